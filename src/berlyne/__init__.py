@@ -1,0 +1,36 @@
+"""berlyne: a laboratory for learning-driven exploration.
+
+After Little & Sommer, *Learning in embodied action-perception loops through exploration*.
+"""
+
+from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
+from berlyne.model import InternalModel
+from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
+from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
+from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UTILITIES",
+    "Dirichlet",
+    "InternalModel",
+    "OneTwoThree",
+    "Prior",
+    "World",
+    "dense_world",
+    "entropy",
+    "fit_alpha",
+    "information_gain",
+    "is_ergodic",
+    "kl_divergence",
+    "l1_distance",
+    "maze",
+    "missing_information",
+    "novelty",
+    "one_two_three_world",
+    "peig",
+    "pig",
+    "plc",
+    "pmc",
+]

@@ -1,0 +1,57 @@
+"""Array types, and the random generators made from what users call a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+IndexArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+
+Seed = int | np.random.SeedSequence | np.random.Generator
+
+DENSE_LIMIT = 2**30
+"""Largest dense `(M, N, N)` array, in bytes, that is made without being asked twice."""
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """The random generator that `seed` stands for; a `Generator` is used as it is."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, np.random.SeedSequence):
+        return np.random.default_rng(seed)
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
+        return np.random.default_rng(int(seed))
+    raise ValueError(f"seed is {seed!r}; it must be a non-negative int, a numpy SeedSequence or a numpy Generator")
+
+
+def check_count(name: str, value: int, at_least: int) -> int:
+    """`value` as an int, or a `ValueError` that says what `name` must be."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {at_least}")
+    return int(value)
+
+
+def check_number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> float:
+    """`value` as a float inside [low, high], or (low, high] if `open_low`."""
+    low_bracket = "(" if open_low else "["
+    wanted = f"{name} is {value!r}; it must be a number in {low_bracket}{low:g}, {high:g}]"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(wanted) from None
+    if not (low <= number <= high) or (open_low and number == low) or not np.isfinite(number):
+        raise ValueError(wanted)
+    return number
+
+
+def check_dense(what: str, n_actions: int, n_states: int, instead: str) -> None:
+    """Refuse a dense `(M, N, N)` array of doubles larger than `DENSE_LIMIT`."""
+    n_bytes = 8 * n_actions * n_states**2
+    if n_bytes > DENSE_LIMIT:
+        raise ValueError(
+            f"{what} as a dense array would hold {n_actions} x {n_states} x {n_states} numbers "
+            f"({n_bytes / 2**30:,.1f} GiB, the limit is {DENSE_LIMIT / 2**30:g} GiB); use {instead}"
+        )

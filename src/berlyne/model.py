@@ -1,0 +1,200 @@
+"""The explorer's internal model: a prior and what has been observed (paper, Sec. 2.3).
+
+The model is the pair of a prior and the counts of observed transitions. Only observed
+transitions are stored, so a model of a million states costs as much as its history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
+from berlyne.information import entropy
+from berlyne.priors import Prior
+from berlyne.priors.prior import ExactPrior, one_more
+from berlyne.rows import Counts
+from berlyne.worlds.world import World
+
+
+class InternalModel:
+    """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
+
+    Parameters
+    ----------
+    prior : any `Prior`.
+    n_states, n_actions : needed only for a prior that does not carry them.
+
+    Examples
+    --------
+    >>> from berlyne import Dirichlet
+    >>> model = InternalModel(Dirichlet(1.0, n_states=2, n_actions=1))
+    >>> model.observe(s=0, a=0, s_next=1)
+    >>> model.theta_hat[0, 0].round(3)
+    array([0.333, 0.667])
+    """
+
+    def __init__(self, prior: Prior, *, n_states: int | None = None, n_actions: int | None = None) -> None:
+        if not isinstance(prior, Prior):
+            raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts)")
+        self.prior = prior
+        self.n_states = _size("n_states", n_states, prior)
+        self.n_actions = _size("n_actions", n_actions, prior)
+        self.exact = prior if isinstance(prior, ExactPrior) else None
+        self._seen: dict[int, dict[int, int]] = {}  # observations of each outcome, by row
+        self._last: dict[int, int] = {}  # last outcome, by row
+        self._sparse: Counts | None = None
+
+    def __repr__(self) -> str:
+        return f"InternalModel({self.prior!r}, {self.n_obs:,} observations)"
+
+    @property
+    def n_obs(self) -> int:
+        """Number of transitions observed so far."""
+        return sum(sum(outcomes.values()) for outcomes in self._seen.values())
+
+    def observe(self, s: int, a: int, s_next: int) -> None:
+        """Learn that action `a` in state `s` led to `s_next`."""
+        self.observe_many([(s, a, s_next)])
+
+    def observe_many(self, history: Iterable[tuple[int, int, int]] | IntArray) -> None:
+        """Learn a history of transitions, lines `(s, a, s_next)` in their order.
+
+        If any of them is impossible nothing is learned.
+        """
+        seen: dict[int, dict[int, int]] = {}
+        last: dict[int, int] = {}
+        for s, a, s_next in self._checked(history).tolist():
+            r = s * self.n_actions + a
+            if r not in seen:
+                seen[r] = dict(self._seen.get(r, {}))
+            if s_next not in seen[r] and not self._admits(a, s, seen[r], s_next):
+                before = f" after {sorted(seen[r])}" if seen[r] else ""
+                raise ValueError(
+                    f"action {a} in state {s} led to state {s_next}, which the prior calls impossible{before}"
+                )
+            seen[r][s_next] = seen[r].get(s_next, 0) + 1
+            last[r] = s_next
+        self._seen.update(seen)
+        self._last.update(last)
+        self._sparse = None
+
+    @property
+    def sparse_counts(self) -> Counts:
+        """Observed transitions only."""
+        if self._sparse is None:
+            entries = [(r * self.n_states + s_next, n) for r, seen in self._seen.items() for s_next, n in seen.items()]
+            keys, n = np.array(entries, dtype=np.int64).reshape(-1, 2).T
+            self._sparse = Counts.from_keys(self.n_actions, self.n_states, keys, n)
+        return self._sparse
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each transition was observed, a fresh `(M, N, N)` array `[a, s, s_next]`."""
+        return self.sparse_counts.dense()
+
+    @property
+    def theta_hat(self) -> FloatArray:
+        """The Bayesian estimate `theta_hat[a, s, s_next]`, `(M, N, N)`; rows sum to one."""
+        check_dense("theta_hat", self.n_actions, self.n_states, "model.theta_hat_row(a, s)")
+        return self._estimate(self.counts)
+
+    def theta_hat_row(self, a: int, s: int) -> FloatArray:
+        """The estimate of row (a, s), `(N,)`."""
+        if self.exact is None:
+            return np.asarray(self.theta_hat[a, s])
+        row = np.full(self.n_states, s * self.n_actions + a)
+        return self.exact.estimate_at(self.sparse_counts, row, np.arange(self.n_states))
+
+    def theta_hat_after(self, a: int, s: int) -> FloatArray:
+        """The estimate of row (a, s) after one more outcome, `(N, N)`; line s_star for outcome s_star.
+
+        Lines of impossible outcomes hold the current estimate.
+        """
+        if self.exact is not None:
+            return self.exact.estimate_after(self.counts, a, s)
+        now = self.theta_hat[a, s]
+        after = [
+            self._estimate(c)[a, s] if p > 0 else now for c, p in zip(one_more(self.counts, a, s), now, strict=True)
+        ]
+        return np.stack(after)
+
+    @property
+    def last_outcomes(self) -> IntArray:
+        """The last outcome observed in each row r = s M + a, -1 if untried, `(M N,)`."""
+        last = np.full(self.n_actions * self.n_states, -1, dtype=np.int64)
+        if self._last:
+            last[list(self._last.keys())] = list(self._last.values())
+        return last
+
+    def missing_information(self, world: World) -> float:
+        """Missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows."""
+        theta, theta_hat = world.rows.data, self._estimate_of(world)
+        with np.errstate(divide="ignore"):
+            return float(np.sum(theta * (np.log2(theta) - np.log2(theta_hat))))
+
+    def l1_distance(self, world: World) -> float:
+        """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
+        theta_hat = self._estimate_of(world)
+        elsewhere = 1.0 - world.rows.row_sums(theta_hat)  # believed possible, but it is not
+        return float(np.sum(np.abs(world.rows.data - theta_hat)) + np.sum(np.maximum(elsewhere, 0.0)))
+
+    def entropy(self) -> FloatArray:
+        """Entropy of each estimated row, in bits, `[a, s]`."""
+        return np.asarray(entropy(self.theta_hat))
+
+    def _estimate(self, counts: IntArray) -> FloatArray:
+        theta_hat = np.asarray(self.prior.estimate(counts), dtype=float)
+        if theta_hat.shape != counts.shape:
+            raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {counts.shape}")
+        return theta_hat
+
+    def _estimate_of(self, world: World) -> FloatArray:
+        """theta_hat at every transition that is possible in `world`."""
+        if (world.n_actions, world.n_states) != (self.n_actions, self.n_states):
+            raise ValueError(
+                f"the world has {world.n_actions} actions and {world.n_states} states; "
+                f"the model has {self.n_actions} actions and {self.n_states} states"
+            )
+        row, s_next = world.rows.numbers(), world.rows.indices.astype(np.int64)
+        if self.exact is not None:
+            return self.exact.estimate_at(self.sparse_counts, row, s_next)
+        s, a = np.divmod(row, self.n_actions)
+        return np.asarray(self.theta_hat[a, s, s_next])
+
+    def _checked(self, history: Any) -> IntArray:
+        steps = np.asarray(history if isinstance(history, np.ndarray) else list(history))
+        if steps.size == 0:
+            return np.zeros((0, 3), dtype=np.int64)
+        if steps.ndim != 2 or steps.shape[1] != 3 or not np.issubdtype(steps.dtype, np.integer):
+            raise ValueError(
+                f"history has shape {steps.shape} and type {steps.dtype}; "
+                "it must be whole numbers in lines (s, a, s_next)"
+            )
+        for column, name, size in ((0, "s", self.n_states), (1, "a", self.n_actions), (2, "s_next", self.n_states)):
+            bad = np.flatnonzero((steps[:, column] < 0) | (steps[:, column] >= size))
+            if len(bad):
+                raise ValueError(
+                    f"{name} is {steps[bad[0], column]} in observation {bad[0]}; it must be 0 to {size - 1}"
+                )
+        return steps.astype(np.int64)
+
+    def _admits(self, a: int, s: int, seen: dict[int, int], s_next: int) -> bool:
+        """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""
+        if self.exact is not None:
+            return self.exact.admits(a, s, seen, s_next)
+        counts = np.zeros((self.n_actions, self.n_states, self.n_states), dtype=np.int64)
+        counts[a, s, list(seen)] = list(seen.values())
+        return bool(self._estimate(counts)[a, s, s_next] > 0)
+
+
+def _size(name: str, given: int | None, prior: Prior) -> int:
+    known: int | None = getattr(prior, name, None)
+    size = given if known is None else known
+    if size is None:
+        raise ValueError(f"the prior does not say its {name}; give {name}= to InternalModel")
+    if known is not None and given is not None and known != given:
+        raise ValueError(f"{name} is {given} but the prior has {name}={known}")
+    return check_count(name, size, 1)

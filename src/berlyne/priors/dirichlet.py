@@ -1,0 +1,282 @@
+"""Dirichlet prior on a known support: Dense Worlds and Mazes.
+
+Paper: Sec. 2.4, Eqs. 6, 7 (`eq:sh`) and 8 (`eq:shm`). A row whose support has S states starts
+with alpha fictitious counts for each. With n_i observations of state i the pseudo-counts are
+c_i = alpha + n_i, their total is kappa = alpha S + K, and the estimate is c_i / kappa. Dense
+Worlds (alpha 1, all states) and Mazes (alpha 0.25, rooms one step away) differ only in the
+support. Every utility has a closed form in c and kappa, so nothing here loops over outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.priors.prior import as_counts, row_name
+from berlyne.rows import Counts, Rows, Support, by_action
+
+LN2 = float(np.log(2.0))
+
+
+class Dirichlet:
+    """Symmetric Dirichlet prior with concentration `alpha` on the states each row can reach.
+
+    Paper: Eqs. 6 to 8. The estimate is a Laplace-smoothed histogram.
+
+    Parameters
+    ----------
+    alpha : concentration, positive: 1 is uniform over the simplex, smaller is closer to deterministic.
+    support : boolean (M, N, N) array, `Rows`, `Support`, or a list of M sparse (N, N) matrices;
+        leave it out and give `n_states` and `n_actions` if every state can follow every other.
+
+    Examples
+    --------
+    >>> prior = Dirichlet(1.0, n_states=3, n_actions=1)
+    >>> prior.estimate(np.array([[[2, 0, 0], [0, 0, 0], [0, 0, 0]]]))[0, 0]
+    array([0.6, 0.2, 0.2])
+    """
+
+    def __init__(
+        self,
+        alpha: float,
+        support: Any = None,
+        *,
+        n_states: int | None = None,
+        n_actions: int | None = None,
+    ) -> None:
+        self.alpha = check_number("alpha", alpha, 0.0, 1e12, open_low=True)
+        self.support = _as_support(support, n_states, n_actions)
+        self.n_states, self.n_actions = self.support.n_states, self.support.n_actions
+        empty = np.flatnonzero(self.support.sizes == 0)
+        if len(empty):
+            raise ValueError(
+                f"the support of {row_name(empty[0], self.n_actions)} is empty; every row must reach some state"
+            )
+
+    def __repr__(self) -> str:
+        reach = "all states" if self.support.is_full else f"support of {int(self.support.sizes.sum())} transitions"
+        return f"Dirichlet(alpha={self.alpha:g}, n_actions={self.n_actions}, n_states={self.n_states}, {reach})"
+
+    def sample(self, seed: Seed) -> Rows:
+        """Draw every row from Dir(alpha) on its support (Eq. 6)."""
+        rng = generator(seed)
+        rows = _entries(self.support)
+        gamma = rng.standard_gamma(self.alpha, size=len(rows.indices))
+        while np.any(lost := gamma <= 0.0):  # an underflow would shrink the support
+            gamma[lost] = rng.standard_gamma(self.alpha, size=int(lost.sum()))
+        total = rows.row_sums(gamma)
+        data = gamma / np.repeat(total, self.support.sizes)
+        return Rows(self.n_actions, self.n_states, rows.indptr, rows.indices, data)
+
+    def estimate(self, counts: IntArray) -> FloatArray:
+        """theta_hat[a, s, s_next] = c / kappa (Eqs. 7, 8); zero outside the support. Shape (M, N, N)."""
+        sparse = self._checked(counts)
+        rows = _entries(self.support)
+        data = self.estimate_at(sparse, rows.numbers(), rows.indices.astype(np.int64))
+        return Rows(self.n_actions, self.n_states, rows.indptr, rows.indices, data).dense()
+
+    def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
+        """The estimate of row (a, s) after one more outcome s_star, for every s_star.
+
+        Shape (N, N), line s_star. Lines of impossible outcomes hold the current estimate.
+        """
+        reach = self.support.row(a, s)
+        c = np.zeros(self.n_states)
+        c[reach] = self.alpha + np.asarray(counts)[a, s, reach]
+        after = np.tile(c, (self.n_states, 1))
+        after[reach, reach] += 1.0
+        return np.asarray(after / after.sum(axis=1, keepdims=True))
+
+    def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
+        """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
+        return _log_likelihood(self.alpha, _sufficient(as_counts(counts), self.support))
+
+    def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
+        """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
+
+        The entropy of the estimate minus the expected entropy of the row. Its expected decrease
+        over one observation is PIG.
+        """
+        from scipy.special import digamma
+
+        sparse = self._checked(counts)
+        kappa = self._kappa(sparse)
+
+        def term(n: Any) -> Any:
+            c = self.alpha + n
+            return c * (digamma(c + 1.0) - np.log(c))
+
+        inside = self._sum(sparse, term) / kappa + np.log(kappa) - digamma(kappa + 1.0)
+        return np.asarray(by_action(np.maximum(inside, 0.0) / LN2, self.n_actions))
+
+    def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
+        """Estimated probability of each transition (row, s_next), elementwise."""
+        c = self.alpha + counts.at(row, s_next)
+        return np.where(self.support.contains(row, s_next), c / self._kappa(counts)[row], 0.0)
+
+    def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
+        """Whether `s_next` can follow in row (a, s): whether it lies in the support."""
+        return self.support.is_full or bool(np.isin(s_next, self.support.row(a, s)))
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse a world with a transition outside the support."""
+        if rows.indptr is self.support.indptr and rows.indices is self.support.indices:
+            return
+        number = rows.numbers()
+        outside = np.flatnonzero(~self.support.contains(number, rows.indices.astype(np.int64)))
+        if len(outside):
+            first = outside[0]
+            raise ValueError(
+                f"{row_name(number[first], self.n_actions)} can reach state {rows.indices[first]}, "
+                f"which the support of the prior excludes"
+            )
+
+    def pig(self, counts: Counts) -> FloatArray:
+        """PIG = log2(kappa / (kappa + 1)) + sum c (c + 1) log2((c + 1) / c) / (kappa (kappa + 1)), per row."""
+        kappa = self._kappa(counts)
+
+        def term(n: Any) -> Any:
+            c = self.alpha + n
+            return c * (c + 1.0) * np.log1p(1.0 / c)
+
+        gain = np.log1p(-1.0 / (kappa + 1.0)) + self._sum(counts, term) / (kappa * (kappa + 1.0))
+        return np.asarray(np.maximum(gain, 0.0) / LN2)
+
+    def peig(self, counts: Counts, last: IntArray) -> FloatArray:
+        """D(now || before the last outcome) = log2(kappa / (kappa + 1)) + (c + 1) / (kappa + 1) log2((c + 1) / c).
+
+        Here c and kappa are those *before* it, per row; NaN where `last` is -1.
+        """
+        tried = np.flatnonzero(last >= 0)
+        kappa = self._kappa(counts)[tried] - 1.0
+        c = self.alpha + counts.at(tried, last[tried]) - 1.0
+        gain = np.full(counts.n_rows, np.nan)
+        gain[tried] = np.log1p(-1.0 / (kappa + 1.0)) + (c + 1.0) / (kappa + 1.0) * np.log1p(1.0 / c)
+        return np.asarray(np.maximum(gain, 0.0) / LN2)
+
+    def pmc(self, counts: Counts) -> FloatArray:
+        """PMC = m (k - 1) / (kappa (kappa + 1)): m the largest pseudo-count, k how many share it."""
+        kappa = self._kappa(counts)
+        most = np.zeros(counts.n_rows, dtype=np.int64)
+        np.maximum.at(most, counts.row, counts.n)
+        shared = np.where(most == 0, self.support.sizes, counts.sum(counts.n == most[counts.row]))
+        return np.asarray((self.alpha + most) * (shared - 1) / (kappa * (kappa + 1.0)))
+
+    def plc(self, counts: Counts) -> FloatArray:
+        """PLC = 2 (kappa - sum c^2 / kappa) / (N kappa (kappa + 1)), per row."""
+        kappa = self._kappa(counts)
+        squares = self._sum(counts, lambda n: (self.alpha + n) ** 2)
+        spread = np.maximum(kappa - squares / kappa, 0.0)
+        return np.asarray(2.0 * spread / (self.n_states * kappa * (kappa + 1.0)))
+
+    def _kappa(self, counts: Counts) -> FloatArray:
+        return np.asarray(self.alpha * self.support.sizes + counts.totals)
+
+    def _sum(self, counts: Counts, term: Callable[[Any], Any]) -> FloatArray:
+        """Sum of term(n_i) over the support of each row; unseen states all contribute term(0)."""
+        unseen = term(0.0)
+        return np.asarray(self.support.sizes * unseen + counts.sum(term(counts.n) - unseen))
+
+    def _checked(self, counts: Counts | IntArray) -> Counts:
+        sparse = as_counts(counts)
+        if (sparse.n_actions, sparse.n_states) != (self.n_actions, self.n_states):
+            raise ValueError(
+                f"counts are for {sparse.n_actions} actions and {sparse.n_states} states; "
+                f"this prior has {self.n_actions} actions and {self.n_states} states"
+            )
+        return sparse
+
+
+def fit_alpha(
+    counts: Counts | IntArray,
+    support: Any = None,
+    *,
+    start: float = 1.0,
+    bounds: tuple[float, float] = (1e-3, 1e3),
+) -> float:
+    """Maximum-likelihood concentration of a Dirichlet prior, given counts.
+
+    Paper: Sec. 4.1 (Fig. S5); reading R24. Maximises the probability of all observed outcomes
+    over alpha inside `bounds`, on a logarithmic scale.
+
+    Parameters
+    ----------
+    counts : observed transitions, (M, N, N) or sparse.
+    support : as for `Dirichlet`; left out, all states.
+    start : returned while no row was observed twice, when every alpha explains the data equally well.
+    """
+    from scipy.optimize import minimize_scalar
+
+    low, high = bounds
+    if not 0.0 < low < high:
+        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
+    sparse = as_counts(counts)
+    statistics = _sufficient(sparse, _as_support(support, sparse.n_states, sparse.n_actions))
+    if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
+        return float(start)
+    grid = np.linspace(np.log(low), np.log(high), 41)
+    best = int(np.argmax([_log_likelihood(float(np.exp(x)), statistics) for x in grid]))
+    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    found = minimize_scalar(
+        lambda x: -_log_likelihood(float(np.exp(x)), statistics),
+        bounds=around,
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    candidates = [float(np.exp(found.x)), low, high]
+    return max(candidates, key=lambda alpha: _log_likelihood(alpha, statistics))
+
+
+_Statistics = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
+
+
+def _sufficient(counts: Counts, support: Support) -> _Statistics:
+    """Distinct (support size, K) of rows and distinct n of entries, each with its frequency."""
+    if not np.all(support.contains(counts.row, counts.s_next)):
+        impossible = np.full(1, -1)
+        return impossible, impossible, impossible, impossible, impossible
+    seen = counts.totals > 0
+    pairs, how_many = np.unique(np.stack([support.sizes[seen], counts.totals[seen]]), axis=1, return_counts=True)
+    n, n_times = np.unique(counts.n, return_counts=True)
+    return pairs[0], pairs[1], how_many, n, n_times
+
+
+def _log_likelihood(alpha: float, statistics: _Statistics) -> float:
+    """Dirichlet-categorical log likelihood, in nats."""
+    from scipy.special import gammaln
+
+    size, total, rows, n, entries = statistics
+    if np.any(n < 0):
+        return -np.inf
+    per_row = gammaln(size * alpha) - gammaln(size * alpha + total)
+    per_entry = gammaln(alpha + n) - gammaln(alpha)
+    return float(np.dot(rows, per_row) + np.dot(entries, per_entry))
+
+
+def _as_support(support: Any, n_states: int | None, n_actions: int | None) -> Support:
+    """The support in any form that a user may give it."""
+    if support is None:
+        if n_states is None or n_actions is None:
+            raise ValueError("a Dirichlet prior needs a support, or both n_states and n_actions")
+        return Support(check_count("n_actions", n_actions, 1), check_count("n_states", n_states, 1))
+    if isinstance(support, Support):
+        return support
+    if isinstance(support, Rows):
+        return support.support
+    if isinstance(support, list | tuple) and len(support) and hasattr(support[0], "tocsr"):
+        return Rows.from_sparse(support).support
+    return Support.from_mask(np.asarray(support) != 0)
+
+
+def _entries(support: Support) -> Rows:
+    """Every entry of the support as rows without probabilities."""
+    if support.indptr is None or support.indices is None:
+        n_rows = support.n_actions * support.n_states
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * support.n_states
+        indices = np.tile(np.arange(support.n_states, dtype=np.int32), n_rows)
+    else:
+        indptr, indices = support.indptr, support.indices
+    return Rows(support.n_actions, support.n_states, indptr, indices, np.empty(0))

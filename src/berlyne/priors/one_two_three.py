@@ -1,0 +1,314 @@
+"""The discrete prior of 1-2-3 Worlds and its exact posterior.
+
+Paper: Sec. 2.4, Eq. 9 (`eq:sne`). Action a (from zero) leads to one of `a + 1` targets with equal
+probability. The absorbing state (the paper's state 1, index 0 here) is among them with
+probability `1 - p_escape ** (a + 1)`; otherwise targets are drawn uniformly.
+
+An observed target is known exactly, and all unseen states other than state 0 are alike, so what
+an explorer knows of a row is captured by its *knowledge*: the number of targets seen, T, and
+whether state 0 is one of them. Estimates and utilities are small tables `[a, T, first_seen]`.
+Reading R3: the paper prints a binomial in the estimate of state 0 that is not the posterior
+under Eq. 9; `formula="printed"` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.information import kl_divergence
+from berlyne.priors.prior import as_counts, row_name
+from berlyne.rows import Counts, Rows, by_action
+
+Formula = Literal["exact", "printed"]
+
+
+class KnowledgeTables(NamedTuple):
+    """What follows from the knowledge of a row.
+
+    p_first : [a, T], the estimate of state 0 while it is unseen.
+    p_other : [a, T, first_seen], the estimate of each other unseen state.
+    gain : [a, T, first_seen, kind], D(after || before) in bits of seeing state 0 (kind 0)
+        or another new state (kind 1).
+    pig, pmc, plc, novelty : [a, T, first_seen], the utilities of the row.
+    """
+
+    p_first: FloatArray
+    p_other: FloatArray
+    gain: FloatArray
+    pig: FloatArray
+    pmc: FloatArray
+    plc: FloatArray
+    novelty: FloatArray
+
+
+class OneTwoThree:
+    """Prior of 1-2-3 Worlds: action a has a + 1 equally likely targets.
+
+    Paper: Eq. 9 (`eq:sne`) and the estimates that follow it; readings R1 and R3.
+
+    Parameters
+    ----------
+    n_states : N, at least n_actions + 1.
+    n_actions : M; action a has a + 1 targets.
+    p_escape : chance that a single target is not the absorbing state 0 (the paper's 0.75).
+    formula : "exact", the posterior under Eq. 9, or "printed", the paper's expression (with 0 once
+        all targets are known). Only the estimate changes; samples and likelihoods are those of Eq. 9.
+
+    Examples
+    --------
+    >>> prior = OneTwoThree(20)
+    >>> prior.estimate(np.zeros((3, 20, 20), dtype=int))[0, 0, 0]
+    np.float64(0.25)
+    """
+
+    def __init__(self, n_states: int, n_actions: int = 3, p_escape: float = 0.75, formula: Formula = "exact") -> None:
+        self.n_actions = check_count("n_actions", n_actions, 1)
+        self.n_states = check_count("n_states", n_states, self.n_actions + 1)
+        self.p_escape = check_number("p_escape", p_escape, 0.0, 1.0)
+        if formula not in ("exact", "printed"):
+            raise ValueError(f"formula is {formula!r}; it must be 'exact' or 'printed'")
+        self.formula: Formula = formula
+
+    def __repr__(self) -> str:
+        printed = ", formula='printed'" if self.formula == "printed" else ""
+        return f"OneTwoThree(n_states={self.n_states}, n_actions={self.n_actions}, p_escape={self.p_escape:g}{printed})"
+
+    def sample(self, seed: Seed) -> Rows:
+        """Draw the targets of every row (Eq. 9)."""
+        rng = generator(seed)
+        n_rows = self.n_actions * self.n_states
+        n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
+        absorbing = rng.random(n_rows) >= self.p_escape**n_targets
+        # the k smallest of N - 1 random keys are a uniform choice of k states other than 0
+        most = self.n_actions
+        keys = rng.random((n_rows, self.n_states - 1))
+        order = np.argpartition(keys, most - 1, axis=1)[:, :most]
+        ranked = np.take_along_axis(order, np.argsort(np.take_along_axis(keys, order, 1), axis=1), 1) + 1
+        targets = np.where(np.arange(most) < n_targets[:, None], ranked, self.n_states)
+        last = n_targets - 1
+        targets[absorbing, last[absorbing]] = 0  # state 0 takes the place of one of them
+        targets.sort(axis=1)
+        kept = targets < self.n_states
+        indptr = np.concatenate([[0], np.cumsum(n_targets)]).astype(np.int64)
+        data = 1.0 / np.repeat(n_targets, n_targets)
+        return Rows(self.n_actions, self.n_states, indptr, targets[kept].astype(np.int32), data)
+
+    def estimate(self, counts: IntArray) -> FloatArray:
+        """theta_hat[a, s, s_next]: 1 / n_targets where seen, the rest shared out. Shape (M, N, N)."""
+        sparse = self._checked(counts)
+        a, n_seen, first = self._knowledge(sparse)
+        per_row = np.repeat(self._p_other[a, n_seen, first][:, None], self.n_states, axis=1)
+        per_row[:, 0] = self._p_first[a, n_seen]
+        per_row[sparse.row, sparse.s_next] = 1.0 / (a[sparse.row] + 1)
+        by_state = per_row.reshape(self.n_states, self.n_actions, self.n_states)
+        return np.ascontiguousarray(by_state.transpose(1, 0, 2))
+
+    def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
+        """The estimate of row (a, s) after one more outcome s_star; shape (N, N), line s_star.
+
+        Lines of outcomes that cannot occur any more hold the current estimate.
+        """
+        alone = np.zeros((self.n_actions, self.n_states, self.n_states), dtype=np.int64)
+        alone[a] = np.asarray(counts)[a, s]  # N copies of the row; rows are independent
+        now = self.estimate(alone)[a, s]
+        outcomes = np.flatnonzero(now > 0)
+        alone[a, outcomes, outcomes] += 1
+        after = np.tile(now, (self.n_states, 1))
+        after[outcomes] = self.estimate(alone)[a, outcomes]
+        return after
+
+    def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
+        """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
+        sparse = as_counts(counts)
+        a, n_seen, first = self._knowledge(sparse, clip=False)
+        if np.any(n_seen > a + 1):
+            return -np.inf
+        tried = n_seen > 0
+        a, n_seen, first, total = a[tried], n_seen[tried], first[tried], sparse.totals[tried]
+        return float(np.sum(self._log_consistent(a + 1, n_seen, first) - total * np.log(a + 1)))
+
+    def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
+        """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
+
+        Every admissible row of action a has entropy log2(a + 1), so this is the (cross-)entropy of
+        the posterior mean and the estimate minus that.
+        """
+        return np.asarray(by_action(self.tables.novelty[self._knowledge(self._checked(counts))], self.n_actions))
+
+    def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
+        """Estimated probability of each transition (row, s_next), elementwise."""
+        a, n_seen, first = (k[row] for k in self._knowledge(counts))
+        unseen = np.where(s_next == 0, self._p_first[a, n_seen], self._p_other[a, n_seen, first])
+        return np.where(counts.at(row, s_next) > 0, 1.0 / (a + 1), unseen)
+
+    def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
+        """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""
+        after = {*seen, s_next}
+        room_for_first = 1 if self.p_escape == 0.0 and 0 not in after else 0
+        return len(after) + room_for_first <= a + 1 and not (0 in after and self.p_escape == 1.0)
+
+    def check_rows(self, rows: Rows) -> None:
+        """Refuse a world with a row that is not uniform over a + 1 targets (the set Omega_a of the paper)."""
+        n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
+        wrong = np.diff(rows.indptr) != n_targets
+        uneven = np.abs(rows.data - 1.0 / n_targets[rows.numbers()]) > 1e-9
+        wrong[rows.numbers()[uneven]] = True
+        if np.any(wrong):
+            first = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"{row_name(first, self.n_actions)} is not one that the 1-2-3 prior can draw; "
+                f"it must lead to {n_targets[first]} states with probability 1/{n_targets[first]} each"
+            )
+
+    def pig(self, counts: Counts) -> FloatArray:
+        """Predicted information gain per row, in bits; a table over knowledge."""
+        return np.asarray(self.tables.pig[self._knowledge(counts)])
+
+    def pmc(self, counts: Counts) -> FloatArray:
+        """Predicted mode change per row; a table over knowledge."""
+        return np.asarray(self.tables.pmc[self._knowledge(counts)])
+
+    def plc(self, counts: Counts) -> FloatArray:
+        """Predicted L1 change per row; a table over knowledge."""
+        return np.asarray(self.tables.plc[self._knowledge(counts)])
+
+    def peig(self, counts: Counts, last: IntArray) -> FloatArray:
+        """D(now || before the last outcome) per row, in bits; zero for a repeated one, NaN if untried."""
+        a, n_seen, first = self._knowledge(counts)
+        tried = np.flatnonzero(last >= 0)
+        new = counts.at(tried, last[tried]) == 1
+        was_first = last[tried] == 0
+        before = (a[tried], n_seen[tried] - 1, first[tried] - was_first)
+        gain = np.full(counts.n_rows, np.nan)
+        kind = np.where(was_first, 0, 1)
+        gain[tried] = np.where(new, self.tables.gain[*before, kind], 0.0)
+        return gain
+
+    def _checked(self, counts: Counts | IntArray) -> Counts:
+        sparse = as_counts(counts)
+        if (sparse.n_actions, sparse.n_states) != (self.n_actions, self.n_states):
+            raise ValueError(
+                f"counts are for {sparse.n_actions} actions and {sparse.n_states} states; "
+                f"this prior has {self.n_actions} actions and {self.n_states} states"
+            )
+        return sparse
+
+    def _knowledge(self, counts: Counts, clip: bool = True) -> tuple[IntArray, IntArray, IntArray]:
+        """(a, T, first_seen) of every row: all that the posterior depends on."""
+        a = np.arange(counts.n_rows) % self.n_actions
+        first = np.zeros(counts.n_rows, dtype=np.int64)
+        first[counts.row[counts.s_next == 0]] = 1
+        if clip and np.any(over := counts.n_seen > a + 1):
+            row = int(np.flatnonzero(over)[0])
+            raise ValueError(
+                f"{row_name(row, self.n_actions)} was observed to reach {counts.n_seen[row]} different states; "
+                f"under the 1-2-3 prior it has {a[row] + 1}"
+            )
+        return a, counts.n_seen, first
+
+    def _log_consistent(self, n_targets: IntArray, n_seen: IntArray, first: IntArray) -> FloatArray:
+        """Log prior probability of all target sets that contain the T seen ones."""
+        from scipy.special import comb
+
+        n, k, t = self.n_states, n_targets, n_seen
+        q = self.p_escape**k
+        with_first = (1.0 - q) / comb(n - 1, k - 1)
+        without = q / comb(n - 1, k)
+        if_seen = with_first * comb(n - t, k - t)
+        # comb(m, negative) is zero: with all targets known and none of them state 0, it is out
+        if_unseen = with_first * comb(n - 1 - t, k - 1 - t) + without * comb(n - 1 - t, k - t)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.where(first == 1, if_seen, if_unseen)))
+
+    @cached_property
+    def _p_first(self) -> FloatArray:
+        """`[a, T]`: estimate of state 0 while it is unseen."""
+        return self._first_unseen(self.formula)
+
+    @cached_property
+    def _p_other(self) -> FloatArray:
+        """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
+        return self._other_unseen(self._p_first)
+
+    def _first_unseen(self, formula: Formula) -> FloatArray:
+        from scipy.special import comb
+
+        table = np.zeros((self.n_actions, self.n_actions + 1))
+        for a in range(self.n_actions):
+            k, q = a + 1, self.p_escape ** (a + 1)
+            t = np.arange(k)
+            if formula == "exact":
+                weight = 1.0 - q + q * k / (k - t)
+            else:
+                weight = np.asarray(1.0 + (comb(k - 1, t) - 1.0) * q, dtype=np.float64)
+            table[a, :k] = (1.0 - q) / (k * weight)
+        return table
+
+    def _other_unseen(self, p_first: FloatArray) -> FloatArray:
+        table = np.zeros((self.n_actions, self.n_actions + 1, 2))
+        for a in range(self.n_actions):
+            for t in range(a + 1):
+                left = 1.0 - t / (a + 1)
+                table[a, t, 0] = max(left - p_first[a, t], 0.0) / (self.n_states - t - 1)
+                table[a, t, 1] = left / (self.n_states - t)
+        return table
+
+    def _grouped(self, a: int, t: int, first: int) -> tuple[FloatArray, IntArray]:
+        """The estimate as a short distribution and the number of states behind each entry.
+
+        Entries: t - first seen states other than 0, one more of the unseen, state 0, the rest.
+        """
+        seen = 1.0 / (a + 1)
+        p0 = seen if first else self._p_first[a, t]
+        other = self._p_other[a, t, first]
+        rest = self.n_states - 1 - (t - first)
+        p = np.array([seen, other, p0, other])
+        return p, np.array([t - first, min(rest, 1), 1, max(rest - 1, 0)])
+
+    def _surprise(self, a: int, t: int, first: int, kind: int) -> tuple[float, FloatArray, FloatArray, IntArray]:
+        """An unseen outcome of a row: its probability, the estimate now and after, and multiplicities.
+
+        `kind` 0 is state 0, kind 1 any other unseen state. Seen outcomes change nothing.
+        """
+        now, many = self._grouped(a, t, first)
+        seen = 1.0 / (a + 1)
+        weight = float(now[1] * (many[1] + many[3])) if kind else 0.0 if first else float(now[2])
+        if weight == 0.0:
+            return 0.0, now, now, many
+        first_after = first if kind else 1
+        other = self._p_other[a, t + 1, first_after]
+        p0 = seen if first_after else self._p_first[a, t + 1]
+        return weight, now, np.array([seen, seen if kind else other, p0, other]), many
+
+    def _over_knowledge(self) -> list[tuple[int, int, int]]:
+        """Every reachable (a, T, first_seen)."""
+        return [(a, t, first) for a in range(self.n_actions) for t in range(a + 2) for first in (0, 1) if first <= t]
+
+    @cached_property
+    def tables(self) -> KnowledgeTables:
+        """All that an explorer needs to know of a row, as tables over its knowledge."""
+        shape = (self.n_actions, self.n_actions + 1, 2)
+        gain, pig, pmc, plc, novelty = np.zeros((*shape, 2)), *np.zeros((4, *shape))
+        exact_first = self._first_unseen("exact")
+        exact_other = self._other_unseen(exact_first)
+        for a, t, first in self._over_knowledge():
+            key = a, t, first
+            for kind in (0, 1):
+                weight, now, after, many = self._surprise(a, t, first, kind)
+                present = many > 0
+                gain[*key, kind] = kl_divergence((after * many)[present], (now * many)[present])
+                pig[key] += weight * gain[*key, kind]
+                pmc[key] += weight * float(after[present].max() - now[present].max())
+                plc[key] += weight * float(np.dot(many, np.abs(after - now))) / self.n_states
+            estimate, many = self._grouped(a, t, first)
+            p0 = 1.0 / (a + 1) if first else exact_first[a, t]
+            exact = np.array([1.0 / (a + 1), exact_other[key], p0, exact_other[key]])
+            possible = (many > 0) & (exact > 0)
+            cross_entropy = -np.dot((many * exact)[possible], np.log2(estimate[possible]))
+            novelty[key] = max(cross_entropy - np.log2(a + 1), 0.0)
+        return KnowledgeTables(self._p_first, self._p_other, gain, pig, pmc, plc, novelty)

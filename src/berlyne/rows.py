@@ -1,0 +1,264 @@
+"""Transition rows, held sparsely.
+
+A controllable Markov chain has one transition distribution, a *row*, for every action in
+every state. In a maze a row reaches four rooms out of a million, so rows are kept as in a
+compressed sparse matrix. Row `(a, s)` has number `r = s * n_actions + a`: the actions of one
+state lie together, because an embodied agent chooses among exactly those.
+
+Three classes share that numbering: `Support` (which next states are possible), `Rows`
+(their probabilities) and `Counts` (how often each was observed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, check_dense
+
+
+def by_action(per_row: Any, n_actions: int) -> Any:
+    """A vector over rows `r = s * M + a` as an array `[a, s]` of shape `(M, N)`."""
+    return np.ascontiguousarray(np.reshape(per_row, (-1, n_actions)).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The next states that each row can reach.
+
+    Parameters
+    ----------
+    n_actions, n_states : M and N.
+    indptr : (M N + 1,), or None if every row can reach every state.
+    indices : next states of row r, ascending, at `indices[indptr[r]:indptr[r + 1]]`.
+    """
+
+    n_actions: int
+    n_states: int
+    indptr: IntArray | None = None
+    indices: IndexArray | None = None
+
+    @classmethod
+    def from_mask(cls, mask: BoolArray) -> Support:
+        """From a boolean array `[a, s, s_next]` of shape `(M, N, N)`."""
+        if mask.ndim != 3 or mask.shape[1] != mask.shape[2] or 0 in mask.shape:
+            raise ValueError(f"the support has shape {mask.shape}; it must be (n_actions, n_states, n_states)")
+        n_actions, n_states, _ = mask.shape
+        by_row = mask.transpose(1, 0, 2).reshape(n_states * n_actions, n_states)
+        row, s_next = np.nonzero(by_row)
+        indptr = _row_pointers(np.bincount(row, minlength=len(by_row)))
+        return cls(n_actions, n_states, indptr, s_next.astype(np.int32))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row can reach every state."""
+        return self.indptr is None
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of possible next states of each row, `(M N,)`."""
+        if self.indptr is None:
+            return np.full(self.n_actions * self.n_states, self.n_states, dtype=np.int64)
+        return np.diff(self.indptr)
+
+    def row(self, a: int, s: int) -> IndexArray:
+        """Possible next states of row (a, s), ascending."""
+        if self.indptr is None or self.indices is None:
+            return np.arange(self.n_states, dtype=np.int32)
+        r = s * self.n_actions + a
+        return self.indices[self.indptr[r] : self.indptr[r + 1]]
+
+    def contains(self, row: IntArray, s_next: IntArray) -> BoolArray:
+        """Whether each `s_next` is possible in each numbered `row`, elementwise."""
+        if self.indptr is None or self.indices is None:
+            return np.ones(len(row), dtype=bool)
+        return _find(self._keys, np.asarray(row) * self.n_states + s_next) >= 0
+
+    @cached_property
+    def _keys(self) -> IntArray:
+        assert self.indices is not None
+        row = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return row * self.n_states + self.indices
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Transition probabilities: the non-zero entries of `theta[a, s, s_next]`.
+
+    Parameters
+    ----------
+    n_actions, n_states : M and N.
+    indptr : (M N + 1,); row r = s M + a occupies `indptr[r]:indptr[r + 1]`.
+    indices : next states, ascending within a row.
+    data : their probabilities, all positive; each row sums to one.
+    """
+
+    n_actions: int
+    n_states: int
+    indptr: IntArray
+    indices: IndexArray
+    data: FloatArray
+
+    @classmethod
+    def from_dense(cls, theta: FloatArray) -> Rows:
+        """From an array `theta[a, s, s_next]`; zeros are dropped, nothing is checked."""
+        support = Support.from_mask(theta != 0)
+        assert support.indptr is not None and support.indices is not None
+        row = np.repeat(np.arange(len(support.sizes)), support.sizes)
+        s, a = np.divmod(row, support.n_actions)
+        data = theta[a, s, support.indices].astype(np.float64)
+        return cls(support.n_actions, support.n_states, support.indptr, support.indices, data)
+
+    @classmethod
+    def from_sparse(cls, matrices: Sequence[Any]) -> Rows:
+        """From M SciPy sparse matrices of shape (N, N), one per action; zeros are dropped."""
+        import scipy.sparse as sp  # here, so that `import berlyne` stays quick
+
+        n_actions, n_states = len(matrices), matrices[0].shape[0]
+        for a, matrix in enumerate(matrices):
+            if matrix.shape != (n_states, n_states):
+                raise ValueError(
+                    f"the sparse matrix of action {a} has shape {matrix.shape}; "
+                    f"all must be square like that of action 0, {(n_states, n_states)}"
+                )
+        # block a holds action a; interleave the rows so that the actions of a state lie together
+        stacked = sp.csr_array(sp.vstack([sp.csr_array(m) for m in matrices]))
+        order = np.arange(n_actions * n_states).reshape(n_actions, n_states).T.ravel()
+        csr = sp.csr_array(stacked[order])
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+        csr.sort_indices()
+        return cls(
+            n_actions,
+            n_states,
+            csr.indptr.astype(np.int64),
+            csr.indices.astype(np.int32),
+            csr.data.astype(np.float64),
+        )
+
+    def __repr__(self) -> str:
+        return f"Rows(n_actions={self.n_actions}, n_states={self.n_states}, {len(self.data)} non-zero)"
+
+    @property
+    def support(self) -> Support:
+        """The next states with positive probability; shares this object's index arrays."""
+        return Support(self.n_actions, self.n_states, self.indptr, self.indices)
+
+    @cached_property
+    def cumulative(self) -> FloatArray:
+        """Running sum within each row, for sampling by inversion."""
+        running, start, size = self.data.copy(), self.indptr[:-1], np.diff(self.indptr)
+        for j in range(1, int(size.max())):  # all rows advance together, each by its own sum
+            here = start[size > j] + j
+            running[here] += running[here - 1]
+        return running
+
+    def row(self, a: int, s: int) -> tuple[IndexArray, FloatArray]:
+        """Next states of row (a, s) and their probabilities."""
+        r = s * self.n_actions + a
+        where = slice(self.indptr[r], self.indptr[r + 1])
+        return self.indices[where], self.data[where]
+
+    def numbers(self) -> IntArray:
+        """Row number of every stored entry."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+    def row_sums(self, values: FloatArray) -> FloatArray:
+        """Sum of one value per stored entry within each row, `(M N,)`."""
+        return np.asarray(np.bincount(self.numbers(), values, len(self.indptr) - 1), dtype=np.float64)
+
+    def dense(self) -> FloatArray:
+        """`theta[a, s, s_next]`, shape `(M, N, N)`."""
+        check_dense("theta", self.n_actions, self.n_states, "world.rows, which stores non-zero entries only")
+        theta = np.zeros((self.n_actions, self.n_states, self.n_states))
+        s, a = np.divmod(self.numbers(), self.n_actions)
+        theta[a, s, self.indices] = self.data
+        return theta
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each transition was observed; only observed ones are stored.
+
+    Parameters
+    ----------
+    n_actions, n_states : M and N.
+    row, s_next : row numbers and next states, sorted by row and then by next state.
+    n : how often, at least 1 each.
+    """
+
+    n_actions: int
+    n_states: int
+    row: IntArray
+    s_next: IntArray
+    n: IntArray
+
+    @classmethod
+    def from_keys(cls, n_actions: int, n_states: int, keys: IntArray, n: IntArray) -> Counts:
+        """From unique keys `row * N + s_next` in any order."""
+        order = np.argsort(keys)
+        row, s_next = np.divmod(keys[order], n_states)
+        return cls(n_actions, n_states, row, s_next, n[order])
+
+    @classmethod
+    def from_dense(cls, counts: IntArray) -> Counts:
+        """From an array of whole numbers `counts[a, s, s_next]`."""
+        counts = np.asarray(counts)
+        if counts.ndim != 3 or counts.shape[1] != counts.shape[2]:
+            raise ValueError(f"counts have shape {counts.shape}; it must be (n_actions, n_states, n_states)")
+        if not np.all((counts >= 0) & (counts == np.floor(counts))):
+            raise ValueError("counts must be whole numbers of at least 0")
+        n_actions, n_states, _ = counts.shape
+        by_row = counts.transpose(1, 0, 2).reshape(n_states * n_actions, n_states)
+        row, s_next = np.nonzero(by_row)
+        return cls(n_actions, n_states, row, s_next, by_row[row, s_next].astype(np.int64))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, M N."""
+        return self.n_actions * self.n_states
+
+    @cached_property
+    def totals(self) -> IntArray:
+        """Observations of each row (the paper's K), `(M N,)`."""
+        return self.sum(self.n).astype(np.int64)
+
+    @cached_property
+    def n_seen(self) -> IntArray:
+        """Distinct next states observed in each row (the paper's T), `(M N,)`."""
+        return np.bincount(self.row, minlength=self.n_rows)
+
+    def sum(self, values: Any) -> FloatArray:
+        """Sum of one value per stored entry within each row, `(M N,)`."""
+        return np.asarray(np.bincount(self.row, values, self.n_rows), dtype=np.float64)
+
+    def at(self, row: IntArray, s_next: IntArray) -> IntArray:
+        """How often `s_next` followed in each numbered `row`, elementwise."""
+        found = _find(self.row * self.n_states + self.s_next, np.asarray(row) * self.n_states + s_next)
+        if len(self.n) == 0:
+            return np.zeros(found.shape, dtype=np.int64)
+        return np.where(found >= 0, self.n[found], 0)
+
+    def dense(self) -> IntArray:
+        """`counts[a, s, s_next]`, shape `(M, N, N)`."""
+        check_dense("counts", self.n_actions, self.n_states, "model.sparse_counts")
+        counts = np.zeros((self.n_actions, self.n_states, self.n_states), dtype=np.int64)
+        s, a = np.divmod(self.row, self.n_actions)
+        counts[a, s, self.s_next] = self.n
+        return counts
+
+
+def _row_pointers(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _find(keys: IntArray, wanted: IntArray) -> IntArray:
+    """Position of each wanted key among the sorted `keys`, -1 where there is none."""
+    position = np.searchsorted(keys, wanted)
+    inside = np.minimum(position, max(len(keys) - 1, 0))
+    hit = (position < len(keys)) & (keys[inside] == wanted) if len(keys) else np.zeros(len(wanted), dtype=bool)
+    return np.where(hit, inside, -1)

@@ -1,0 +1,168 @@
+"""What an observation is worth: PIG, PEIG, PMC, PLC and novelty, as arrays `[a, s]`.
+
+A utility says how much an explorer would gain from trying action a in state s, judged by its
+internal model alone.
+
+| name | of an observation of row (a, s) | paper |
+|---|---|---|
+| PIG | expected decrease of missing information, in bits | Eq. 11 (`eq:kl`) |
+| PEIG | what the last one turned out to be worth, in bits | Eq. 18 (`eq:PEIG`) |
+| PMC | expected rise of the most probable outcome's probability | Eq. 19 (`eq:PMC`) |
+| PLC | expected L1 change of the estimate, divided by N | Eq. 20 (`eq:PLC`) |
+| novelty | expected missing information of the row, in bits | E[D(theta || theta_hat)]; PIG is its expected decrease |
+
+The paper's priors have closed forms. For any other prior the definitions are evaluated from its
+estimates, line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from berlyne.arrays import FloatArray
+from berlyne.information import kl_divergence
+from berlyne.model import InternalModel
+from berlyne.rows import by_action
+
+RowDefinition = Callable[[FloatArray, FloatArray], float]
+"""A utility of one row from `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star."""
+
+
+def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Predicted information gain of one transition distribution, in bits.
+
+    Paper: Eq. 11 (`eq:kl`), Theorem 2. The divergence runs from the updated to the current model,
+    as in the last lines of the proof; reading R2.
+
+    Parameters
+    ----------
+    theta_hat : (N,), sums to 1.
+    theta_hat_after : (N, N), line s_star is the estimate after observing s_star.
+
+    Returns
+    -------
+    float >= 0; zero only if no possible outcome would change the model.
+    """
+    return float(np.dot(theta_hat, kl_divergence(theta_hat_after, theta_hat)))
+
+
+def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Eq. 11 with the divergence as printed, D(now || after): not the expected gain; reading R2."""
+    possible = theta_hat > 0
+    return float(np.dot(theta_hat[possible], kl_divergence(theta_hat, theta_hat_after[possible])))
+
+
+def pmc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Predicted mode change of one row, Eq. 19 (`eq:PMC`); shapes as in `pig_of_row`."""
+    return float(np.dot(theta_hat, theta_hat_after.max(axis=1) - theta_hat.max()))
+
+
+def plc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Predicted L1 change of one row, Eq. 20 (`eq:PLC`); shapes as in `pig_of_row`."""
+    return float(np.dot(theta_hat, np.abs(theta_hat_after - theta_hat).mean(axis=1)))
+
+
+def pig(model: InternalModel) -> FloatArray:
+    """Predicted information gain of every row, in bits, `[a, s]`. Paper: Eq. 11 (`eq:kl`); R2."""
+    if model.exact is not None:
+        return np.asarray(by_action(model.exact.pig(model.sparse_counts), model.n_actions))
+    return _from_definition(model, pig_of_row)
+
+
+def pmc(model: InternalModel) -> FloatArray:
+    """Predicted mode change of every row, `[a, s]`. Paper: Eq. 19 (`eq:PMC`)."""
+    if model.exact is not None:
+        return np.asarray(by_action(model.exact.pmc(model.sparse_counts), model.n_actions))
+    return _from_definition(model, pmc_of_row)
+
+
+def plc(model: InternalModel) -> FloatArray:
+    """Predicted L1 change of every row, `[a, s]`. Paper: Eq. 20 (`eq:PLC`)."""
+    if model.exact is not None:
+        return np.asarray(by_action(model.exact.plc(model.sparse_counts), model.n_actions))
+    return _from_definition(model, plc_of_row)
+
+
+def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
+    """Posterior expected information gain of every row, in bits, `[a, s]`.
+
+    Paper: Eqs. 17 and 18 (`eq:PEIG`): D(theta_hat now || theta_hat before the row's last outcome).
+    A row never tried has its prior PIG, so that it attracts; `untried` puts a constant there
+    instead (reading R6).
+    """
+    if model.exact is not None:
+        per_row = model.exact.peig(model.sparse_counts, model.last_outcomes)
+        gain = np.asarray(by_action(per_row, model.n_actions))
+    else:
+        gain = _peig_from_definition(model)
+    missing = np.isnan(gain)
+    if np.any(missing):
+        gain[missing] = pig(model)[missing] if untried is None else untried
+    return gain
+
+
+def novelty(model: InternalModel) -> FloatArray:
+    """Expected missing information of every row, E[D(theta || theta_hat)], in bits, `[a, s]`.
+
+    This is the parameter information gain of active inference. It needs more of a prior than
+    its estimate: a method `expected_missing_information(counts)`.
+    """
+    if model.exact is not None:
+        return model.exact.expected_missing_information(model.sparse_counts)
+    prior = model.prior
+    if not hasattr(prior, "expected_missing_information"):
+        raise ValueError(
+            f"novelty is not a function of estimates alone; give {type(prior).__name__} "
+            f"a method expected_missing_information(counts) that returns bits [a, s]"
+        )
+    return np.asarray(prior.expected_missing_information(model.counts), dtype=float)
+
+
+def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatArray:
+    """A row definition applied to every row. Rows are independent, so N estimates serve them all."""
+    theta_hat, counts = model.theta_hat, model.counts
+    n_actions, n_states, _ = counts.shape
+    after = np.repeat(theta_hat[:, :, None, :], n_states, axis=2)  # (M, N, N, N), [a, s, s_star, s_next]
+    for s_star in range(n_states):
+        possible = theta_hat[:, :, s_star] > 0
+        imagined = counts.copy()
+        imagined[possible, s_star] += 1
+        after[possible, s_star] = model.prior.estimate(imagined)[possible]
+    pairs = np.ndindex(n_actions, n_states)
+    return np.array([definition(theta_hat[a, s], after[a, s]) for a, s in pairs]).reshape(n_actions, n_states)
+
+
+def _peig_from_definition(model: InternalModel) -> FloatArray:
+    """D(now || before) of every row's last outcome from the prior's estimates; NaN if untried."""
+    last = by_action(model.last_outcomes, model.n_actions)
+    tried = last >= 0
+    a, s = np.nonzero(tried)
+    before = model.counts
+    before[a, s, last[tried]] -= 1
+    gain = np.full(last.shape, np.nan)
+    gain[tried] = kl_divergence(model.theta_hat, model.prior.estimate(before))[tried]
+    return gain
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A named utility: `of(model)` is the array `[a, s]`."""
+
+    name: str
+    of: Callable[[InternalModel], FloatArray]
+    meaning: str
+
+
+UTILITIES: dict[str, Utility] = {
+    utility.name: utility
+    for utility in (
+        Utility("PIG", pig, "predicted information gain, bits (Eq. 11)"),
+        Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)"),
+        Utility("PMC", pmc, "predicted mode change (Eq. 19)"),
+        Utility("PLC", plc, "predicted L1 change (Eq. 20)"),
+        Utility("novelty", novelty, "expected missing information of the row, bits"),
+    )
+}

@@ -1,0 +1,9 @@
+"""What the explorer lives in (paper, Sec. 2.4)."""
+
+from berlyne.worlds.dense import dense_world
+from berlyne.worlds.maze import Geometry, maze
+from berlyne.worlds.one_two_three import one_two_three_world
+from berlyne.worlds.structure import is_ergodic
+from berlyne.worlds.world import World
+
+__all__ = ["Geometry", "World", "dense_world", "is_ergodic", "maze", "one_two_three_world"]

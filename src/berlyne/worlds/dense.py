@@ -1,0 +1,22 @@
+"""Dense Worlds: every state can follow every other (paper, Sec. 2.4, Eq. 6)."""
+
+from __future__ import annotations
+
+from berlyne.arrays import Seed
+from berlyne.priors import Dirichlet
+from berlyne.worlds.world import World
+
+
+def dense_world(seed: Seed, n_states: int = 10, n_actions: int = 4, alpha: float = 1.0) -> World:
+    """A Dense World: each row drawn from a symmetric Dirichlet distribution over all states.
+
+    Paper: Sec. 2.4, Eqs. 6 and 7 (`eq:sh`); the defaults are the paper's.
+
+    Parameters
+    ----------
+    seed : int, `SeedSequence` or `Generator`.
+    n_states, n_actions : N and M.
+    alpha : concentration; 1 draws uniformly from the simplex.
+    """
+    prior = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
+    return World(prior.sample(seed), prior, name="Dense World")

@@ -1,0 +1,155 @@
+"""A world: the hidden transition probabilities, and the prior an explorer may be told.
+
+Paper: Sec. 2.1. A world is a controllable Markov chain with kernel `theta[a, s, s_next]`. It is
+held as sparse rows; the dense array exists only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, check_count
+from berlyne.priors import Prior
+from berlyne.priors.prior import row_name
+from berlyne.rows import Rows
+
+if TYPE_CHECKING:
+    from berlyne.worlds.maze import Geometry
+
+SUM_TOLERANCE = 1e-6
+"""Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
+
+
+class World:
+    """A controllable Markov chain, and what an explorer of it may assume.
+
+    Paper: Sec. 2.1; readings R1 and R13.
+
+    Parameters
+    ----------
+    theta : (M, N, N) array `[a, s, s_next]`, a list of M SciPy sparse (N, N) matrices, or `Rows`.
+        Rows must be probability distributions; sums within 1e-6 of one are rescaled.
+    prior : what an explorer believes before it has seen anything; any `Prior`, or None.
+    start : the state exploration begins in; None for one drawn uniformly by each exploration.
+    name : shown in tables and figures.
+
+    Attributes
+    ----------
+    rows : the transition rows, sparse.
+    geometry : walls, transporters and base of a maze; None for other worlds.
+
+    Examples
+    --------
+    >>> World(np.array([[[0.5, 0.5], [1.0, 0.0]]]))
+    World('world': 2 states, 1 action, no prior)
+    """
+
+    def __init__(
+        self,
+        theta: FloatArray | Sequence[Any] | Rows,
+        prior: Prior | None = None,
+        *,
+        start: int | None = None,
+        name: str = "world",
+        geometry: Geometry | None = None,
+    ) -> None:
+        self.rows = _as_rows(theta)
+        self.n_actions, self.n_states = self.rows.n_actions, self.rows.n_states
+        self.prior = prior
+        self.name = name
+        self.geometry = geometry
+        if start is not None and check_count("start", start, 0) >= self.n_states:
+            raise ValueError(f"start is {start}; states are numbered 0 to {self.n_states - 1}")
+        self.start = start
+        if prior is not None:
+            _check_prior(prior, self.rows)
+
+    def __repr__(self) -> str:
+        states = f"{self.n_states:,} state{'s' * (self.n_states != 1)}"
+        actions = f"{self.n_actions} action{'s' * (self.n_actions != 1)}"
+        prior = "no prior" if self.prior is None else f"prior {self.prior!r}"
+        return f"World({self.name!r}: {states}, {actions}, {prior})"
+
+    @property
+    def theta(self) -> FloatArray:
+        """The transition probabilities `theta[a, s, s_next]`, a fresh dense `(M, N, N)` array."""
+        return self.rows.dense()
+
+    def sample(self, a: int, s: int, u: float) -> int:
+        """The state that follows action a in state s for a uniform number `u` in [0, 1).
+
+        Never a state of probability zero, even where rounding leaves the row's sum below `u`.
+        """
+        r = s * self.n_actions + a
+        begin, end = self.rows.indptr[r], self.rows.indptr[r + 1]
+        step = int(np.searchsorted(self.rows.cumulative[begin:end], u, side="right"))
+        return int(self.rows.indices[min(begin + step, end - 1)])
+
+
+def _as_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
+    """Checked rows, rescaled to sums of one, from any form that a user may give them."""
+    if isinstance(theta, Rows):
+        rows = theta
+    elif isinstance(theta, list | tuple) and len(theta) and hasattr(theta[0], "tocsr"):
+        rows = Rows.from_sparse(theta)
+    else:
+        rows = _from_array(theta)
+    _check_entries(rows)
+    sums = rows.row_sums(rows.data)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
+    if len(wrong):
+        first = wrong[0]
+        raise ValueError(
+            f"{row_name(first, rows.n_actions)} of theta sums to {sums[first]:.9g}; every row must sum to 1"
+        )
+    if np.any(np.abs(sums - 1.0) > 1e-12):
+        data = rows.data / sums[rows.numbers()]
+        rows = Rows(rows.n_actions, rows.n_states, rows.indptr, rows.indices, data)
+    return rows
+
+
+def _from_array(theta: Any) -> Rows:
+    try:
+        array = np.asarray(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "theta is not an array of numbers; it must be (n_actions, n_states, n_states), "
+            "or a list of one SciPy sparse matrix per action"
+        ) from None
+    if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
+        raise ValueError(f"theta has shape {array.shape}; it must be (n_actions, n_states, n_states)")
+    return Rows.from_dense(array)
+
+
+def _check_entries(rows: Rows) -> None:
+    bad = np.flatnonzero(~(rows.data > 0) | ~np.isfinite(rows.data))
+    if len(bad):
+        r = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
+        raise ValueError(
+            f"{row_name(r, rows.n_actions)} of theta holds {rows.data[bad[0]]!r} for state "
+            f"{rows.indices[bad[0]]}; probabilities must be finite and not negative"
+        )
+
+
+def _check_prior(prior: Prior, rows: Rows) -> None:
+    """Refuse a prior of another size, or one under which this world is impossible."""
+    if not isinstance(prior, Prior):
+        raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts)")
+    for name in ("n_actions", "n_states"):
+        theirs, ours = getattr(prior, name, None), getattr(rows, name)
+        if theirs is not None and theirs != ours:
+            raise ValueError(f"the prior has {name}={theirs} and theta has {name}={ours}; they must agree")
+    if hasattr(prior, "check_rows"):
+        prior.check_rows(rows)
+        return
+    theta = rows.dense()
+    theta_hat = np.asarray(prior.estimate(np.zeros(theta.shape, dtype=np.int64)))
+    if theta_hat.shape != theta.shape:
+        raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {theta.shape}")
+    excluded = np.argwhere((theta > 0) & ~(theta_hat > 0))
+    if len(excluded):
+        a, s, s_next = excluded[0]
+        raise ValueError(f"row (a={a}, s={s}) can reach state {s_next}, which the prior calls impossible")
