@@ -34,6 +34,13 @@ def check_count(name: str, value: int, at_least: int) -> int:
     return int(value)
 
 
+def check_index(name: str, value: int, size: int) -> int:
+    """`value` as an int from 0 to `size - 1`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < size:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number from 0 to {size - 1}")
+    return int(value)
+
+
 def check_number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> float:
     """`value` as a float inside [low, high], or (low, high] if `open_low`."""
     low_bracket = "(" if open_low else "["

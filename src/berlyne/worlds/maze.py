@@ -13,6 +13,7 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.priors import Dirichlet
+from berlyne.priors.dirichlet import draw_simplex
 from berlyne.rows import Rows, Support
 from berlyne.worlds.world import World
 
@@ -146,7 +147,7 @@ def _draw_directions(
 ) -> FloatArray:
     """Dir(alpha) over the four directions, the largest for the action's own; equal outcomes add up."""
     n_rows = destination.size
-    drawn = rng.dirichlet(np.full(4, alpha), size=n_rows)
+    drawn = draw_simplex(alpha, np.arange(n_rows + 1) * 4, rng).reshape(n_rows, 4)
     action = np.tile(np.arange(4), len(destination))
     largest = np.argmax(drawn, axis=1)
     row: IntArray = np.arange(n_rows)

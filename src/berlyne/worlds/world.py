@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, check_count
+from berlyne.arrays import FloatArray, check_index
 from berlyne.priors import Prior
 from berlyne.priors.prior import row_name
 from berlyne.rows import Rows
@@ -61,9 +61,7 @@ class World:
         self.prior = prior
         self.name = name
         self.geometry = geometry
-        if start is not None and check_count("start", start, 0) >= self.n_states:
-            raise ValueError(f"start is {start}; states are numbered 0 to {self.n_states - 1}")
-        self.start = start
+        self.start = None if start is None else check_index("start", start, self.n_states)
         if prior is not None:
             _check_prior(prior, self.rows)
 
@@ -83,7 +81,7 @@ class World:
 
         Never a state of probability zero, even where rounding leaves the row's sum below `u`.
         """
-        r = s * self.n_actions + a
+        r = check_index("s", s, self.n_states) * self.n_actions + check_index("a", a, self.n_actions)
         begin, end = self.rows.indptr[r], self.rows.indptr[r + 1]
         step = int(np.searchsorted(self.rows.cumulative[begin:end], u, side="right"))
         return int(self.rows.indices[min(begin + step, end - 1)])
@@ -97,6 +95,7 @@ def _as_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
         rows = Rows.from_sparse(theta)
     else:
         rows = _from_array(theta)
+    _check_layout(rows)
     _check_entries(rows)
     sums = rows.row_sums(rows.data)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
@@ -124,12 +123,37 @@ def _from_array(theta: Any) -> Rows:
     return Rows.from_dense(array)
 
 
+def _check_layout(rows: Rows) -> None:
+    """Refuse rows that lead outside the world, or that do not list their next states in order."""
+    if rows.n_states < 1 or rows.n_actions < 1:
+        raise ValueError(
+            f"theta has {rows.n_actions} actions and {rows.n_states} states; there must be at least one of each"
+        )
+    n_rows, n = rows.n_actions * rows.n_states, len(rows.data)
+    pointers = rows.indptr
+    if len(pointers) != n_rows + 1 or pointers[0] != 0 or pointers[-1] != n or np.any(np.diff(pointers) < 0):
+        raise ValueError(f"indptr of theta must hold {n_rows + 1} numbers rising from 0 to {n}, the length of data")
+    if len(rows.indices) != n:
+        raise ValueError(f"indices of theta have length {len(rows.indices)}; it must be {n}, the length of data")
+    wrong = (rows.indices < 0) | (rows.indices >= rows.n_states)
+    falls = np.diff(rows.indices) <= 0
+    begins = pointers[(pointers > 0) & (pointers < n)]
+    falls[begins - 1] = False  # the first state of a row may be anything
+    wrong[1:] |= falls
+    if np.any(wrong):
+        bad = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{row_name(rows.numbers()[bad], rows.n_actions)} of theta lists state {rows.indices[bad]}; "
+            f"states of a row must rise within 0 to {rows.n_states - 1}"
+        )
+
+
 def _check_entries(rows: Rows) -> None:
     bad = np.flatnonzero(~(rows.data > 0) | ~np.isfinite(rows.data))
     if len(bad):
         r = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
         raise ValueError(
-            f"{row_name(r, rows.n_actions)} of theta holds {rows.data[bad[0]]!r} for state "
+            f"{row_name(r, rows.n_actions)} of theta holds {rows.data[bad[0]]:g} for state "
             f"{rows.indices[bad[0]]}; probabilities must be finite and not negative"
         )
 

@@ -1,0 +1,67 @@
+# Two commands matter: `make reproduce` and `make test`.
+# Both make .venv and install what they need, with the versions of constraints.txt.
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+PRESET ?= paper
+FOLDER ?= reproduction
+EXTRAS := test,dev
+
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help reproduce test lint format build pictures constraints clean
+
+help:
+	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
+	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
+	@echo "make lint         check style and types"
+	@echo "make format       put the code into the style"
+	@echo "make build        build the wheel and the sdist into dist/"
+	@echo "make pictures     draw the pictures of the documentation again"
+	@echo "make constraints  pin the newest versions in constraints.txt"
+	@echo "make clean        remove $(VENV)/, dist/ and caches"
+
+reproduce: $(VENV)/installed-run
+	$(BIN)/berlyne reproduce --preset $(PRESET) "$(FOLDER)"
+
+test: $(VENV)/installed-test
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+build: $(VENV)/installed-dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
+pictures: $(VENV)/installed-run
+	$(BIN)/python docs/images/make.py
+
+constraints:
+	fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && $(PYTHON) -m venv "$$fresh" && \
+	"$$fresh/bin/python" -m pip install -q hatchling editables ".[$(EXTRAS)]" && \
+	"$$fresh/bin/python" -m pip freeze --exclude berlyne > "$$fresh/pins" && \
+	{ grep '^#' constraints.txt; cat "$$fresh/pins"; } > "$$fresh/all" && cp "$$fresh/all" constraints.txt
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per extra; a change of the requirements installs again. The build backend is installed first,
+# pinned like everything else, because isolated builds do not read constraints.
+$(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install -q -c constraints.txt hatchling editables
+	$(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e ".$(if $(filter run,$*),,[$*])"
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("berlyne needs Python 3.11 or later; try make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)

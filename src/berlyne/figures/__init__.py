@@ -1,0 +1,1 @@
+"""Figures of the paper, one module each. Importing one imports matplotlib."""

@@ -1,0 +1,177 @@
+"""Drawing mazes: the paper's Fig. 1, and rooms coloured by what an action in them is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Polygon
+from numpy.typing import ArrayLike
+
+from berlyne.arrays import FloatArray, IntArray, check_index
+from berlyne.rows import by_action
+from berlyne.worlds import Geometry, World
+
+BLUE = "#1f5fbf"
+AMBER = LinearSegmentedColormap.from_list("amber", ["#f8f4ea", "#fbe6b8", "#f7bf66", "#ea9136"])
+"""Off-white to amber, evenly darker in print; black walls and blue transporters stay visible on all of it."""
+STEP = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
+"""Up, down, left, right; the vertical axis points down, as lines of rooms are numbered."""
+
+LENGTH = {"passage": 0.92, "wall": 0.44, "transporter": 0.45}
+"""How far an arrow reaches from the centre of a room, by what it runs into."""
+
+
+def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, int]] | None = None) -> Axes:
+    """Draw a maze as in the paper's Fig. 1.
+
+    Walls are black, transporters blue lines on the face of a wall, the base room a blue target.
+    A transition distribution is four arrows, one for each direction, the darker the more probable
+    where they lead: flat-headed into a wall (the agent stays), dashed into a transporter (the agent
+    goes to the base). Directions with the same destination have the same shade, the probability
+    of arriving there.
+
+    Parameters
+    ----------
+    world : a maze.
+    ax : where to draw; a new figure if left out.
+    rows : pairs (a, s) whose transition distributions are drawn; two telling ones if left out.
+    """
+    maze = _geometry(world)
+    chosen = _telling_rows(world) if rows is None else rows
+    checked = [(check_index("a", a, world.n_actions), check_index("s", s, world.n_states)) for a, s in chosen]
+    ax = _prepared(ax, maze.side)
+    _draw_walls(ax, maze)
+    for a, s in checked:
+        _draw_row(ax, world, maze, a, s)
+    return ax
+
+
+def shade_rooms(
+    world: World, utility: ArrayLike, ax: Axes | None = None, *, cmap: str | Colormap = AMBER
+) -> PolyCollection:
+    """Draw a maze with each room split into four triangles, coloured by the utility of each action there.
+
+    Parameters
+    ----------
+    world : a maze.
+    utility : (4, N) array `[a, s]`, such as `berlyne.pig(model)`; the upper triangle is action 0, "up".
+    ax : where to draw; a new figure if left out.
+
+    Returns
+    -------
+    The triangles, to which a colour bar can be attached.
+    """
+    maze = _geometry(world)
+    values = np.asarray(utility, dtype=float)
+    if values.shape != (4, world.n_states):
+        raise ValueError(f"the utility has shape {values.shape}; it must be (4, {world.n_states}), [a, s]")
+    ax = _prepared(ax, maze.side)
+    s, direction = np.divmod(np.arange(4 * world.n_states), 4)
+    centre = _centres(s, maze.side)[:, None, :]
+    triangles = np.concatenate([centre, _faces(s, direction, maze.side)], axis=1)  # (4 N, 3, 2)
+    shaded = PolyCollection(list(triangles), cmap=cmap, edgecolors="white", linewidths=0.8, zorder=1)
+    shaded.set_array(values.T.ravel())
+    shaded.set_gid("actions")
+    ax.add_collection(shaded)
+    _draw_walls(ax, maze)
+    return shaded
+
+
+def _geometry(world: World) -> Geometry:
+    if world.geometry is None:
+        raise ValueError(f"{world!r} is not a maze; only worlds made by berlyne.maze have walls to draw")
+    return world.geometry
+
+
+def _prepared(ax: Axes | None, side: int) -> Axes:
+    if ax is None:
+        ax = plt.subplots(figsize=(4.0, 4.0), layout="constrained")[1]
+    ax.set(xlim=(-0.05, side + 0.05), ylim=(side + 0.05, -0.05), aspect="equal")
+    ax.set_axis_off()
+    return ax
+
+
+def _centres(s: ArrayLike, side: int) -> FloatArray:
+    """Centres `(..., 2)` of rooms."""
+    line, column = np.divmod(np.asarray(s), side)
+    return np.stack([column + 0.5, line + 0.5], axis=-1)
+
+
+def _faces(s: IntArray, direction: IntArray, side: int, inset: float = 0.0, margin: float = 0.0) -> FloatArray:
+    """Segments `(..., 2, 2)` along the sides of rooms, moved inwards by `inset` and shortened by `margin`."""
+    step = STEP[direction]
+    middle = _centres(s, side) + (0.5 - inset) * step
+    along = (0.5 - margin) * np.abs(step[..., ::-1])
+    return np.stack([middle - along, middle + along], axis=-2)
+
+
+def _draw_walls(ax: Axes, maze: Geometry) -> None:
+    """Walls, each once; transporters, each on its face; the base."""
+    s, direction = np.nonzero(~maze.passages)
+    line, column = np.divmod(s, maze.side)
+    # a wall between two rooms is drawn from below or from the right
+    once = (direction % 2 == 0) | ((direction == 1) & (line == maze.side - 1))
+    once |= (direction == 3) & (column == maze.side - 1)
+    segments = _faces(s[once], direction[once], maze.side)
+    walls = LineCollection(list(segments), colors="black", linewidths=1.8, capstyle="round", zorder=3)
+    walls.set_gid("walls")
+    ax.add_collection(walls)
+    s, direction = np.nonzero(maze.transporters)
+    segments = _faces(s, direction, maze.side, inset=0.07, margin=0.12)
+    transporters = LineCollection(list(segments), colors=BLUE, linewidths=2.8, capstyle="butt", zorder=4)
+    transporters.set_gid("transporters")
+    ax.add_collection(transporters)
+    x, y = _centres(maze.base, maze.side)
+    for radius, filled in ((0.3, False), (0.19, False), (0.08, True)):
+        ax.add_patch(Circle((x, y), radius, fill=filled, color=BLUE, linewidth=1.8, zorder=4, gid="base"))
+
+
+def _draw_row(ax: Axes, world: World, maze: Geometry, a: int, s: int) -> None:
+    """Four arrows out of room s, shaded by the probabilities of row (a, s)."""
+    s_next, p = world.rows.row(a, s)
+    probability = dict(zip(s_next.tolist(), p.tolist(), strict=True))
+    centre = _centres(s, maze.side)
+    for direction, destination in enumerate(maze.destination[s].tolist()):
+        kind = "passage" if maze.passages[s, direction] else "wall"
+        kind = "transporter" if maze.transporters[s, direction] else kind
+        _draw_arrow(ax, centre, STEP[direction], kind, probability[destination])
+    ax.add_patch(Circle((centre[0], centre[1]), 0.07, color="black", zorder=7, gid="start"))
+
+
+def _draw_arrow(ax: Axes, centre: FloatArray, step: FloatArray, kind: str, p: float) -> None:
+    """One arrow, black for p = 1 and light grey for p = 0; darker ones lie on top."""
+    tip, across = centre + LENGTH[kind] * step, 0.085 * step[::-1]
+    shade, zorder = str(0.86 * (1.0 - p)), 5.0 + p
+    if kind == "wall":
+        neck, head = tip, Polygon([tip - across, tip + across], closed=False, color=shade, lw=1.8, zorder=zorder)
+    else:
+        neck = tip - 0.14 * step
+        head = Polygon([tip, neck - across, neck + across], color=shade, lw=0, zorder=zorder)
+    dash = (0, (1.5, 1.0)) if kind == "transporter" else "-"
+    ax.add_line(Line2D(*zip(centre, neck, strict=True), color=shade, lw=1.8, ls=dash, zorder=zorder, gid=kind))
+    ax.add_patch(head)
+
+
+def _telling_rows(world: World) -> list[tuple[int, int]]:
+    """Two rows that show as much as possible: pushes of every kind, about one bit of noise, far apart."""
+    maze, theta = _geometry(world), world.rows
+    kinds = np.stack([maze.passages, maze.transporters, ~maze.passages & ~maze.transporters])
+    spread = by_action(theta.row_sums(-theta.data * np.log2(theta.data)), world.n_actions)
+    score = kinds.any(axis=2).sum(axis=0) + 1.0 - np.abs(spread - 1.0) / 2.0
+    at_base = (maze.passages & (maze.destination == maze.base)).any(axis=1)
+    at_base[maze.base] = True
+    score[:, at_base] = -1.0  # arrows would lie on the target
+    line, column = np.divmod(np.arange(world.n_states), maze.side)
+    chosen: list[tuple[int, int]] = []
+    while len(chosen) < 2 and score.max() >= 0:
+        a, s = (int(i) for i in np.unravel_index(np.argmax(score), score.shape))
+        chosen.append((a, s))
+        near = np.abs(line - line[s]) + np.abs(column - column[s]) < maze.side / 2
+        score[:, near] = -1.0
+    return chosen

@@ -1,0 +1,95 @@
+"""The documentation is true: its code runs and prints what it says, its names and links exist."""
+
+import contextlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import berlyne
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def python_blocks(text):
+    """Every Python block of a page: its line, its code, and what it must print (None: not said)."""
+    blocks = list(FENCE.finditer(text))
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if block[1] != "python":
+            continue
+        follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
+        yield text[: block.start(2)].count("\n"), block[2], after[2] if follows else None
+
+
+def run(page, text):
+    namespace = {"__name__": "__main__"}
+    for line, code, expected in python_blocks(text):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * line + code, str(page), "exec"), namespace)
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{page}, the block after line {line}"
+
+
+@every_page
+def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    run(page, page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("text", ["```python\nassert 1 == 2\n```\n", "```python\nprint(1)\n```\n\n```text\n2\n```\n"])
+def test_a_false_page_is_found_out(text):
+    with pytest.raises(AssertionError):
+        run("page.md", text)
+
+
+@every_page
+def test_names_of_the_package_exist(page):
+    for name in re.findall(r"`(berlyne(?:\.\w+)+)", page.read_text(encoding="utf-8")):
+        pkgutil.resolve_name(name)
+
+
+@every_page
+def test_links_within_the_repository_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        if not target.startswith("https://"):
+            assert (page.parent / target).exists(), target
+
+
+def first_cells(page):
+    return re.findall(r"^\| (\S+) \|", (ROOT / "docs" / "paper" / page).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_reading_is_listed():
+    assert [cell for cell in first_cells("readings.md") if cell != "#"] == [f"R{n}" for n in range(1, 25)]
+
+
+def test_every_numbered_equation_is_listed():
+    assert [cell for cell in first_cells("equations.md") if cell.isdigit()] == [str(n) for n in range(1, 21)]
+
+
+def test_readings_that_the_code_cites_exist():
+    cited = {
+        int(number)
+        for module in (ROOT / "src").rglob("*.py")
+        for number in re.findall(r"\bR(\d+)\b", module.read_text(encoding="utf-8"))
+    }
+    assert cited
+    assert cited <= set(range(1, 25))
+
+
+def test_first_example_is_short():
+    _, code, _ = next(python_blocks((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(code.strip().splitlines()) < 10
+
+
+def test_citation_names_this_version():
+    assert f"\nversion: {berlyne.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
