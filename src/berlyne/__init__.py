@@ -3,23 +3,31 @@
 After Little & Sommer, *Learning in embodied action-perception loops through exploration*.
 """
 
+from berlyne.explore import Run, explore
+from berlyne.explorer import Explorer
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
+from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "STRATEGIES",
     "UTILITIES",
     "Dirichlet",
+    "Explorer",
     "InternalModel",
     "OneTwoThree",
     "Prior",
+    "Run",
+    "Strategy",
     "World",
     "dense_world",
     "entropy",
+    "explore",
     "fit_alpha",
     "information_gain",
     "is_ergodic",
@@ -33,4 +41,5 @@ __all__ = [
     "pig",
     "plc",
     "pmc",
+    "strategy",
 ]

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
+from berlyne.arrays import FloatArray, IntArray, check_count, check_dense, check_index
 from berlyne.information import entropy
 from berlyne.priors import Prior
-from berlyne.priors.prior import ExactPrior, one_more
-from berlyne.rows import Counts
+from berlyne.priors.prior import as_exact, one_more
+from berlyne.rows import Counts, by_action
 from berlyne.worlds.world import World
+
+PIECE = 1 << 18
+"""Rows whose estimates are worked out at a time."""
 
 
 class InternalModel:
@@ -42,10 +45,20 @@ class InternalModel:
         self.prior = prior
         self.n_states = _size("n_states", n_states, prior)
         self.n_actions = _size("n_actions", n_actions, prior)
-        self.exact = prior if isinstance(prior, ExactPrior) else None
+        self.exact = as_exact(prior)
         self._seen: dict[int, dict[int, int]] = {}  # observations of each outcome, by row
         self._last: dict[int, int] = {}  # last outcome, by row
         self._sparse: Counts | None = None
+
+    @classmethod
+    def from_counts(cls, prior: Prior, counts: Counts, last: dict[int, int]) -> InternalModel:
+        """A model that has observed `counts`; `last` holds the last outcome of each row tried."""
+        model = cls(prior, n_states=counts.n_states, n_actions=counts.n_actions)
+        for row, s_next, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
+            model._seen.setdefault(row, {})[s_next] = n
+        model._last = dict(last)
+        model._sparse = counts
+        return model
 
     def __repr__(self) -> str:
         return f"InternalModel({self.prior!r}, {self.n_obs:,} observations)"
@@ -103,6 +116,7 @@ class InternalModel:
 
     def theta_hat_row(self, a: int, s: int) -> FloatArray:
         """The estimate of row (a, s), `(N,)`."""
+        a, s = check_index("a", a, self.n_actions), check_index("s", s, self.n_states)
         if self.exact is None:
             return np.asarray(self.theta_hat[a, s])
         row = np.full(self.n_states, s * self.n_actions + a)
@@ -113,6 +127,7 @@ class InternalModel:
 
         Lines of impossible outcomes hold the current estimate.
         """
+        a, s = check_index("a", a, self.n_actions), check_index("s", s, self.n_states)
         if self.exact is not None:
             return self.exact.estimate_after(self.counts, a, s)
         now = self.theta_hat[a, s]
@@ -137,9 +152,14 @@ class InternalModel:
 
     def l1_distance(self, world: World) -> float:
         """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
+        return float(np.sum(self.l1_distances(world)))
+
+    def l1_distances(self, world: World) -> FloatArray:
+        """|theta - theta_hat| of each row, `[a, s]`."""
         theta_hat = self._estimate_of(world)
         elsewhere = 1.0 - world.rows.row_sums(theta_hat)  # believed possible, but it is not
-        return float(np.sum(np.abs(world.rows.data - theta_hat)) + np.sum(np.maximum(elsewhere, 0.0)))
+        distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(elsewhere, 0.0)
+        return np.asarray(by_action(distance, self.n_actions))
 
     def entropy(self) -> FloatArray:
         """Entropy of each estimated row, in bits, `[a, s]`."""
@@ -158,11 +178,19 @@ class InternalModel:
                 f"the world has {world.n_actions} actions and {world.n_states} states; "
                 f"the model has {self.n_actions} actions and {self.n_states} states"
             )
-        row, s_next = world.rows.numbers(), world.rows.indices.astype(np.int64)
-        if self.exact is not None:
-            return self.exact.estimate_at(self.sparse_counts, row, s_next)
-        s, a = np.divmod(row, self.n_actions)
-        return np.asarray(self.theta_hat[a, s, s_next])
+        rows = world.rows
+        if self.exact is None:
+            s, a = np.divmod(rows.numbers(), self.n_actions)
+            return np.asarray(self.theta_hat[a, s, rows.indices])
+        theta_hat = np.empty(len(rows.data))
+        n_rows = len(rows.indptr) - 1
+        for first in range(0, n_rows, PIECE):  # in pieces: what is intermediate would outweigh the world
+            last = min(first + PIECE, n_rows)
+            begin, end = rows.indptr[first], rows.indptr[last]
+            row = np.repeat(np.arange(first, last), np.diff(rows.indptr[first : last + 1]))
+            s_next = rows.indices[begin:end].astype(np.int64)
+            theta_hat[begin:end] = self.exact.estimate_at(self.sparse_counts, row, s_next)
+        return theta_hat
 
     def _checked(self, history: Any) -> IntArray:
         steps = np.asarray(history if isinstance(history, np.ndarray) else list(history))

@@ -72,17 +72,27 @@ class Support:
         r = s * self.n_actions + a
         return self.indices[self.indptr[r] : self.indptr[r + 1]]
 
+    def entries(self) -> tuple[IntArray, IndexArray]:
+        """`indptr` and `indices`, made explicit if every state is possible."""
+        if self.indptr is not None and self.indices is not None:
+            return self.indptr, self.indices
+        n_rows = self.n_actions * self.n_states
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * self.n_states
+        return indptr, np.tile(np.arange(self.n_states, dtype=np.int32), n_rows)
+
     def contains(self, row: IntArray, s_next: IntArray) -> BoolArray:
         """Whether each `s_next` is possible in each numbered `row`, elementwise."""
         if self.indptr is None or self.indices is None:
             return np.ones(len(row), dtype=bool)
-        return _find(self._keys, np.asarray(row) * self.n_states + s_next) >= 0
-
-    @cached_property
-    def _keys(self) -> IntArray:
-        assert self.indices is not None
-        row = np.repeat(np.arange(len(self.sizes)), self.sizes)
-        return row * self.n_states + self.indices
+        low, end = self.indptr[row], self.indptr[np.asarray(row) + 1]
+        high = end.copy()
+        last = len(self.indices) - 1
+        while np.any(open_ := low < high):  # bisection of all rows at once
+            middle = (low + high) // 2
+            below = self.indices[np.minimum(middle, last)] < s_next
+            low = np.where(open_ & below, middle + 1, low)
+            high = np.where(open_ & ~below, middle, high)
+        return np.asarray((low < end) & (self.indices[np.minimum(low, last)] == s_next))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +179,8 @@ class Rows:
 
     def row_sums(self, values: FloatArray) -> FloatArray:
         """Sum of one value per stored entry within each row, `(M N,)`."""
+        if np.all(self.indptr[1:] > self.indptr[:-1]):
+            return np.add.reduceat(values, self.indptr[:-1])
         return np.asarray(np.bincount(self.numbers(), values, len(self.indptr) - 1), dtype=np.float64)
 
     def dense(self) -> FloatArray:

@@ -130,7 +130,7 @@ def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatAr
         possible = theta_hat[:, :, s_star] > 0
         imagined = counts.copy()
         imagined[possible, s_star] += 1
-        after[possible, s_star] = model.prior.estimate(imagined)[possible]
+        after[possible, s_star] = np.asarray(model.prior.estimate(imagined))[possible]
     pairs = np.ndindex(n_actions, n_states)
     return np.array([definition(theta_hat[a, s], after[a, s]) for a, s in pairs]).reshape(n_actions, n_states)
 

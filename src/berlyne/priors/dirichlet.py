@@ -63,20 +63,17 @@ class Dirichlet:
     def sample(self, seed: Seed) -> Rows:
         """Draw every row from Dir(alpha) on its support (Eq. 6)."""
         rng = generator(seed)
-        rows = _entries(self.support)
-        gamma = rng.standard_gamma(self.alpha, size=len(rows.indices))
-        while np.any(lost := gamma <= 0.0):  # an underflow would shrink the support
-            gamma[lost] = rng.standard_gamma(self.alpha, size=int(lost.sum()))
-        total = rows.row_sums(gamma)
-        data = gamma / np.repeat(total, self.support.sizes)
-        return Rows(self.n_actions, self.n_states, rows.indptr, rows.indices, data)
+        indptr, indices = self.support.entries()
+        data = draw_simplex(self.alpha, indptr, rng)
+        return Rows(self.n_actions, self.n_states, indptr, indices, data)
 
     def estimate(self, counts: IntArray) -> FloatArray:
         """theta_hat[a, s, s_next] = c / kappa (Eqs. 7, 8); zero outside the support. Shape (M, N, N)."""
         sparse = self._checked(counts)
-        rows = _entries(self.support)
-        data = self.estimate_at(sparse, rows.numbers(), rows.indices.astype(np.int64))
-        return Rows(self.n_actions, self.n_states, rows.indptr, rows.indices, data).dense()
+        indptr, indices = self.support.entries()
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        data = self.estimate_at(sparse, row, indices.astype(np.int64))
+        return Rows(self.n_actions, self.n_states, indptr, indices, data).dense()
 
     def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
         """The estimate of row (a, s) after one more outcome s_star, for every s_star.
@@ -90,9 +87,22 @@ class Dirichlet:
         after[reach, reach] += 1.0
         return np.asarray(after / after.sum(axis=1, keepdims=True))
 
+    def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
+        """The estimate of row (a, s) from its own counts (N,); shape (N,)."""
+        reach = self.support.row(a, s)
+        theta_hat = np.zeros(self.n_states)
+        c = self.alpha + counts[reach]
+        theta_hat[reach] = c / c.sum()
+        return theta_hat
+
+    def row_utility(self, name: str, counts: IntArray, a: int, s: int) -> float:
+        """PIG, PMC, PLC or novelty of row (a, s) from its own counts (N,)."""
+        c: FloatArray = np.asarray(self.alpha + counts[self.support.row(a, s)], dtype=np.float64)
+        return _ROW_UTILITIES[name](c, self.n_states)
+
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
-        return _log_likelihood(self.alpha, _sufficient(as_counts(counts), self.support))
+        return _log_likelihood(self.alpha, _sufficient(self._sized(counts), self.support))
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
@@ -181,6 +191,11 @@ class Dirichlet:
         return np.asarray(self.support.sizes * unseen + counts.sum(term(counts.n) - unseen))
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
+        sparse = self._sized(counts)
+        _check_inside(sparse, self.support)
+        return sparse
+
+    def _sized(self, counts: Counts | IntArray) -> Counts:
         sparse = as_counts(counts)
         if (sparse.n_actions, sparse.n_states) != (self.n_actions, self.n_states):
             raise ValueError(
@@ -188,6 +203,19 @@ class Dirichlet:
                 f"this prior has {self.n_actions} actions and {self.n_states} states"
             )
         return sparse
+
+
+def draw_simplex(alpha: float, indptr: IntArray, rng: np.random.Generator) -> FloatArray:
+    """One draw from Dir(alpha) for each row `indptr[r]:indptr[r + 1]`, none of them empty; all entries positive."""
+    size, n = np.diff(indptr), int(indptr[-1])
+    if alpha >= 0.1:
+        gamma = rng.standard_gamma(alpha, size=n)
+    else:  # a gamma variate may be too small for a double: draw its logarithm and set the largest of a row to 1
+        log_gamma = np.log(rng.standard_gamma(alpha + 1.0, size=n)) - rng.standard_exponential(n) / alpha
+        gamma = np.exp(log_gamma - np.repeat(np.maximum.reduceat(log_gamma, indptr[:-1]), size))
+    gamma = np.maximum(gamma, np.finfo(np.float64).tiny)  # a zero would shrink the support
+    row = np.repeat(np.arange(len(size)), size)
+    return np.asarray(gamma / np.bincount(row, gamma)[row])
 
 
 def fit_alpha(
@@ -207,6 +235,10 @@ def fit_alpha(
     counts : observed transitions, (M, N, N) or sparse.
     support : as for `Dirichlet`; left out, all states.
     start : returned while no row was observed twice, when every alpha explains the data equally well.
+
+    Raises
+    ------
+    ValueError if a transition outside the support was observed: no alpha explains it.
     """
     from scipy.optimize import minimize_scalar
 
@@ -214,7 +246,9 @@ def fit_alpha(
     if not 0.0 < low < high:
         raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
     sparse = as_counts(counts)
-    statistics = _sufficient(sparse, _as_support(support, sparse.n_states, sparse.n_actions))
+    reach = _as_support(support, sparse.n_states, sparse.n_actions)
+    _check_inside(sparse, reach)
+    statistics = _sufficient(sparse, reach)
     if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
         return float(start)
     grid = np.linspace(np.log(low), np.log(high), 41)
@@ -229,6 +263,32 @@ def fit_alpha(
     candidates = [float(np.exp(found.x)), low, high]
     return max(candidates, key=lambda alpha: _log_likelihood(alpha, statistics))
 
+
+def _row_pig(c: FloatArray, n_states: int) -> float:
+    kappa = c.sum()
+    gain = np.log1p(-1.0 / (kappa + 1.0)) + np.dot(c * (c + 1.0), np.log1p(1.0 / c)) / (kappa * (kappa + 1.0))
+    return max(float(gain) / LN2, 0.0)
+
+
+def _row_pmc(c: FloatArray, n_states: int) -> float:
+    kappa, most = c.sum(), c.max()
+    return float(most * (np.count_nonzero(c == most) - 1) / (kappa * (kappa + 1.0)))
+
+
+def _row_plc(c: FloatArray, n_states: int) -> float:
+    kappa = c.sum()
+    return float(2.0 * max(kappa - np.dot(c, c) / kappa, 0.0) / (n_states * kappa * (kappa + 1.0)))
+
+
+def _row_novelty(c: FloatArray, n_states: int) -> float:
+    from scipy.special import digamma
+
+    kappa = c.sum()
+    inside = np.dot(c, digamma(c + 1.0) - np.log(c)) / kappa + np.log(kappa) - digamma(kappa + 1.0)
+    return max(float(inside) / LN2, 0.0)
+
+
+_ROW_UTILITIES = {"PIG": _row_pig, "PMC": _row_pmc, "PLC": _row_plc, "novelty": _row_novelty}
 
 _Statistics = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
 
@@ -256,12 +316,31 @@ def _log_likelihood(alpha: float, statistics: _Statistics) -> float:
     return float(np.dot(rows, per_row) + np.dot(entries, per_entry))
 
 
+def _check_inside(counts: Counts, support: Support) -> None:
+    """Refuse observations outside the support, naming the first row."""
+    outside = np.flatnonzero(~support.contains(counts.row, counts.s_next))
+    if len(outside):
+        row, s_next = counts.row[outside[0]], counts.s_next[outside[0]]
+        raise ValueError(
+            f"{row_name(row, counts.n_actions)} was observed to reach state {s_next}, "
+            f"which the support of the prior excludes"
+        )
+
+
 def _as_support(support: Any, n_states: int | None, n_actions: int | None) -> Support:
     """The support in any form that a user may give it."""
     if support is None:
         if n_states is None or n_actions is None:
             raise ValueError("a Dirichlet prior needs a support, or both n_states and n_actions")
         return Support(check_count("n_actions", n_actions, 1), check_count("n_states", n_states, 1))
+    reach = _given_support(support)
+    for name, given in (("n_states", n_states), ("n_actions", n_actions)):
+        if given is not None and given != getattr(reach, name):
+            raise ValueError(f"{name} is {given} but the support has {name}={getattr(reach, name)}")
+    return reach
+
+
+def _given_support(support: Any) -> Support:
     if isinstance(support, Support):
         return support
     if isinstance(support, Rows):
@@ -269,14 +348,3 @@ def _as_support(support: Any, n_states: int | None, n_actions: int | None) -> Su
     if isinstance(support, list | tuple) and len(support) and hasattr(support[0], "tocsr"):
         return Rows.from_sparse(support).support
     return Support.from_mask(np.asarray(support) != 0)
-
-
-def _entries(support: Support) -> Rows:
-    """Every entry of the support as rows without probabilities."""
-    if support.indptr is None or support.indices is None:
-        n_rows = support.n_actions * support.n_states
-        indptr = np.arange(n_rows + 1, dtype=np.int64) * support.n_states
-        indices = np.tile(np.arange(support.n_states, dtype=np.int32), n_rows)
-    else:
-        indptr, indices = support.indptr, support.indices
-    return Rows(support.n_actions, support.n_states, indptr, indices, np.empty(0))

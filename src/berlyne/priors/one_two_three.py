@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.information import kl_divergence
 from berlyne.priors.prior import as_counts, row_name
 from berlyne.rows import Counts, Rows, by_action
@@ -122,9 +122,23 @@ class OneTwoThree:
         after[outcomes] = self.estimate(alone)[a, outcomes]
         return after
 
+    def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
+        """The estimate of row (a, s) from its own counts (N,); shape (N,)."""
+        seen = np.flatnonzero(counts)
+        first = int(counts[0] > 0)
+        theta_hat = np.full(self.n_states, self._p_other[a, len(seen), first])
+        theta_hat[0] = self._p_first[a, len(seen)]
+        theta_hat[seen] = 1.0 / (a + 1)
+        return theta_hat
+
+    def row_utility(self, name: str, counts: IntArray, a: int, s: int) -> float:
+        """PIG, PMC, PLC or novelty of row (a, s) from its own counts (N,)."""
+        by_knowledge: FloatArray = getattr(self.tables, name.lower())
+        return float(by_knowledge[a, np.count_nonzero(counts), int(counts[0] > 0)])
+
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
-        sparse = as_counts(counts)
+        sparse = self._checked(counts)
         a, n_seen, first = self._knowledge(sparse, clip=False)
         if np.any(n_seen > a + 1):
             return -np.inf
@@ -155,14 +169,17 @@ class OneTwoThree:
     def check_rows(self, rows: Rows) -> None:
         """Refuse a world with a row that is not uniform over a + 1 targets (the set Omega_a of the paper)."""
         n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
-        wrong = np.diff(rows.indptr) != n_targets
+        first = np.zeros(len(n_targets), dtype=np.int64)
+        first[rows.numbers()[rows.indices == 0]] = 1
+        size = np.diff(rows.indptr)
+        wrong = (size != n_targets) | self._impossible(n_targets, size, first)
         uneven = np.abs(rows.data - 1.0 / n_targets[rows.numbers()]) > 1e-9
         wrong[rows.numbers()[uneven]] = True
         if np.any(wrong):
-            first = int(np.flatnonzero(wrong)[0])
+            row = int(np.flatnonzero(wrong)[0])
             raise ValueError(
-                f"{row_name(first, self.n_actions)} is not one that the 1-2-3 prior can draw; "
-                f"it must lead to {n_targets[first]} states with probability 1/{n_targets[first]} each"
+                f"{row_name(row, self.n_actions)} is not one that the 1-2-3 prior can draw; it must lead to "
+                f"{n_targets[row]} states with probability 1/{n_targets[row]} each{self._role_of_first}"
             )
 
     def pig(self, counts: Counts) -> FloatArray:
@@ -203,13 +220,25 @@ class OneTwoThree:
         a = np.arange(counts.n_rows) % self.n_actions
         first = np.zeros(counts.n_rows, dtype=np.int64)
         first[counts.row[counts.s_next == 0]] = 1
-        if clip and np.any(over := counts.n_seen > a + 1):
-            row = int(np.flatnonzero(over)[0])
+        if clip and np.any(impossible := self._impossible(a + 1, counts.n_seen, first)):
+            row = int(np.flatnonzero(impossible)[0])
             raise ValueError(
-                f"{row_name(row, self.n_actions)} was observed to reach {counts.n_seen[row]} different states; "
-                f"under the 1-2-3 prior it has {a[row] + 1}"
+                f"{row_name(row, self.n_actions)} was observed to reach states {counts.s_next[counts.row == row]}; "
+                f"under the 1-2-3 prior it has {a[row] + 1} target{'s' * int(a[row] > 0)}{self._role_of_first}"
             )
         return a, counts.n_seen, first
+
+    def _impossible(self, n_targets: IntArray, n_seen: IntArray, first: IntArray) -> BoolArray:
+        """Whether no target set that Eq. 9 can draw contains the T seen ones."""
+        if self.p_escape == 1.0:
+            return np.asarray((n_seen > n_targets) | (first == 1))
+        kept_for_first = 1 - first if self.p_escape == 0.0 else 0
+        return np.asarray(n_seen + kept_for_first > n_targets)
+
+    @property
+    def _role_of_first(self) -> str:
+        """What messages add when it is certain whether state 0 is a target."""
+        return {0.0: ", state 0 always among them", 1.0: ", state 0 never among them"}.get(self.p_escape, "")
 
     def _log_consistent(self, n_targets: IntArray, n_seen: IntArray, first: IntArray) -> FloatArray:
         """Log prior probability of all target sets that contain the T seen ones."""
@@ -253,7 +282,7 @@ class OneTwoThree:
         table = np.zeros((self.n_actions, self.n_actions + 1, 2))
         for a in range(self.n_actions):
             for t in range(a + 1):
-                left = 1.0 - t / (a + 1)
+                left = (a + 1 - t) / (a + 1)  # 1 - t / (a + 1) would not be exactly 1/3 for t = a = 2
                 table[a, t, 0] = max(left - p_first[a, t], 0.0) / (self.n_states - t - 1)
                 table[a, t, 1] = left / (self.n_states - t)
         return table

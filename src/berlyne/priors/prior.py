@@ -12,7 +12,8 @@ The priors of the paper offer more, for speed and for large worlds: see `ExactPr
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -38,7 +39,6 @@ class Prior(Protocol):
         ...
 
 
-@runtime_checkable
 class ExactPrior(Prior, Protocol):
     """A prior with closed forms that work on sparse counts. Per-row results are `(M N,)`."""
 
@@ -51,6 +51,14 @@ class ExactPrior(Prior, Protocol):
 
     def estimate_after(self, counts: IntArray, a: int, s: int, /) -> FloatArray:
         """`(N, N)`: line s_star is the estimate of row (a, s) after one more outcome s_star."""
+        ...
+
+    def row_estimate(self, counts: IntArray, a: int, s: int, /) -> FloatArray:
+        """The estimate of one row from its own counts (N,); shape (N,)."""
+        ...
+
+    def row_utility(self, name: str, counts: IntArray, a: int, s: int, /) -> float:
+        """PIG, PMC, PLC or novelty of one row from its own counts (N,)."""
         ...
 
     def log_marginal_likelihood(self, counts: Counts | IntArray, /) -> float:
@@ -88,6 +96,17 @@ class ExactPrior(Prior, Protocol):
     def plc(self, counts: Counts, /) -> FloatArray:
         """Predicted L1 change per row (Eq. 20)."""
         ...
+
+
+def as_exact(prior: Prior) -> ExactPrior | None:
+    """The prior itself if it offers all of `ExactPrior`, else None."""
+    return cast(ExactPrior, prior) if _is_exact(type(prior)) else None
+
+
+@lru_cache(maxsize=256)
+def _is_exact(kind: type) -> bool:
+    methods = [name for name in vars(ExactPrior) if not name.startswith("_")]
+    return all(callable(getattr(kind, name, None)) for name in methods)
 
 
 def as_counts(counts: Counts | IntArray) -> Counts:

@@ -1,0 +1,203 @@
+"""The action-perception loop: one exploration of one world by one strategy.
+
+Paper: Sec. 2.1 and 2.2. At every step the agent chooses an action, the world answers with a
+state, the agent learns from it, and what it still does not know is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, generator
+from berlyne.engine import CompiledMind, can_compile
+from berlyne.model import InternalModel
+from berlyne.plain import PlainMind
+from berlyne.record import Record
+from berlyne.rows import Counts
+from berlyne.strategies import Strategy, strategy
+from berlyne.worlds.world import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CHUNK = 1 << 16
+"""Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
+
+Engine = Literal["auto", "compiled", "numpy"]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One finished exploration.
+
+    missing_information : (n_steps + 1,), in bits, before the first and after every step.
+    l1_distance : (n_steps + 1,), the same in L1 distance (Fig. S4).
+    states : (n_steps + 1,), the state in which each action was taken, and the last one reached.
+    actions : (n_steps,).
+    next_states : (n_steps,), what each action led to; `states[1:]`, except for Unembodied.
+    snapshots : observed transitions after each of the times asked for.
+    """
+
+    world: World
+    strategy: Strategy
+    missing_information: FloatArray = field(repr=False)
+    l1_distance: FloatArray = field(repr=False)
+    states: IndexArray = field(repr=False)
+    actions: IndexArray = field(repr=False)
+    next_states: IndexArray = field(repr=False)
+    snapshots: dict[int, Counts] = field(repr=False)
+    counts: Counts = field(repr=False)
+
+    def __repr__(self) -> str:
+        first, last = self.missing_information[0], self.missing_information[-1]
+        return f"Run({self.strategy} in {self.world.name}: {first:.1f} -> {last:.1f} bits in {self.n_steps:,} steps)"
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps made."""
+        return len(self.actions)
+
+    @property
+    def area(self) -> float:
+        """Area under the learning curve: the sum of missing information over steps 0..n_steps (R14)."""
+        return float(np.sum(self.missing_information))
+
+    @cached_property
+    def model(self) -> InternalModel:
+        """The explorer's internal model at the end."""
+        row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
+        last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
+        assert self.world.prior is not None
+        return InternalModel.from_counts(self.world.prior, self.counts, last)
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the learning curve: missing information against time."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(layout="constrained")[1]
+        ax.plot(self.missing_information, **{"label": str(self.strategy), **style})
+        ax.set(xlabel="time (steps)", ylabel="missing information (bits)", title=self.world.name)
+        ax.set_ylim(bottom=0)
+        ax.margins(x=0)
+        ax.legend(frameon=False)
+        return ax
+
+
+def explore(
+    world: World,
+    strategy_: str | Strategy,
+    /,
+    n_steps: int = 1000,
+    seed: Seed = 0,
+    *,
+    start: int | None = None,
+    snapshots: Iterable[int] = (),
+    engine: Engine = "auto",
+) -> Run:
+    """Let a strategy explore a world: choose, transition, learn, measure, `n_steps` times.
+
+    Parameters
+    ----------
+    world : where to explore; it must have a prior.
+    strategy_ : a name such as "PIG(VI)", or a `Strategy`.
+    n_steps : how many actions to take.
+    seed : int, `SeedSequence` or `Generator`; the agent, the world and the start state draw from
+        streams of their own.
+    start : the first state; by default the world's, or else drawn uniformly (reading R13).
+    snapshots : times at which to keep the counts.
+    engine : "auto" runs compiled kernels where they know the prior, the utility and the method, and
+        plain NumPy otherwise; "compiled" and "numpy" insist.
+
+    Examples
+    --------
+    >>> import berlyne
+    >>> run = berlyne.explore(berlyne.maze(0), "PIG(VI)", n_steps=2500, seed=0)
+    >>> len(run.missing_information)
+    2501
+    """
+    how = strategy(strategy_)
+    n_steps = check_count("n_steps", n_steps, 0)
+    if world.prior is None:
+        raise ValueError(
+            "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+        )
+    times = _checked_times(snapshots, n_steps)
+    for_start, for_agent, for_world = streams(seed)
+    first = _first_state(world, start, for_start)
+    model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
+    mind = make_mind(model, how, world, engine)
+    record = Record(n_steps, first, *first_measures(world))
+    kept = {}
+    for until in [*times, n_steps]:
+        while record.t < until:
+            n = min(until - record.t, CHUNK)
+            mind.run(world, record, for_agent.random((n, 2)), for_world.random(n))
+        if until in times:
+            kept[until] = mind.counts()
+    return Run(
+        world, how, record.missing, record.l1, record.states, record.actions, record.outcomes, kept, mind.counts()
+    )
+
+
+def make_mind(
+    model: InternalModel, how: Strategy, world: World | None, engine: Engine = "auto"
+) -> CompiledMind | PlainMind:
+    """The mind that runs a strategy; only one that may see the world is handed it to plan with."""
+    if engine not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    compilable = can_compile(model.prior, how)
+    if engine == "compiled" and not compilable:
+        raise ValueError(f"{how} with {model.prior!r} has a part of your own, which only engine='numpy' can run")
+    if how.sees_world and world is None:
+        raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
+    if compilable and engine != "numpy":
+        return CompiledMind(model, how, world)
+    return PlainMind(model, how, world if how.sees_world else None)
+
+
+def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
+    """Independent generators for the start state, the agent and the world."""
+    if isinstance(seed, np.random.Generator):
+        root = np.random.SeedSequence(int(seed.integers(2**63)))
+    elif isinstance(seed, np.random.SeedSequence):
+        root = seed
+    else:
+        generator(seed)  # refuses what is not a seed
+        root = np.random.SeedSequence(int(seed))
+    children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(3))
+    first, agent, world = (np.random.default_rng(child) for child in children)
+    return first, agent, world
+
+
+def _checked_times(snapshots: Iterable[int], n_steps: int) -> list[int]:
+    times = sorted({check_count("a snapshot", t, 0) for t in snapshots})
+    if times and times[-1] > n_steps:
+        raise ValueError(f"a snapshot is asked for at step {times[-1]}, after the last step {n_steps}")
+    return times
+
+
+def _first_state(world: World, start: int | None, rng: np.random.Generator) -> int:
+    drawn = int(rng.integers(world.n_states))
+    chosen = world.start if start is None else check_count("start", start, 0)
+    if chosen is not None and chosen >= world.n_states:
+        raise ValueError(f"start is {chosen}; states are numbered 0 to {world.n_states - 1}")
+    return drawn if chosen is None else chosen
+
+
+_MEASURES: WeakKeyDictionary[World, tuple[float, float]] = WeakKeyDictionary()
+
+
+def first_measures(world: World) -> tuple[float, float]:
+    """Missing information and L1 distance before any data; worked out once per world."""
+    if world not in _MEASURES:
+        assert world.prior is not None
+        model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
+        _MEASURES[world] = model.missing_information(world), model.l1_distance(world)
+    return _MEASURES[world]

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from properties.strategies import masks
+
+from berlyne import Dirichlet, World, is_ergodic
+from berlyne.rows import Support
+
+JUST_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
+def even(mask):
+    return mask / mask.sum(axis=-1, keepdims=True)
+
+
+@given(masks(max_states=7, max_actions=2))
+def test_ergodicity_equals_brute_force_reachability(mask):
+    """Every ordered pair: search from the first for the second, taking any action."""
+    edges = mask.any(axis=0)
+    n_states = len(edges)
+    reached = []
+    for first in range(n_states):
+        found, border = {first}, [first]
+        while border:
+            new = set(np.flatnonzero(edges[border.pop()])) - found
+            found |= new
+            border += new
+        reached.append(len(found) == n_states)
+    assert is_ergodic(World(even(mask))) == all(reached)
+
+
+@given(masks(), st.sampled_from([1e-3, 0.25, 1.0]), st.integers(0, 2**32), st.floats(0, JUST_BELOW_ONE))
+def test_sampling_returns_possible_states_only(mask, alpha, seed, u):
+    world = World(Dirichlet(alpha, mask).sample(seed))
+    for a, s in np.ndindex(*mask.shape[:2]):
+        for uniform in (u, 0.0, JUST_BELOW_ONE):
+            assert mask[a, s, world.sample(a, s, uniform)]
+
+
+@given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=9), st.integers(0, 5))
+def test_sampling_near_one_stays_in_the_support_whatever_the_rounding(weights, n_impossible):
+    """Rows whose last states have probability zero and whose running sum may end below one."""
+    p = np.array(weights + [0.0] * n_impossible) / np.sum(weights)
+    world = World(np.tile(p, (1, len(p), 1)))
+    assert p[world.sample(0, 0, JUST_BELOW_ONE)] > 0
+
+
+@given(masks(), st.integers(0, 2**32))
+def test_dense_and_sparse_worlds_are_the_same_world(mask, seed):
+    rows = Dirichlet(1.0, mask).sample(seed)
+    dense, sparse, own = World(rows.dense()), World([sp.csc_array(m) for m in rows.dense()]), World(rows)
+    for world in (sparse, own):
+        assert np.array_equal(world.theta, dense.theta)
+        assert np.array_equal(world.rows.indptr, dense.rows.indptr)
+    assert dense.theta.sum(axis=-1) == pytest.approx(np.ones(mask.shape[:2]))
+
+
+@given(masks(max_states=6))
+def test_a_support_contains_what_its_mask_says(mask):
+    support = Support.from_mask(mask)
+    a, s, s_next = np.indices(mask.shape).reshape(3, -1)
+    assert np.array_equal(support.contains(s * mask.shape[0] + a, s_next), mask.ravel())
+
+
+@given(masks())
+def test_a_prior_on_a_smaller_support_is_refused_and_on_its_own_is_not(mask):
+    theta = even(mask)
+    World(theta, Dirichlet(1.0, mask))
+    wide = np.argwhere(mask & (mask.sum(axis=-1, keepdims=True) > 1))
+    if len(wide):
+        a, s, s_next = wide[-1]
+        smaller = mask.copy()
+        smaller[a, s, s_next] = False
+        with pytest.raises(ValueError, match=rf"row \(a={a}, s={s}\) can reach state {s_next}"):
+            World(theta, Dirichlet(1.0, smaller))

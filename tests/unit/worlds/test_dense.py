@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from berlyne import Dirichlet, dense_world
+
+
+def test_defaults_are_the_papers():
+    world = dense_world(0)
+    assert world.theta.shape == (4, 10, 10)
+    assert isinstance(world.prior, Dirichlet) and world.prior.alpha == 1.0 and world.prior.support.is_full
+    assert np.all(world.theta > 0) and world.theta.sum(axis=-1) == pytest.approx(np.ones((4, 10)))
+
+
+def test_every_parameter_can_be_changed():
+    world = dense_world(0, n_states=3, n_actions=2, alpha=0.5)
+    assert world.theta.shape == (2, 3, 3) and world.prior.alpha == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_states": 0}, "n_states is 0; it must be a whole number of at least 1"),
+        ({"n_actions": 0}, "n_actions is 0; it must be a whole number of at least 1"),
+        ({"alpha": 0.0}, r"alpha is 0.0; it must be a number in \(0"),
+    ],
+)
+def test_parameters_outside_their_range_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        dense_world(0, **arguments)
+
+
+def test_bad_seeds_are_refused():
+    with pytest.raises(ValueError, match="seed is -1; it must be a non-negative int"):
+        dense_world(-1)
