@@ -3,6 +3,7 @@
 After Little & Sommer, *Learning in embodied action-perception loops through exploration*.
 """
 
+from berlyne.experiments import Experiment, Results, open_results
 from berlyne.explore import Run, explore
 from berlyne.explorer import Explorer
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
@@ -18,10 +19,12 @@ __all__ = [
     "STRATEGIES",
     "UTILITIES",
     "Dirichlet",
+    "Experiment",
     "Explorer",
     "InternalModel",
     "OneTwoThree",
     "Prior",
+    "Results",
     "Run",
     "Strategy",
     "World",
@@ -37,6 +40,7 @@ __all__ = [
     "missing_information",
     "novelty",
     "one_two_three_world",
+    "open_results",
     "peig",
     "pig",
     "plc",
