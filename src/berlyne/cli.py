@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
-import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import berlyne
-from berlyne.arrays import FloatArray, Seed
+from berlyne.claims import CLAIMS, Verdict
+from berlyne.claims.verdict import FAILS, HOLDS, OPEN
 from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.store import StoreError
-
-PRESETS = {"smoke": 5, "quick": 20, "paper": 200}
-"""Worlds of each class; presets differ in size only."""
+from berlyne.reproduction.study import PRESETS
 
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
-
-CLASSES: dict[str, Callable[[Seed], berlyne.World]] = {
-    "Dense Worlds": berlyne.dense_world,
-    "Mazes": berlyne.maze,
-    "1-2-3 Worlds": berlyne.one_two_three_world,
-}
 
 
 @click.group()
@@ -39,23 +31,37 @@ def commands() -> None:
 @commands.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path("reproduction"))
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="paper", show_default=True, help="How many worlds.")
+@click.option("--only", help="Parts to do, with commas between: explorations, claims, fig6, ...")
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
-def reproduce(folder: Path, preset: str, seed: int) -> None:
-    """Reproduce the paper, as far as berlyne does so far, into FOLDER (default: reproduction).
+def reproduce(folder: Path, preset: str, only: str | None, jobs: int | None, seed: int) -> None:
+    """Reproduce the paper into FOLDER (default: reproduction): every figure, every claim, one report.
 
-    Draws the three classes of worlds, measures how much an explorer has to learn in each, and
-    draws the maze of Fig. 1. Writes initial_missing_information.csv and figure_1.png.
+    What the folder holds already is kept, so an interrupted reproduction goes on where it was.
     """
-    bits = {name: initial_missing_information(name, PRESETS[preset], seed) for name in CLASSES}
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_csv(folder / "initial_missing_information.csv", bits)
-    _draw_figure_1(folder / "figure_1.png", seed)
+    from berlyne.reproduction.run import reproduce as run_reproduction
+
+    parts = tuple(part.strip() for part in only.split(",") if part.strip()) if only else ()
+    try:
+        done = run_reproduction(folder, PRESETS[preset], seed, jobs, parts)
+    except KeyboardInterrupt:
+        sys.exit(f"berlyne: stopped; what is finished is in {folder}, run the same command again to go on")
     console = Console()
-    console.print(_table(bits))
-    console.print(
-        f"Written to {folder}: initial_missing_information.csv, figure_1.png", highlight=False, soft_wrap=True
-    )
-    console.print("The explorations, the other figures and the claims of the paper are not part of berlyne yet.")
+    if done.verdicts:
+        console.print(_verdict_table(done.verdicts))
+    took = ", ".join(f"{name} {value:.0f} s" for name, value in done.seconds.items() if value >= 0.5)
+    console.print(f"Took {sum(done.seconds.values()):.0f} s ({took}).", highlight=False)
+    where = done.report if done.report is not None else folder
+    console.print(f"{'The report is' if done.report else 'Results are in'} {where}", highlight=False, soft_wrap=True)
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def report(folder: Path) -> None:
+    """Make the report in FOLDER again from stored results; nothing is run."""
+    from berlyne.reproduction.report import remake_report
+
+    Console().print(f"The report is {remake_report(folder)}", highlight=False, soft_wrap=True)
 
 
 @commands.command()
@@ -78,6 +84,8 @@ def run(
         found = study.run(results, jobs=jobs, workers=workers, cluster=cluster, repair=repair)
     except KeyboardInterrupt:
         sys.exit(f"berlyne: stopped; what is finished is in {results}, run the same command again to go on")
+    except OSError as error:
+        sys.exit(_sentence(f"{_said(error)}; what is finished is kept, run the same command again once this is mended"))
     Console().print(repr(found), highlight=False, soft_wrap=True, markup=False)
 
 
@@ -129,49 +137,33 @@ _LISTS: dict[str, Callable[[], Listing]] = {
 }
 
 
-def initial_missing_information(name: str, n_worlds: int, seed: int) -> FloatArray:
-    """Bits missing before the first observation, one for each world of the class `name`."""
-    bits = []
-    for own_seed in np.random.SeedSequence([seed, *name.encode()]).spawn(n_worlds):
-        world = CLASSES[name](own_seed)
-        assert world.prior is not None
-        bits.append(berlyne.InternalModel(world.prior).missing_information(world))
-    return np.array(bits)
-
-
 def main() -> None:
     """Run the command line; whatever a user can mend is one sentence and a non-zero exit code."""
     try:
         commands(prog_name="berlyne")
     except OSError as error:
-        sys.exit(f"berlyne: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        sys.exit(_sentence(_said(error)))
+    except MemoryError:
+        sys.exit("berlyne: the memory of this machine is not enough")
     except (ValueError, StoreError) as error:
-        sys.exit(f"berlyne: {error}")
+        sys.exit(_sentence(str(error)))
 
 
-def _write_csv(path: Path, bits: dict[str, FloatArray]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["class", "world", "bits"])
-        for name, values in bits.items():
-            writer.writerows([name, i, repr(float(value))] for i, value in enumerate(values))
+def _said(error: OSError) -> str:
+    """What the operating system said, and of which file."""
+    return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
 
 
-def _draw_figure_1(path: Path, seed: int) -> None:
-    from matplotlib.figure import Figure
-
-    from berlyne.figures.maze import draw_maze
-
-    figure = Figure(figsize=(4.0, 4.0), layout="constrained")
-    draw_maze(berlyne.maze(seed), figure.subplots())
-    figure.savefig(path, dpi=200)
+def _sentence(text: str) -> str:
+    """A message on one line, whatever names it repeats."""
+    return "berlyne: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def _table(bits: dict[str, FloatArray]) -> Table:
-    table = Table(title="Missing information before exploration, in bits")
-    for heading in ("", "worlds", "mean", "standard error"):
-        table.add_column(heading, justify="right" if heading else "left")
-    for name, values in bits.items():
-        error = values.std(ddof=1) / np.sqrt(len(values))
-        table.add_row(name, str(len(values)), f"{values.mean():.1f}", f"{error:.1f}")
+def _verdict_table(found: Mapping[str, Verdict]) -> Table:
+    table = Table(title="Claims of the paper")
+    for heading in ("claim", "verdict", "what the paper says"):
+        table.add_column(heading, no_wrap=heading != "what the paper says")
+    colours = {HOLDS: "green", FAILS: "red", OPEN: "yellow"}
+    for id_, verdict in found.items():
+        table.add_row(id_, f"[{colours[verdict.word]}]{verdict.word}[/]", escape(CLAIMS[id_].text))
     return table

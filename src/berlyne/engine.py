@@ -6,7 +6,9 @@ worked out once per prior or world and kept with it. The kernels themselves are 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,8 +33,7 @@ from berlyne.strategies import Strategy
 from berlyne.utilities import UTILITIES, peig
 from berlyne.worlds.world import World
 
-LANES = 4
-"""Actions are padded to a multiple of this, the width of one vector instruction."""
+LANES, BLOCK = 4, 5  # as in kernels.lanes, which is imported only when it is first needed
 SMALL_FULL = 32
 """Up to this many states a row that can reach all of them has a slot for each from the start."""
 TABLE = 1 << 12
@@ -56,6 +57,11 @@ _ACT, _OBSERVE = 1, 2  # modes of kernels.loop.run, which is imported only when 
 _UTILITIES: dict[str | None, int] = {None: -1, "PIG": 0, "PEIG": 1, "PMC": 2, "PLC": 3, "novelty": 4}
 
 
+def _rounded_up(n: int) -> int:
+    """The next multiple of `LANES`."""
+    return -(-n // LANES) * LANES
+
+
 def can_compile(prior: Any, strategy: Strategy) -> bool:
     """Whether prior, utility and method are all ones that the kernels know."""
     known_utility = strategy.utility is None or isinstance(strategy.utility, str)
@@ -64,27 +70,32 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
 
 @dataclass(eq=False)
 class Slots:
-    """The outcomes of every state, a slot each, for all its actions together."""
+    """The outcomes of every state, a slot each, for all its actions together; padded to fours.
+
+    is_full : whether slot k of every state is state k.
+    """
 
     start: IntArray
     length: IndexArray
     succ: IndexArray
+    is_full: bool
     repairs: dict[int, tuple[IntArray, IndexArray]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, support: Support) -> Slots:
         """The slots of an explicit support."""
-        from berlyne.kernels.slots import union_slots
+        from berlyne.kernels.slots import pad_slots, union_slots
 
         indptr, indices = support.entries()
-        return cls(*union_slots(indptr, indices, support.n_actions))
+        start, length, succ = union_slots(indptr, indices, support.n_actions)
+        return cls(*pad_slots(start, length, succ, LANES), bool(np.all(length == support.n_states)))
 
     def listed_repairs(self, depth: int) -> tuple[IntArray, IndexArray]:
-        """Which values each step can change (see `kernels.plan`); empty arrays for large worlds."""
+        """Which values each step can change (see `kernels.plan`); empty for large worlds, and if it can change all."""
         from berlyne.kernels.plan import list_repairs
 
         if depth not in self.repairs:
-            if len(self.start) ** 2 > LISTED:
+            if self.is_full or len(self.start) ** 2 > LISTED:
                 self.repairs[depth] = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
             else:
                 self.repairs[depth] = list_repairs(self.start, self.length, self.succ, depth, LISTED)
@@ -108,6 +119,7 @@ class Slots:
         return weight, n
 
 
+@lru_cache(64)
 def _over_counts(alpha: float, which: int) -> FloatArray:
     """log(1 + 1/c) and the summand of PIG or novelty at c = alpha + n, for n below `TABLE`."""
     from scipy.special import digamma
@@ -134,8 +146,22 @@ class _Kept:
     def __init__(self) -> None:
         self.slots: WeakKeyDictionary[Any, Slots] = WeakKeyDictionary()
         self.utilities: WeakKeyDictionary[Any, dict[Any, FloatArray]] = WeakKeyDictionary()
+        self.alike: OrderedDict[tuple[Any, ...], dict[Any, FloatArray]] = OrderedDict()
         self.truths: WeakKeyDictionary[World, tuple[FloatArray, FloatArray]] = WeakKeyDictionary()
         self.worlds: WeakKeyDictionary[World, tuple[Slots, FloatArray]] = WeakKeyDictionary()
+
+    def utilities_of(self, prior: Any) -> dict[Any, FloatArray]:
+        """First utilities and tables of a prior, shared by those that a few numbers describe."""
+        if isinstance(prior, OneTwoThree):
+            described: tuple[Any, ...] = prior.n_states, prior.n_actions, prior.p_escape, prior.formula
+        elif prior.support.is_full:
+            described = prior.n_states, prior.n_actions, prior.alpha
+        else:
+            return self.utilities.setdefault(prior, {})
+        kept = self.alike.setdefault(described, {})
+        while len(self.alike) > 64:
+            self.alike.popitem(last=False)
+        return kept
 
 
 _KEPT = _Kept()
@@ -152,7 +178,7 @@ class CompiledMind:
         prior: Any = model.prior
         self.prior, self.strategy = prior, strategy
         self.n_states, self.n_actions = model.n_states, model.n_actions
-        self.stride = -(-self.n_actions // LANES) * LANES
+        self.stride = _rounded_up(self.n_actions)
         self.explicit = isinstance(prior, Dirichlet) and not (prior.support.is_full and prior.n_states > SMALL_FULL)
         self.belief = self._first_belief(prior, world)
         self.plan = self._first_plan(world)
@@ -198,13 +224,14 @@ class CompiledMind:
         return _KEPT.slots[support]
 
     def _capacity(self, prior: Any, world: World | None) -> int:
-        """Slots a state may need: what a world lets happen, or a few to begin with."""
+        """Slots a state may need: what a world lets happen, or a few to begin with; a multiple of four."""
         if isinstance(prior, OneTwoThree):
-            return min(self.n_states, 1 + self.n_actions * (self.n_actions + 1) // 2)
-        if world is None:
-            return min(self.n_states, 16)
-        sizes = np.diff(world.rows.indptr[:: self.n_actions])
-        return int(min(self.n_states, sizes.max()))
+            needed = 1 + self.n_actions * (self.n_actions + 1) // 2
+        elif world is None:
+            needed = 16
+        else:
+            needed = int(np.diff(world.rows.indptr[:: self.n_actions]).max())
+        return _rounded_up(min(self.n_states, needed))
 
     def _first_share(self, prior: Any, length: IndexArray, weight: FloatArray, capacity: int) -> FloatArray:
         share = np.zeros((self.n_states, self.stride))
@@ -220,7 +247,7 @@ class CompiledMind:
     def _first_utility(self, prior: Any) -> FloatArray:
         """Utilities before any data, `[s * stride + a]`, -inf in the padding."""
         key = self.strategy.utility, self.strategy.untried
-        kept = _KEPT.utilities.setdefault(prior, {})
+        kept = _KEPT.utilities_of(prior)
         if key not in kept:
             model = InternalModel(prior)
             values = np.zeros((self.n_actions, self.n_states))
@@ -237,7 +264,7 @@ class CompiledMind:
 
     def _tables(self, prior: Any, which: int) -> tuple[FloatArray, FloatArray]:
         """Tables over counts (Dirichlet) and over knowledge (1-2-3), as in `Belief`; one of them empty."""
-        kept = _KEPT.utilities.setdefault(prior, {})
+        kept = _KEPT.utilities_of(prior)
         key = "table", which
         if key not in kept:
             kept[key] = _knowledge(prior, which) if isinstance(prior, OneTwoThree) else _over_counts(prior.alpha, which)
@@ -252,26 +279,30 @@ class CompiledMind:
         start, length, succ = belief.start, belief.length, belief.succ
         weight, share = belief.weight, belief.share
         depth, gamma = 0, 1.0
-        edge, todo = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        slots: Slots | None = None
         if isinstance(coordinate, KnowingWorld):
             assert world is not None
             slots, weight = self._world_slots(world)
             start, length, succ, share = slots.start, slots.length, slots.succ, np.empty(0)
             depth, gamma = coordinate.inner.steps_back, coordinate.inner.gamma
-            edge, todo = slots.listed_repairs(depth) if depth else (edge, todo)
         elif isinstance(coordinate, ValueIteration):
             depth, gamma = coordinate.steps_back, coordinate.gamma
-            if self.explicit and depth:
-                edge, todo = self._prior_slots(self.prior.support).listed_repairs(depth)
+            slots = self._prior_slots(self.prior.support) if self.explicit else None
+        edge, todo = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        if slots is not None and depth:
+            edge, todo = slots.listed_repairs(depth)
         values = np.zeros(self.n_states * depth)
         if depth:
-            values[::depth] = belief.utility.reshape(self.n_states, self.stride).max(axis=1)
-        searching = depth > 0 and len(share) == 0
+            values[::depth] = gamma * belief.utility.reshape(self.n_states, self.stride).max(axis=1)
+        in_one_piece = slots is not None and slots.is_full and self.n_states >= BLOCK
+        searching = depth > 0 and len(share) == 0 and not in_one_piece
         return Plan(
             start, length, succ, weight, share, belief.utility, values, edge, todo,
             np.array([-1, 0], dtype=np.int64),
             np.zeros(self.n_states + 1 if searching else 1, dtype=np.int64),
             np.empty(self.n_states if searching else 0, dtype=np.int32),
+            np.empty(depth if searching else 0, dtype=np.int64),
+            np.empty(2 * self.n_states if in_one_piece else 0),
             self.stride, depth, float(gamma),
         )  # fmt: skip
 
@@ -404,33 +435,53 @@ class CompiledMind:
         keys = (s * self.n_actions + a) * self.n_states + belief.succ[slot]
         return Counts.from_keys(self.n_actions, self.n_states, keys, belief.n[where].astype(np.int64))
 
+    @property
+    def _learned(self) -> list[tuple[Any, str]]:
+        """Which arrays change as the explorer learns; slots only where they are added as outcomes are seen."""
+        slots = () if self.explicit else ("length", "succ")
+        believed = ("weight", "share", "n", "tally", "utility", *slots)
+        return [(self.belief, name) for name in believed] + [(self.agent, name) for name in ("visits", "q", "place")]
+
     def memory(self) -> dict[str, Any]:
         """All that the explorer has learned, as arrays; what can be worked out again is left out."""
-        b, agent = self.belief, self.agent
-        learned = {name: getattr(b, name) for name in ("length", "succ", "weight", "share", "n", "tally", "utility")}
-        return {**learned, "capacity": np.array(b.capacity), "visits": agent.visits, "q": agent.q, "place": agent.place}
+        return {"capacity": np.array(self.belief.capacity), **{name: getattr(of, name) for of, name in self._learned}}
 
     def remember(self, memory: dict[str, Any]) -> None:
         """Take up where the explorer that gave this `memory` was."""
         from berlyne.kernels.choose import grow_tree
 
-        while self.belief.capacity < int(memory["capacity"]):
+        while self.belief.capacity < min(int(memory["capacity"]), _rounded_up(self.n_states)):
             self._widen()
-        for name in ("length", "succ", "weight", "share", "n", "tally", "utility"):
-            getattr(self.belief, name)[...] = memory[name]
-        for name in ("visits", "q", "place"):
-            getattr(self.agent, name)[...] = memory[name]
+        for of, name in self._learned:
+            mine, theirs = getattr(of, name), memory[name]
+            if (mine.shape, mine.dtype) != (theirs.shape, theirs.dtype):
+                raise ValueError(f"{name} has shape {theirs.shape} and type {theirs.dtype}, not those of this explorer")
+            mine[...] = theirs
+        self._check_indices()
         if self.strategy.relocates:
             grow_tree(self.agent.top, self.agent.ties, self.belief.utility)
         if self.plan.depth:
             by_state = self.belief.utility.reshape(self.n_states, self.stride)
-            self.plan.values[:: self.plan.depth] = by_state.max(axis=1)
+            self.plan.values[:: self.plan.depth] = self.plan.gamma * by_state.max(axis=1)
             self.plan.home[:] = -1, 0
+
+    def _check_indices(self) -> None:
+        """Refuse a memory that leads outside the arrays: kernels follow indices without looking."""
+        from berlyne.kernels.belief import FIRST, ONE_TWO_THREE, SEEN
+
+        b = self.belief
+        ranges = [(b.succ, 0, self.n_states - 1), (self.agent.place, -1, self.n_states - 1)]
+        if not self.explicit:
+            ranges.append((b.length, 0, b.capacity))
+        if b.family == ONE_TWO_THREE:
+            ranges += [(b.tally[:, SEEN], 0, self.n_actions), (b.tally[:, FIRST], 0, 1)]
+        if not all(np.all((low <= values) & (values <= high)) for values, low, high in ranges):
+            raise ValueError("a number in the memory lies outside its range")
 
     def _widen(self) -> None:
         """Double the slots of every state; those in use keep their place in each state."""
         old = self.belief
-        capacity = min(2 * old.capacity, self.n_states)
+        capacity = min(2 * old.capacity, _rounded_up(self.n_states))
 
         def wider(values: Any, width: int) -> Any:
             by_state = values.reshape(self.n_states, old.capacity * width)

@@ -52,7 +52,6 @@ class Run:
     actions: IndexArray = field(repr=False)
     next_states: IndexArray = field(repr=False)
     snapshots: dict[int, Counts] = field(repr=False)
-    counts: Counts = field(repr=False)
 
     def __repr__(self) -> str:
         first, last = self.missing_information[0], self.missing_information[-1]
@@ -69,6 +68,13 @@ class Run:
         return float(np.sum(self.missing_information))
 
     @cached_property
+    def counts(self) -> Counts:
+        """All observed transitions."""
+        m, n = self.world.n_actions, self.world.n_states
+        keys = (self.states[:-1].astype(np.int64) * m + self.actions) * n + self.next_states
+        return Counts.from_keys(m, n, *np.unique(keys, return_counts=True))
+
+    @cached_property
     def model(self) -> InternalModel:
         """The explorer's internal model at the end."""
         row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
@@ -82,7 +88,10 @@ class Run:
             import matplotlib.pyplot as plt
 
             ax = plt.subplots(layout="constrained")[1]
-        ax.plot(self.missing_information, **{"label": str(self.strategy), **style})
+        from berlyne.figures.style import look
+
+        usual = look(str(self.strategy)).curve(self.n_steps + 1)
+        ax.plot(self.missing_information, **{**usual, **style})
         ax.set(xlabel="time (steps)", ylabel="missing information (bits)", title=self.world.name)
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
@@ -138,12 +147,15 @@ def explore(
     for until in [*times, n_steps]:
         while record.t < until:
             n = min(until - record.t, CHUNK)
-            mind.run(world, record, for_agent.random((n, 2)), for_world.random(n))
+            u = for_agent.random((n, 2))
+            if how.ties == "first":
+                u[:, 0] = 0.0
+            mind.run(world, record, u, for_world.random(n))
         if until in times:
             kept[until] = mind.counts()
-    return Run(
-        world, how, record.missing, record.l1, record.states, record.actions, record.outcomes, kept, mind.counts()
-    )
+    # sums of many gains: rounding may leave them a little below the zero of a world known for sure
+    missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
+    return Run(world, how, missing, l1, record.states, record.actions, record.outcomes, kept)
 
 
 def make_mind(

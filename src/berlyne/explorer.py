@@ -6,23 +6,39 @@ prior and its history, and nothing else.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, Seed, check_count
+from berlyne.coordination import (
+    CounterBased,
+    Greedy,
+    LeastTaken,
+    QLearning,
+    Relocating,
+    UniformChoice,
+    ValueIteration,
+)
 from berlyne.engine import CompiledMind
 from berlyne.explore import make_mind, streams
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior
-from berlyne.rows import Support
+from berlyne.rows import Rows
 from berlyne.strategies import Strategy, strategy
+from berlyne.worlds.world import check_layout
 
 FORMAT = 1
+_METHODS: dict[str, Any] = {
+    method.__name__: method
+    for method in (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, QLearning, Relocating)
+}
+_PRIORS: dict[str, Callable[..., Prior]] = {"Dirichlet": Dirichlet, "OneTwoThree": OneTwoThree}
 
 
 class Explorer:
@@ -74,13 +90,19 @@ class Explorer:
         """The action to try in state `s`."""
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
-        return self._mind.act(self._checked("s", s, self.n_states), self._rng.random(2))
+        return self._mind.act(self._checked("s", s, self.n_states), self._draw())
 
     def choose_pair(self) -> tuple[int, int]:
         """The pair (s, a) to try, for a strategy that may go to any state: Unembodied."""
         if not self.strategy.relocates:
             raise ValueError(f"{self.strategy} acts in the state it is in; call act(s)")
-        return self._mind.choose_pair(self._rng.random(2))
+        return self._mind.choose_pair(self._draw())
+
+    def _draw(self) -> FloatArray:
+        u = self._rng.random(2)
+        if self.strategy.ties == "first":
+            u[0] = 0.0
+        return u
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn that action `a` in state `s` led to `s_next`."""
@@ -108,8 +130,8 @@ class Explorer:
             raise ValueError(f"{self.strategy} with {self.prior!r} has a part of your own, which cannot be saved")
         settings = {
             "format": FORMAT,
-            "strategy": self.strategy.name,
-            "prior": _describe(self.prior),
+            "strategy": _describe_strategy(self.strategy),
+            "prior": _describe_prior(self.prior),
             "n_obs": self.n_obs,
             "rng": self._rng.bit_generator.state,
         }
@@ -121,27 +143,31 @@ class Explorer:
         target = Path(path)
         partial = target.with_name(target.name + ".partial")
         with open(partial, "wb") as file:
-            np.savez_compressed(file, settings=np.array(json.dumps(settings)), **arrays)
+            np.savez_compressed(file, settings=np.array(json.dumps(settings, default=np.generic.item)), **arrays)
         os.replace(partial, target)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Explorer:
         """Read an explorer that `save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            settings = json.loads(str(arrays["settings"]))
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne") from error
-        if settings.get("format") != FORMAT:
-            raise ValueError(
-                f"{os.fspath(path)} has format {settings.get('format')}; this version of berlyne reads format {FORMAT}"
-            )
+        with open(path, "rb") as file:
+            try:
+                settings, arrays = _read(file)
+                if settings["format"] == FORMAT:
+                    return cls._restored(settings, arrays)
+            except Exception as error:  # there is no end to what a damaged file can lead to
+                raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne, or it is damaged") from error
+        raise ValueError(
+            f"{os.fspath(path)} has format {settings['format']}; this version of berlyne reads format {FORMAT}"
+        )
+
+    @classmethod
+    def _restored(cls, settings: dict[str, Any], arrays: dict[str, Any]) -> Explorer:
         explorer = cls.__new__(cls)
-        explorer._begin(InternalModel(_prior_from(settings["prior"], arrays)), settings["strategy"])
+        model = InternalModel(_prior_from(settings["prior"], arrays))
+        explorer._begin(model, _strategy_from(settings["strategy"]))
         assert isinstance(explorer._mind, CompiledMind)
         explorer._mind.remember({k.removeprefix("mind_"): v for k, v in arrays.items() if k.startswith("mind_")})
-        explorer.n_obs = settings["n_obs"]
+        explorer.n_obs = int(settings["n_obs"])
         explorer._last = dict(arrays["last"].tolist())
         explorer._rng = np.random.default_rng()
         explorer._rng.bit_generator.state = settings["rng"]
@@ -154,7 +180,24 @@ class Explorer:
         return int(value)
 
 
-def _describe(prior: Prior) -> dict[str, Any]:
+def _read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
+    with np.load(file, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    return json.loads(str(arrays.pop("settings"))), arrays
+
+
+def _describe_strategy(how: Strategy) -> dict[str, Any]:
+    """What the strategy does, whatever it is called."""
+    said = {field.name: getattr(how, field.name) for field in dataclasses.fields(how) if field.name != "coordinate"}
+    method = {"method": type(how.coordinate).__name__, "parameters": dataclasses.asdict(how.coordinate)}
+    return {"said": said, **method}
+
+
+def _strategy_from(stored: dict[str, Any]) -> Strategy:
+    return Strategy(coordinate=_METHODS[stored["method"]](**stored["parameters"]), **stored["said"])
+
+
+def _describe_prior(prior: Prior) -> dict[str, Any]:
     if isinstance(prior, Dirichlet):
         return {"kind": "Dirichlet", "alpha": prior.alpha, "n_states": prior.n_states, "n_actions": prior.n_actions}
     assert isinstance(prior, OneTwoThree)
@@ -163,10 +206,9 @@ def _describe(prior: Prior) -> dict[str, Any]:
 
 
 def _prior_from(said: dict[str, Any], arrays: dict[str, Any]) -> Prior:
-    kind = said.pop("kind")
-    if kind == "OneTwoThree":
-        return OneTwoThree(**said)
     if "support_indptr" not in arrays:
-        return Dirichlet(**said)
+        return _PRIORS[said["kind"]](**{name: value for name, value in said.items() if name != "kind"})
     indptr, indices = arrays["support_indptr"], arrays["support_indices"]
-    return Dirichlet(said["alpha"], Support(said["n_actions"], said["n_states"], indptr, indices))
+    pattern = Rows(said["n_actions"], said["n_states"], indptr, indices, np.ones(len(indices)))
+    check_layout(pattern)
+    return Dirichlet(said["alpha"], pattern)

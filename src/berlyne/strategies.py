@@ -40,18 +40,25 @@ class Strategy:
     utility : the name of a utility, or a function of `theta_hat` (N,) and `theta_hat_after` (N, N)
         that returns the value of one row; None for heuristics that need none.
     untried : PEIG of a pair never tried; None for its prior PIG (reading R6).
+    ties : "uniform" breaks ties at random, "first" takes the lowest action (or state and action);
+        the second is for seeing how much depends on the first (reading R8).
     """
 
     name: str
     coordinate: Any
     utility: str | Callable[..., float] | None = None
     untried: float | None = None
+    ties: str = "uniform"
 
     def __post_init__(self) -> None:
         if isinstance(self.utility, str) and self.utility not in UTILITIES:
             raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}")
         if not (callable(self.coordinate) or hasattr(self.coordinate, "choose")):
             raise ValueError(f"coordinate is {self.coordinate!r}; it must be a function or have a method choose")
+        if self.ties not in ("uniform", "first"):
+            raise ValueError(f"ties is {self.ties!r}; it must be 'uniform' or 'first'")
+        if self.ties == "first" and isinstance(self.coordinate, UniformChoice | QLearning):
+            raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
         if self.untried is not None:
             check_number("untried", self.untried, -1e12, 1e12)
 
@@ -98,8 +105,8 @@ def strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     """The strategy called `name`, with other parameters than the paper's if given.
 
     Any utility goes with any method: `"PMC(Q)"`, `"novelty(VI)"`. Parameters are those of
-    the method (`steps_back`, `gamma`; `learning_rate`, `gamma`, `epsilon`, `initial`), and for PEIG
-    `untried`. They become part of the strategy's name.
+    the method (`steps_back`, `gamma`; `learning_rate`, `gamma`, `epsilon`, `initial`), for PEIG
+    `untried`, and `ties`. They become part of the strategy's name.
 
     Examples
     --------
@@ -118,12 +125,21 @@ def strategy(name: str | Strategy, **parameters: Any) -> Strategy:
 
 def _parse(name: str) -> tuple[str, dict[str, Any]]:
     """Split "PIG(VI, gamma=0.9)" into "PIG(VI)" and its parameters."""
-    pairs = re.findall(r",\s*(\w+)=([^,()]+)", name)
-    plain = re.sub(r",\s*\w+=[^,()]+", "", name)
+    match = re.fullmatch(r"([^()]+)\(([^()]*)\)", name)
+    if match is None:
+        return name, {}
+    inside = [part.strip() for part in match[2].split(",")]
+    method = ", ".join(part for part in inside if "=" not in part)
+    pairs = [part.split("=", 1) for part in inside if "=" in part]
     try:
-        return plain, {key: int(value) if value.strip().isdigit() else float(value) for key, value in pairs}
+        said = {key: value if key == "ties" else _number(value) for key, value in pairs}
     except ValueError:
         raise ValueError(f"the parameters in {name!r} must be numbers") from None
+    return (f"{match[1]}({method})" if method else match[1]), said
+
+
+def _number(said: str) -> int | float:
+    return int(said) if said.strip().isdigit() else float(said)
 
 
 def _compose(name: str) -> Strategy:
@@ -140,15 +156,18 @@ def _with(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     """`base` with some parameters of its own changed, and its name saying so."""
     knows = isinstance(base.coordinate, KnowingWorld)
     method = base.coordinate.inner if knows else base.coordinate
-    allowed = [f.name for f in dataclasses.fields(method)] + (["untried"] if base.utility == "PEIG" else [])
+    allowed = [f.name for f in dataclasses.fields(method)] + (["untried"] if base.utility == "PEIG" else []) + ["ties"]
     for key in parameters:
         if key not in allowed:
-            takes = f"takes {', '.join(allowed)}" if allowed else "takes no parameters"
-            raise ValueError(f"{base.name} has no parameter {key!r}; it {takes}")
-    mine = {key: value for key, value in parameters.items() if key != "untried"}
+            raise ValueError(f"{base.name} has no parameter {key!r}; it takes {', '.join(allowed)}")
+    mine = {key: value for key, value in parameters.items() if key not in ("untried", "ties")}
     method = dataclasses.replace(method, **mine)
     said = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)
     name = f"{base.name[:-1]}, {said})" if base.name.endswith(")") else f"{base.name}({said})"
     return Strategy(
-        name, KnowingWorld(method) if knows else method, base.utility, parameters.get("untried", base.untried)
+        name,
+        KnowingWorld(method) if knows else method,
+        base.utility,
+        parameters.get("untried", base.untried),
+        parameters.get("ties", base.ties),
     )

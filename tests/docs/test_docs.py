@@ -4,6 +4,7 @@ import contextlib
 import io
 import pkgutil
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 import matplotlib
@@ -21,7 +22,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 def python_blocks(text):
     """Every Python block of a page: its line, its code, and what it must print (None: not said)."""
     blocks = list(FENCE.finditer(text))
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in zip_longest(blocks, blocks[1:]):
         if block[1] != "python":
             continue
         follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()

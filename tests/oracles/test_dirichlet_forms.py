@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from oracles import dirichlet_row as oracle
 from scipy import special, stats
 
 from berlyne import Dirichlet, InternalModel, novelty, peig, pig, plc, pmc
+from oracles import dirichlet_row as oracle
 
 UTILITIES = {"PIG": pig, "PMC": pmc, "PLC": plc, "novelty": novelty}
 

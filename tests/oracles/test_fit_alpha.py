@@ -42,12 +42,12 @@ def test_fit_equals_a_fine_grid_search(seed):
 def test_one_row_seen_twice_with_different_outcomes_wants_equal_probabilities():
     """P = alpha / (2 (2 alpha + 1)) rises with alpha: the upper bound is best."""
     counts = np.array([[[1, 1], [0, 0]]])
-    assert fit_alpha(counts) == pytest.approx(1e3)
-    assert fit_alpha(counts, bounds=(0.01, 50.0)) == pytest.approx(50.0)
+    assert fit_alpha(counts) == 1e3
+    assert fit_alpha(counts, bounds=(0.01, 50.0)) == 50.0
 
 
 def test_one_row_seen_twice_with_the_same_outcome_wants_determinism():
-    assert fit_alpha(np.array([[[2, 0], [0, 0]]])) == pytest.approx(1e-3)
+    assert fit_alpha(np.array([[[2, 0], [0, 0]]])) == 1e-3
 
 
 def test_a_maximum_found_by_hand():

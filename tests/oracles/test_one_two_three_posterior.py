@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles import enumerate_123 as exact
 
 from berlyne import InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
+from oracles import enumerate_123 as exact
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
 P_ESCAPES = (Fraction(3, 4), Fraction(1, 3), Fraction(0), Fraction(1))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from properties.strategies import ALPHAS, dirichlet_histories, learn, one_two_three_histories
 
 from berlyne import UTILITIES, Dirichlet, InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
+from properties.strategies import ALPHAS, dirichlet_histories, learn, one_two_three_histories
 
 BELIEFS = dirichlet_histories() | one_two_three_histories()
 ROUNDING = 1e-12
@@ -30,7 +30,7 @@ def test_what_was_seen_is_possible(belief):
 
 @given(BELIEFS)
 def test_no_utility_is_negative(belief):
-    """PIG and PEIG are divergences, PLC a distance, novelty a mean divergence, and PMC is Jensen's inequality for max."""
+    """PIG, PEIG and novelty are mean divergences, PLC a mean distance, PMC is Jensen's inequality for the maximum."""
     model = learn(*belief)
     for utility in UTILITIES.values():
         assert np.all(utility.of(model) >= -ROUNDING), utility.name

@@ -3,10 +3,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from properties.strategies import masks
 
 from berlyne import Dirichlet, World, is_ergodic
 from berlyne.rows import Support
+from properties.strategies import masks
 
 JUST_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from statistical.deviations import MANY
 
 from berlyne import fit_alpha
+from statistical.deviations import MANY
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.25, 1.0, 3.0])

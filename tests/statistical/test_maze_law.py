@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy import stats
-from statistical.deviations import MANY, z_of_mean
 
 from berlyne import maze
+from statistical.deviations import MANY, z_of_mean
 
 N_MAZES = 600
 

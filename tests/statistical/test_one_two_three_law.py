@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles import enumerate_123
 from scipy import stats
-from statistical.deviations import MANY, z_of_frequency
 
 from berlyne import OneTwoThree, one_two_three_world
+from oracles import enumerate_123
+from statistical.deviations import MANY, z_of_frequency
 
 
 def sampled_targets(prior, n_samples, seed):

@@ -26,14 +26,14 @@ def test_what_is_not_a_seed_is_refused(seed):
 
 @pytest.mark.parametrize("value", [0, -3, 2.0, "2", True, None])
 def test_counts_are_whole_numbers_that_are_large_enough(value):
-    with pytest.raises(ValueError, match="size is .*; it must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match=r"size is .*; it must be a whole number of at least 1"):
         check_count("size", value, 1)
     assert check_count("size", np.int32(1), 1) == 1
 
 
 @pytest.mark.parametrize("value", [-1, 3, 1.0, True, None])
 def test_indices_lie_inside(value):
-    with pytest.raises(ValueError, match="s is .*; it must be a whole number from 0 to 2"):
+    with pytest.raises(ValueError, match=r"s is .*; it must be a whole number from 0 to 2"):
         check_index("s", value, 3)
     assert [check_index("s", i, 3) for i in (0, np.int64(2))] == [0, 2]
 

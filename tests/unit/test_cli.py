@@ -1,4 +1,3 @@
-import csv
 import subprocess
 import sys
 
@@ -11,18 +10,6 @@ def run(*arguments, cwd):
     return subprocess.run([sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True)
 
 
-def test_reproduce_writes_what_it_says(tmp_path):
-    done = run("reproduce", "--preset", "smoke", cwd=tmp_path)
-    assert done.returncode == 0
-    assert done.stderr == ""
-    assert "Mazes" in done.stdout
-    with (tmp_path / "reproduction" / "initial_missing_information.csv").open() as file:
-        lines = list(csv.DictReader(file))
-    assert len(lines) == 15
-    assert all(float(line["bits"]) > 0 for line in lines)
-    assert (tmp_path / "reproduction" / "figure_1.png").stat().st_size > 1000
-
-
 def test_version(tmp_path):
     assert run("--version", cwd=tmp_path).stdout == f"berlyne, version {berlyne.__version__}\n"
 
@@ -33,6 +20,8 @@ def test_version(tmp_path):
         (("reproduce", "--preset", "huge"), "'huge' is not one of"),
         (("reproduce", "--seed", "-1"), "-1 is not in the range"),
         (("reproduce", "taken"), "'taken' is a file"),
+        (("reproduce", "--only", "fig9"), "there is no part 'fig9' of the reproduction; there are explorations,"),
+        (("report", "."), "there is no reproduction in ."),
         (("reproduce", "taken/inside"), "berlyne: Not a directory: taken/inside"),
     ],
 )

@@ -199,6 +199,7 @@ def test_a_model_from_counts_equals_the_one_that_observed_them():
     last = {r: int(s_next) for r, s_next in enumerate(model.last_outcomes) if s_next >= 0}
     copy = InternalModel.from_counts(world.prior, model.sparse_counts, last)
     assert np.array_equal(copy.theta_hat, model.theta_hat) and copy.n_obs == 100
+    assert np.array_equal(copy.last_outcomes, model.last_outcomes)
     copy.observe(*walk(world, 1, seed=8)[0])
     assert copy.n_obs == 101 and model.n_obs == 100
 

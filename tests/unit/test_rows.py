@@ -33,9 +33,11 @@ def test_a_row_and_its_running_sum():
 
 
 def test_stored_zeros_and_duplicates_of_sparse_matrices_disappear():
-    twice = sp.coo_array(([0.5, 0.5, 0.0, 1.0], ([0, 0, 0, 1], [1, 1, 0, 0])), shape=(2, 2))
-    rows = Rows.from_sparse([twice])
-    assert rows.indices.tolist() == [1, 0] and rows.data.tolist() == [1.0, 1.0]
+    where = np.array([0, 3, 4]), np.array([1, 1, 0, 0])  # row 0: state 1 twice, state 0 with nothing
+    twice = sp.csr_array((np.array([0.5, 0.5, 0.0, 1.0]), where[1], where[0]), shape=(2, 2))
+    for matrix in (twice, twice.tocoo()):
+        rows = Rows.from_sparse([matrix])
+        assert rows.indices.tolist() == [1, 0] and rows.data.tolist() == [1.0, 1.0]
 
 
 def test_support_of_rows_and_of_everything():

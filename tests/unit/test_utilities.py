@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracles import enumerate_123
 
 from berlyne import UTILITIES, Dirichlet, InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
 from berlyne.utilities import pig_as_printed_of_row, pig_of_row, plc_of_row, pmc_of_row
+from oracles import enumerate_123
 
 EVEN = np.array([0.5, 0.5])
 AFTER = np.array([[2 / 3, 1 / 3], [1 / 3, 2 / 3]])  # two states, alpha = 1, after one more outcome

@@ -4,88 +4,156 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from berlyne.experiments.settings import Experiment, WorldClass, snapshot_steps, stream, world_id
+from berlyne.experiments.chunks import encode
+from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps, stream, world_id
 from berlyne.explore import Run, explore
-from berlyne.rows import Counts
-from berlyne.strategies import strategy
 from berlyne.worlds import World
 
 COUNTS_LIMIT = 1 << 16
 """Counts at snapshots are stored densely up to this many transitions; beyond, paths tell them."""
+MOST = {kind: int(np.iinfo(kind).max) for kind in ("uint8", "uint16", "uint32")}
+"""Largest value of each type that numbers of states, actions and observations are stored as."""
+KEPT_ENTRIES = 1 << 24
+"""Transitions in the worlds that are kept for the next strategy, about half a gigabyte."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Worlds at some positions of one block, under one strategy: what is computed and written together.
+
+    first, size : the block. What is stored of a piece has a line for each world of the block.
+    positions : those to be computed.
+    """
+
+    first: int
+    size: int
+    strategy: str
+    positions: tuple[int, ...]
+
+
+def divided(pieces: list[Piece], n_workers: int) -> list[Piece]:
+    """Pieces enough for all workers: if there are few, their blocks are computed and written in parts."""
+    n_parts = -(-2 * n_workers // max(len(pieces), 1)) if n_workers > 1 else 1
+    return [
+        replace(piece, positions=piece.positions[i : i + size])
+        for piece in pieces
+        for size in [-(-len(piece.positions) // n_parts)]
+        for i in range(0, len(piece.positions), size)
+    ]
 
 
 class _RecentWorlds:
     """The worlds drawn last, so that all strategies of a piece of work meet the same objects."""
 
-    def __init__(self, size: int = 256) -> None:
-        self.size, self.lock = size, threading.Lock()
-        self.kept: OrderedDict[Any, World] = OrderedDict()
+    def __init__(self, most: int = 256) -> None:
+        self.most, self.entries, self.lock = most, 0, threading.Lock()
+        self.kept: OrderedDict[Any, tuple[Any, World]] = OrderedDict()
 
     def get(self, seed: int, kind: WorldClass, index: int) -> World:
-        key = seed, id(kind.make), repr(kind.describe()["parameters"] if not kind.given else id(kind)), index
+        if kind.given:
+            return kind.given[index]
+        key = seed, kind.name, repr(kind.parameters), index
         with self.lock:
-            if key in self.kept:
+            make, world = self.kept.get(key, (None, None))
+            if world is not None and make is kind.make:  # another function may go by the same name
                 self.kept.move_to_end(key)
-                return self.kept[key]
+                return world
         world = kind.world(seed, index)
         with self.lock:
-            self.kept[key] = world
-            while len(self.kept) > self.size:
-                self.kept.popitem(last=False)
+            self._forget(key)
+            self.kept[key] = kind.make, world
+            self.entries += len(world.rows.data)
+            while len(self.kept) > self.most or (self.entries > KEPT_ENTRIES and len(self.kept) > 1):
+                self._forget(next(iter(self.kept)))
         return world
+
+    def _forget(self, key: Any) -> None:
+        if key in self.kept:
+            self.entries -= len(self.kept.pop(key)[1].rows.data)
 
 
 _RECENT = _RecentWorlds()
 
 
-def compute_piece(experiment: Experiment, positions: list[int], strategy_name: str) -> dict[str, Any]:
-    """Explore the worlds at `positions` with one strategy. Each array has one line per position."""
-    how = next(s for s in experiment.strategies if strategy(s).name == strategy_name)
-    layout = Layout.of(experiment)
-    arrays = layout.blank(len(positions), len(experiment.snapshots), strategy(how).relocates)
-    for i, position in enumerate(positions):
+def world_at(experiment: Experiment, world_class: str, index: int) -> World:
+    """World number `index` of a class, the very one that its explorations met."""
+    kind = next(c for c in experiment.classes if c.name == world_class)
+    return _RECENT.get(experiment.seed, kind, index)
+
+
+def compute_chunks(
+    experiment: Experiment, piece: Piece, layout: Layout, stop: threading.Event | None = None
+) -> dict[str, bytes]:
+    """A piece as it is stored: the chunk of every array, by name."""
+    return {name: encode(values) for name, values in compute_piece(experiment, piece, layout, stop).items()}
+
+
+def compute_piece(
+    experiment: Experiment, piece: Piece, layout: Layout, stop: threading.Event | None = None
+) -> dict[str, Any]:
+    """Explore the worlds of a piece with its strategy. Line i of each array is the world at `first + i`."""
+    how = experiment.strategy(piece.strategy)
+    arrays = layout.blank(piece.size, len(experiment.snapshots), how.relocates)
+    for position in piece.positions:
+        if stop is not None and stop.is_set():
+            raise CancelledError
         kind, index = experiment.position(position)
         world = _RECENT.get(experiment.seed, kind, index)
+        layout.check(world, kind.name, index)
         steps = snapshot_steps(experiment.snapshots, kind.n_steps)
-        seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{strategy_name}")
-        run = explore(world, strategy(how), n_steps=kind.n_steps, seed=seed, snapshots=steps)
-        layout.fill(arrays, i, run, steps)
+        seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{piece.strategy}")
+        # counts are told by the path; only measures of the user's own may want to see snapshots
+        run = explore(world, how, n_steps=kind.n_steps, seed=seed, snapshots=steps if experiment.measures else ())
+        line = position - piece.first
+        layout.fill(arrays, line, run, steps)
         for name, measure in experiment.measures.items():
-            values = np.asarray(measure(run), dtype=np.float64)
-            if values.shape not in ((), (kind.n_steps + 1,)):
-                raise ValueError(f"measures.{name}: gave shape {values.shape}; it must be () or ({kind.n_steps + 1},)")
-            if values.shape:
-                line = arrays.setdefault(name, np.full((len(positions), layout.n_times), np.nan))
-                line[i, : len(values)] = values
-            else:
-                arrays.setdefault(name, np.full(len(positions), np.nan))[i] = values
+            layout.measure(arrays, line, piece.size, name, np.asarray(measure(run), dtype=np.float64), kind.n_steps)
     return arrays
 
 
+@dataclass(frozen=True)
 class Layout:
-    """Shapes and types of what is stored of one exploration; all classes fit."""
+    """Shapes and types of what is stored of one exploration; all classes fit.
 
-    def __init__(self, n_times: int, n_states: int, n_actions: int, n_transitions: int) -> None:
-        self.n_times = n_times
-        self.state = smallest_unsigned(n_states)
-        self.action = smallest_unsigned(n_actions)
-        self.count = smallest_unsigned(n_times)
-        self.n_transitions = n_transitions if n_transitions <= COUNTS_LIMIT else 0
+    n_times : 0..n_steps of the longest.
+    state, action, count : types of these, unsigned; the largest value stands for nothing.
+    n_transitions : of the largest world; 0 if counts are not kept.
+    """
+
+    n_times: int
+    state: str
+    action: str
+    count: str
+    n_transitions: int
 
     @classmethod
     def of(cls, experiment: Experiment) -> Layout:
-        """The layout that holds every class of an experiment."""
-        worlds = [_RECENT.get(experiment.seed, kind, 0) for kind in experiment.classes]
+        """The layout that holds every class of an experiment, as far as its first worlds tell."""
+        worlds = [w for kind in experiment.classes for w in kind.given or [_RECENT.get(experiment.seed, kind, 0)]]
+        n_times = max(kind.n_steps for kind in experiment.classes) + 1
+        n_transitions = max(w.n_actions * w.n_states**2 for w in worlds) if experiment.snapshots else 0
         return cls(
-            max(kind.n_steps for kind in experiment.classes) + 1,
-            max(w.n_states for w in worlds),
-            max(w.n_actions for w in worlds),
-            max(w.n_actions * w.n_states**2 for w in worlds),
+            n_times,
+            smallest_unsigned(max(w.n_states for w in worlds)),
+            smallest_unsigned(max(w.n_actions for w in worlds)),
+            smallest_unsigned(n_times),
+            n_transitions if n_transitions <= COUNTS_LIMIT else 0,
         )
+
+    def check(self, world: World, world_class: str, index: int) -> None:
+        """Refuse a world that the store has no room for."""
+        too_many_counts = 0 < self.n_transitions < world.n_actions * world.n_states**2
+        if world.n_states > MOST[self.state] or world.n_actions > MOST[self.action] or too_many_counts:
+            raise SettingsError(
+                f"worlds.{world_class}: world {index} has {world.n_states} states and {world.n_actions} actions, more "
+                f"than the store has room for; the first worlds of a class must be as large as any"
+            )
 
     def blank(self, n: int, n_snapshots: int, relocates: bool) -> dict[str, Any]:
         """Arrays for `n` explorations, filled with what stands for nothing.
@@ -95,38 +163,57 @@ class Layout:
         nothing = {
             "missing_information": np.full((n, self.n_times), np.nan, dtype=np.float32),
             "l1_distance": np.full((n, self.n_times), np.nan, dtype=np.float32),
-            "state": np.full((n, self.n_times), np.iinfo(self.state).max, dtype=self.state),
-            "action": np.full((n, self.n_times), np.iinfo(self.action).max, dtype=self.action),
+            "state": np.full((n, self.n_times), MOST[self.state], dtype=self.state),
+            "action": np.full((n, self.n_times), MOST[self.action], dtype=self.action),
             "area": np.full(n, np.nan),
         }
         if relocates:
-            nothing["next_state"] = np.full((n, self.n_times), np.iinfo(self.state).max, dtype=self.state)
-        if n_snapshots and self.n_transitions:
+            nothing["next_state"] = np.full((n, self.n_times), MOST[self.state], dtype=self.state)
+        if self.n_transitions:
             nothing["counts"] = np.zeros((n, n_snapshots, self.n_transitions), dtype=self.count)
         return nothing
 
     def fill(self, arrays: dict[str, Any], i: int, run: Run, steps: list[int]) -> None:
         """Put one exploration into line `i`."""
-        n = run.n_steps
+        n, area = run.n_steps, run.area
+        if np.isnan(area):
+            raise ValueError(f"{run.strategy} in {run.world.name}: the missing information is not a number")
         arrays["missing_information"][i, : n + 1] = run.missing_information
         arrays["l1_distance"][i, : n + 1] = run.l1_distance
         arrays["state"][i, : n + 1] = run.states
         arrays["action"][i, :n] = run.actions
-        arrays["area"][i] = run.area
+        arrays["area"][i] = area
         if "next_state" in arrays:
             arrays["next_state"][i, :n] = run.next_states
         if "counts" in arrays:
-            for j, t in enumerate(steps):
-                where, n_times = _flat(run.snapshots[t])
-                arrays["counts"][i, j, where] = n_times
+            _count(run, steps, arrays["counts"][i])
+
+    def measure(self, arrays: dict[str, Any], i: int, n: int, name: str, values: Any, n_steps: int) -> None:
+        """Put a measure of the user's own into line `i` of `n`."""
+        if values.shape not in ((), (n_steps + 1,)):
+            raise ValueError(f"measures.{name}: gave shape {values.shape}; it must be () or ({n_steps + 1},)")
+        shape = (n, self.n_times) if values.shape else (n,)
+        if arrays.setdefault(name, np.full(shape, np.nan)).shape != shape:
+            raise ValueError(f"measures.{name}: gave one number here and one per time there; it must always be alike")
+        if values.shape:
+            arrays[name][i, : n_steps + 1] = values
+        else:
+            arrays[name][i] = values
 
 
-def smallest_unsigned(n: int) -> Any:
+def smallest_unsigned(n: int) -> str:
     """The smallest unsigned type that holds 0..n - 1 and one more value for nothing."""
-    return next(t for t in (np.uint8, np.uint16, np.uint32) if n <= np.iinfo(t).max)
+    return next(kind for kind, most in MOST.items() if n <= most)
 
 
-def _flat(counts: Counts) -> tuple[Any, Any]:
-    """Places in a flattened `counts[a, s, s_next]`, and the numbers there."""
-    s, a = np.divmod(counts.row, counts.n_actions)
-    return (a * counts.n_states + s) * counts.n_states + counts.s_next, counts.n
+def _count(run: Run, steps: list[int], out: Any) -> None:
+    """Transitions observed up to each of `steps`, at their places in a flattened `counts[a, s, s_next]`."""
+    from berlyne.kernels.tally import tally
+
+    order = sorted(range(len(steps)), key=steps.__getitem__)
+    ascending = order == list(range(len(steps)))
+    lines = out if ascending else np.zeros_like(out)
+    until = np.array([steps[j] for j in order], dtype=np.int64)
+    tally(run.states, run.actions, run.next_states, run.world.n_states, until, lines)
+    if not ascending:
+        out[order] = lines

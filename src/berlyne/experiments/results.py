@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray
-from berlyne.experiments.store import StoreError, read_settings
+from berlyne.experiments.metadata import StoreError, read_settings
 from berlyne.rows import Counts
 
 if TYPE_CHECKING:
@@ -56,9 +57,14 @@ class Results:
         where = np.flatnonzero(self.dataset["world_class"].values == world_class)
         return self.dataset.isel(world=where, time=slice(0, n_steps + 1))
 
-    def curves(self, world_class: str, measure: str = "missing_information") -> xr.Dataset:
+    def curves(
+        self, world_class: str, measure: str = "missing_information", strategies: list[str] | None = None
+    ) -> xr.Dataset:
         """Mean learning curve and its standard error over worlds, `mean` and `sem` (strategy, time)."""
-        values = self.of(world_class)[measure].astype(float)
+        values = self.of(world_class)[measure]
+        if strategies is not None:
+            values = values.sel(strategy=strategies)
+        values = values.astype(float)
         n = values.notnull().sum("world")
         sem = values.std("world", ddof=1) / np.sqrt(n)
         return values.mean("world").to_dataset(name="mean").assign(sem=sem)
@@ -78,13 +84,22 @@ class Results:
 
     def history(self, world: str, strategy: str) -> Any:
         """The path of one exploration: (n_steps, 3) lines (s, a, s_next)."""
+        self._check("world", world)
+        self._check("strategy", strategy)
         run = self.dataset.sel(world=world, strategy=strategy)
+        if np.isnan(run["area"].item()):
+            raise ValueError(f"{strategy} has not explored {world} yet; run the study again to go on")
         n_steps = self.settings["worlds"][world.rsplit("/", 1)[0]]["n_steps"]
         states = run["state"].values[: n_steps + 1].astype(np.int64)
         outcomes = run["next_state"].values[:n_steps]
         relocated = outcomes != np.iinfo(outcomes.dtype).max
         s_next = np.where(relocated, outcomes, states[1:])
         return np.stack([states[:-1], run["action"].values[:n_steps].astype(np.int64), s_next], axis=1)
+
+    def _check(self, dim: str, label: str) -> None:
+        if label not in self.dataset[dim].values:
+            near = difflib.get_close_matches(label, self.dataset[dim].values.tolist(), n=1, cutoff=0.0)
+            raise ValueError(f"there is no {dim} {label!r} in {self.path}; the nearest is {near[0]!r}")
 
     def counts(self, world: str, strategy: str, n_steps: int, n_states: int, n_actions: int) -> Counts:
         """Transitions observed in the first `n_steps` of one exploration, from its path."""

@@ -7,19 +7,24 @@ cluster, and come back to the one writer. Numbers depend on none of this.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
+from berlyne.arrays import check_count
 from berlyne.experiments.lock import only_writer
-from berlyne.experiments.piece import compute_piece
+from berlyne.experiments.piece import Layout, compute_chunks, divided
 from berlyne.experiments.results import Results, open_results
-from berlyne.experiments.settings import Experiment
+from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.store import Piece, Store, StoreError, piece_name
 
 Done = Callable[[Piece], None]
+Computed = tuple[Piece, dict[str, bytes]]
+
+WRITERS = 4
+"""Threads that wait for the disk, so that computing does not."""
 
 
 def run_experiment(
@@ -42,25 +47,31 @@ def run_experiment(
     repair : compute damaged pieces again instead of refusing to go on.
     progress : show progress bars; by default only in a terminal.
     """
+    if sum(way is not None for way in (jobs, workers, cluster)) > 1:
+        raise SettingsError("only one of jobs, workers and cluster can be given")
+    n_threads = _n_cores() if jobs is None else check_count("jobs", jobs, 1)
+    n_processes = None if workers is None else check_count("workers", workers, 1)
     place = Path(path)
-    if not place.parent.is_dir():
-        raise StoreError(f"there is no folder {place.parent} to put {place.name} into")
+    if not place.name or not place.parent.is_dir():
+        raise StoreError(f"there is no folder {place.parent} to put {place.name or 'results'} into")
     with only_writer(place):
         store = Store.open(place, experiment)
         _check(store, repair)
         pieces = store.missing()
-        with _bars(experiment, pieces, progress) as done:
-            if workers is not None or cluster is not None:
-                from berlyne.experiments.cluster import compute_on_cluster
+        if n_processes is not None or cluster is not None:
+            from berlyne.experiments.cluster import compute_on_cluster
 
-                for piece, computed in compute_on_cluster(experiment, pieces, workers, cluster):
-                    store.write(piece, computed)
-                    done(piece)
-            else:
-                for piece, computed in _compute_in_threads(experiment, pieces, jobs or os.cpu_count() or 1):
-                    store.write(piece, computed)
-                    done(piece)
+            computed = compute_on_cluster(store.experiment, pieces, store.layout, n_processes, cluster)
+        else:
+            computed = _compute_in_threads(store.experiment, pieces, store.layout, n_threads)
+        with _bars(store.experiment, pieces, progress) as done, closing(computed):
+            _write_as_they_come(store, computed, done)
     return open_results(place)
+
+
+def _n_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check(store: Store, repair: bool) -> None:
@@ -77,17 +88,16 @@ def _check(store: Store, repair: bool) -> None:
         store.discard(piece)
 
 
-def _compute_in_threads(
-    experiment: Experiment, pieces: list[Piece], jobs: int
-) -> Iterator[tuple[Piece, dict[str, Any]]]:
+def _compute_in_threads(experiment: Experiment, pieces: list[Piece], layout: Layout, jobs: int) -> Generator[Computed]:
     """Pieces in whatever order they are finished; never many more in memory than there are threads."""
-    with ThreadPoolExecutor(jobs) as pool:
-        running: dict[Future[dict[str, Any]], Piece] = {}
-        waiting = iter(pieces)
+    stop = threading.Event()
+    with ThreadPoolExecutor(jobs, "berlyne-explore") as pool:
+        running: dict[Future[dict[str, bytes]], Piece] = {}
+        waiting = iter(divided(pieces, jobs))
         try:
             while True:
                 for piece in waiting:
-                    running[pool.submit(compute_piece, experiment, list(piece.positions), piece.strategy)] = piece
+                    running[pool.submit(compute_chunks, experiment, piece, layout, stop)] = piece
                     if len(running) > jobs:
                         break
                 if not running:
@@ -96,8 +106,26 @@ def _compute_in_threads(
                 for future in finished:
                     yield running.pop(future), future.result()
         finally:
+            stop.set()
             for future in running:
                 future.cancel()
+
+
+def _write_as_they_come(store: Store, computed: Iterable[Computed], done: Done) -> None:
+    """Write pieces while the next ones are computed."""
+    with ThreadPoolExecutor(WRITERS, "berlyne-write") as pool:
+        writing: dict[Future[None], Piece] = {}
+        for piece, chunks in computed:
+            writing[pool.submit(store.write, piece, chunks)] = piece
+            if len(writing) > WRITERS:
+                _finish(writing, done, FIRST_COMPLETED)
+        _finish(writing, done)
+
+
+def _finish(writing: dict[Future[None], Piece], done: Done, until: str = ALL_COMPLETED) -> None:
+    for future in wait(writing, return_when=until).done:
+        future.result()
+        done(writing.pop(future))
 
 
 @contextmanager
@@ -113,7 +141,7 @@ def _bars(experiment: Experiment, pieces: list[Piece], progress: bool | None) ->
         for position in piece.positions:
             totals[experiment.position(position)[0].name] += 1
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
-import hashlib
-import inspect
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,46 +14,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import check_count
+from berlyne.experiments.world_classes import (
+    SettingsError,
+    WorldClass,
+    checked,
+    function_name,
+    stream,
+    world_classes,
+    world_id,
+)
 from berlyne.strategies import STRATEGIES, Strategy, strategy
-from berlyne.worlds import World
-from berlyne.worlds.table import WORLDS
 
 if TYPE_CHECKING:
     from berlyne.experiments.results import Results
     from berlyne.explore import Run
 
-WorldSource = Callable[..., World] | Sequence[World] | Mapping[str, Any]
+__all__ = ["Experiment", "SettingsError", "Time", "WorldClass", "snapshot_steps", "stream", "world_id"]
+
 Time = int | float
 
-
-class SettingsError(ValueError):
-    """A setting that cannot be: names the key and what would be right."""
-
-
-@dataclass(frozen=True)
-class WorldClass:
-    """One class of worlds in a study: world i is `make(seed, **parameters)`, or `given[i]`."""
-
-    name: str
-    n_steps: int
-    make: Callable[..., World] | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    given: tuple[World, ...] = ()
-
-    def world(self, seed: int, index: int) -> World:
-        """World number `index`; its stream comes from its id, so it never depends on anything else."""
-        if self.given:
-            return self.given[index]
-        assert self.make is not None
-        return self.make(stream(seed, world_id(self.name, index)), **self.parameters)
-
-    def describe(self) -> dict[str, Any]:
-        """As plain data, for storing and comparing."""
-        if self.given:
-            return {"n_steps": self.n_steps, "worlds": [_fingerprint(world) for world in self.given]}
-        assert self.make is not None
-        return {"n_steps": self.n_steps, "make": self.make.__qualname__, "parameters": dict(self.parameters)}
+MOST_WORLDS = 10**6
+"""Most worlds of a class: every world has a label, which readers keep in memory."""
+TAKEN = (
+    "missing_information", "l1_distance", "area", "state", "action", "next_state", "counts",
+    "world", "world_class", "strategy", "time", "snapshot", "transition",
+)  # fmt: skip
+"""Names in the store, which a measure of one's own cannot have."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +49,9 @@ class Experiment:
     Parameters
     ----------
     worlds : the name of a class ("dense", "maze", "1-2-3"), several names, or a mapping from names
-        to parameters of the paper's classes (`{"maze": {"side": 8}}`), to functions of a seed, or to
-        lists of `World`.
+        to parameters of the paper's classes (`{"maze": {"side": 8}}`), to functions of a seed (a
+        NumPy `SeedSequence`), or to lists of `World`. A class under another name says its `kind`:
+        `{"small": {"kind": "maze", "side": 3}}`.
     strategies : names or `Strategy` objects; by default the fifteen of the paper.
     n_worlds : worlds of each class.
     n_steps : length of each exploration, one number or one per class; by default the paper's (R12).
@@ -91,16 +77,19 @@ class Experiment:
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the only way for a frozen object to normalise itself
-        put(self, "n_worlds", _checked("n_worlds", self.n_worlds, 1))
-        put(self, "seed", _checked("seed", self.seed, 0))
+        put(self, "n_worlds", checked("n_worlds", self.n_worlds, 1, MOST_WORLDS))
+        put(self, "seed", checked("seed", self.seed, 0, 2**63 - 1))
         put(self, "strategies", _strategies(self.strategies))
-        put(self, "classes", _classes(self.worlds, self.n_steps, self.n_worlds))
+        put(self, "classes", world_classes(self.worlds, self.n_steps, self.n_worlds))
         put(self, "snapshots", _times(self.snapshots, min(c.n_steps for c in self.classes)))
         put(self, "measures", _measures(self.measures))
 
     def __repr__(self) -> str:
-        parts = [f"{c.name}: {self.n_worlds:,} worlds of {c.n_steps:,} steps" for c in self.classes]
-        return f"Experiment({', '.join(parts)}; {len(self.strategy_names)} strategies; seed {self.seed})"
+        worlds = "1 world" if self.n_worlds == 1 else f"{self.n_worlds:,} worlds"
+        parts = [f"{c.name}: {worlds} of {c.n_steps:,} steps" for c in self.classes]
+        n = len(self.strategy_names)
+        strategies = "1 strategy" if n == 1 else f"{n} strategies"
+        return f"Experiment({', '.join(parts)}; {strategies}; seed {self.seed})"
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
@@ -109,7 +98,9 @@ class Experiment:
             said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except UnicodeDecodeError:
             raise SettingsError(f"{os.fspath(path)} is not a text file in UTF-8") from None
-        except tomllib.TOMLDecodeError as error:
+        except RecursionError:
+            raise SettingsError(f"{os.fspath(path)} is not valid TOML: it is nested too deeply") from None
+        except ValueError as error:
             raise SettingsError(f"{os.fspath(path)} is not valid TOML: {error}") from None
         known = [f.name for f in dataclasses.fields(cls) if f.init and f.name != "measures"]
         for key in said:
@@ -124,6 +115,10 @@ class Experiment:
         """Names of the strategies, in order."""
         return [s.name for s in self.strategies]  # type: ignore[union-attr]
 
+    def strategy(self, name: str) -> Strategy:
+        """The strategy of this study that has this name."""
+        return next(s for s in self.strategies if isinstance(s, Strategy) and s.name == name)
+
     @property
     def n_positions(self) -> int:
         """Worlds of all classes together."""
@@ -136,14 +131,22 @@ class Experiment:
 
     def describe(self) -> dict[str, Any]:
         """All that decides the numbers, as plain data."""
+        own = {s.name: _own(s) for s in map(self.strategy, self.strategy_names) if not _is_known(s)}
         return {
-            "worlds": {c.name: c.describe() for c in self.classes},
+            "worlds": {c.name: c.describe(self.seed, self.n_worlds) for c in self.classes},
             "strategies": self.strategy_names,
             "n_worlds": self.n_worlds,
             "seed": self.seed,
             "snapshots": list(self.snapshots),
             "measures": sorted(self.measures),
+            **({"own strategies": own} if own else {}),
         }
+
+    def in_order(self, names: list[str]) -> Experiment:
+        """The same study with its classes in the order of `names`, which all of them must have."""
+        ordered = copy.copy(self)
+        object.__setattr__(ordered, "classes", tuple(sorted(self.classes, key=lambda c: names.index(c.name))))
+        return ordered
 
     def run(self, path: str | os.PathLike[str], **options: Any) -> Results:
         """Run what is missing of this study in the store at `path`; options as in `run_experiment`."""
@@ -152,27 +155,9 @@ class Experiment:
         return run_experiment(self, path, **options)
 
 
-def world_id(name: str, index: int) -> str:
-    """The id of a world, such as "maze/017"."""
-    return f"{name}/{index:03d}"
-
-
-def stream(seed: int, name: str) -> np.random.SeedSequence:
-    """The random stream that belongs to an id, whatever else is run."""
-    digest = hashlib.sha256(name.encode()).digest()
-    return np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
-
-
 def snapshot_steps(snapshots: Iterable[Time], n_steps: int) -> list[int]:
     """Snapshot times in steps of a run of this length."""
     return [t if isinstance(t, int) else round(t * n_steps) for t in snapshots]
-
-
-def _checked(key: str, value: Any, at_least: int) -> int:
-    try:
-        return check_count(key, value, at_least)
-    except ValueError as error:
-        raise SettingsError(f"{key}: {str(error).removeprefix(f'{key} ')}") from None
 
 
 def _strategies(given: Any) -> tuple[Strategy, ...]:
@@ -194,63 +179,20 @@ def _strategies(given: Any) -> tuple[Strategy, ...]:
     return tuple(found)
 
 
-def _classes(worlds: Any, n_steps: Any, n_worlds: int) -> tuple[WorldClass, ...]:
-    if isinstance(worlds, str):
-        worlds = [worlds]
-    if isinstance(worlds, Iterable) and not isinstance(worlds, Mapping):
-        worlds = list(worlds)
-        for i, name in enumerate(worlds):
-            if not isinstance(name, str):
-                raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
-        if len(set(worlds)) < len(worlds):
-            raise SettingsError("worlds: no class may be named twice")
-        worlds = {name: {} for name in worlds}
-    if not isinstance(worlds, Mapping) or not worlds:
-        raise SettingsError(f"worlds: is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
-    if isinstance(n_steps, Mapping):
-        for key in n_steps:
-            if key not in worlds:
-                raise SettingsError(f"n_steps.{key}: there is no such class in worlds; there are {', '.join(worlds)}")
-    return tuple(_class(str(name), source, n_steps, n_worlds) for name, source in worlds.items())
-
-
-def _class(name: str, source: Any, n_steps: Any, n_worlds: int) -> WorldClass:
-    key, length = "n_steps", n_steps
-    if isinstance(n_steps, Mapping):
-        key, length = f"n_steps.{name}", n_steps.get(name)
-    if length is None:
-        length = WORLDS[name].n_steps if name in WORLDS else 1000
-    length = _checked(key, length, 1)
-    if "/" in name or not name:
-        raise SettingsError(f"worlds.{name}: the name of a class must not be empty or hold a /")
-    if isinstance(source, Mapping):
-        return _class_of_table(name, dict(source), length)
-    if callable(source):
-        return WorldClass(name, length, make=source)
-    given = tuple(source) if isinstance(source, Sequence) else ()
-    if not given or not all(isinstance(world, World) and world.prior is not None for world in given):
-        raise SettingsError(f"worlds.{name}: must be parameters, a function of a seed, or a list of worlds with priors")
-    if len(given) < n_worlds:
-        raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{name} holds only {len(given)}")
-    return WorldClass(name, length, given=given)
-
-
-def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> WorldClass:
-    kind_name = parameters.pop("kind", name)
-    if kind_name not in WORLDS:
-        near = difflib.get_close_matches(str(kind_name), WORLDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORLDS)}"
-        raise SettingsError(f"worlds.{name}: there is no class {kind_name!r}; {hint}")
-    kind = WORLDS[kind_name]
-    known = [p for p in inspect.signature(kind.make).parameters if p != "seed"]
-    for key in parameters:
-        if key not in known:
-            raise SettingsError(f"worlds.{name}.{key}: there is no such parameter; there are {', '.join(known)}")
+def _is_known(how: Strategy) -> bool:
+    """Whether the name of a strategy says all about it."""
     try:
-        kind.make(0, **parameters)  # the generator's own checks, on one world
-    except (ValueError, TypeError) as error:
-        raise SettingsError(f"worlds.{name}: {error}") from None
-    return WorldClass(name, n_steps, make=kind.make, parameters=parameters)
+        return strategy(how.name) == how
+    except ValueError:
+        return False
+
+
+def _own(how: Strategy) -> str:
+    """What the user's own strategy does, as far as it can be put into words."""
+    method, utility = how.coordinate, how.utility
+    acts = repr(method) if dataclasses.is_dataclass(method) else function_name(method)
+    wants = function_name(utility) if callable(utility) else utility
+    return f"{acts}, utility={wants}, untried={how.untried}, ties={how.ties}"
 
 
 def _times(given: Any, shortest: int) -> tuple[Time, ...]:
@@ -266,24 +208,14 @@ def _times(given: Any, shortest: int) -> tuple[Time, ...]:
             )
         times.append(int(t) if whole else float(t))
     if len(set(times)) < len(times):
-        raise SettingsError("snapshots: no time may be named twice")
+        raise SettingsError("snapshots: no time may be named twice (step 1 and the share 1.0 have the same label)")
     return tuple(times)
 
 
 def _measures(given: Any) -> dict[str, Callable[[Any], Any]]:
-    taken = {"missing_information", "l1_distance", "area", "state", "action", "next_state", "counts"}
     if not isinstance(given, Mapping):
         raise SettingsError(f"measures: is {given!r}; it must map names to functions of a run")
     for name, function in given.items():
-        if not (isinstance(name, str) and name.isidentifier() and name not in taken and callable(function)):
+        if not (isinstance(name, str) and name.isidentifier() and name not in TAKEN and callable(function)):
             raise SettingsError(f"measures.{name}: must be a new name (an identifier) and a function of a run")
     return dict(given)
-
-
-def _fingerprint(world: World) -> str:
-    """What tells one given world from another: its transition rows."""
-    rows = world.rows
-    digest = hashlib.sha256()
-    for array in (rows.indptr, rows.indices, rows.data):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]

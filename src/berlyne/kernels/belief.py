@@ -19,7 +19,7 @@ import math
 from typing import NamedTuple
 
 from berlyne.arrays import FloatArray, IndexArray, IntArray
-from berlyne.kernels.compile import inlined, kernel
+from berlyne.kernels.compile import bare_kernel, inlined
 
 DIRICHLET, ONE_TWO_THREE = 0, 1
 NONE, PIG, PEIG, PMC, PLC, NOVELTY = -1, 0, 1, 2, 3, 4
@@ -65,7 +65,7 @@ class Belief(NamedTuple):
     alpha: float
 
 
-@kernel
+@bare_kernel
 def digamma(x: float) -> float:
     """Logarithmic derivative of the gamma function, for x > 0, to about 1e-15."""
     shift = 0.0
@@ -83,7 +83,7 @@ def log1p_inverse(tables: FloatArray, alpha: float, n: int) -> float:
     return tables[LOG, n] if n < tables.shape[1] else math.log1p(1.0 / (alpha + n))
 
 
-@kernel
+@bare_kernel
 def summand(tables: FloatArray, alpha: float, which: int, n: int) -> float:
     """What an outcome seen n times adds to PIG, c (c + 1) log(1 + 1/c), or to novelty, c (psi(c + 1) - log c)."""
     if n < tables.shape[1]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, IntArray
-from berlyne.kernels.compile import inlined, kernel
+from berlyne.kernels.compile import bare_kernel, inlined
 
 RANDOM, LEAST_TAKEN, COUNTER, GREEDY, VALUE_ITERATION, Q_LEARNING, RELOCATE = 0, 1, 2, 3, 4, 5, 6
 TIE = 1e-12
@@ -64,7 +64,7 @@ def best_of(values: FloatArray, u: float) -> int:
     return found
 
 
-@kernel
+@bare_kernel
 def join(top: FloatArray, ties: IntArray, node: int) -> None:
     """Renew an inner node of the tournament tree from its two children."""
     left, right = 2 * node, 2 * node + 1
@@ -74,7 +74,7 @@ def join(top: FloatArray, ties: IntArray, node: int) -> None:
     ties[node] = (ties[left] if top[left] >= bound else 0) + (ties[right] if top[right] >= bound else 0)
 
 
-@kernel
+@bare_kernel
 def grow_tree(top: FloatArray, ties: IntArray, utility: FloatArray) -> None:
     """Fill the tournament tree from all utilities; padding, at -inf, takes no part."""
     n_leaves = len(top) // 2
@@ -86,7 +86,7 @@ def grow_tree(top: FloatArray, ties: IntArray, utility: FloatArray) -> None:
         join(top, ties, node)
 
 
-@kernel
+@bare_kernel
 def update_tree(top: FloatArray, ties: IntArray, row: int, value: float) -> None:
     """Renew the path from one row to the root."""
     node = len(top) // 2 + row
@@ -96,7 +96,7 @@ def update_tree(top: FloatArray, ties: IntArray, row: int, value: float) -> None
         join(top, ties, node)
 
 
-@kernel
+@bare_kernel
 def best_row(top: FloatArray, ties: IntArray, u: float) -> int:
     """Row of the largest utility, ties broken uniformly in the order of rows."""
     n_leaves = len(top) // 2
@@ -114,7 +114,7 @@ def best_row(top: FloatArray, ties: IntArray, u: float) -> int:
     return node - n_leaves
 
 
-@kernel
+@bare_kernel
 def expected_visits(
     start: IntArray,
     length: IndexArray,

@@ -41,7 +41,7 @@ from berlyne.kernels.choose import (
     expected_visits,
     update_tree,
 )
-from berlyne.kernels.compile import inlined, kernel
+from berlyne.kernels.compile import bare_kernel, inlined
 from berlyne.kernels.plan import Plan, action_values, forget
 
 SIMULATE, ACT, OBSERVE = 0, 1, 2
@@ -79,7 +79,7 @@ def draw(indptr: IntArray, cumulative: FloatArray, r: int, u: float) -> int:
     return int(low)
 
 
-@kernel
+@bare_kernel
 def row_l1_shared(
     start: IntArray,
     length: IndexArray,
@@ -125,7 +125,7 @@ def row_l1_aligned(
     return distance
 
 
-@kernel
+@bare_kernel
 def row_missing_shared(
     tally: IndexArray, knowledge: FloatArray, r: int, a: int, share: float, first_is_target: bool
 ) -> float:
@@ -141,7 +141,7 @@ def row_missing_shared(
     return missing / n_targets
 
 
-@kernel
+@bare_kernel
 def run(
     belief: Belief,
     plan: Plan,
@@ -168,6 +168,7 @@ def run(
     family, which, stride, alpha = belief.family, belief.which, belief.stride, belief.alpha
     p_start, p_length, p_succ, p_weight, p_share = plan.start, plan.length, plan.succ, plan.weight, plan.share
     values, edge, todo, home, mark, order = plan.values, plan.edge, plan.todo, plan.home, plan.mark, plan.order
+    ends, level, gamma = plan.ends, plan.level, plan.gamma
     visits, q, top, ties, scratch, place = agent.visits, agent.q, agent.top, agent.ties, agent.scratch, agent.place
     method, n_actions, depth = agent.method, agent.n_actions, plan.depth
     indptr, indices, data, cumulative = truth.indptr, truth.indices, truth.data, truth.cumulative
@@ -189,7 +190,7 @@ def run(
                 if method == VALUE_ITERATION:
                     action_values(
                         p_start, p_length, p_succ, p_weight, p_share, utility, values, edge, todo, home, mark, order,
-                        stride, depth, plan.gamma, s, scratch,
+                        ends, level, stride, depth, gamma, s, scratch,
                     )  # fmt: skip
                 elif method == COUNTER:
                     expected_visits(start, length, succ, weight, share, visits, stride, s, scratch)
@@ -239,7 +240,7 @@ def run(
         elif which == PEIG:
             utility[r] = 0.0  # a repeated outcome taught nothing
         if method == VALUE_ITERATION and depth > 0:
-            forget(utility, values, home, stride, depth, s)
+            forget(utility, values, home, stride, depth, gamma, s)
         elif method == RELOCATE:
             update_tree(top, ties, r, utility[r])
         elif method == Q_LEARNING:

@@ -11,7 +11,9 @@ x within j steps, or z was not in the cone of x. The states left over depend on 
 for small worlds they are listed once for every pair (x, y). Both savings are exact.
 
 The transition weights of a state's actions lie side by side (`stride` of them, a multiple of
-four, padded with zeros), so that one instruction serves four actions.
+four, padded with zeros), so that one instruction serves four actions; slots come in fours too, filled
+up with the last outcome at weight zero. Where every state can follow every other nothing is saved by
+looking at distances, and all values are worked out in one piece.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, IntArray
-from berlyne.kernels.compile import inlined, kernel
-from berlyne.kernels.lanes import backup_four, backup_four_shared
+from berlyne.kernels.compile import bare_kernel, inlined, kernel
+from berlyne.kernels.lanes import sweep, sweep_full, sweep_shared
 
 
 class Plan(NamedTuple):
@@ -33,11 +35,12 @@ class Plan(NamedTuple):
     weight : [slot * stride + a], its probability under each action, less `share` where there is one.
     share : [s * stride + a], the probability of every state in no slot; empty if there are none.
     utility : [s * stride + a], -inf in the padding.
-    values : [s * depth + j], V_j(s) for j < depth.
+    values : [s * depth + j], gamma V_j(s) for j < depth.
     edge : (slots + 1,), where the list of each pair (x, y) begins in `todo`; empty if not listed.
     todo : per pair: depth - 1 ends of lists, then the states to repair at levels 1, 2, ...
     home : [0] the state x whose cone was up to date, -1 for none; [1] observations of x made since.
-    mark, order : (N,) scratch for breadth-first search; `mark[N]` counts the searches.
+    mark, order, ends : (N + 1,), (N,) and (depth,), scratch for breadth-first search; `mark[N]` counts the searches.
+    level : (2 N,) scratch where every state can follow every other; otherwise empty.
     """
 
     start: IntArray
@@ -52,34 +55,11 @@ class Plan(NamedTuple):
     home: IntArray
     mark: IntArray
     order: IndexArray
+    ends: IntArray
+    level: FloatArray
     stride: int
     depth: int
     gamma: float
-
-
-@inlined
-def backup(
-    start: IntArray,
-    length: IndexArray,
-    succ: IndexArray,
-    weight: FloatArray,
-    utility: FloatArray,
-    values: FloatArray,
-    stride: int,
-    depth: int,
-    gamma: float,
-    z: int,
-    j: int,
-) -> None:
-    """V_j(z) from V_{j-1}, for a state whose slots hold all its probability."""
-    first, last = start[z], start[z] + length[z]
-    best = -np.inf
-    for lane in range(0, stride, 4):
-        four = backup_four(
-            succ, weight, weight, utility, values, first, last, stride, lane, depth, j - 1, z, gamma, 0.0
-        )
-        best = max(best, four)
-    values[z * depth + j] = best
 
 
 @kernel
@@ -107,7 +87,7 @@ def ball(
         ends[d] = end
 
 
-@kernel
+@bare_kernel
 def plan_within_reach(
     start: IntArray,
     length: IndexArray,
@@ -117,21 +97,20 @@ def plan_within_reach(
     values: FloatArray,
     mark: IntArray,
     order: IndexArray,
+    ends: IntArray,
     stride: int,
     depth: int,
     gamma: float,
     y: int,
 ) -> None:
     """Bring the whole cone of y up to date."""
-    ends = np.empty(depth, dtype=np.int64)
     ball(start, length, succ, mark, order, ends, y)
     for j in range(1, depth):
-        for i in range(ends[depth - j]):
-            z = order[i]
-            backup(start, length, succ, weight, utility, values, stride, depth, gamma, z, j)
+        end = ends[depth - j]
+        sweep(start, length, succ, weight, utility, values, order, 0, end, stride, depth, gamma, j)
 
 
-@kernel
+@inlined
 def plan_repair(
     start: IntArray,
     length: IndexArray,
@@ -149,13 +128,11 @@ def plan_repair(
     begin = record + depth - 1
     for j in range(1, depth):
         end = todo[record + j - 1]
-        for i in range(begin, end):
-            z = todo[i]
-            backup(start, length, succ, weight, utility, values, stride, depth, gamma, z, j)
+        sweep(start, length, succ, weight, utility, values, todo, begin, end, stride, depth, gamma, j)
         begin = end
 
 
-@kernel
+@bare_kernel
 def plan_everywhere(
     start: IntArray,
     length: IndexArray,
@@ -167,26 +144,43 @@ def plan_everywhere(
     stride: int,
     depth: int,
     gamma: float,
-) -> None:
-    """All V_j of all states, for rows that give every state in no slot the same share."""
-    n_states = len(start)
+) -> float:
+    """All V_j of all states, for rows that give every state in no slot the same share; returns the last sum."""
+    total = 0.0
+    for z in range(len(start)):
+        total += values[z * depth]
     for j in range(1, depth):
-        total = 0.0
-        for z in range(n_states):
-            total += values[z * depth + j - 1]
-        for z in range(n_states):
-            first, last = start[z], start[z] + length[z]
-            best = -np.inf
-            for lane in range(0, stride, 4):
-                four = backup_four_shared(
-                    succ, weight, share, utility, values, first, last, stride, lane, depth, j - 1, z, gamma, total
-                )
-                best = max(best, four)
-            values[z * depth + j] = best
+        total = sweep_shared(start, length, succ, weight, share, utility, values, total, stride, depth, gamma, j)
+    return total
 
 
 @inlined
-def forget(utility: FloatArray, values: FloatArray, home: IntArray, stride: int, depth: int, s: int) -> None:
+def plan_full(
+    start: IntArray,
+    weight: FloatArray,
+    utility: FloatArray,
+    values: FloatArray,
+    level: FloatArray,
+    stride: int,
+    depth: int,
+    gamma: float,
+) -> None:
+    """The last V_j of all states, where slot k of every state is state k: each level lies in one piece."""
+    n_states = len(start)
+    before, after = 0, n_states
+    for z in range(n_states):
+        level[z] = values[z * depth]
+    for _ in range(1, depth):
+        sweep_full(start, weight, utility, level, before, after, stride, gamma)
+        before, after = after, before
+    for z in range(n_states):
+        values[z * depth + depth - 1] = level[before + z]
+
+
+@inlined
+def forget(
+    utility: FloatArray, values: FloatArray, home: IntArray, stride: int, depth: int, gamma: float, s: int
+) -> None:
     """Note that a row of state `s` has changed, and renew V_0(s)."""
     if home[0] == s:
         home[1] += 1
@@ -195,7 +189,7 @@ def forget(utility: FloatArray, values: FloatArray, home: IntArray, stride: int,
     best = -np.inf
     for u in range(s * stride, (s + 1) * stride):
         best = max(best, utility[u])
-    values[s * depth] = best
+    values[s * depth] = gamma * best
 
 
 @inlined
@@ -209,7 +203,7 @@ def step_between(start: IntArray, length: IndexArray, succ: IndexArray, x: int, 
     return slot
 
 
-@kernel
+@inlined
 def action_values(
     start: IntArray,
     length: IndexArray,
@@ -223,6 +217,8 @@ def action_values(
     home: IntArray,
     mark: IntArray,
     order: IndexArray,
+    ends: IntArray,
+    level: FloatArray,
     stride: int,
     depth: int,
     gamma: float,
@@ -238,25 +234,26 @@ def action_values(
     if depth > 0:
         x, n_since = home[0], home[1]
         if len(share):
-            plan_everywhere(start, length, succ, weight, share, utility, values, stride, depth, gamma)
-            total = 0.0
-            for z in range(len(start)):
-                total += values[z * depth + depth - 1]
+            total = plan_everywhere(start, length, succ, weight, share, utility, values, stride, depth, gamma)
             for a in range(len(q)):
                 q[a] = share[y * stride + a] * total
+        elif len(level):
+            plan_full(start, weight, utility, values, level, stride, depth, gamma)
         else:
             slot = step_between(start, length, succ, x, y) if len(edge) and x >= 0 and n_since == 1 else -1
             if slot >= 0:
                 plan_repair(start, length, succ, weight, utility, values, todo, stride, depth, gamma, edge[slot])
             elif x != y or n_since > 0:
-                plan_within_reach(start, length, succ, weight, utility, values, mark, order, stride, depth, gamma, y)
+                plan_within_reach(
+                    start, length, succ, weight, utility, values, mark, order, ends, stride, depth, gamma, y
+                )
         home[0], home[1] = y, 0
         for k in range(start[y], start[y] + length[y]):
             v = values[succ[k] * depth + depth - 1]
             for a in range(len(q)):
                 q[a] += weight[k * stride + a] * v
     for a in range(len(q)):
-        q[a] = utility[y * stride + a] + gamma * q[a]
+        q[a] += utility[y * stride + a]
 
 
 @kernel
@@ -285,12 +282,15 @@ def list_repairs(
     for x in range(n_states):
         for k in range(start[x], start[x] + length[x]):
             y = succ[k]
+            if k > start[x] and y == succ[k - 1]:
+                continue  # padding
             edge[k] = used
             if used + depth * (n_states + 1) > len(todo):
                 if len(todo) > limit:
                     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
                 larger = np.empty(2 * len(todo) + depth * (n_states + 1), dtype=np.int32)
-                larger[:used] = todo[:used]
+                for i in range(used):  # assigning a slice would take Numba two seconds to compile
+                    larger[i] = todo[i]
                 todo = larger
             end = used + depth - 1
             for j in range(1, depth):

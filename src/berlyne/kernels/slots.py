@@ -15,20 +15,47 @@ def union_slots(indptr: IntArray, indices: IndexArray, n_actions: int) -> tuple[
     `indptr` and `indices` are rows `r = s * M + a`, ascending within a row.
     """
     n_states = (len(indptr) - 1) // n_actions
-    start, length = np.zeros(n_states, dtype=np.int64), np.zeros(n_states, dtype=np.int32)
-    succ = np.empty(len(indices), dtype=np.int32)
-    mark = np.full(n_states, -1, dtype=np.int32)
+    start, length = np.empty(n_states, dtype=np.int64), np.empty(n_states, dtype=np.int32)
+    succ, head = np.empty(len(indices), dtype=np.int32), np.empty(n_actions, dtype=np.int64)
     used = 0
     for s in range(n_states):
         start[s] = used
-        for e in range(indptr[s * n_actions], indptr[(s + 1) * n_actions]):
-            if mark[indices[e]] != s:
-                mark[indices[e]] = s
-                succ[used] = indices[e]
+        for a in range(n_actions):
+            head[a] = indptr[s * n_actions + a]
+        least = 0
+        while least < n_states:  # merge the rows: the least state that any of them has next
+            least = n_states
+            for a in range(n_actions):
+                if head[a] < indptr[s * n_actions + a + 1]:
+                    least = min(least, indices[head[a]])
+            for a in range(n_actions):
+                if head[a] < indptr[s * n_actions + a + 1] and indices[head[a]] == least:
+                    head[a] += 1
+            if least < n_states:
+                succ[used] = least
                 used += 1
         length[s] = used - start[s]
-        succ[start[s] : used].sort()
     return start, length, succ[:used].copy()
+
+
+@kernel
+def pad_slots(
+    start: IntArray, length: IndexArray, succ: IndexArray, multiple: int
+) -> tuple[IntArray, IndexArray, IndexArray]:
+    """The same slots, filled up to a `multiple` in each state by naming its last outcome again."""
+    n_states = len(start)
+    wider, n_slots = np.empty(n_states, dtype=np.int32), 0
+    for s in range(n_states):
+        wider[s] = -(-length[s] // multiple) * multiple
+        n_slots += wider[s]
+    begin, padded = np.empty(n_states, dtype=np.int64), np.empty(n_slots, dtype=np.int32)
+    used = 0
+    for s in range(n_states):
+        begin[s] = used
+        for i in range(wider[s]):
+            padded[used + i] = succ[start[s] + min(i, length[s] - 1)]
+        used += wider[s]
+    return begin, wider, padded
 
 
 @kernel

@@ -95,7 +95,7 @@ def _as_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
         rows = Rows.from_sparse(theta)
     else:
         rows = _from_array(theta)
-    _check_layout(rows)
+    check_layout(rows)
     _check_entries(rows)
     sums = rows.row_sums(rows.data)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
@@ -123,7 +123,7 @@ def _from_array(theta: Any) -> Rows:
     return Rows.from_dense(array)
 
 
-def _check_layout(rows: Rows) -> None:
+def check_layout(rows: Rows) -> None:
     """Refuse rows that lead outside the world, or that do not list their next states in order."""
     if rows.n_states < 1 or rows.n_actions < 1:
         raise ValueError(

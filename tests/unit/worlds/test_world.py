@@ -161,7 +161,7 @@ def test_a_prior_may_allow_more_than_happens():
 
 @pytest.mark.parametrize("start", [3, -1, 1.0, "0", True])
 def test_a_start_is_one_of_the_states(start):
-    with pytest.raises(ValueError, match="start is .*; it must be a whole number from 0 to 2"):
+    with pytest.raises(ValueError, match=r"start is .*; it must be a whole number from 0 to 2"):
         World(GOOD, start=start)
 
 

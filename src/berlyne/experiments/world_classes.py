@@ -1,0 +1,166 @@
+"""The classes of worlds of a study: how each world is made, and what tells it from any other."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import check_count
+from berlyne.priors import Dirichlet, OneTwoThree
+from berlyne.worlds import World
+from berlyne.worlds.table import WORLDS
+
+MOST_STEPS = 10**8
+"""Longest exploration: a curve of eight bytes per step must fit into one chunk, below 2 GiB."""
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be: names the key and what would be right."""
+
+
+@dataclass(frozen=True)
+class WorldClass:
+    """One class of worlds in a study: world i is `make(seed, **parameters)`, or `given[i]`."""
+
+    name: str
+    n_steps: int
+    make: Callable[..., World] | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    given: tuple[World, ...] = ()
+
+    def world(self, seed: int, index: int) -> World:
+        """World number `index`; its stream comes from its id, so it never depends on anything else."""
+        if self.given:
+            return self.given[index]
+        assert self.make is not None
+        made = self.make(stream(seed, world_id(self.name, index)), **self.parameters)
+        if not isinstance(made, World) or made.prior is None:
+            raise SettingsError(f"worlds.{self.name}: gave {made!r}; it must give a World with a prior")
+        return made
+
+    def describe(self, seed: int, n_worlds: int) -> dict[str, Any]:
+        """As plain data, for storing and comparing. Worlds of the user's own are told by their transitions."""
+        if self.given:
+            return {"n_steps": self.n_steps, "worlds": [fingerprint(world) for world in self.given[:n_worlds]]}
+        assert self.make is not None
+        plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in self.parameters.items()}
+        said = {"n_steps": self.n_steps, "make": function_name(self.make), "parameters": plain}
+        if any(self.make is kind.make for kind in WORLDS.values()):
+            return said
+        return {**said, "first world": fingerprint(self.world(seed, 0))}
+
+
+def world_id(name: str, index: int) -> str:
+    """The id of a world, such as "maze/017"."""
+    return f"{name}/{index:03d}"
+
+
+def stream(seed: int, name: str) -> np.random.SeedSequence:
+    """The random stream that belongs to an id, whatever else is run."""
+    low_words_first = seed.to_bytes(4 * max(1, -(-seed.bit_length() // 32)), "little")
+    digest = hashlib.sha256(name.encode()).digest()
+    return np.random.SeedSequence(np.frombuffer(low_words_first + digest, dtype="<u4").astype(np.uint32))
+
+
+def checked(key: str, value: Any, at_least: int, at_most: int) -> int:
+    """`value` as an int in a range, or an error that names its key."""
+    try:
+        number = check_count(key, value, at_least)
+    except ValueError as error:
+        raise SettingsError(f"{key}: {str(error).removeprefix(f'{key} ')}") from None
+    if number > at_most:
+        raise SettingsError(f"{key}: is {number}; it must be at most {at_most}")
+    return number
+
+
+def world_classes(worlds: Any, n_steps: Any, n_worlds: int) -> tuple[WorldClass, ...]:
+    """The classes that `worlds` and `n_steps` of an experiment stand for."""
+    if isinstance(worlds, str):
+        worlds = [worlds]
+    if isinstance(worlds, Iterable) and not isinstance(worlds, Mapping):
+        worlds = list(worlds)
+        for i, name in enumerate(worlds):
+            if not isinstance(name, str):
+                raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
+        if len(set(worlds)) < len(worlds):
+            raise SettingsError("worlds: no class may be named twice")
+        worlds = {name: {} for name in worlds}
+    if not isinstance(worlds, Mapping) or not worlds:
+        raise SettingsError(f"worlds: is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
+    if isinstance(n_steps, Mapping):
+        for key in n_steps:
+            if key not in worlds:
+                there = ", ".join(map(str, worlds))
+                raise SettingsError(f"n_steps.{key}: there is no such class in worlds; there are {there}")
+    return tuple(_class(name, source, n_steps, n_worlds) for name, source in worlds.items())
+
+
+def _class(name: Any, source: Any, n_steps: Any, n_worlds: int) -> WorldClass:
+    if not isinstance(name, str) or "/" in name or not name:
+        raise SettingsError(f"worlds.{name}: the name of a class must be a text that is not empty and holds no /")
+    key, length = "n_steps", n_steps
+    if isinstance(n_steps, Mapping):
+        key, length = f"n_steps.{name}", n_steps.get(name)
+    if length is None:
+        length = WORLDS[name].n_steps if name in WORLDS else 1000
+    length = checked(key, length, 1, MOST_STEPS)
+    if isinstance(source, Mapping):
+        return _class_of_table(name, dict(source), length)
+    if callable(source):
+        return WorldClass(name, length, make=source)
+    given = tuple(source) if isinstance(source, Sequence) else ()
+    if not given or not all(isinstance(world, World) and world.prior is not None for world in given):
+        raise SettingsError(f"worlds.{name}: must be parameters, a function of a seed, or a list of worlds with priors")
+    if len(given) < n_worlds:
+        raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{name} holds only {len(given)}")
+    return WorldClass(name, length, given=given)
+
+
+def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> WorldClass:
+    kind_name = parameters.pop("kind", name)
+    if not isinstance(kind_name, str) or kind_name not in WORLDS:
+        near = difflib.get_close_matches(str(kind_name), WORLDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORLDS)}"
+        raise SettingsError(f"worlds.{name}: there is no class {kind_name!r}; {hint}")
+    kind = WORLDS[kind_name]
+    known = [p for p in inspect.signature(kind.make).parameters if p != "seed"]
+    for key in parameters:
+        if key not in known:
+            raise SettingsError(f"worlds.{name}.{key}: there is no such parameter; there are {', '.join(known)}")
+    try:
+        kind.make(0, **parameters)  # the generator's own checks, on one world
+    except MemoryError:
+        raise SettingsError(f"worlds.{name}: is too large for the memory of this machine") from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise SettingsError(f"worlds.{name}: {error}") from None
+    return WorldClass(name, n_steps, make=kind.make, parameters=parameters)
+
+
+def function_name(function: Any) -> str:
+    """What a function or another object that can be called is known by."""
+    if isinstance(function, functools.partial):
+        given = [*map(repr, function.args), *(f"{key}={value!r}" for key, value in function.keywords.items())]
+        return f"{function_name(function.func)}({', '.join(given)})"
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def fingerprint(world: World) -> str:
+    """What tells one world from another: its transition rows, its prior and its start."""
+    rows, prior = world.rows, world.prior
+    assumed: Any = type(prior).__qualname__
+    arrays = [rows.indptr, rows.indices, rows.data]
+    if isinstance(prior, Dirichlet):
+        assumed, arrays = ("Dirichlet", prior.alpha), [*arrays, *prior.support.entries()]
+    elif isinstance(prior, OneTwoThree):
+        assumed = repr(prior)
+    digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, world.start, assumed)).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]

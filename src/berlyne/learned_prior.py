@@ -1,0 +1,155 @@
+"""Exploring without being told the concentration of the prior (Sec. 4.1, Fig. S5).
+
+The explorer knows which transitions are possible, and that rows are drawn from a symmetric Dirichlet distribution,
+but not its concentration. It takes the one under which its observations so far are most likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_number
+from berlyne.engine import CompiledMind, can_compile
+from berlyne.explore import first_measures, streams
+from berlyne.model import InternalModel
+from berlyne.priors import Dirichlet
+from berlyne.record import Record
+from berlyne.rows import Counts
+from berlyne.strategies import Strategy, strategy
+from berlyne.worlds.world import World
+
+BOUNDS = (1e-3, 1e3)
+"""Where the concentration is looked for, as in `berlyne.fit_alpha`."""
+ALWAYS = 200
+TOLERANCE = 1e-3
+TABLE = 64
+"""Logarithms of counts below this come from a table, which a new concentration fills again."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRun:
+    """One exploration in which the concentration was learned on the way.
+
+    missing_information, l1_distance : (n_steps + 1,), of the estimate with the concentration then in use.
+    alpha : (n_steps + 1,), that concentration.
+    states : (n_steps + 1,); actions, next_states : (n_steps,); as in `berlyne.Run`.
+    counts : all observations.
+    """
+
+    world: World
+    strategy: Strategy
+    missing_information: FloatArray = field(repr=False)
+    l1_distance: FloatArray = field(repr=False)
+    alpha: FloatArray = field(repr=False)
+    states: IndexArray = field(repr=False)
+    actions: IndexArray = field(repr=False)
+    next_states: IndexArray = field(repr=False)
+    counts: Counts = field(repr=False)
+
+    @property
+    def model(self) -> InternalModel:
+        """The internal model at the end, with the concentration learned by then."""
+        prior = self.world.prior
+        assert isinstance(prior, Dirichlet)
+        row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
+        last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
+        return InternalModel.from_counts(Dirichlet(float(self.alpha[-1]), prior.support), self.counts, last)
+
+
+def explore_learning_alpha(
+    world: World,
+    strategy_: str | Strategy = "PIG(VI)",
+    n_steps: int = 1000,
+    seed: Seed = 0,
+    *,
+    start_alpha: float = 1.0,
+    refit: bool = True,
+    bounds: tuple[float, float] = BOUNDS,
+    always: int = ALWAYS,
+    tolerance: float = TOLERANCE,
+) -> LearnedRun:
+    """Explore a world with the concentration of the Dirichlet prior learned by maximum likelihood.
+
+    Paper: Sec. 4.1, Fig. S5; reading R24. After every step the concentration inside `bounds` is found that makes all
+    observations so far most likely (as `berlyne.fit_alpha` does). It is put to use after each of the first
+    `always` steps, and from then on whenever it differs from the one in use by more than the share
+    `tolerance`; then every estimate and every utility is worked out again.
+
+    Parameters
+    ----------
+    world : with a `Dirichlet` prior, whose support the explorer is told, and whose concentration it is not.
+    strategy_ : any strategy but those of PEIG, which value what has been rather than what is known.
+    n_steps, seed : as in `berlyne.explore`, which takes the same actions if `start_alpha` is true and `refit` is off.
+    start_alpha : used until a row with several possible outcomes has been observed twice.
+    refit : whether to learn the concentration at all.
+    """
+    how, prior = strategy(strategy_), world.prior
+    if not isinstance(prior, Dirichlet) or not can_compile(prior, how) or how.utility == "PEIG":
+        raise ValueError(
+            f"a concentration cannot be learned with {prior!r} and {how}; "
+            "it takes a Dirichlet prior and a strategy of berlyne's own other than PEIG"
+        )
+    low, high = bounds
+    if not 0.0 < low < high:
+        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
+    alpha = check_number("start_alpha", start_alpha, 0.0, 1e12, open_low=True)
+    n_steps = check_count("n_steps", n_steps, 0)
+    assumed = World(world.rows, Dirichlet(alpha, prior.support), start=world.start, name=world.name)
+    for_start, for_agent, for_world = streams(seed)
+    drawn = int(for_start.integers(world.n_states))
+    record = Record(n_steps, drawn if world.start is None else world.start, *first_measures(assumed))
+    mind = CompiledMind(InternalModel(assumed.prior), how, assumed)  # type: ignore[arg-type]
+    u = for_agent.random((n_steps, 2))
+    if how.ties == "first":
+        u[:, 0] = 0.0
+    alphas = np.full(n_steps + 1, alpha)
+    if refit:
+        schedule = check_count("always", always, 0), check_number("tolerance", tolerance, 0.0, 1e6)
+        _run(mind, assumed, record, u, for_world.random(n_steps), alphas, (float(low), float(high)), *schedule)
+    else:
+        mind.run(assumed, record, u, for_world.random(n_steps))
+    missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
+    return LearnedRun(world, how, missing, l1, alphas, record.states, record.actions, record.outcomes, mind.counts())
+
+
+def _run(
+    mind: CompiledMind,
+    world: World,
+    record: Record,
+    u_agent: FloatArray,
+    u_world: FloatArray,
+    alphas: FloatArray,
+    bounds: tuple[float, float],
+    always: int,
+    tolerance: float,
+) -> None:
+    from berlyne.kernels.learned import run_learning
+
+    # a table of its own: that of the engine is shared by all explorers with the same prior
+    belief = mind.belief._replace(tables=mind.belief.tables[:, :TABLE].copy())
+    truth = mind._truth(world)
+    true_entropy = -float(np.sum(world.rows.data * np.log2(world.rows.data)))
+    made = run_learning(
+        belief, mind.plan, mind.agent, truth, _histograms(mind, len(alphas)), bounds, always, tolerance, true_entropy,
+        u_agent, u_world, record.states, record.actions, record.outcomes, record.missing, record.l1, alphas,
+    )  # fmt: skip
+    if made != len(u_world):
+        raise ValueError(f"the world did at step {made} what the prior calls impossible")
+
+
+def _histograms(mind: CompiledMind, length: int) -> Any:
+    """Empty histograms for up to `length` observations."""
+    from berlyne.kernels.belief import SIZE
+    from berlyne.kernels.learned import Histograms
+
+    sizes, of_size = np.unique(mind.belief.tally[:, SIZE], return_inverse=True)  # those of the padding are 0
+    return Histograms(
+        np.zeros(length),
+        np.zeros((len(sizes), length)),
+        np.zeros(1 + len(sizes), dtype=np.int64),
+        np.maximum(sizes, 1).astype(np.float64),
+        of_size.astype(np.int64),
+    )

@@ -1,0 +1,1 @@
+"""The whole paper: every figure and every claim, from one command."""

@@ -1,0 +1,178 @@
+"""`berlyne reproduce --preset smoke`, then figures, claims and the report from what it wrote."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from berlyne.claims import CLAIMS
+from berlyne.experiments.settings import SettingsError
+from berlyne.figures.table import FIGURES
+from berlyne.reproduction.readings import READINGS
+from berlyne.reproduction.run import STAGES, reproduce
+from berlyne.reproduction.sensitivity import VARIANTS
+from berlyne.reproduction.study import Study
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    place = tmp_path_factory.mktemp("smoke")
+    done = run("reproduce", "--preset", "smoke", "--jobs", "2", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return place / "reproduction", done.stdout
+
+
+def test_the_command_prints_every_claim_and_where_the_report_is(finished: tuple[Path, str]) -> None:
+    _, printed = finished
+    for name in CLAIMS:
+        assert name in printed
+    assert "reproduction/report.html" in printed
+
+
+def test_every_figure_is_there_as_picture_drawing_and_numbers(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    for name in FIGURES:
+        assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (folder / "figures" / f"{name}.svg").read_text()[:1000]
+        with (folder / "figures" / f"{name}.csv").open() as file:
+            lines = list(csv.reader(file))
+        assert len(lines) > 1
+        assert all(len(line) == len(lines[0]) for line in lines)
+
+
+def test_numbers_behind_a_figure_are_those_stored(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    dataset = xr.open_zarr(folder / "results.zarr").load()
+    mazes = dataset.isel(world=np.flatnonzero(dataset["world_class"].values.astype(object) == "maze"))
+    mean = mazes["missing_information"].sel(strategy="PIG(VI)").values.astype(float).mean(axis=0)
+    with (folder / "figures" / "fig4.csv").open() as file:
+        drawn = {
+            int(line["time"]): float(line["mean"])
+            for line in csv.DictReader(file)
+            if (line["world_class"], line["strategy"]) == ("maze", "PIG(VI)")
+        }
+    assert len(drawn) == 2501
+    assert np.allclose([drawn[t] for t in (0, 100, 2500)], mean[[0, 100, 2500]], rtol=1e-12)
+
+
+def test_claims_are_written_as_data(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    claims = json.loads((folder / "claims.json").read_text())
+    assert [claim["id"] for claim in claims] == list(CLAIMS)
+    assert {claim["verdict"] for claim in claims} <= {"holds", "does not hold", "undecided"}
+    assert all(claim["findings"] for claim in claims)
+
+
+class Page(HTMLParser):
+    """What a page holds: ids, links, sources and the tags left open."""
+
+    VOID = ("meta", "img", "br", "link", "input", "hr")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.sources: list[str] = []
+        self.open: list[str] = []
+        self.images_without_text = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        if given.get("href"):
+            self.links.append(str(given["href"]))
+        if given.get("src"):
+            self.sources.append(str(given["src"]))
+        self.images_without_text += tag == "img" and not given.get("alt")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_report_is_one_sound_page_that_needs_no_network(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    assert page.images_without_text == 0
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert len(page.sources) == len(FIGURES)
+    for link in page.links:
+        if link.startswith("#"):
+            assert link[1:] in page.ids
+        else:
+            assert (folder / link).is_file()
+    for name in (*(f"claim-{c}" for c in CLAIMS), *(f"figure-{f}" for f in FIGURES)):
+        assert name in page.ids
+    for name in READINGS:
+        assert f"<td>{name}</td>" in text
+    for variant in VARIANTS:
+        assert variant.text.replace("'", "&#x27;") in text
+    assert not re.search(r"https?://", text)
+
+
+def test_a_second_run_works_out_nothing_again(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    before = {
+        path: path.stat().st_mtime_ns for name in STAGES for path in (folder / "data" / f"{name}.zarr").rglob("c/*")
+    }
+    explored = {path: path.stat().st_mtime_ns for path in (folder / "results.zarr").rglob("c/*")}
+    done = run("reproduce", folder.name, "--preset", "smoke", "--only", "fig3,claims", cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    assert explored == {path: path.stat().st_mtime_ns for path in explored}
+
+
+def test_the_report_can_be_made_again_from_what_is_stored(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    report = folder / "report.html"
+    before = report.read_text()
+    report.unlink()
+    done = run("report", folder.name, cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    assert report.read_text() == before
+
+
+def test_one_thread_gives_the_same_numbers(finished: tuple[Path, str], tmp_path: Path) -> None:
+    folder, _ = finished
+    parts = "tasks,gains,structure,lengths,learned,sensitivity"
+    done = run("reproduce", "alone", "--preset", "smoke", "--jobs", "1", "--only", parts, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in STAGES:
+        ours, theirs = Study(tmp_path / "alone", 4, 0).stage(name), Study(folder, 4, 0).stage(name)
+        assert ours.identical(theirs)
+    first, second = (xr.open_zarr(place / "results.zarr").load() for place in (tmp_path / "alone", folder))
+    assert first.identical(second)
+
+
+def test_another_seed_in_the_same_folder_is_refused(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    done = run("reproduce", folder.name, "--preset", "smoke", "--seed", "1", cwd=folder.parent)
+    assert done.returncode != 0
+    assert "was made with seed = 0" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_fewer_worlds_than_the_folder_holds_are_refused(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    with pytest.raises(SettingsError, match="more than 3 worlds"):
+        reproduce(folder, 3)

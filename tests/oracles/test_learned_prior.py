@@ -1,0 +1,99 @@
+"""The concentration learned on the way against one fitted to the same counts, and its consequences against the model."""
+
+import numpy as np
+import pytest
+
+import berlyne
+from berlyne import Dirichlet, InternalModel, World, fit_alpha
+from berlyne.learned_prior import explore_learning_alpha
+from berlyne.rows import Counts
+
+WORLDS = {
+    "dense": lambda: berlyne.dense_world(3),
+    "maze": lambda: berlyne.maze(3),
+    "many states": lambda: berlyne.dense_world(1, n_states=40, n_actions=2, alpha=0.3),
+    "maze of four rooms": lambda: berlyne.maze(0, side=2, n_transporters=0),
+}
+
+
+def counts_after(run, t):
+    counts = np.zeros((run.world.n_actions, run.world.n_states, run.world.n_states), dtype=int)
+    np.add.at(counts, (run.actions[:t], run.states[:t], run.next_states[:t]), 1)
+    return counts
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "Unembodied", "PLC(greedy)", "PIG(Q)"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_concentration_and_measures_are_those_of_the_counts(name, strategy):
+    world = WORLDS[name]()
+    run = explore_learning_alpha(world, strategy, n_steps=250, seed=2, tolerance=0.0)
+    for t in (0, 1, 2, 3, 5, 9, 20, 60, 250):
+        counts = counts_after(run, t)
+        assert run.alpha[t] == pytest.approx(fit_alpha(counts, world.prior.support), rel=1e-5)
+        prior = Dirichlet(run.alpha[t], world.prior.support)
+        model = InternalModel.from_counts(prior, Counts.from_dense(counts), {})
+        assert run.missing_information[t] == pytest.approx(model.missing_information(world), rel=1e-9)
+        assert run.l1_distance[t] == pytest.approx(model.l1_distance(world), rel=1e-9)
+    assert np.array_equal(run.counts.dense(), counts_after(run, 250))
+    assert run.model.missing_information(world) == pytest.approx(run.missing_information[-1])
+
+
+@pytest.mark.parametrize("name", ["dense", "maze"])
+def test_the_one_in_use_is_never_far_from_the_fitted(name):
+    world = WORLDS[name]()
+    run = explore_learning_alpha(world, n_steps=1200, seed=0)
+    for t in (50, 150, 200, 300, 777, 1200):
+        assert run.alpha[t] == pytest.approx(fit_alpha(counts_after(run, t), world.prior.support), rel=1.01e-3)
+    assert len(np.unique(run.alpha[200:])) < 900  # not at every step
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "Random", "Unembodied", "CB"])
+@pytest.mark.parametrize("name", WORLDS)
+def test_told_the_truth_and_not_refitting_it_explores_as_ever(name, strategy):
+    world = WORLDS[name]()
+    plain = berlyne.explore(world, strategy, n_steps=300, seed=7)
+    told = explore_learning_alpha(world, strategy, n_steps=300, seed=7, start_alpha=world.prior.alpha, refit=False)
+    for name in ("missing_information", "l1_distance", "states", "actions", "next_states"):
+        assert np.array_equal(getattr(told, name), getattr(plain, name)), name
+    assert np.all(told.alpha == world.prior.alpha)
+
+
+def test_steps_one_at_a_time_are_the_same_steps():
+    """With a tolerance that nothing exceeds the learning loop runs, and changes nothing."""
+    world = WORLDS["maze"]()
+    plain = berlyne.explore(world, "PIG(VI)", n_steps=300, seed=7)
+    idle = explore_learning_alpha(world, n_steps=300, seed=7, start_alpha=0.25, always=0, tolerance=1e6)
+    assert np.array_equal(idle.actions, plain.actions)
+    assert idle.missing_information == pytest.approx(plain.missing_information, abs=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(VI+)", "Unembodied", "PIG(greedy)", "CB"])
+@pytest.mark.parametrize("name", ["dense", "maze"])
+def test_after_a_change_it_acts_as_one_who_always_believed_so(name, strategy):
+    """An explorer that starts with another concentration and is refitted at once ends up with the same mind."""
+    world = WORLDS[name]()
+    runs = [explore_learning_alpha(world, strategy, 400, seed=1, start_alpha=x, tolerance=0.0) for x in (1.0, 1.0 + 1e-13)]
+    assert np.array_equal(runs[0].actions, runs[1].actions)
+
+
+def test_bounds_are_kept():
+    run = explore_learning_alpha(WORLDS["maze"](), n_steps=100, seed=0, bounds=(0.5, 2.0))
+    assert run.alpha.min() >= 0.5 and run.alpha.max() <= 2.0
+    assert np.any(run.alpha == 0.5)
+
+
+def test_what_cannot_learn_a_concentration_is_refused():
+    with pytest.raises(ValueError, match="Dirichlet"):
+        explore_learning_alpha(berlyne.one_two_three_world(0), n_steps=1)
+    with pytest.raises(ValueError, match="PEIG"):
+        explore_learning_alpha(berlyne.maze(0), "PEIG(VI)", n_steps=1)
+    with pytest.raises(ValueError, match="bounds"):
+        explore_learning_alpha(berlyne.maze(0), n_steps=1, bounds=(2.0, 1.0))
+    with pytest.raises(ValueError, match="start_alpha"):
+        explore_learning_alpha(berlyne.maze(0), n_steps=1, start_alpha=0.0)
+
+
+def test_no_steps_and_a_fixed_start():
+    world = World(WORLDS["dense"]().theta, Dirichlet(1.0, n_states=10, n_actions=4), start=4)
+    assert explore_learning_alpha(world, n_steps=0).alpha.tolist() == [1.0]
+    assert explore_learning_alpha(world, n_steps=3).states[0] == 4

@@ -1,0 +1,89 @@
+"""Our statistics against SciPy and scikit-posthocs."""
+
+import numpy as np
+import pytest
+import scikit_posthocs
+from scipy import stats as scipy_stats
+
+from berlyne import stats
+
+
+def areas(seed, n=40, k=5, round_to=None):
+    values = np.random.default_rng(seed).normal(size=(n, k)) + np.linspace(0, 1, k)
+    return values if round_to is None else values.round(round_to)
+
+
+@pytest.mark.parametrize("round_to", [None, 0, 1])
+@pytest.mark.parametrize(("n", "k"), [(40, 3), (12, 8)])
+def test_friedmans_test_is_scipys(n, k, round_to):
+    values = areas(1, n, k, round_to)
+    ours, theirs = stats.friedman(values), scipy_stats.friedmanchisquare(*values.T)
+    assert ours.statistic == pytest.approx(theirs.statistic)
+    assert ours.p == pytest.approx(theirs.pvalue)
+    assert ours.df == k - 1
+
+
+@pytest.mark.parametrize(("n", "k"), [(30, 2), (40, 5), (200, 14)])
+def test_comparisons_of_mean_ranks_are_those_of_nemenyi(n, k):
+    values = areas(2, n, k)
+    p, mean = stats.mean_rank_p_values(values)
+    assert p == pytest.approx(scikit_posthocs.posthoc_nemenyi_friedman(values).to_numpy(), abs=1e-10)
+    assert mean == pytest.approx(scipy_stats.rankdata(values, axis=1).mean(axis=0))
+
+
+def test_with_ties_the_variance_is_that_of_friedmans_test():
+    """What MATLAB's multcompare does with MATLAB's friedman: the tie-corrected sigma instead of k (k + 1) / 12."""
+    values = areas(3, 50, 6, round_to=0)
+    n, k = values.shape
+    ranked = scipy_stats.rankdata(values, axis=1)
+    tied = sum(c**3 - c for row in ranked for c in np.unique(row, return_counts=True)[1])
+    variance = k * (k + 1) / 12 - tied / (12 * n * (k - 1))
+    assert stats.rank_variance(ranked) == pytest.approx(variance)
+    p, mean = stats.mean_rank_p_values(values)
+    q = abs(mean[0] - mean[3]) / np.sqrt(variance / n)
+    assert p[0, 3] == pytest.approx(scipy_stats.studentized_range.sf(q, k, np.inf))
+    uncorrected = scikit_posthocs.posthoc_nemenyi_friedman(values).to_numpy()
+    assert p[0, 3] < uncorrected[0, 3]
+
+
+@pytest.mark.parametrize("k", [2, 3, 8, 15])
+def test_studentised_range_is_scipys(k):
+    q = np.array([0.05, 0.5, 1.0, 2.0, 3.5, 5.0, 6.5])
+    assert stats.studentized_range_sf(q, k) == pytest.approx(scipy_stats.studentized_range.sf(q, k, np.inf), rel=1e-8)
+    for alpha in (0.5, 0.05, 0.001):
+        expected = scipy_stats.studentized_range.isf(alpha, k, np.inf)
+        assert stats.studentized_range_isf(alpha, k) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("q", [1.0, 10.0, 30.0])
+def test_the_range_of_two_is_a_normal_difference_far_into_the_tail(q):
+    expected = 2 * scipy_stats.norm.sf(q / np.sqrt(2))
+    assert stats.studentized_range_sf(q, 2) == pytest.approx(expected, rel=1e-9)
+
+
+def test_students_interval_is_scipys():
+    rng = np.random.default_rng(4)
+    x, y = rng.gamma(5.0, size=30), rng.gamma(6.0, size=30)
+    interval = scipy_stats.ttest_1samp(x / y - 1, 0).confidence_interval(0.99)
+    found = stats.relative_difference(x, y, level=0.99)
+    assert found == pytest.approx((np.mean(x / y - 1), interval.low, interval.high))
+    interval = scipy_stats.ttest_1samp(np.log2(x / y), 0).confidence_interval(0.95)
+    assert stats.log_ratio(x, y) == pytest.approx((np.mean(np.log2(x / y)), interval.low, interval.high))
+
+
+def test_wilsons_interval_is_scipys():
+    for k in (0, 3, 17, 20):
+        interval = scipy_stats.binomtest(k, 20).proportion_ci(0.9, method="wilson")
+        assert stats.share_interval(k / 20, 20, 0.9) == pytest.approx((k / 20, interval.low, interval.high))
+
+
+def test_resampled_interval_is_about_that_of_a_large_sample():
+    rng = np.random.default_rng(5)
+    y = rng.gamma(50.0, size=400)
+    x = y * 1.2 + rng.normal(scale=1.0, size=400)
+    found = stats.ratio_of_means(x, y, seed=0)
+    residual = x - (1 + found.value) * y
+    error = residual.std(ddof=1) / np.sqrt(400) / y.mean()
+    assert found.value == pytest.approx(x.mean() / y.mean() - 1)
+    assert (found.high - found.low) / (2 * 1.96 * error) == pytest.approx(1.0, abs=0.1)
+    assert stats.ratio_of_means(x, y, seed=0) == found

@@ -1,0 +1,65 @@
+"""The compiled engine takes the actions of the plain NumPy twin, and measures what it measures."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import berlyne.engine
+from berlyne import explore, maze
+from parity.zoo import AWKWARD, CLASSES, EVERY, OURS, PLANNING
+
+NAMED = {"ids": str}
+
+
+def check_parity(world, strategy, n_steps, seed):
+    fast = explore(world, strategy, n_steps=n_steps, seed=seed, engine="compiled")
+    plain = explore(world, strategy, n_steps=n_steps, seed=seed, engine="numpy")
+    assert fast.actions.tolist() == plain.actions.tolist()
+    assert fast.states.tolist() == plain.states.tolist()
+    assert fast.next_states.tolist() == plain.next_states.tolist()
+    assert np.abs(fast.missing_information - plain.missing_information).max() < 1e-9
+    assert np.abs(fast.l1_distance - plain.l1_distance).max() < 1e-9
+    assert np.array_equal(fast.model.counts, plain.model.counts)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("strategy", EVERY, **NAMED)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_in_the_worlds_of_the_paper(kind, strategy, seed):
+    check_parity(CLASSES[kind](seed), strategy, 120, seed)
+
+
+@pytest.mark.parametrize("strategy", OURS, **NAMED)
+@pytest.mark.parametrize("kind", AWKWARD)
+def test_in_awkward_worlds(kind, strategy):
+    check_parity(AWKWARD[kind](5), strategy, 80, 7)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_over_a_whole_run_of_the_paper(kind):
+    check_parity(CLASSES[kind](3), "PIG(VI)", 2500, 3)
+
+
+@pytest.mark.parametrize("strategy", PLANNING, **NAMED)
+def test_in_worlds_too_large_for_lists_of_repairs(strategy, monkeypatch):
+    monkeypatch.setattr(berlyne.engine, "LISTED", 0)
+    check_parity(maze(1, side=8), strategy, 100, 1)
+    check_parity(AWKWARD["5 actions"](1), strategy, 100, 1)
+
+
+def test_with_counts_beyond_the_table_of_logarithms(monkeypatch):
+    monkeypatch.setattr(berlyne.engine, "TABLE", 3)
+    for utility in ("PIG", "PEIG", "novelty", "PLC"):
+        for kind in ("1 action", "33 states", "5 actions"):
+            check_parity(AWKWARD[kind](2), f"{utility}(VI)", 300, 2)
+
+
+def test_in_pieces(monkeypatch):
+    """Random numbers are drawn a chunk at a time; where chunks end moves nothing."""
+    whole = explore(maze(0), "PIG(VI)", n_steps=300, seed=0, snapshots=[100])
+    monkeypatch.setattr(sys.modules["berlyne.explore"], "CHUNK", 7)
+    pieces = explore(maze(0), "PIG(VI)", n_steps=300, seed=0)
+    assert whole.actions.tolist() == pieces.actions.tolist()
+    assert np.array_equal(whole.missing_information, pieces.missing_information)
+    assert np.array_equal(whole.l1_distance, pieces.l1_distance)

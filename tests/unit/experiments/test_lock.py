@@ -1,0 +1,125 @@
+"""One writer at a time, and a dead one is none."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from berlyne.experiments import lock
+from berlyne.experiments.lock import only_writer
+from berlyne.experiments.metadata import StoreError
+from unit.experiments.studies import study
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from berlyne.experiments.lock import only_writer
+with only_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the store, and its place."""
+    place = tmp_path / "results.zarr"
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(place)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    yield process, place
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_the_second_run_is_told_who_holds_the_store(holder):
+    process, place = holder
+    with pytest.raises(StoreError) as caught:
+        study().run(place)
+    said = str(caught.value)
+    assert said.startswith(f"{place} is being written by process {process.pid} on {socket.gethostname()} since 20")
+    assert said.endswith("; wait for it, or use another place")
+    assert not place.exists()
+
+
+def test_a_dead_holder_does_not_block(holder):
+    process, place = holder
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert json.loads(place.with_name("results.zarr.lock").read_text())["pid"] == process.pid
+    assert study().run(place).is_complete
+    assert os.listdir(place.parent) == ["results.zarr"]
+
+
+def test_nothing_is_left_behind(tmp_path):
+    place = tmp_path / "results.zarr"
+    with only_writer(place):
+        said = json.loads(place.with_name("results.zarr.lock").read_text())
+        assert said["pid"] == os.getpid()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(RuntimeError, match="mine"), only_writer(place):
+        raise RuntimeError("mine")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
+    """A holder removes the file as it ends. Who opened it before that must not keep the nameless one:
+
+    a third process would make a new file, and both would write.
+    """
+    place, beside = tmp_path / "results.zarr", tmp_path / "results.zarr.lock"
+    take = lock._try_lock
+    removed = []
+
+    def slowly(file):
+        if not removed:  # between opening and locking, the last holder ends
+            removed.append(beside.unlink())
+        return take(file)
+
+    monkeypatch.setattr(lock, "_try_lock", slowly)
+    with only_writer(place):
+        assert removed and beside.exists()
+        monkeypatch.setattr(lock, "_try_lock", take)
+        with pytest.raises(StoreError, match=f"is being written by process {os.getpid()} on"), only_writer(place):
+            pass
+
+
+def test_never_two_at_once(tmp_path):
+    """Eight threads take and leave the lock as fast as they can; flock tells threads apart by their files."""
+    place, inside, most, taken = tmp_path / "results.zarr", [], [], []
+
+    def take_turns(me):
+        for _ in range(300):
+            with contextlib.suppress(StoreError), only_writer(place):
+                inside.append(me)
+                most.append(len(inside))
+                taken.append(threading.get_ident())
+                inside.remove(me)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(take_turns, range(8)))
+    assert set(most) == {1} and len(taken) > 8
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("written", ["", "[]", "{", '{"pid": 1}', "null"])
+def test_a_holder_that_has_not_said_who_it_is(written):
+    assert lock._who(written) == "another process"
+
+
+def test_a_folder_that_knows_no_locks_is_told(tmp_path, monkeypatch):
+    import fcntl
+
+    def unsupported(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with pytest.raises(StoreError, match=r"results\.zarr\.lock cannot be locked \(Operation not supported\); use"):
+        study().run(tmp_path / "results.zarr")

@@ -1,0 +1,230 @@
+"""Running: options, progress, interruptions; and the command that does it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from berlyne import Experiment
+from berlyne.experiments import run as running
+from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.store import Store
+from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+
+TOML = """
+strategies = ["Random", "PIG(VI)", "Unembodied"]
+n_worlds = 4
+seed = 1
+snapshots = [0.5, 0, 7, 1.0]
+worlds = {maze = {side = 3, n_transporters = 4}, dense = {n_states = 4}}
+n_steps = {maze = 30, dense = 20}
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "results.zarr"
+
+
+BERLYNE = [sys.executable, "-m", "berlyne"]
+
+
+def threads():
+    """Our threads that are alive."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("berlyne")]
+
+
+@pytest.mark.parametrize("options", [{"jobs": 2, "workers": 2}, {"workers": 2, "cluster": "tcp://x:1"}])
+def test_one_way_of_running_at_a_time(place, options):
+    with pytest.raises(SettingsError, match=r"^only one of jobs, workers and cluster can be given$"):
+        study().run(place, **options)
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": -1}, {"workers": 0}, {"jobs": 1.5}])
+def test_impossible_numbers_of_workers(place, options):
+    with pytest.raises(ValueError, match=r"^(jobs|workers) is .*; it must be a whole number of at least 1$"):
+        study().run(place, **options)
+
+
+def test_all_cores_by_default(place, monkeypatch):
+    seen = []
+    compute = running._compute_in_threads
+    monkeypatch.setattr(running, "_compute_in_threads", lambda *given: (seen.append(given[-1]), compute(*given))[1])
+    study().run(place)
+    assert seen == [len(os.sched_getaffinity(0))]
+
+
+@pytest.mark.parametrize("path", ["nowhere/results.zarr", "/", "taken/results.zarr"])
+def test_a_place_that_cannot_be(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").touch()
+    with pytest.raises(StoreError, match=r"^there is no folder "):
+        study().run(path)
+    assert [f.name for f in tmp_path.iterdir()] == ["taken"]
+
+
+def test_progress_is_silent_unless_in_a_terminal(place, capfd):
+    study().run(place)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_counts_explorations_of_each_class(place, capfd):
+    odd = {"[bold]": {"kind": "maze", "side": 3, "n_transporters": 4}, "dense": {"n_states": 4}}
+    study(worlds=odd, n_steps=20).run(place, progress=True)
+    shown = capfd.readouterr().err
+    assert "[bold]" in shown and "dense" in shown and shown.count("12/12") == 2
+
+
+def test_progress_counts_only_what_is_missing(place, capfd):
+    study(n_worlds=1).run(place)
+    study().run(place, progress=True)
+    assert capfd.readouterr().err.count("9/9") == 2
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_an_error_stops_the_run_and_keeps_what_is_finished(place, monkeypatch, jobs):
+    def fails_late(run):
+        if run.strategy.name == "Unembodied":
+            raise ZeroDivisionError("of mine")
+        return 0.0
+
+    with pytest.raises(ZeroDivisionError, match="of mine"):
+        study(measures={"mine": fails_late}).run(place, jobs=jobs)
+    assert threads() == []
+    made = count_explorations(monkeypatch)
+    study(measures={"mine": lambda run: 0.0}).run(place, jobs=jobs)
+    assert 8 <= len(made) < 24
+    study(measures={"mine": lambda run: 0.0}).run(place.with_name("at once"))
+    assert_same_store(place, place.with_name("at once"))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_failing_write_stops_the_computing(place, monkeypatch):
+    made = count_explorations(monkeypatch)
+
+    def full(self, piece, chunks):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Store, "write", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        study(n_worlds=60).run(place, jobs=1)
+    assert len(made) < 360
+    assert threads() == []
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_an_interrupted_run_does_not_finish_its_pieces_first(place, monkeypatch):
+    """Pieces that are being computed are given up at their next world."""
+    made = count_explorations(monkeypatch)
+    monkeypatch.setattr("berlyne.experiments.store.BLOCK", 500)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    slow = study(n_worlds=250, measures={"slow": lambda run: time.sleep(0.01)})
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        slow.run(place, jobs=1)
+    assert time.monotonic() - begin < 4.0 and len(made) < 490
+
+
+def test_results_of_many_writers_are_all_there(place, monkeypatch):
+    """Parts of one block are merged one after another."""
+    monkeypatch.setattr("berlyne.experiments.store.BLOCK", 64)
+    study(n_worlds=20, strategies=["Random"]).run(place, jobs=8)
+    study(n_worlds=20, strategies=["Random"]).run(place.with_name("one"), jobs=1)
+    assert_same_store(place, place.with_name("one"))
+
+
+def test_the_command_runs_and_resumes(tmp_path, monkeypatch, place):
+    (tmp_path / "study.toml").write_text(TOML)
+    asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--jobs", "1"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Results(results.zarr: maze, dense; 24 of 24 explorations)\n"
+    study().run(tmp_path / "python.zarr")
+    assert files(place) == files(tmp_path / "python.zarr")
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["python.zarr", "results.zarr", "study.toml"]
+    (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 5"))
+    monkeypatch.chdir(tmp_path)
+    again = command("run", "study.toml", "results.zarr")
+    assert again == (0, "Results(results.zarr: maze, dense; 30 of 30 explorations)\n", "")
+
+
+def test_the_command_mends_when_asked(tmp_path, monkeypatch, place):
+    (tmp_path / "study.toml").write_text(TOML)
+    study().run(place)
+    sound = files(place)
+    (place / "state" / "c.0.0.0").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    code, said, told = command("run", "study.toml", "results.zarr")
+    assert code == 1 and said == ""
+    assert told.startswith("berlyne: results.zarr: state of Random in worlds maze/000 to dense/003 is damaged")
+    assert command("run", "study.toml", "results.zarr", "--repair")[0] == 0
+    assert files(place) == sound
+
+
+def test_control_c_is_answered_with_a_sentence(tmp_path, place):
+    (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 100000"))
+    asked = [*BERLYNE, "run", "study.toml", "results.zarr"]
+    process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not any(place.glob("area/c.*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said, told = process.communicate(timeout=60)
+    assert process.returncode == 1 and said == ""
+    assert told == "berlyne: stopped; what is finished is in results.zarr, run the same command again to go on\n"
+    assert not place.with_name("results.zarr.lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("run", "none.toml", "r.zarr"), "'none.toml' does not exist"),
+        (("run", ".", "r.zarr"), "'.' is a directory"),
+        (("run", "study.toml"), "Missing argument 'RESULTS'"),
+        (("run", "study.toml", "r.zarr", "--jobs", "0"), "0 is not in the range x>=1"),
+        (("run", "study.toml", "r.zarr", "--jobs", "1", "--workers", "1"), "only one of jobs, workers and cluster"),
+        (("run", "study.toml", "study.toml"), "berlyne: study.toml is not a store of results"),
+        (("run", "study.toml", "no/r.zarr"), "berlyne: there is no folder no to put r.zarr into"),
+        (("run", "study.toml", "."), "berlyne: there is no folder"),
+        (("run", "wrong.toml", "r.zarr"), "berlyne: worlds.maze.sides: there is no such parameter; there are side,"),
+        (("run", "odd.toml", "r.zarr"), r"berlyne: worlds.a\n\x1b: there is no class 'a\n\x1b'; there are dense"),
+        (("list", "nothing"), "'nothing' is not one of"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, monkeypatch, arguments, why):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(TOML)
+    (tmp_path / "wrong.toml").write_text("[worlds.maze]\nsides = 3")
+    (tmp_path / "odd.toml").write_text('worlds = ["a\\n\\u001b"]')
+    before = files(tmp_path)
+    code, said, told = command(*arguments)
+    assert code != 0 and said == ""
+    assert why in told
+    if told.startswith("berlyne: "):
+        assert told.count("\n") == 1
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("what", ["worlds", "strategies", "utilities", "measures"])
+def test_lists_name_everything(what):
+    from berlyne import STRATEGIES, UTILITIES
+    from berlyne.experiments.measures import MEASURES
+    from berlyne.worlds import WORLDS
+
+    tables = {"worlds": WORLDS, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": MEASURES}
+    code, said, told = command("list", what)
+    assert code == 0 and told == ""
+    begun = [line.split()[0] for line in said.splitlines()[1:] if line[:1].strip()]
+    assert begun == list(tables[what])
+
+
+def test_an_experiment_runs_itself(place):
+    found = Experiment("maze", "Random", n_worlds=2, n_steps=10).run(place)
+    assert found.is_complete and found.path == place

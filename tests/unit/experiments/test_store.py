@@ -1,0 +1,425 @@
+"""The store: complete or not there, grown behind what is there, and never silently wrong."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import berlyne
+from berlyne import Strategy, maze
+from berlyne.coordination import ValueIteration
+from berlyne.experiments import metadata, store
+from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.store import Store
+from unit.experiments.studies import STEPS, WORLDS, assert_same_store, count_explorations, files, study
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "results.zarr"
+
+
+def test_dataset_is_labelled(place):
+    study(measures={"last": lambda run: run.missing_information[-1]}).run(place)
+    with xr.open_zarr(place) as found:
+        assert dict(found.sizes) == {"world": 8, "strategy": 3, "time": 31, "snapshot": 4, "transition": 324}
+        assert found["missing_information"].dims == ("world", "strategy", "time")
+        assert found["area"].dims == found["last"].dims == ("world", "strategy")
+        assert found["counts"].dims == ("world", "strategy", "snapshot", "transition")
+        assert list(found["strategy"].values) == ["Random", "PIG(VI)", "Unembodied"]
+        assert list(found["world"].values[:3]) == ["maze/000", "dense/000", "maze/001"]
+        assert list(found["world_class"].values[:3]) == ["maze", "dense", "maze"]
+        assert "world_class" in found.coords
+        assert np.array_equal(found["time"], np.arange(31)) and list(found["snapshot"].values) == [0.5, 0, 7, 1.0]
+        units = {name: found[name].attrs.get("units") for name in found.variables}
+        assert units["missing_information"] == units["area"] == "bits"
+        assert units["time"] == "steps" and units["snapshot"] == "steps, or share of the run"
+        assert all(found[name].attrs["long_name"] for name in found.variables)
+
+
+def test_attributes_hold_everything(place):
+    study().run(place)
+    with xr.open_zarr(place) as found:
+        assert found.attrs["berlyne_format"] == metadata.FORMAT
+        assert found.attrs["settings"] == study().describe()
+        assert found.attrs["settings"]["seed"] == 1
+        assert set(found.attrs["versions"]) == {"berlyne", "numpy", "numba", "llvmlite", "python"}
+        assert found.attrs["versions"]["berlyne"] == berlyne.__version__
+        assert found.attrs["versions"]["numpy"] == np.__version__
+
+
+def test_plain_zarr_opens_it_with_and_without_the_metadata_in_the_root(place):
+    import zarr
+
+    study().run(place)
+    together, alone = zarr.open_group(place, mode="r"), zarr.open_group(place, mode="r", use_consolidated=False)
+    assert sorted(together.array_keys()) == sorted(alone.array_keys())
+    for name, array in together.arrays():
+        np.testing.assert_array_equal(array[:], alone[name][:])
+
+
+def test_a_store_is_made_complete_or_not_at_all(place, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "publish", fail)
+    with pytest.raises(OSError, match="No space left"):
+        study().run(place)
+    assert list(place.parent.iterdir()) == []
+
+
+def test_what_killed_runs_left_is_cleaned_away(place):
+    study().run(place)
+    untouched = files(place)
+    beside = place.with_name("results.zarr.4711.partial")
+    (beside / "area").mkdir(parents=True)
+    (beside / "area" / "zarr.json").write_text("{}")
+    (place / "area" / "c.0.0.partial").write_bytes(b"half")
+    (place / "zarr.json.partial").write_bytes(b"half")
+    other = place.with_name("results.zarr.backup.partial")
+    other.touch()
+    study().run(place)
+    assert files(place) == untouched
+    assert sorted(f.name for f in place.parent.iterdir()) == ["results.zarr", "results.zarr.backup.partial"]
+
+
+def test_finished_pieces_are_not_computed_again(place, monkeypatch):
+    made = count_explorations(monkeypatch)
+    study().run(place)
+    assert len(made) == 24
+    before = files(place)
+    study().run(place)
+    assert len(made) == 24 and files(place) == before
+
+
+@pytest.mark.parametrize(
+    "fewer", [{"n_worlds": 2}, {"strategies": ["Unembodied", "Random"]}, {"strategies": "PIG(VI)"}]
+)
+def test_asking_for_less_changes_nothing(place, monkeypatch, fewer):
+    study().run(place)
+    before, made = files(place), count_explorations(monkeypatch)
+    found = study(**fewer).run(place)
+    assert made == [] and files(place) == before
+    assert found.strategies == study().strategy_names
+
+
+def test_classes_in_another_order_are_the_same_study(place, monkeypatch):
+    study().run(place)
+    before, made = files(place), count_explorations(monkeypatch)
+    turned = dict(reversed(WORLDS.items()))
+    study(worlds=turned).run(place)
+    assert made == [] and files(place) == before
+    study(worlds=turned, n_worlds=6).run(place)
+    assert len(made) == 12
+    study(n_worlds=6).run(place.with_name("at once"))
+    assert_same_store(place, place.with_name("at once"))
+
+
+def mine(seed):
+    return maze(seed, side=3, n_transporters=4)
+
+
+@pytest.mark.parametrize(
+    ("kept", "asked", "message"),
+    [
+        ({}, {"seed": 2}, "made with seed = 1, and seed = 2 is asked for"),
+        ({}, {"n_steps": {**STEPS, "maze": 31}}, "made with worlds.maze.n_steps = 30, and worlds.maze.n_steps = 31 is"),
+        (
+            {},
+            {"worlds": {**WORLDS, "maze": {"side": 4, "n_transporters": 4}}},
+            "made with worlds.maze.parameters.side = 3, and worlds.maze.parameters.side = 4 is asked for",
+        ),
+        (
+            {},
+            {"worlds": {**WORLDS, "dense": {}}},
+            'made with worlds.dense.parameters.n_states = 4, and worlds.dense.parameters without n_states is asked for',
+        ),
+        ({}, {"worlds": {"maze": WORLDS["maze"]}, "n_steps": 30}, "made with worlds.dense = {"),
+        ({}, {"snapshots": (0.5,)}, "made with snapshots = [0.5, 0, 7, 1.0], and snapshots = [0.5] is asked for"),
+        ({"snapshots": (1,)}, {"snapshots": (1.0,)}, "made with snapshots = [1], and snapshots = [1.0] is asked for"),
+        ({}, {"measures": {"mine": lambda run: 0.0}}, 'made with measures = [], and measures = ["mine"] is asked for'),
+        (
+            {"worlds": {"mine": mine}, "n_steps": 30},
+            {"worlds": {"mine": lambda seed: mine(seed)}, "n_steps": 30},
+            'made with worlds.mine.make = "mine", and worlds.mine.make = ',
+        ),
+        (
+            {"worlds": {"mine": lambda seed: maze(seed, side=3, n_transporters=1)}, "n_steps": 30},
+            {"worlds": {"mine": lambda seed: maze(seed, side=3, n_transporters=2)}, "n_steps": 30},
+            "made with worlds.mine.first world = ",
+        ),
+        (
+            {"worlds": {"mine": [mine(i) for i in range(4)]}, "n_steps": 30},
+            {"worlds": {"mine": [mine(i) for i in (0, 1, 3, 2)]}, "n_steps": 30},
+            "made with worlds.mine.worlds = [",
+        ),
+        (
+            {},
+            {"strategies": [Strategy("PIG(VI)", ValueIteration(steps_back=2), "PIG")]},
+            'own strategies.PIG(VI) = "the usual one", and own strategies.PIG(VI) = "ValueIteration(steps_back=2',
+        ),
+    ],
+)  # fmt: skip
+def test_other_settings_are_an_error_that_names_the_difference(place, kept, asked, message):
+    study(**kept).run(place)
+    before = files(place)
+    with pytest.raises(SettingsError) as caught:
+        study(**{**kept, **asked}).run(place)
+    assert message in str(caught.value) and str(caught.value).startswith(f"{place} was made with")
+    assert files(place) == before
+    assert [f.name for f in place.parent.iterdir()] == ["results.zarr"]
+
+
+def test_own_worlds_may_be_added_to(place, monkeypatch):
+    worlds = [mine(i) for i in range(7)]
+    own = {"n_steps": 30, "strategies": ["Random"]}
+    study(worlds={"mine": worlds[:4]}, n_worlds=4, **own).run(place)
+    made = count_explorations(monkeypatch)
+    study(worlds={"mine": worlds}, n_worlds=7, **own).run(place)
+    assert len(made) == 3
+    study(worlds={"mine": worlds[:2]}, n_worlds=2, **own).run(place)
+    assert len(made) == 3
+    study(worlds={"mine": worlds}, n_worlds=7, **own).run(place.with_name("at once"))
+    assert_same_store(place, place.with_name("at once"))
+
+
+def test_own_worlds_that_do_not_fit_are_refused_before_anything_changes(place):
+    own = {"n_steps": 30, "strategies": ["Random"], "snapshots": ()}
+    study(worlds={"mine": [mine(0)]}, n_worlds=1, **own).run(place)
+    before = files(place)
+    with pytest.raises(
+        SettingsError, match=r"^worlds\.mine: world 1 has 289 states and 4 actions, more than the store"
+    ):
+        study(worlds={"mine": [mine(0), maze(0, side=17)]}, n_worlds=2, **own).run(place)
+    assert files(place) == before
+
+
+@pytest.mark.parametrize("made", ["file", "folder", "other zarr", "no json", "no attributes"])
+def test_what_is_no_store_of_ours_is_left_alone(place, made):
+    import zarr
+
+    if made == "file":
+        place.write_text("my notes")
+    elif made == "other zarr":
+        zarr.create_group(place, attributes={"title": "mine"})
+    else:
+        place.mkdir()
+        (place / "zarr.json").write_text({"no json": "{", "no attributes": "[]"}.get(made, "{}"))
+        if made == "folder":
+            (place / "zarr.json").unlink()
+            (place / "notes").write_text("mine")
+    before = files(place.parent)
+    with pytest.raises(StoreError, match=f"^{place} is not a store of results"):
+        study().run(place)
+    with pytest.raises(StoreError, match=f"^(there are no results at {place}|{place} is not a store of results)"):
+        berlyne.open_results(place)
+    assert files(place.parent) == before
+
+
+def test_a_newer_format_is_told(place):
+    study().run(place)
+    root = json.loads((place / "zarr.json").read_text())
+    root["attributes"]["berlyne_format"] = metadata.FORMAT + 1
+    root["attributes"]["versions"]["berlyne"] = "9.8.7"
+    (place / "zarr.json").write_text(json.dumps(root))
+    before = files(place)
+    message = (
+        f"^{place} has format {metadata.FORMAT + 1}; this version of berlyne reads format {metadata.FORMAT}, "
+        r"use the version that wrote it \(9\.8\.7\)$"
+    )
+    for use in (study(n_worlds=9).run, berlyne.open_results):
+        with pytest.raises(StoreError, match=message):
+            use(place)
+    assert files(place) == before
+
+
+ARRAYS = ["missing_information", "l1_distance", "state", "action", "counts", "area"]
+
+
+def chunk_of(place, array, block=0, column=0):
+    (found,) = (place / array).glob(f"c.{block}.{column}*")
+    return found
+
+
+def flip(path, bit):
+    content = bytearray(path.read_bytes())
+    content[bit // 8 % len(content)] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("array", [*ARRAYS, "next_state", "mine"])
+@pytest.mark.parametrize("harm", ["bit", "cut", "empty", "gone"])
+def test_damage_is_noticed_named_and_mended_when_asked(place, monkeypatch, array, harm):
+    own = {"measures": {"mine": lambda run: run.missing_information[-1]}}
+    study(**own).run(place)
+    sound = files(place)
+    path = chunk_of(place, array, block=1, column=2)
+    if harm == "bit":
+        flip(path, 1234567)
+    elif harm == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-7] if harm == "cut" else b"")
+    made = count_explorations(monkeypatch)
+    if (array, harm) != ("area", "gone"):  # which means that the piece was never finished
+        damaged = files(place)
+        with pytest.raises(StoreError) as caught:
+            study(**own).run(place)
+        assert str(caught.value) == (
+            f"{place}: {array} of Unembodied in worlds dense/001 to dense/002 is damaged (its checksum does not fit); "
+            "run again with --repair (repair=True) to compute it again"
+        )
+        assert made == [] and files(place) == damaged
+    study(**own).run(place, repair=True)
+    assert len(made) == 3 and {name for _, name, _ in made} == {"Unembodied"}
+    assert files(place) == sound
+
+
+def test_all_damage_is_counted_and_mended_at_once(place, monkeypatch):
+    study().run(place)
+    sound = files(place)
+    for column, array in enumerate(["state", "area", "next_state"]):
+        flip(chunk_of(place, array, 0, column), 99)
+    with pytest.raises(StoreError, match="and 2 more is damaged"):
+        study().run(place)
+    made = count_explorations(monkeypatch)
+    study().run(place, repair=True)
+    assert len(made) == 9 and files(place) == sound
+
+
+def test_mending_less_than_a_block_restores_all_of_it(place):
+    """A block is one chunk: the worlds beyond those that are asked for were damaged with it."""
+    study().run(place)
+    sound = files(place)
+    flip(chunk_of(place, "area", 0, 1), 5)
+    study(n_worlds=1).run(place, repair=True)
+    assert files(place) == sound
+
+
+def test_damage_of_strategies_that_are_not_asked_for_waits_for_them(place):
+    study().run(place)
+    flip(chunk_of(place, "state", 0, 1), 5)
+    damaged = files(place)
+    study(strategies=["Random"]).run(place, repair=True)
+    assert files(place) == damaged
+    with pytest.raises(StoreError, match=r"state of PIG\(VI\) in worlds maze/000 to maze/001 is damaged"):
+        study().run(place)
+
+
+def test_repairing_own_worlds_when_fewer_are_at_hand(place):
+    worlds, own = [mine(i) for i in range(4)], {"n_steps": 30, "strategies": ["Random"]}
+    study(worlds={"mine": worlds}, **own).run(place)
+    sound = files(place)
+    flip(chunk_of(place, "state"), 5)
+    found = study(worlds={"mine": worlds[:2]}, n_worlds=2, **own).run(place, repair=True)
+    assert int(found.dataset["area"].notnull().sum()) == 3  # the third world of the block was not at hand
+    study(worlds={"mine": worlds}, **own).run(place)
+    assert files(place) == sound
+
+
+@pytest.mark.parametrize("name", ["world", "strategy", "world_class", "time", "snapshot"])
+def test_labels_and_metadata_are_put_right(place, name):
+    """They can be worked out from the root, so whatever happened to them is mended without a word."""
+    study().run(place)
+    sound = files(place)
+    (place / name / "c.0").write_bytes(b"")
+    (place / name / "zarr.json").unlink()
+    study().run(place)
+    assert files(place) == sound
+
+
+@pytest.mark.parametrize("more", [{"n_worlds": 9}, {"strategies": ["CB", "Random", "PIG(VI)", "Unembodied"]}])
+@pytest.mark.parametrize("when", ["before the labels", "before the root"])
+def test_growth_that_is_interrupted_heals(place, monkeypatch, more, when):
+    first = study().run(place)
+    areas = first.dataset["area"].values
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, {"before the labels": "put_right", "before the root": "publish"}[when], killed)
+        with pytest.raises(KeyboardInterrupt):
+            study(**more).run(place)
+    between = berlyne.open_results(place)  # readers see the study as it was
+    assert between.settings == study().describe() and between.is_complete
+    np.testing.assert_array_equal(between.dataset["area"].values, areas)
+    assert between.strategies == study().strategy_names
+    study(**more).run(place)
+    if "strategies" in more:
+        more = {"strategies": ["Random", "PIG(VI)", "Unembodied", "CB"]}
+    study(**more).run(place.with_name("at once"))
+    assert_same_store(place, place.with_name("at once"))
+
+
+def test_an_interrupted_growth_may_be_given_up(place, monkeypatch):
+    """The smaller study goes on as if nothing had been asked."""
+    study().run(place)
+    sound = files(place)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "publish", lambda *_: exec("raise KeyboardInterrupt"))
+        with pytest.raises(KeyboardInterrupt):
+            study(n_worlds=9).run(place)
+    study().run(place)
+    assert files(place) == sound
+
+
+def test_versions_that_wrote_parts_are_all_kept(place, monkeypatch):
+    study().run(place)
+    earlier = metadata.versions()
+    later = {**earlier, "berlyne": "99.0"}
+    monkeypatch.setattr(store, "versions", lambda: later)
+    study().run(place)  # nothing to compute: nothing to say
+    assert json.loads((place / "zarr.json").read_text())["attributes"]["versions"] == earlier
+    study(n_worlds=5).run(place)
+    attributes = json.loads((place / "zarr.json").read_text())["attributes"]
+    assert attributes["versions"] == later and attributes["earlier_versions"] == [earlier]
+    study(n_worlds=6).run(place)
+    assert json.loads((place / "zarr.json").read_text())["attributes"]["earlier_versions"] == [earlier]
+
+
+def test_a_piece_is_done_only_when_its_areas_are_there(place, monkeypatch):
+    """`area` is put last, whatever the arrays are called: `zz` sorts behind it."""
+    put, order = store.put, []
+    monkeypatch.setattr(store, "put", lambda path, content: (order.append(path.parent.name), put(path, content)))
+    own = study(measures={"zz": lambda run: 0.0}, strategies=["Unembodied"], n_worlds=1)
+    own.run(place, jobs=1)
+    assert order[-1] == "area" and sorted(order) == sorted([*ARRAYS, "next_state", "zz"])
+    opened = Store.open(place, own)
+    (place / "area" / "c.0.0").unlink()
+    assert opened.missing() == [] and len(Store.open(place, own).missing()) == 1
+
+
+def test_long_explorations_come_in_smaller_pieces(place, monkeypatch):
+    monkeypatch.setattr(store, "PIECE_STEPS", 64)
+    study().run(place)
+    assert Store.open(place, study()).block == 2
+    monkeypatch.setattr(store, "PIECE_STEPS", 1)
+    study(n_worlds=5).run(place)  # a store keeps the size it was made with
+    assert Store.open(place, study()).block == 2
+
+
+def test_measures_that_change_their_shape_between_strategies_are_refused(place):
+    odd = study(measures={"odd": lambda run: run.l1_distance if run.strategy.name == "Random" else 0.0})
+    with pytest.raises(ValueError, match=r"^measures\.odd: gave one number here and one per time there; it must"):
+        odd.run(place)
+
+
+def test_many_labels_take_several_chunks(place, monkeypatch):
+    monkeypatch.setattr(metadata, "LABELS", 3)
+    found = study().run(place)
+    assert sorted(f.name for f in (place / "world").glob("c.*")) == ["c.0", "c.1", "c.2"]
+    assert list(found.dataset["world"].values) == [f"{c}/{i:03d}" for c in WORLDS for i in range(4)]
+
+
+def test_names_of_folders_may_be_patterns(tmp_path):
+    place = tmp_path / "a[1]*.zarr"
+    place.with_name("a[1]*.zarr.12.partial").mkdir()
+    place.with_name("a1x.zarr.12.partial").mkdir()
+    study().run(place)
+    assert sorted(os.listdir(tmp_path)) == ["a1x.zarr.12.partial", "a[1]*.zarr"]

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from berlyne import stats
+
+
+def test_area_sums_over_time():
+    assert stats.area([[3.0, 2.0, 1.0], [1.0, 1.0, 1.0]]).tolist() == [6.0, 3.0]
+
+
+def test_embodiment_index_is_relative_to_the_unembodied():
+    assert stats.embodiment_index([30.0, 10.0], [10.0, 10.0]).tolist() == [2.0, 0.0]
+
+
+def test_rank_one_is_the_smallest_and_ties_share():
+    assert stats.ranks([[5.0, 1.0, 3.0], [2.0, 2.0, 1.0]]).tolist() == [[3.0, 1.0, 2.0], [2.5, 2.5, 1.0]]
+
+
+@pytest.mark.parametrize(("k", "expected"), [(4, 0.485), (8, 1.009), (14, 1.831)])
+def test_critical_differences_of_reading_16(k, expected):
+    """The reading prints 0.49, 1.01 and 1.83."""
+    assert stats.critical_difference(k, 200, 0.001) == pytest.approx(expected, abs=5e-4)
+
+
+def test_a_difference_is_critical_exactly_where_its_p_value_is_alpha():
+    values = np.random.default_rng(0).normal(size=(30, 4)).round(1)  # with ties
+    p, _ = stats.mean_rank_p_values(values)
+    at = stats.rank_difference(values, 0, 2, alpha=p[0, 2])
+    assert min(abs(at.low), abs(at.high)) == pytest.approx(0.0, abs=1e-9)
+    assert stats.rank_difference(values, 2, 0, alpha=p[0, 2]).value == -at.value
+
+
+def test_strategies_that_never_differ():
+    same = np.ones((10, 3))
+    assert stats.friedman(same) == (0.0, 2, 1.0)
+    p, mean = stats.mean_rank_p_values(same)
+    assert np.all(p == 1.0) and mean.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_strategy_that_always_loses():
+    values = np.tile([1.0, 2.0], (50, 1))
+    p, mean = stats.mean_rank_p_values(values)
+    assert mean.tolist() == [1.0, 2.0]
+    assert p[0, 1] < 1e-10 and p[0, 0] == 1.0
+    assert stats.share_larger(values[:, 1], values[:, 0]) == 1.0
+
+
+def test_ties_count_half_and_zero_references_are_left_out():
+    assert stats.share_larger([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 5.0, 5.0]) == 0.375
+    assert stats.relative_difference([2.0, 3.0, 1.0], [1.0, 0.0, 2.0]).value == 0.25
+    assert stats.log_ratio([2.0, 0.0, 8.0], [1.0, 1.0, 1.0]).value == 2.0
+
+
+def test_log_ratio_changes_its_sign_when_exchanged():
+    x, y = [1.0, 2.0, 5.0], [2.0, 3.0, 1.0]
+    one, other = stats.log_ratio(x, y), stats.log_ratio(y, x)
+    assert one == pytest.approx((-other.value, -other.high, -other.low))
+
+
+def test_too_little_data_gives_no_interval():
+    assert stats.relative_difference([2.0], [1.0]).value == 1.0
+    assert np.isnan(stats.relative_difference([2.0], [1.0]).low)
+    assert np.isnan(stats.relative_difference([2.0], [0.0]).value)
+
+
+def test_the_range_of_nothing_is_exceeded_for_sure():
+    assert stats.studentized_range_sf([-1.0, 0.0], 3).tolist() == [1.0, 1.0]
+    assert stats.studentized_range_isf(1.0, 3) == 0.0
+
+
+def test_what_is_no_table_is_refused():
+    for wrong in ([1.0, 2.0], [[1.0], [2.0]], [[1.0, np.nan]]):
+        with pytest.raises(ValueError, match="values have shape"):
+            stats.ranks(wrong)
+    with pytest.raises(ValueError, match="both must be"):
+        stats.share_larger([1.0, 2.0], [1.0])
