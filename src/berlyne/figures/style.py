@@ -1,6 +1,7 @@
 """One look for all figures: colour belongs to the utility, marker to the coordination method.
 
-Paper: caption of Fig. 8. Line styles follow the method too, so that curves can be told apart in grey.
+Paper: caption of Fig. 8. To tell curves apart in grey, line styles follow the method too, and the filling of
+markers follows the utility.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ UTILITY_COLOURS = {
     "Unembodied": "#000000",
     "Random": "#d7191c",
 }
+FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "novelty": "right"}
+"""Which part of a marker is filled; none for PIG."""
 METHODS: dict[str, tuple[str, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
     "VI": ("o", "-"),
@@ -74,9 +77,18 @@ class Look:
             "linestyle": self.line,
             "marker": self.marker,
             "markevery": (int(stagger * every), every),
-            "markerfacecolor": "white" if self.marker in "osDv" else self.colour,
             "label": self.name,
+            **self.filling(),
         }
+
+    def filling(self) -> dict[str, Any]:
+        """Keywords for the inside of the marker."""
+        part = FILLINGS.get(re.split(r"[(]", self.name)[0])
+        if self.marker not in "osDv" or part == "full":
+            return {"markerfacecolor": self.colour}
+        if part is None:
+            return {"markerfacecolor": "white"}
+        return {"markerfacecolor": self.colour, "markerfacecoloralt": "white", "fillstyle": part}
 
     def point(self) -> dict[str, Any]:
         """Keywords for one point."""
@@ -84,9 +96,9 @@ class Look:
             "color": self.colour,
             "marker": self.marker,
             "linestyle": "none",
-            "markerfacecolor": "none" if self.marker in "osDv" else self.colour,
-            "markeredgewidth": 1.3,
+            "markeredgewidth": 1.2,
             "label": self.name,
+            **self.filling(),
         }
 
 
