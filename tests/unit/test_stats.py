@@ -74,3 +74,5 @@ def test_what_is_no_table_is_refused():
             stats.ranks(wrong)
     with pytest.raises(ValueError, match="both must be"):
         stats.share_larger([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="both must be"):
+        stats.log_ratio([[1.0, 2.0]], [[1.0, 2.0]])

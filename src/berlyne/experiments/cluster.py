@@ -14,6 +14,8 @@ from berlyne.experiments.store import piece_name
 
 LOSSES = 10
 """How many workers may be lost with a piece before it is given up: it may be what kills them."""
+PATIENCE = "20s"
+"""How long to wait for a scheduler."""
 PER_WORKER = 3
 """Pieces given to each worker ahead of time."""
 
@@ -35,9 +37,9 @@ def compute_on_cluster(
     with dask.config.set({"distributed.scheduler.allowed-failures": LOSSES}):
         local = None
         if address is None:
-            local = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+            local = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
         try:
-            client = distributed.Client(local or address, timeout="20s")
+            client = distributed.Client(local or address, timeout=PATIENCE)
         except (OSError, ValueError):
             raise StoreError(f"no Dask scheduler answers at {address}") from None
         try:

@@ -19,6 +19,8 @@ COUNTS_LIMIT = 1 << 16
 """Counts at snapshots are stored densely up to this many transitions; beyond, paths tell them."""
 MOST = {kind: int(np.iinfo(kind).max) for kind in ("uint8", "uint16", "uint32")}
 """Largest value of each type that numbers of states, actions and observations are stored as."""
+TOGETHER = 1 << 17
+"""Most steps of explorations that are laid out together, some megabytes."""
 KEPT_ENTRIES = 1 << 24
 """Transitions in the worlds that are kept for the next strategy, about half a gigabyte."""
 
@@ -97,24 +99,38 @@ def compute_chunks(
 def compute_piece(
     experiment: Experiment, piece: Piece, layout: Layout, stop: threading.Event | None = None
 ) -> dict[str, Any]:
-    """Explore the worlds of a piece with its strategy. Line i of each array is the world at `first + i`."""
+    """Explore the worlds of a piece with its strategy. Line i of each array is the world at `first + i`.
+
+    Some worlds are prepared, explored and laid out together: after a kernel, all that Python needs
+    has left the caches, and it costs less to fetch it once for all of them.
+    """
     how = experiment.strategy(piece.strategy)
     arrays = layout.blank(piece.size, len(experiment.snapshots), how.relocates)
-    for position in piece.positions:
-        if stop is not None and stop.is_set():
-            raise CancelledError
-        kind, index = experiment.position(position)
-        world = _RECENT.get(experiment.seed, kind, index)
-        layout.check(world, kind.name, index)
-        steps = snapshot_steps(experiment.snapshots, kind.n_steps)
-        seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{piece.strategy}")
-        # counts are told by the path; only measures of the user's own may want to see snapshots
-        run = explore(world, how, n_steps=kind.n_steps, seed=seed, snapshots=steps if experiment.measures else ())
-        line = position - piece.first
-        layout.fill(arrays, line, run, steps)
-        for name, measure in experiment.measures.items():
-            layout.measure(arrays, line, piece.size, name, np.asarray(measure(run), dtype=np.float64), kind.n_steps)
+    together = max(1, min(16, TOGETHER // layout.n_times))
+    for i in range(0, len(piece.positions), together):
+        some = [_prepared(experiment, piece, layout, position) for position in piece.positions[i : i + together]]
+        runs = []
+        for world, n_steps, seed, steps in some:
+            if stop is not None and stop.is_set():
+                raise CancelledError
+            # counts are told by the path; only measures of the user's own may want to see snapshots
+            times = steps if experiment.measures else ()
+            runs.append(explore(world, how, n_steps=n_steps, seed=seed, snapshots=times))
+        for position, run, (_, _, _, steps) in zip(piece.positions[i:], runs, some, strict=False):
+            layout.fill(arrays, position - piece.first, run, steps)
+            for name, measure in experiment.measures.items():
+                values = np.asarray(measure(run), dtype=np.float64)
+                layout.measure(arrays, position - piece.first, piece.size, name, values, run.n_steps)
     return arrays
+
+
+def _prepared(experiment: Experiment, piece: Piece, layout: Layout, position: int) -> tuple[World, int, Any, list[int]]:
+    """World, length, stream and snapshot times of one exploration."""
+    kind, index = experiment.position(position)
+    world = _RECENT.get(experiment.seed, kind, index)
+    layout.check(world, kind.name, index)
+    seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{piece.strategy}")
+    return world, kind.n_steps, seed, snapshot_steps(experiment.snapshots, kind.n_steps)
 
 
 @dataclass(frozen=True)
@@ -145,6 +161,12 @@ class Layout:
             smallest_unsigned(n_times),
             n_transitions if n_transitions <= COUNTS_LIMIT else 0,
         )
+
+    def n_bytes(self, n_snapshots: int, n_measures: int) -> int:
+        """Memory for one exploration."""
+        types = "float32", "float32", self.state, self.state, self.action, *n_measures * ["float64"]
+        per_time = sum(np.dtype(kind).itemsize for kind in types)
+        return self.n_times * per_time + n_snapshots * self.n_transitions * np.dtype(self.count).itemsize
 
     def check(self, world: World, world_class: str, index: int) -> None:
         """Refuse a world that the store has no room for."""

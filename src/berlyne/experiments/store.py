@@ -43,10 +43,10 @@ from berlyne.experiments.settings import Experiment, world_id
 
 __all__ = ["BLOCK", "Piece", "Store", "StoreError", "piece_name", "read_settings", "versions"]
 
-BLOCK = 96
+BLOCK = 192
 """Most worlds in one piece of a new store."""
-PIECE_STEPS = 1 << 23
-"""Most steps in one piece, about 150 MB; where explorations are very long it holds fewer worlds."""
+PIECE_BYTES = 1 << 25
+"""Most memory for one piece; where explorations are long or worlds large, it holds fewer worlds."""
 
 
 class Store:
@@ -217,7 +217,8 @@ def _create(path: Path, experiment: Experiment) -> None:
     partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
     try:
         layout = Layout.of(experiment)
-        arrays = array_metadata(experiment, layout, min(BLOCK, max(1, PIECE_STEPS // layout.n_times)))
+        fit = PIECE_BYTES // layout.n_bytes(len(experiment.snapshots), len(experiment.measures))
+        arrays = array_metadata(experiment, layout, max(1, min(BLOCK, fit)))
         put_right(partial, derived_files(experiment, experiment.strategy_names, experiment.n_worlds, arrays))
         publish(partial, _attributes(experiment.describe(), versions(), {}), arrays)
         os.rename(partial, path)

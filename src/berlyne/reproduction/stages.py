@@ -83,16 +83,14 @@ def tasks(study: Study, each: Each) -> xr.Dataset:
 
     results = study.results
     strategies = results.strategies
-    counts = {name: results.of(name)["counts"] for name in results.classes}
+    counts = {name: _counts(study, name) for name in results.classes}
 
     def of_world(place: tuple[str, int]) -> Any:
         world = study.world(*place)
         rewards = draw_rewards(world.n_states, stream(study.seed, f"{world_id(*place)}/rewards"))
         judge = Tasks(world, rewards)
-        size = world.n_actions * world.n_states**2
-        seen = counts[place[0]].isel(world=place[1]).values[..., :size]  # (strategy, snapshot, transition)
-        shape = (world.n_actions, world.n_states, world.n_states)
-        models = [Counts.from_dense(c.reshape(shape)) for c in seen.reshape(-1, size)]
+        shape = (-1, world.n_actions, world.n_states, world.n_states)
+        models = [Counts.from_dense(c) for c in counts[place[0]][place[1]].reshape(shape)]
         return np.stack([judge.navigation_loss(models), judge.reward_loss(models)], axis=-1)
 
     found = each("tasks", _places(study), of_world)
@@ -168,6 +166,13 @@ def lengths(study: Study, each: Each) -> xr.Dataset:
         },
         {"world_class": list(WORLDS), "strategy": list(strategies), "share": share},
     )
+
+
+def _counts(study: Study, world_class: str) -> Any:
+    """Counts at the snapshots of all worlds of a class, (world, strategy, snapshot, transition): read at once."""
+    world = study.world(world_class, 0)
+    size = world.n_actions * world.n_states**2
+    return study.results.of(world_class)["counts"].isel(transition=slice(0, size)).values
 
 
 def _places(study: Study) -> list[tuple[str, int]]:

@@ -395,11 +395,12 @@ def test_a_piece_is_done_only_when_its_areas_are_there(place, monkeypatch):
     assert opened.missing() == [] and len(Store.open(place, own).missing()) == 1
 
 
-def test_long_explorations_come_in_smaller_pieces(place, monkeypatch):
-    monkeypatch.setattr(store, "PIECE_STEPS", 64)
+def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkeypatch):
+    """One takes 31 times of 4 + 4 + 1 + 1 + 1 bytes, and 324 counts of one byte at 4 snapshots: 1637 bytes."""
+    monkeypatch.setattr(store, "PIECE_BYTES", 2 * 1637 + 1636)
     study().run(place)
     assert Store.open(place, study()).block == 2
-    monkeypatch.setattr(store, "PIECE_STEPS", 1)
+    monkeypatch.setattr(store, "PIECE_BYTES", 1)
     study(n_worlds=5).run(place)  # a store keeps the size it was made with
     assert Store.open(place, study()).block == 2
 

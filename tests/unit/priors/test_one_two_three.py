@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from berlyne import InternalModel, OneTwoThree, World
-from berlyne.rows import Rows
 
 
 def learned(prior, a, *outcomes):
@@ -123,10 +122,6 @@ def test_uneven_targets_are_refused():
     theta[1, 2] = [0.0, 0.6, 0.4]
     with pytest.raises(ValueError, match=r"row \(a=1, s=2\) .* must lead to 2 states with probability 1/2 each"):
         World(theta, OneTwoThree(3, 2))
-
-
-def test_samples_are_rows():
-    assert isinstance(OneTwoThree(5).sample(0), Rows)
 
 
 def test_repr_tells_the_parameters():

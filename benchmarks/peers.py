@@ -1,0 +1,107 @@
+"""berlyne beside QuantEcon and pymdp, same worlds, same run: python benchmarks/peers.py.
+
+QuantEcon plans but does not explore: `backward_induction` of eleven terms on the estimated model, with
+`DiscreteDP` made anew because the model changes at every step, and without. pymdp explores by
+expected free energy of whole policies; here of parameter information gain alone, in a world that it
+observes fully, with learning, planning and the world in one compiled `jax.lax.scan`. Policies of
+length L look L steps ahead, berlyne looks eleven.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from measure import RUN_LENGTHS, in_turns, table, where
+
+from berlyne import UTILITIES, InternalModel, World, dense_world, explore, maze
+
+N_MODELS = 50
+
+
+def quantecon_jobs(world: World) -> dict[str, tuple[Any, int]]:
+    """Planning along an exploration, and how many plans each job makes."""
+    from quantecon.markov import DiscreteDP, backward_induction
+
+    run = explore(world, "PIG(VI)", n_steps=N_MODELS)
+    history = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
+    model, estimates = InternalModel(run.world.prior), []  # type: ignore[arg-type]
+    for step in history:
+        estimates.append((UTILITIES["PIG"].of(model).T.copy(), model.theta_hat.transpose(1, 0, 2).copy()))
+        model.observe_many(step[None])
+
+    def problems() -> list[Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that without discount no infinite horizon can be solved
+            return [DiscreteDP(utility, theta_hat, 1.0) for utility, theta_hat in estimates]
+
+    made = problems()
+    return {
+        "QuantEcon, planning only": (lambda: [backward_induction(p, 11) for p in made], N_MODELS),
+        "QuantEcon, with DiscreteDP made": (lambda: [backward_induction(p, 11) for p in problems()], N_MODELS),
+    }
+
+
+def pymdp_job(world: World, policy_len: int, n_steps: int) -> Any:
+    """An exploration by a pymdp agent, compiled as a whole."""
+    import jax
+    import jax.numpy as jnp
+    from pymdp.agent import Agent
+
+    n, m = world.n_states, world.n_actions
+    mask = np.zeros((n, n, m))
+    for a, s in np.ndindex(m, n):
+        mask[world.prior.support.row(a, s), s, a] = 1.0  # type: ignore[union-attr]
+    counts = jnp.asarray(world.prior.alpha * mask + 1e-16)[None]  # type: ignore[union-attr]
+    identity, theta = jnp.eye(n)[None], jnp.asarray(world.theta)
+    agent = Agent(
+        A=[identity], B=[counts / counts.sum(axis=1, keepdims=True)], C=[jnp.zeros((1, n))], D=[jnp.ones((1, n)) / n],
+        pB=[counts], policy_len=policy_len, use_utility=False, use_states_info_gain=False, use_param_info_gain=True,
+        learn_B=True, num_controls=[m],
+    )  # fmt: skip
+
+    def step(carry: Any, key: Any) -> Any:
+        agent, s = carry
+        q_pi, _ = agent.infer_policies([jax.nn.one_hot(s, n)[None, None]])
+        action = agent.sample_action(q_pi)
+        s_next = jax.random.choice(key, n, p=theta[action[0, 0], s])
+        beliefs = [jnp.stack([jax.nn.one_hot(s, n), jax.nn.one_hot(s_next, n)])[None]]
+        seen = [jnp.stack([s, s_next])[None]]
+        agent = agent.infer_parameters(beliefs, seen, action[:, None, :], beliefs_B=beliefs)
+        return (agent, s_next), action[0, 0]
+
+    keys = jax.random.split(jax.random.PRNGKey(0), n_steps)
+    scan = jax.jit(lambda agent: jax.lax.scan(step, (agent, jnp.asarray(0)), keys)[1])
+    return lambda: np.asarray(scan(agent))
+
+
+def main() -> None:
+    """Print one table for each class of worlds."""
+    parser = argparse.ArgumentParser(description="berlyne beside QuantEcon and pymdp.")
+    parser.add_argument("--rounds", type=int, default=7, help="the best of so many")
+    asked = parser.parse_args()
+    where("quantecon", "inferactively-pymdp", "jax")
+    for world in (dense_world(0), maze(0)):
+        n = RUN_LENGTHS[world.name]
+        jobs: dict[str, tuple[Any, int]] = {
+            "berlyne, whole exploration": (partial(explore, world, "PIG(VI)", n_steps=n), n),
+            "berlyne, NumPy twin": (partial(explore, world, "PIG(VI)", n_steps=n, engine="numpy"), n),
+        }
+        if find_spec("quantecon"):
+            jobs.update(quantecon_jobs(world))
+        if find_spec("pymdp"):
+            for length in (1, 3):
+                jobs[f"pymdp, whole exploration, policies of length {length}"] = pymdp_job(world, length, 200), 200
+        taken = in_turns({name: job for name, (job, _) in jobs.items()}, asked.rounds)
+        each = {name: taken[name] / how_many * 1e6 for name, (_, how_many) in jobs.items()}
+        ours = each["berlyne, whole exploration"]
+        print(f"{world.name}, {world.n_states} states, {world.n_actions} actions\n")
+        table(["", "µs a step", "of berlyne"], ([name, f"{t:.2f}", f"{t / ours:.0f}"] for name, t in each.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What comes before the first step, and beside every step of an `Explorer`: python benchmarks/startup.py."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from measure import Loop, seconds, table, where
+
+from berlyne import Explorer, explore, maze
+
+FIRST = """
+import time
+begin = time.perf_counter()
+import berlyne
+imported = time.perf_counter()
+world = berlyne.maze(0)
+made = time.perf_counter()
+berlyne.explore(world, "PIG(VI)", n_steps=2500)
+print(imported - begin, made - imported, time.perf_counter() - made)
+"""
+
+
+def first(cache: str) -> list[float]:
+    """Seconds that a fresh process takes to import, to make a maze, and to explore it."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run([sys.executable, "-c", FIRST], env=environment, check=True, capture_output=True, text=True)
+    return [float(x) for x in done.stdout.split()]
+
+
+def explorer_step(name: str, n_steps: int = 20_000) -> float:
+    """Microseconds of `act` and `observe` together."""
+    world = maze(0)
+    run = explore(world, name, n_steps=n_steps)
+    history = list(zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True))
+    explorer = Explorer(world.prior, name)  # type: ignore[arg-type]
+
+    def go() -> None:
+        for s, a, s_next in history:
+            explorer.act(s)
+            explorer.observe(s, a, s_next)
+
+    return seconds(go) / n_steps * 1e6
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description="What comes before the first step, and beside every step.")
+    parser.add_argument("--rounds", type=int, default=5, help="the median (processes) or the best (steps) of so many")
+    asked = parser.parse_args()
+    where()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        cold = [first(os.path.join(folder, str(i))) for i in range(min(asked.rounds, 3))]
+        warm = [first(os.path.join(folder, "0")) for _ in range(asked.rounds)]
+    for case, times in (("nothing compiled yet", cold), ("compiled before", warm)):
+        rows.append([case, *(f"{statistics.median(column):.2f}" for column in zip(*times, strict=True))])
+    table(["a fresh process, seconds", "import berlyne", "make a maze", "explore it, 2500 steps"], rows)
+    rows = []
+    for name in ("Random", "PIG(VI)"):
+        whole = min(explorer_step(name) for _ in range(asked.rounds))
+        kernel = min(Loop(maze(0), name, 20_000).go_on(20_000) for _ in range(asked.rounds))
+        rows.append([name, f"{whole:.1f}", f"{kernel:.2f}", f"{whole - kernel:.1f}"])
+    table(["Explorer in a maze, µs a step", "act and observe", "the same in explore", "overhead"], rows)
+
+
+if __name__ == "__main__":
+    main()

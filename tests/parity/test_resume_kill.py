@@ -1,0 +1,120 @@
+"""The kill test, for real: killed at twenty random moments and resumed, a study ends as if it never was."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from unit.experiments.studies import assert_same_store
+
+RUN = """
+import os, sys, traceback
+import numcodecs, rich.progress, xarray, zarr  # all that a run will import
+import berlyne
+from berlyne.experiments import store
+
+store.BLOCK = 2
+berlyne.explore(berlyne.maze(0), "PIG(VI)", n_steps=1)  # loads the kernels
+
+def study(n_worlds):
+    return berlyne.Experiment(
+        worlds={"maze": {"side": 4, "n_transporters": 6}, "1-2-3": {"n_states": 8}},
+        strategies=["Random", "PIG(VI)", "Unembodied", "PEIG(Q)"], n_worlds=n_worlds, n_steps=600,
+        snapshots=(0.1, 1.0), measures={"last": lambda run: run.l1_distance[-1]},
+    )
+
+for line in sys.stdin:
+    place, jobs, n_worlds = line.split()
+    child = os.fork()
+    if child == 0:
+        try:
+            study(int(n_worlds)).run(place, jobs=int(jobs))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+class Runs:
+    """Starts a study in a process of its own, again and again, each time at once."""
+
+    def __init__(self):
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def begin(self, place, jobs, n_worlds):
+        print(place, jobs, n_worlds, file=self.server.stdin, flush=True)
+        return int(self.server.stdout.readline())
+
+    def status(self):
+        """Of the process begun last, when it has ended: 0 if all went well, 9 if it was killed."""
+        return int(self.server.stdout.readline())
+
+    def close(self):
+        self.server.stdin.close()
+        self.server.stdout.close()
+        self.server.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    started = Runs()
+    yield started
+    started.close()
+
+
+def done(place):
+    """How many pieces are finished."""
+    return len([f for f in (place / "area").glob("c.*") if f.suffix != ".partial"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_at_twenty_random_moments(tmp_path, runs, jobs):
+    n_worlds, n_kills = 90, 20
+    whole, place = tmp_path / "whole", tmp_path / "killed"
+    runs.begin(whole, jobs, n_worlds)
+    began = time.monotonic()
+    assert runs.status() == 0
+    took = time.monotonic() - began
+    rng, finished = np.random.default_rng(4 + jobs), [0]
+    for i in range(n_kills):
+        process = runs.begin(place, jobs, n_worlds)
+        if i % 2:  # in the middle of its work
+            wanted = finished[-1] + rng.integers(1, 12)
+            while done(place) < wanted:
+                time.sleep(0.0002)
+        time.sleep(rng.uniform(0.0, took / 40))  # or as it begins; either way there is work left for the last one
+        os.kill(process, signal.SIGKILL)
+        assert runs.status() == 9, "it ended before it was killed"
+        finished.append(done(place))
+    assert finished == sorted(finished) and len(set(finished)) > n_kills / 2 and finished[-1] < done(whole)
+    runs.begin(place, jobs, n_worlds)
+    assert runs.status() == 0
+    assert_same_store(whole, place)
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["killed", "whole"]  # no lock, nothing half-made
+
+
+def test_killed_once_and_grown(tmp_path, runs):
+    """A short round of the above: killed as soon as a piece is there, then asked for more."""
+    whole, place = tmp_path / "whole", tmp_path / "killed"
+    process = runs.begin(place, 2, 20)
+    while not done(place):
+        time.sleep(0.001)
+    os.kill(process, signal.SIGKILL)
+    assert runs.status() == 9
+    assert json.loads((place / "zarr.json").read_text())["attributes"]["settings"]["n_worlds"] == 20
+    for asked, jobs in ((place, 1), (whole, 2)):
+        runs.begin(asked, jobs, 21)
+        assert runs.status() == 0
+    assert_same_store(whole, place)
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["killed", "whole"]
