@@ -6,7 +6,7 @@ VENV ?= .venv
 JOBS ?= 2
 PRESET ?= paper
 FOLDER ?= reproduction
-EXTRAS := test,dev
+EXTRAS := test,dev,cluster,gym,docs
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

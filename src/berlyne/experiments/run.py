@@ -103,7 +103,7 @@ def _compute_in_threads(experiment: Experiment, pieces: list[Piece], layout: Lay
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
+                for future in sorted(finished, key=lambda one: one.exception() is not None):  # failures last
                     yield running.pop(future), future.result()
         finally:
             stop.set()

@@ -11,7 +11,7 @@ import pytest
 
 from berlyne import Experiment
 from berlyne.experiments import run as running
-from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.metadata import FORMAT, StoreError
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import Store
 from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
@@ -92,6 +92,7 @@ def test_progress_counts_only_what_is_missing(place, capfd):
 def test_an_error_stops_the_run_and_keeps_what_is_finished(place, monkeypatch, jobs):
     def fails_late(run):
         if run.strategy.name == "Unembodied":
+            time.sleep(0.2)
             raise ZeroDivisionError("of mine")
         return 0.0
 
@@ -210,6 +211,21 @@ def test_mistakes_are_one_sentence(tmp_path, monkeypatch, arguments, why):
     if told.startswith("berlyne: "):
         assert told.count("\n") == 1
     assert files(tmp_path) == before
+
+
+def test_a_store_of_a_newer_format_is_one_sentence(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(TOML)
+    study().run(place)
+    root = (place / "zarr.json").read_text()
+    (place / "zarr.json").write_text(root.replace(f'"berlyne_format": {FORMAT}', '"berlyne_format": 99'))
+    before = files(tmp_path)
+    code, said, told = command("run", "study.toml", "results.zarr")
+    assert (code, said) == (1, "")
+    assert told.startswith(
+        f"berlyne: results.zarr has format 99; this version of berlyne reads format {FORMAT}, use the"
+    )
+    assert told.count("\n") == 1 and files(tmp_path) == before
 
 
 @pytest.mark.parametrize("what", ["worlds", "strategies", "utilities", "measures"])
