@@ -1,4 +1,4 @@
-"""The concentration learned on the way against one fitted to the same counts, and its consequences against the model."""
+"""The concentration learned on the way against one fitted to the same counts, and what follows against the model."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,8 @@ def test_steps_one_at_a_time_are_the_same_steps():
 def test_after_a_change_it_acts_as_one_who_always_believed_so(name, strategy):
     """An explorer that starts with another concentration and is refitted at once ends up with the same mind."""
     world = WORLDS[name]()
-    runs = [explore_learning_alpha(world, strategy, 400, seed=1, start_alpha=x, tolerance=0.0) for x in (1.0, 1.0 + 1e-13)]
+    alphas = 1.0, 1.0 + 1e-13
+    runs = [explore_learning_alpha(world, strategy, 400, seed=1, start_alpha=x, tolerance=0.0) for x in alphas]
     assert np.array_equal(runs[0].actions, runs[1].actions)
 
 

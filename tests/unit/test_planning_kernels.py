@@ -78,7 +78,9 @@ def test_the_value_of_the_best_action_or_of_all_that_tie(lowest):
     best, value = np.zeros((2, 2 * LANES))
     value_of_best(q.ravel(), real.ravel(), 3, lowest, 1e-12, 1, best, value)
     assert best[LANES : LANES + 3] == pytest.approx([5.0, -7.0, 4e6])
-    expected = [real[1, 0], real[0, 1], real[0, 2]] if lowest else [real[1, 0], real[:2, 1].mean(), real[[0, 2], 2].mean()]
+    expected = [real[1, 0], real[:2, 1].mean(), real[[0, 2], 2].mean()]
+    if lowest:
+        expected = [real[1, 0], real[0, 1], real[0, 2]]
     assert value[LANES : LANES + 3].tolist() == expected
     assert value[LANES + 3] == (real[0, 3] if lowest else real[:, 3].mean())
     also_best, also = np.zeros((2, 2 * LANES))

@@ -222,3 +222,14 @@ def test_mistakes_in_toml_are_named(tmp_path, monkeypatch, text, message):
     with pytest.raises(SettingsError) as caught:
         Experiment.from_toml("study.toml")
     assert str(caught.value).startswith(message)
+
+
+def test_the_file_in_the_documentation_is_the_study_in_the_documentation(tmp_path):
+    import re
+    from pathlib import Path
+
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "run-a-study.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1].replace("print(study)", "")
+    exec(code, namespace := {})
+    assert Experiment.from_toml(write(tmp_path, text)).describe() == namespace["study"].describe()

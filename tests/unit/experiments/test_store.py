@@ -333,14 +333,15 @@ def test_labels_and_metadata_are_put_right(place, name):
     assert files(place) == sound
 
 
+def killed(*_):
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("more", [{"n_worlds": 9}, {"strategies": ["CB", "Random", "PIG(VI)", "Unembodied"]}])
 @pytest.mark.parametrize("when", ["before the labels", "before the root"])
 def test_growth_that_is_interrupted_heals(place, monkeypatch, more, when):
     first = study().run(place)
     areas = first.dataset["area"].values
-
-    def killed(*_):
-        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(store, {"before the labels": "put_right", "before the root": "publish"}[when], killed)
@@ -362,7 +363,7 @@ def test_an_interrupted_growth_may_be_given_up(place, monkeypatch):
     study().run(place)
     sound = files(place)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "publish", lambda *_: exec("raise KeyboardInterrupt"))
+        patch.setattr(store, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
             study(n_worlds=9).run(place)
     study().run(place)
