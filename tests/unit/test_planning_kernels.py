@@ -154,3 +154,14 @@ def test_policies_do_not_depend_on_where_policy_iteration_starts(make):
         by_state[np.arange(min(n, LANES)), :, np.arange(min(n, LANES))] = 0.0  # at the target all is over
         shares.append(by_state[:, :, : min(n, LANES)])
     assert np.array_equal(shares[0], shares[1]) and np.array_equal(shares[0], shares[2])
+
+
+@pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.maze, berlyne.one_two_three_world])
+def test_estimates_read_from_counts_are_those_of_the_prior(make):
+    world = make(6)
+    run = berlyne.explore(world, "Random", n_steps=200, seed=1, snapshots=[0, 40])
+    counts = [run.snapshots[0], run.snapshots[40], run.counts]
+    ((slots, weights),) = ModelReader(world).read(counts)
+    for weight, observed in zip(weights, counts, strict=True):
+        expected = slots.spread(Rows.from_dense(world.prior.estimate(observed.dense())))
+        assert weight == pytest.approx(expected, rel=1e-12, abs=1e-15)
