@@ -17,6 +17,10 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
+LOCAL = []
+"""The cluster of `local`, if it runs."""
+
+
 @pytest.fixture
 def blocks(monkeypatch):
     """Pieces of four worlds: thirty-nine of them below."""
@@ -31,7 +35,9 @@ def larger(**changes):
 def local():
     """A real cluster of two processes."""
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as running:
+        LOCAL.append(running)
         yield running
+        LOCAL.clear()
 
 
 @pytest.mark.usefixtures("blocks")
@@ -54,30 +60,45 @@ def test_local_processes_of_our_own(tmp_path):
 
 
 @pytest.mark.usefixtures("blocks")
-def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, local):
+@pytest.mark.parametrize("whose", ["a cluster's", "our own"])
+def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, whose):
     """One of two processes is killed with SIGKILL as soon as it has work; its nanny starts another."""
-    slow = larger(measures={"slept": _sleep})
-    killed = []
+    slow, killed = larger(measures={"slept": _sleep}), []
+    if whose == "our own":
+        how, working = {"workers": 2}, _spawned
+    else:
+        local = request.getfixturevalue("local")
+        how = {"cluster": local.scheduler_address}
+
+        def working():
+            with distributed.Client(local) as watcher:
+                busy = watcher.processing()
+            return [worker.pid for worker in local.workers.values() if busy.get(worker.worker_address)]
 
     def kill_one():
-        with distributed.Client(local) as watcher:
-            while not killed:
-                for worker in local.workers.values():
-                    if watcher.processing().get(worker.worker_address) and any(tmp_path.glob("killed/area/c.*")):
-                        killed.append(worker.pid)
-                        os.kill(worker.pid, signal.SIGKILL)
-                        return
-                time.sleep(0.02)
+        while not any(tmp_path.glob("killed/area/c.*")) or not working():
+            time.sleep(0.02)
+        killed.append(working()[0])
+        os.kill(killed[0], signal.SIGKILL)
 
-    killer = threading.Thread(target=kill_one)
+    killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        slow.run(tmp_path / "killed", cluster=local.scheduler_address)
+        slow.run(tmp_path / "killed", **how)
     killer.join(timeout=30)
     assert len(killed) == 1 and not _is_alive(killed[0])
     slow.run(tmp_path / "one", jobs=2)
     assert_same_store(tmp_path / "one", tmp_path / "killed")
+
+
+def _spawned():
+    """Processes of this one that are workers; those of `local` are not ours to kill."""
+    import psutil
+
+    others = [worker.pid for worker in LOCAL[0].workers.values()] if LOCAL else []
+    mine = psutil.Process().children(recursive=True)
+    return [p.pid for p in mine if p.pid not in others and any("spawn_main" in word for word in p.cmdline())]
 
 
 def _sleep(run):
