@@ -16,7 +16,7 @@ import xarray as xr
 
 from berlyne.claims import CLAIMS
 from berlyne.experiments.settings import SettingsError
-from berlyne.figures.table import FIGURES
+from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.run import STAGES, reproduce
 from berlyne.reproduction.sensitivity import VARIANTS

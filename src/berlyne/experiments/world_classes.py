@@ -15,7 +15,7 @@ import numpy as np
 from berlyne.arrays import check_count
 from berlyne.priors import Dirichlet, OneTwoThree
 from berlyne.worlds import World
-from berlyne.worlds.table import WORLDS
+from berlyne.worlds.classes import WORLDS
 
 MOST_STEPS = 10**8
 """Longest exploration: a curve of eight bytes per step must fit into one chunk, below 2 GiB."""

@@ -14,7 +14,7 @@ from typing import Any
 from berlyne.claims import CLAIMS, Finding, Verdict
 from berlyne.claims.verdict import FAILS, HOLDS, OPEN
 from berlyne.experiments.store import StoreError, versions
-from berlyne.figures.table import FIGURES
+from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.sensitivity import VARIANTS, verdicts
 from berlyne.reproduction.study import Study

@@ -14,8 +14,8 @@ from typing import Any
 from berlyne.claims import CLAIMS, Verdict
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.settings import SettingsError
-from berlyne.figures.table import FIGURES
 from berlyne.reproduction import stages
+from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.report import write_report
 from berlyne.reproduction.sensitivity import sensitivity
 from berlyne.reproduction.study import Study

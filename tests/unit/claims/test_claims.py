@@ -10,8 +10,8 @@ import pytest
 
 from berlyne.claims import CLAIMS, Evidence, Finding, Verdict, theory
 from berlyne.claims.verdict import FAILS, HOLDS, OPEN
-from berlyne.figures.table import FIGURES
 from berlyne.priors import OneTwoThree
+from berlyne.reproduction.figures import FIGURES
 from berlyne.utilities import pig_as_printed_of_row
 
 from .invented import SPOILED, as_published

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from berlyne.figures.drawing import FigureOfPaper
-from berlyne.figures.gains import GAINS
+from berlyne.figures.graph import EXAMPLES
 from berlyne.figures.learning_curves import LEARNING_CURVES
+from berlyne.figures.prediction import GAINS
+from berlyne.figures.ranks import LEARNED, TASKS
 from berlyne.figures.sensitivity import SENSITIVITY
 from berlyne.figures.structure import LENGTHS, STRUCTURE
-from berlyne.figures.tasks import LEARNED, TASKS
-from berlyne.figures.worlds import EXAMPLES
 
 _ORDER = (
     "fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8",

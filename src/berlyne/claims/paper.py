@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berlyne.claims import learning, tasks, theory, worlds
+from berlyne.claims import learning, structure, theory, usefulness
 from berlyne.claims.verdict import Claim
 
 _CURVES = ("explorations",)
@@ -25,7 +25,7 @@ CLAIMS: dict[str, Claim] = {
             "Average PIG against average realised gain lies on the unity line for 0 to 19 observations.",
             ("fig2",),
             ("gains",),
-            worlds.pig_predicts,
+            structure.pig_predicts,
         ),
         Claim(
             "pig-falls",
@@ -33,7 +33,7 @@ CLAIMS: dict[str, Claim] = {
             "Average PIG falls with every further observation.",
             ("fig2",),
             ("gains",),
-            worlds.pig_falls,
+            structure.pig_falls,
         ),
         Claim(
             "controls",
@@ -89,7 +89,7 @@ CLAIMS: dict[str, Claim] = {
             "The embodiment index correlates strongly with the structure index over all worlds.",
             ("fig5",),
             ("explorations", "structure"),
-            worlds.structure,
+            structure.structure,
         ),
         Claim(
             "control-horizon",
@@ -98,7 +98,7 @@ CLAIMS: dict[str, Claim] = {
             "in Mazes far into the future.",
             ("fig5",),
             ("structure",),
-            worlds.control_horizon,
+            structure.control_horizon,
         ),
         Claim("lta", "Sec. 3.5, Fig. 6", "LTA is like Random in all classes.", ("fig6",), _CURVES, learning.lta),
         Claim(
@@ -173,7 +173,7 @@ CLAIMS: dict[str, Claim] = {
             "positive controls (p > 0.001).",
             ("fig8",),
             ("tasks",),
-            tasks.tasks_top,
+            usefulness.tasks_top,
         ),
         Claim(
             "tasks-only",
@@ -181,7 +181,7 @@ CLAIMS: dict[str, Claim] = {
             "PIG(VI) is the only strategy of which that is true everywhere.",
             ("fig8",),
             ("tasks",),
-            tasks.tasks_only,
+            usefulness.tasks_only,
         ),
         Claim(
             "learned-prior",
@@ -190,7 +190,7 @@ CLAIMS: dict[str, Claim] = {
             "the true one, in Dense Worlds and Mazes.",
             ("figS5",),
             ("learned",),
-            tasks.learned_prior,
+            usefulness.learned_prior,
         ),
     )
 }

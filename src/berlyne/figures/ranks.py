@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berlyne.claims.evidence import Evidence
-from berlyne.claims.tasks import DRAWN, loss
+from berlyne.claims.usefulness import DRAWN, loss
 from berlyne.figures.drawing import Drawing, FigureOfPaper
 from berlyne.figures.style import RC, look, panels
 from berlyne.stats import critical_difference, ranks
