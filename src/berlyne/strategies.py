@@ -1,4 +1,4 @@
-"""The strategies of the paper: one table that composes utilities and coordination.
+"""Strategies: one table that composes utilities and coordination, and which of them are the paper's.
 
 A strategy is a utility and a way to coordinate actions towards it. `strategy("PMC(Q)")` puts
 together any of them; a utility or a method of your own goes into `Strategy` directly.
@@ -98,7 +98,15 @@ STRATEGIES = table(
     Strategy("PLC(greedy)", Greedy(), "PLC"),
     Strategy("PLC(VI)", ValueIteration(), "PLC"),
 )
-"""The fifteen strategies of the paper."""
+"""The strategies there are, by name."""
+
+PAPER_STRATEGIES = (
+    "Random", "Unembodied", "LTA", "CB",
+    "PIG(greedy)", "PIG(VI)", "PIG(VI+)", "PIG(Q)",
+    "PEIG(greedy)", "PEIG(VI)", "PEIG(Q)",
+    "PMC(greedy)", "PMC(VI)", "PLC(greedy)", "PLC(VI)",
+)  # fmt: skip
+"""Names of the fifteen strategies of the paper. One of one's own does not join them."""
 
 
 def strategy(name: str | Strategy, **parameters: Any) -> Strategy:

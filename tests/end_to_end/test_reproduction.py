@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -21,6 +22,8 @@ from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.run import STAGES, reproduce
 from berlyne.reproduction.sensitivity import VARIANTS
 from berlyne.reproduction.study import Study
+
+NEWCOMERS = Path(__file__).parents[1] / "unit" / "reproduction" / "newcomers.py"
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -176,3 +179,18 @@ def test_fewer_worlds_than_the_folder_holds_are_refused(finished: tuple[Path, st
     folder, _ = finished
     with pytest.raises(SettingsError, match="more than 3 worlds"):
         reproduce(folder, 3)
+
+
+def test_newcomers_among_strategies_and_worlds_move_no_number(finished: tuple[Path, str], tmp_path: Path) -> None:
+    folder, _ = finished
+    shutil.copytree(folder, tmp_path / "beside")
+    shutil.rmtree(tmp_path / "beside" / "figures")
+    done = subprocess.run(
+        [sys.executable, NEWCOMERS, "reproduce", "beside", "--preset", "smoke"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    made = ["claims.json", *(f"figures/{name}.csv" for name in FIGURES)]
+    assert [name for name in made if (tmp_path / "beside" / name).read_bytes() != (folder / name).read_bytes()] == []

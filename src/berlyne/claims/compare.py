@@ -13,7 +13,7 @@ from berlyne.arrays import FloatArray
 from berlyne.claims.evidence import Evidence
 from berlyne.claims.verdict import Finding
 from berlyne.stats import mean_rank_p_values, relative_difference, share_larger
-from berlyne.worlds import WORLDS
+from berlyne.worlds import title
 
 ENOUGH = 100
 """With fewer worlds than this, a difference that is not significant decides nothing."""
@@ -29,11 +29,6 @@ FIGURE_POOLS: dict[str, tuple[str, ...]] = {
     "figS4": ("Unembodied", "Random", "PMC(VI)", "PLC(VI)", "PIG(VI)"),
 }
 """Strategies that enter one Friedman test: those drawn in the figure (reading R16)."""
-
-
-def title(world_class: str) -> str:
-    """What the paper calls a class."""
-    return WORLDS[world_class].title if world_class in WORLDS else world_class
 
 
 def worse(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray
+from berlyne.strategies import PAPER_STRATEGIES
+from berlyne.worlds import PAPER_WORLDS
 
 if TYPE_CHECKING:
     from berlyne.reproduction.study import Study
@@ -39,16 +41,16 @@ class Evidence:
         """Everything that a finished reproduction has stored."""
         results = study.results
         areas, l1_areas, curves = {}, {}, {}
-        for name in results.classes:
+        for name in PAPER_WORLDS:
             table = results.areas(name)
-            areas[name] = {s: np.asarray(table.sel(strategy=s).values) for s in results.strategies}
+            areas[name] = {s: np.asarray(table.sel(strategy=s).values) for s in PAPER_STRATEGIES}
             dataset = results.of(name)
             l1_areas[name] = {
                 s: np.asarray(dataset["l1_distance"].sel(strategy=s).values, dtype=float).sum(axis=1)
-                for s in results.strategies
+                for s in PAPER_STRATEGIES
             }
             means = results.curves(name)["mean"]
-            curves[name] = {s: np.asarray(means.sel(strategy=s).values) for s in results.strategies}
+            curves[name] = {s: np.asarray(means.sel(strategy=s).values) for s in PAPER_STRATEGIES}
         stages = {name: study.stage(name) for name in ("structure", "gains", "tasks", "learned") if study.has(name)}
         return cls(areas, l1_areas, curves, stages)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from berlyne.claims.compare import ENOUGH, alike, title, worse
+from berlyne.claims.compare import ENOUGH, alike, worse
 from berlyne.claims.evidence import Evidence
 from berlyne.claims.verdict import Finding
+from berlyne.worlds import title
 
 D, M, O = "dense", "maze", "1-2-3"  # noqa: E741 - the letters of the list of claims
 PUBLISHED_INDEX = {D: 0.02, M: 2.59, O: 1.27}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from berlyne.claims.compare import ENOUGH, title
+from berlyne.claims.compare import ENOUGH
 from berlyne.claims.evidence import Evidence
 from berlyne.claims.learning import D, M, O
 from berlyne.claims.verdict import Finding
+from berlyne.worlds import title
 
 STRONG = 0.7
 """A correlation above this counts as strong."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from berlyne.arrays import FloatArray
-from berlyne.claims.compare import ALPHA, ENOUGH, title
+from berlyne.claims.compare import ALPHA, ENOUGH
 from berlyne.claims.evidence import Evidence
 from berlyne.claims.learning import D, M, O
 from berlyne.claims.verdict import Finding
 from berlyne.stats import mean_rank_p_values
-from berlyne.strategies import STRATEGIES
+from berlyne.strategies import PAPER_STRATEGIES, STRATEGIES
+from berlyne.worlds import title
 
 TASKS = ("navigation", "reward")
-DRAWN = tuple(name for name in STRATEGIES if not name.endswith("(Q)"))
+DRAWN = tuple(name for name in PAPER_STRATEGIES if not name.endswith("(Q)"))
 """Strategies of Fig. 8: its caption has no symbol for Q-learning."""
-CONTROLS = tuple(name for name, s in STRATEGIES.items() if s.sees_world or s.relocates)
+CONTROLS = tuple(name for name in PAPER_STRATEGIES if STRATEGIES[name].sees_world or STRATEGIES[name].relocates)
 SOON, CLOSE = 0.25, 0.05
 """A learned prior matches soon if, from this share of the run on, curves differ by less than this share."""
 
@@ -28,7 +29,7 @@ def loss(e: Evidence, world_class: str, task: str, strategies: tuple[str, ...]) 
 
 def tops(e: Evidence, world_class: str, task: str, alpha: float = ALPHA, everyone: bool = False) -> dict[str, str]:
     """Strategies that are no controls and that some other such strategy beats, and which one does."""
-    pool = tuple(STRATEGIES) if everyone else DRAWN
+    pool = PAPER_STRATEGIES if everyone else DRAWN
     p_values, ranks = mean_rank_p_values(loss(e, world_class, task, pool))
     rivals = [i for i, name in enumerate(pool) if name not in CONTROLS]
     beaten = {}

@@ -23,7 +23,8 @@ from berlyne.experiments.world_classes import (
     world_classes,
     world_id,
 )
-from berlyne.strategies import STRATEGIES, Strategy, strategy
+from berlyne.strategies import PAPER_STRATEGIES, Strategy, strategy
+from berlyne.worlds import PAPER_WORLDS
 
 if TYPE_CHECKING:
     from berlyne.experiments.results import Results
@@ -66,8 +67,8 @@ class Experiment:
     Experiment(maze: 20 worlds of 2,500 steps; 2 strategies; seed 0)
     """
 
-    worlds: Any = ("dense", "maze", "1-2-3")
-    strategies: Iterable[str | Strategy] = tuple(STRATEGIES)
+    worlds: Any = PAPER_WORLDS
+    strategies: Iterable[str | Strategy] = PAPER_STRATEGIES
     n_worlds: int = 200
     n_steps: int | Mapping[str, int] | None = None
     seed: int = 0

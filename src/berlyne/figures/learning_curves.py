@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from berlyne.figures.drawing import Drawing, FigureOfPaper
 from berlyne.figures.style import RC, look, panels
-from berlyne.worlds import WORLDS
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     from berlyne.reproduction.study import Study
@@ -19,10 +19,10 @@ def draw_curves(study: Study, strategies: tuple[str, ...], measure: str = "missi
     import matplotlib as mpl
 
     with mpl.rc_context(RC):
-        figure, axes = panels(len(WORLDS))
+        figure, axes = panels(len(PAPER_WORLDS))
         label = "missing information (bits)" if measure == "missing_information" else "L1 distance"
         drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error"))
-        for ax, kind in zip(axes, WORLDS.values(), strict=True):
+        for ax, kind in zip(axes, [WORLDS[name] for name in PAPER_WORLDS], strict=True):
             curves = study.results.curves(kind.name, measure, list(strategies))
             for name in strategies:
                 mean, sem = (curves[part].sel(strategy=name).values for part in ("mean", "sem"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from berlyne.figures.drawing import Drawing, FigureOfPaper
 from berlyne.figures.style import RC, UTILITY_COLOURS, panels
-from berlyne.worlds import WORLDS
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     from berlyne.reproduction.study import Study
@@ -21,10 +21,10 @@ def draw_gains(study: Study) -> Drawing:
 
     gains = study.stage("gains")
     with mpl.rc_context(RC):
-        figure, axes = panels(len(WORLDS), height=2.6)
+        figure, axes = panels(len(PAPER_WORLDS), height=2.6)
         header = ("world_class", "n_obs", "mean_gain", "sd_gain", "mean_pig", "sd_pig")
         drawing = Drawing(figure, header)
-        for ax, kind in zip(axes, WORLDS.values(), strict=True):
+        for ax, kind in zip(axes, [WORLDS[name] for name in PAPER_WORLDS], strict=True):
             here = gains.sel(world_class=kind.name)
             gain, pig = here["gain"].mean("world").values, here["pig"].mean("world").values
             sd_gain, sd_pig = here["sd_gain"].values, here["sd_pig"].values

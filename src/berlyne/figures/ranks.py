@@ -11,7 +11,7 @@ from berlyne.claims.usefulness import DRAWN, loss
 from berlyne.figures.drawing import Drawing, FigureOfPaper
 from berlyne.figures.style import RC, look, panels
 from berlyne.stats import critical_difference, ranks
-from berlyne.worlds import WORLDS
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     from berlyne.reproduction.study import Study
@@ -26,10 +26,10 @@ def draw_tasks(study: Study) -> Drawing:
 
     evidence = Evidence({}, stages={"tasks": study.stage("tasks")})
     with mpl.rc_context(RC):
-        figure, axes = panels(len(WORLDS), height=3.25)
+        figure, axes = panels(len(PAPER_WORLDS), height=3.25)
         header = ("world_class", "strategy", "navigation_rank", "navigation_sd", "reward_rank", "reward_sd")
         drawing = Drawing(figure, header)
-        for ax, kind in zip(axes, WORLDS.values(), strict=True):
+        for ax, kind in zip(axes, [WORLDS[name] for name in PAPER_WORLDS], strict=True):
             by_task = [ranks(loss(evidence, kind.name, task, DRAWN)) for task in ("navigation", "reward")]
             (x, y), (sx, sy) = ([f(r) for r in by_task] for f in (_mean, _sd))
             for i, name in enumerate(DRAWN):

@@ -8,7 +8,7 @@ import numpy as np
 
 from berlyne.figures.drawing import Drawing, FigureOfPaper
 from berlyne.figures.style import RC, panels
-from berlyne.worlds import WORLDS
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     from berlyne.reproduction.study import Study
@@ -25,7 +25,7 @@ def draw_structure(study: Study) -> Drawing:
     with mpl.rc_context(RC):
         figure, (left, right) = panels(2, height=2.9)
         drawing = Drawing(figure, ("panel", "world_class", "x", "y", "sd"))
-        for kind in WORLDS.values():
+        for kind in [WORLDS[name] for name in PAPER_WORLDS]:
             colour, marker = CLASS_STYLE[kind.name]
             areas = study.results.areas(kind.name)
             greedy, free = (areas.sel(strategy=s).values for s in ("PIG(greedy)", "Unembodied"))
@@ -54,9 +54,9 @@ def draw_index_by_length(study: Study) -> Drawing:
 
     stage = study.stage("lengths")
     with mpl.rc_context(RC):
-        figure, axes = panels(len(WORLDS))
+        figure, axes = panels(len(PAPER_WORLDS))
         drawing = Drawing(figure, ("world_class", "run_length", "embodiment_index", "standard_error"))
-        for ax, kind in zip(axes, WORLDS.values(), strict=True):
+        for ax, kind in zip(axes, [WORLDS[name] for name in PAPER_WORLDS], strict=True):
             here = stage.sel(world_class=kind.name)
             length = here["length"].values
             index = (here["area"].sel(strategy="PIG(greedy)") / here["area"].sel(strategy="Unembodied") - 1.0).values

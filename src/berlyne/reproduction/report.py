@@ -18,7 +18,7 @@ from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.sensitivity import VARIANTS, verdicts
 from berlyne.reproduction.study import Study
-from berlyne.worlds import WORLDS
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 _CLASS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
 _MARK = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
@@ -209,7 +209,7 @@ def _readings() -> str:
 
 def _making(study: Study, seconds: Mapping[str, float]) -> str:
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{value:.1f}</td></tr>" for name, value in seconds.items())
-    runs = "; ".join(f"{kind.title} {kind.n_steps} steps" for kind in WORLDS.values())
+    runs = "; ".join(f"{WORLDS[name].title} {WORLDS[name].n_steps} steps" for name in PAPER_WORLDS)
     packages = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         '<section aria-labelledby="making"><h2 id="making">Making</h2>'

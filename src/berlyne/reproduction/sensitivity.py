@@ -18,16 +18,16 @@ from berlyne.experiments.settings import stream, world_id
 from berlyne.explore import explore
 from berlyne.reproduction.stages import Each
 from berlyne.reproduction.study import Study
-from berlyne.strategies import STRATEGIES, strategy
-from berlyne.worlds import WORLDS
+from berlyne.strategies import PAPER_STRATEGIES, strategy
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     import xarray as xr
 
 MOST_WORLDS = 100
 """Variants are run in at most this many worlds of each class."""
-PLANNED = tuple(name for name in STRATEGIES if name.endswith(("(VI)", "(VI+)")))
-LEARNED = tuple(name for name in STRATEGIES if name.endswith("(Q)"))
+PLANNED = tuple(name for name in PAPER_STRATEGIES if name.endswith(("(VI)", "(VI+)")))
+LEARNED = tuple(name for name in PAPER_STRATEGIES if name.endswith("(Q)"))
 AREA_CLAIMS = tuple(id_ for id_, claim in CLAIMS.items() if claim.needs == ("explorations",))
 """Claims that follow from learning curves alone, and so can be asked again of a variant."""
 
@@ -58,7 +58,7 @@ VARIANTS = (
         "ties",
         "R8",
         "ties go to the lowest action instead of a random one",
-        tuple(n for n in STRATEGIES if n != "Random" and n not in LEARNED),
+        tuple(n for n in PAPER_STRATEGIES if n != "Random" and n not in LEARNED),
         {"ties": "first"},
     ),
     Variant("peig-0", "R6", "PEIG of an untried pair 0", ("PEIG(greedy)", "PEIG(VI)", "PEIG(Q)"), {"untried": 0.0}),
@@ -69,14 +69,14 @@ VARIANTS = (
         "maze-law",
         "R11",
         "maze probabilities drawn over four directions and added up",
-        tuple(STRATEGIES),
+        PAPER_STRATEGIES,
         worlds={"maze": {"law": "directions"}},
     ),
     Variant(
         "printed-1-2-3",
         "R3",
         "the 1-2-3 estimate as printed",
-        tuple(STRATEGIES),
+        PAPER_STRATEGIES,
         worlds={"1-2-3": {"formula": "printed"}},
     ),
     Variant("half-length", "R12", "runs half as long", length=0.5),
@@ -91,15 +91,15 @@ def sensitivity(study: Study, each: Each) -> xr.Dataset:
 
     n = min(study.n_worlds, MOST_WORLDS)
     run = [v for v in VARIANTS if v.strategies]
-    jobs = [(v, name, i) for v in run for name in (v.worlds or WORLDS) for i in range(n)]
+    jobs = [(v, name, i) for v in run for name in (v.worlds or PAPER_WORLDS) for i in range(n)]
     found = each("sensitivity", jobs, lambda job: _areas(study, *job))
-    names = list(STRATEGIES)
-    n_times = max(kind.n_steps for kind in WORLDS.values()) + 1
-    area = np.full((len(run), len(WORLDS), len(names), n), np.nan)
+    names = list(PAPER_STRATEGIES)
+    n_times = max(WORLDS[name].n_steps for name in PAPER_WORLDS) + 1
+    area = np.full((len(run), len(PAPER_WORLDS), len(names), n), np.nan)
     l1 = np.full_like(area, np.nan)
-    curve = np.zeros((len(run), len(WORLDS), len(names), n_times))
+    curve = np.zeros((len(run), len(PAPER_WORLDS), len(names), n_times))
     for (variant, world_class, i), by_strategy in zip(jobs, found, strict=True):
-        v, c = run.index(variant), list(WORLDS).index(world_class)
+        v, c = run.index(variant), PAPER_WORLDS.index(world_class)
         for name, (total, total_l1, missing) in by_strategy.items():
             s = names.index(name)
             area[v, c, s, i], l1[v, c, s, i] = total, total_l1
@@ -111,7 +111,7 @@ def sensitivity(study: Study, each: Each) -> xr.Dataset:
             "l1_area": ((*dims, "world"), l1),
             "curve": ((*dims, "time"), curve.astype(np.float32), {"units": "bits"}),
         },
-        {"variant": [v.id for v in run], "world_class": list(WORLDS), "strategy": names},
+        {"variant": [v.id for v in run], "world_class": list(PAPER_WORLDS), "strategy": names},
     )
 
 
@@ -165,7 +165,7 @@ def _changed(base: Evidence, stage: xr.Dataset, variant: Variant) -> Evidence:
     areas, l1_areas, curves = (
         {c: dict(by) for c, by in old.items()} for old in (base.areas, base.l1_areas, base.curves)
     )
-    for world_class in variant.worlds or WORLDS:
+    for world_class in variant.worlds or PAPER_WORLDS:
         for name in variant.strategies:
             here = stage.sel(world_class=world_class, strategy=name)
             areas[world_class][name] = here["area"].values
@@ -179,11 +179,13 @@ def _shorter(study: Study, base: Evidence, n: int, share: float) -> Evidence:
     areas: dict[str, dict[str, Any]] = {}
     l1_areas: dict[str, dict[str, Any]] = {}
     curves: dict[str, dict[str, Any]] = {}
-    for name, kind in WORLDS.items():
-        last = round(share * kind.n_steps) + 1
-        dataset = study.results.of(name).isel(world=slice(0, n), time=slice(0, last))
+    for name in PAPER_WORLDS:
+        last = round(share * WORLDS[name].n_steps) + 1
+        dataset = (
+            study.results.of(name).sel(strategy=list(PAPER_STRATEGIES)).isel(world=slice(0, n), time=slice(0, last))
+        )
         for target, key in ((areas, "missing_information"), (l1_areas, "l1_distance")):
             values = dataset[key].values.astype(float).sum(axis=2)
-            target[name] = {str(s): values[:, i] for i, s in enumerate(dataset["strategy"].values)}
+            target[name] = {s: values[:, i] for i, s in enumerate(PAPER_STRATEGIES)}
         curves[name] = {s: curve[:last] for s, curve in base.curves[name].items()}
     return replace(base, areas=areas, l1_areas=l1_areas, curves=curves)

@@ -15,7 +15,8 @@ from berlyne.experiments.settings import stream, world_id
 from berlyne.explore import explore
 from berlyne.reproduction.study import SNAPSHOTS, Study
 from berlyne.rows import Counts
-from berlyne.worlds import WORLDS
+from berlyne.strategies import PAPER_STRATEGIES
+from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,7 +40,7 @@ def structure(study: Study, each: Each) -> xr.Dataset:
         return structure_index(world), controllability(world, HORIZON)
 
     found = each("structure", _places(study), of_world)
-    shape = (len(WORLDS), study.n_worlds)
+    shape = (len(PAPER_WORLDS), study.n_worlds)
     index = np.array([f[0] for f in found]).reshape(shape)
     reach = np.array([f[1] for f in found]).reshape(*shape, HORIZON)
     return xr.Dataset(
@@ -47,7 +48,7 @@ def structure(study: Study, each: Each) -> xr.Dataset:
             "structure_index": (("world_class", "world"), index),
             "controllability": (("world_class", "world", "lag"), reach, {"units": "bits"}),
         },
-        {"world_class": list(WORLDS), "lag": np.arange(1, HORIZON + 1)},
+        {"world_class": list(PAPER_WORLDS), "lag": np.arange(1, HORIZON + 1)},
     )
 
 
@@ -62,7 +63,7 @@ def gains(study: Study, each: Each) -> xr.Dataset:
         return pig_against_gain(study.world(*place), n_obs=N_OBS, n_trials=N_TRIALS, seed=seed)
 
     found = each("predicted and realised gain", _places(study), of_world)
-    shape = (len(WORLDS), study.n_worlds, N_OBS)
+    shape = (len(PAPER_WORLDS), study.n_worlds, N_OBS)
     arrays = {
         name: np.array([getattr(f, name) for f in found]).reshape(shape)
         for name in ("pig", "gain", "pig_sq", "gain_sq")
@@ -72,7 +73,7 @@ def gains(study: Study, each: Each) -> xr.Dataset:
     for name in ("pig", "gain"):  # over all rows and trials of all worlds
         variance = arrays[f"{name}_sq"].mean(axis=1) - arrays[name].mean(axis=1) ** 2
         data[f"sd_{name}"] = (("world_class", "n_obs"), np.sqrt(np.maximum(variance, 0.0)), {"units": "bits"})
-    return xr.Dataset(data, {"world_class": list(WORLDS), "n_obs": np.arange(N_OBS)})
+    return xr.Dataset(data, {"world_class": list(PAPER_WORLDS), "n_obs": np.arange(N_OBS)})
 
 
 def tasks(study: Study, each: Each) -> xr.Dataset:
@@ -81,9 +82,7 @@ def tasks(study: Study, each: Each) -> xr.Dataset:
 
     from berlyne.tasks import Tasks, draw_rewards
 
-    results = study.results
-    strategies = results.strategies
-    counts = {name: _counts(study, name) for name in results.classes}
+    counts = {name: _counts(study, name) for name in PAPER_WORLDS}
 
     def of_world(place: tuple[str, int]) -> Any:
         world = study.world(*place)
@@ -94,14 +93,14 @@ def tasks(study: Study, each: Each) -> xr.Dataset:
         return np.stack([judge.navigation_loss(models), judge.reward_loss(models)], axis=-1)
 
     found = each("tasks", _places(study), of_world)
-    losses = np.array(found).reshape(len(WORLDS), study.n_worlds, len(strategies), len(SNAPSHOTS), 2)
+    losses = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(PAPER_STRATEGIES), len(SNAPSHOTS), 2)
     dims = ("world_class", "world", "strategy", "snapshot")
     return xr.Dataset(
         {
             "navigation_loss": (dims, losses[..., 0], {"units": "steps"}),
             "reward_loss": (dims, losses[..., 1], {"units": "reward"}),
         },
-        {"world_class": list(WORLDS), "strategy": strategies, "snapshot": list(SNAPSHOTS)},
+        {"world_class": list(PAPER_WORLDS), "strategy": list(PAPER_STRATEGIES), "snapshot": list(SNAPSHOTS)},
     )
 
 
@@ -157,14 +156,14 @@ def lengths(study: Study, each: Each) -> xr.Dataset:
         return np.array(areas)
 
     found = each("longer runs", _places(study), of_world)
-    areas = np.array(found).reshape(len(WORLDS), study.n_worlds, 2, len(share))
-    steps = np.array([np.round(share * kind.n_steps) for kind in WORLDS.values()])
+    areas = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, 2, len(share))
+    steps = np.array([np.round(share * WORLDS[name].n_steps) for name in PAPER_WORLDS])
     return xr.Dataset(
         {
             "area": (("world_class", "world", "strategy", "share"), areas, {"units": "bits"}),
             "length": (("world_class", "share"), steps, {"units": "steps"}),
         },
-        {"world_class": list(WORLDS), "strategy": list(strategies), "share": share},
+        {"world_class": list(PAPER_WORLDS), "strategy": list(strategies), "share": share},
     )
 
 
@@ -172,8 +171,13 @@ def _counts(study: Study, world_class: str) -> Any:
     """Counts at the snapshots of all worlds of a class, (world, strategy, snapshot, transition): read at once."""
     world = study.world(world_class, 0)
     size = world.n_actions * world.n_states**2
-    return study.results.of(world_class)["counts"].isel(transition=slice(0, size)).values
+    return (
+        study.results.of(world_class)["counts"]
+        .sel(strategy=list(PAPER_STRATEGIES))
+        .isel(transition=slice(0, size))
+        .values
+    )
 
 
 def _places(study: Study) -> list[tuple[str, int]]:
-    return [(name, i) for name in WORLDS for i in range(study.n_worlds)]
+    return [(name, i) for name in PAPER_WORLDS for i in range(study.n_worlds)]

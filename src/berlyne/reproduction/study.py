@@ -21,8 +21,8 @@ import numpy as np
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.experiments.piece import world_at
 from berlyne.experiments.store import StoreError, versions
-from berlyne.strategies import STRATEGIES
-from berlyne.worlds import WORLDS, World
+from berlyne.strategies import PAPER_STRATEGIES
+from berlyne.worlds import PAPER_WORLDS, World
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,8 +60,8 @@ class Study:
     def experiment(self) -> Experiment:
         """The explorations of the paper: fifteen strategies in three classes of worlds."""
         return Experiment(
-            worlds=list(WORLDS),
-            strategies=list(STRATEGIES),
+            worlds=PAPER_WORLDS,
+            strategies=PAPER_STRATEGIES,
             n_worlds=self.n_worlds,
             seed=self.seed,
             snapshots=SNAPSHOTS,

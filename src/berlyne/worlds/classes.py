@@ -1,4 +1,4 @@
-"""The classes of worlds by name, with the paper's run length of each."""
+"""The classes of worlds there are, by name, and which of them are the paper's."""
 
 from __future__ import annotations
 
@@ -29,4 +29,12 @@ WORLDS: dict[str, WorldKind] = {
         WorldKind("1-2-3", "1-2-3 Worlds", one_two_three_world, 1250),
     )
 }
-"""The three classes of the paper."""
+"""The classes there are."""
+
+PAPER_WORLDS = ("dense", "maze", "1-2-3")
+"""Names of the three classes of the paper, in its order. A class of one's own does not join them."""
+
+
+def title(name: str) -> str:
+    """What to call a class in figures and reports: the paper's words, or its own name if it has no other."""
+    return WORLDS[name].title if name in WORLDS else name

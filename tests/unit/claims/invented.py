@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 
 from berlyne.claims import Evidence
-from berlyne.strategies import STRATEGIES
+from berlyne.strategies import PAPER_STRATEGIES
 
 N = 200
 LEVELS = {
     "dense": {
-        **dict.fromkeys(STRATEGIES, 100.0),
+        **dict.fromkeys(PAPER_STRATEGIES, 100.0),
         "PIG(greedy)": 101.8, "Unembodied": 99.9, "CB": 130.0, "PEIG(Q)": 120.0, "PIG(Q)": 120.0, "PMC(VI)": 115.0,
     },
     "maze": {
@@ -41,7 +41,8 @@ def as_published(n: int = N) -> Evidence:
     time = np.linspace(0, 1, 101)
     lag = np.where(time < 0.5, 40 * time, 20 * np.exp(-8 * (time - 0.5)))
     curves = {
-        name: {s: 100 * np.exp(-2 * time) + (lag if s.endswith("(Q)") else 0.0) for s in STRATEGIES} for name in LEVELS
+        name: {s: 100 * np.exp(-2 * time) + (lag if s.endswith("(Q)") else 0.0) for s in PAPER_STRATEGIES}
+        for name in LEVELS
     }
     return Evidence(
         areas, {name: noisy(levels, 0.06) for name, levels in LEVELS.items()}, curves, _stages(rng, areas, n)
@@ -77,8 +78,8 @@ def _stages(rng: np.random.Generator, areas: dict[str, dict[str, np.ndarray]], n
 
 def tasks(rng: np.random.Generator, n: int, best: str = "PIG(VI)", equal: str | None = None) -> xr.Dataset:
     """Losses in which `best` (and `equal`, if any) leads everywhere."""
-    loss = rng.normal(10, 1, (3, n, len(STRATEGIES), 6))
-    names = list(STRATEGIES)
+    loss = rng.normal(10, 1, (3, n, len(PAPER_STRATEGIES), 6))
+    names = list(PAPER_STRATEGIES)
     for name in (best, equal):
         if name is not None:
             loss[:, :, names.index(name)] -= 5

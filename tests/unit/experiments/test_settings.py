@@ -10,13 +10,14 @@ from berlyne import Dirichlet, Experiment, Strategy, World, maze
 from berlyne.coordination import Greedy, ValueIteration
 from berlyne.experiments.settings import SettingsError, snapshot_steps, stream
 from berlyne.experiments.world_classes import fingerprint, function_name
+from berlyne.strategies import PAPER_STRATEGIES
 from unit.experiments.studies import study
 
 
 def test_the_papers_experiment_is_the_default():
     default = Experiment()
     assert [(c.name, c.n_steps) for c in default.classes] == [("dense", 3000), ("maze", 2500), ("1-2-3", 1250)]
-    assert default.strategy_names == list(berlyne.STRATEGIES)
+    assert default.strategy_names == list(PAPER_STRATEGIES)
     assert (default.n_worlds, default.seed, default.n_positions) == (200, 0, 600)
 
 
