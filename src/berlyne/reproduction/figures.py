@@ -7,8 +7,8 @@ from berlyne.figures.graph import EXAMPLES
 from berlyne.figures.learning_curves import LEARNING_CURVES
 from berlyne.figures.prediction import GAINS
 from berlyne.figures.ranks import LEARNED, TASKS
-from berlyne.figures.sensitivity import SENSITIVITY
 from berlyne.figures.structure import LENGTHS, STRUCTURE
+from berlyne.figures.verdicts import SENSITIVITY
 
 _ORDER = (
     "fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8",
