@@ -1,4 +1,4 @@
-"""Areas, ranks, Friedman's test, its post-hoc comparisons, and how large the differences are.
+"""Ranks, Friedman's test, its post-hoc comparisons, and how large the differences are.
 
 Paper: Secs. 3.2 to 3.7; readings R14 to R17. Strategies are ranked within each world, because worlds differ more than
 strategies do; mean ranks are then compared all with all by the studentised range (Nemenyi, as in Hochberg &
@@ -38,13 +38,8 @@ class Estimate(NamedTuple):
     high: float
 
 
-def area(curves: ArrayLike) -> FloatArray:
-    """Area under learning curves `(..., T + 1)`: the sum over all steps, `(...)`, in bits times steps (reading R14)."""
-    return np.asarray(np.sum(np.asarray(curves, dtype=float), axis=-1))
-
-
 def embodiment_index(area_greedy: ArrayLike, area_unembodied: ArrayLike) -> FloatArray:
-    """(A_greedy - A_unembodied) / A_unembodied of each world, `(n,)` (Sec. 3.3; reading R14)."""
+    """(A_greedy - A_unembodied) / A_unembodied of each world; arrays of one shape (Sec. 3.3; reading R14)."""
     greedy, free = np.asarray(area_greedy, dtype=float), np.asarray(area_unembodied, dtype=float)
     return np.asarray((greedy - free) / free)
 
@@ -98,13 +93,9 @@ def mean_rank_p_values(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return p, mean
 
 
-def critical_difference(k: int, n: int, alpha: float, variance: float | None = None) -> float:
-    """The difference of mean ranks of k strategies in n worlds that has a p-value of `alpha` (reading R16).
-
-    `variance` is that of a rank, for data with ties (see `rank_variance`).
-    """
-    variance = k * (k + 1) / 12.0 if variance is None else variance
-    return studentized_range_isf(alpha, k) * float(np.sqrt(variance / check_count("n", n, 1)))
+def critical_difference(k: int, n: int, alpha: float) -> float:
+    """The difference of mean ranks of k strategies in n worlds that has a p-value of `alpha`, without ties (R16)."""
+    return studentized_range_isf(alpha, k) * float(np.sqrt(k * (k + 1) / 12.0 / check_count("n", n, 1)))
 
 
 def studentized_range_sf(q: ArrayLike, k: int) -> FloatArray:
@@ -143,18 +134,6 @@ def studentized_range_isf(alpha: float, k: int) -> float:
         return float(np.log(studentized_range_sf(q, k)) - log_alpha)
 
     return float(brentq(excess, 1e-9, 50.0, xtol=1e-13))
-
-
-def rank_difference(values: ArrayLike, one: int, other: int, alpha: float = 0.001) -> Estimate:
-    """Mean rank of strategy `one` less that of `other`, and the interval of multiple comparison around it.
-
-    `values` is `(n, k)`. The interval excludes zero exactly if the p-value of the pair is below `alpha`.
-    """
-    ranked = ranks(values)
-    n, k = ranked.shape
-    reach = critical_difference(k, n, alpha, rank_variance(ranked))
-    difference = float(np.mean(ranked[:, one] - ranked[:, other]))
-    return Estimate(difference, difference - reach, difference + reach)
 
 
 def relative_difference(values: ArrayLike, reference: ArrayLike, level: float = 0.95) -> Estimate:
