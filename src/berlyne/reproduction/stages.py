@@ -7,21 +7,26 @@ depend on seeds derived from ids, never on order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.experiments.settings import stream, world_id
 from berlyne.explore import explore
+from berlyne.gains import pig_against_gain
+from berlyne.learned_prior import explore_learning_alpha
 from berlyne.reproduction.study import SNAPSHOTS, Study
 from berlyne.rows import Counts
 from berlyne.strategies import PAPER_STRATEGIES
+from berlyne.tasks import Tasks, draw_rewards
 from berlyne.worlds import PAPER_WORLDS, WORLDS
+from berlyne.worlds.structure import controllability, structure_index
 
 if TYPE_CHECKING:
     import xarray as xr
 
-T = TypeVar("T")
+WorldAt = tuple[str, int]
+"""Class and index of a world."""
 Each = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
 """`each(label, items, function)`: the function of every item, in order, with progress shown."""
 
@@ -33,13 +38,11 @@ def structure(study: Study, each: Each) -> xr.Dataset:
     """Structure index and controllability of every world (Sec. 3.4)."""
     import xarray as xr
 
-    from berlyne.worlds.structure import controllability, structure_index
-
-    def of_world(place: tuple[str, int]) -> tuple[float, Any]:
-        world = study.world(*place)
+    def of_world(at: WorldAt) -> tuple[float, Any]:
+        world = study.world(*at)
         return structure_index(world), controllability(world, HORIZON)
 
-    found = each("structure", _places(study), of_world)
+    found = each("structure", _every_world(study), of_world)
     shape = (len(PAPER_WORLDS), study.n_worlds)
     index = np.array([f[0] for f in found]).reshape(shape)
     reach = np.array([f[1] for f in found]).reshape(*shape, HORIZON)
@@ -56,13 +59,11 @@ def gains(study: Study, each: Each) -> xr.Dataset:
     """Predicted against realised gain after 0 to 19 observations of every row (Fig. 2)."""
     import xarray as xr
 
-    from berlyne.gains import pig_against_gain
+    def of_world(at: WorldAt) -> Any:
+        seed = stream(study.seed, f"{world_id(*at)}/gains")
+        return pig_against_gain(study.world(*at), n_obs=N_OBS, n_trials=N_TRIALS, seed=seed)
 
-    def of_world(place: tuple[str, int]) -> Any:
-        seed = stream(study.seed, f"{world_id(*place)}/gains")
-        return pig_against_gain(study.world(*place), n_obs=N_OBS, n_trials=N_TRIALS, seed=seed)
-
-    found = each("predicted and realised gain", _places(study), of_world)
+    found = each("predicted and realised gain", _every_world(study), of_world)
     shape = (len(PAPER_WORLDS), study.n_worlds, N_OBS)
     arrays = {
         name: np.array([getattr(f, name) for f in found]).reshape(shape)
@@ -80,19 +81,17 @@ def tasks(study: Study, each: Each) -> xr.Dataset:
     """Navigation and reward loss of every strategy at every snapshot (Sec. 3.7)."""
     import xarray as xr
 
-    from berlyne.tasks import Tasks, draw_rewards
-
     counts = {name: _counts(study, name) for name in PAPER_WORLDS}
 
-    def of_world(place: tuple[str, int]) -> Any:
-        world = study.world(*place)
-        rewards = draw_rewards(world.n_states, stream(study.seed, f"{world_id(*place)}/rewards"))
+    def of_world(at: WorldAt) -> Any:
+        world = study.world(*at)
+        rewards = draw_rewards(world.n_states, stream(study.seed, f"{world_id(*at)}/rewards"))
         judge = Tasks(world, rewards)
         shape = (-1, world.n_actions, world.n_states, world.n_states)
-        models = [Counts.from_dense(c) for c in counts[place[0]][place[1]].reshape(shape)]
+        models = [Counts.from_dense(c) for c in counts[at[0]][at[1]].reshape(shape)]
         return np.stack([judge.navigation_loss(models), judge.reward_loss(models)], axis=-1)
 
-    found = each("tasks", _places(study), of_world)
+    found = each("tasks", _every_world(study), of_world)
     losses = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(PAPER_STRATEGIES), len(SNAPSHOTS), 2)
     dims = ("world_class", "world", "strategy", "snapshot")
     return xr.Dataset(
@@ -108,16 +107,14 @@ def learned(study: Study, each: Each) -> xr.Dataset:
     """Exploring with a concentration learned on the way, against one that is given (Fig. S5)."""
     import xarray as xr
 
-    from berlyne.learned_prior import explore_learning_alpha
-
     kinds = [WORLDS["dense"], WORLDS["maze"]]
 
-    def of_world(place: tuple[str, int]) -> Any:
-        seed = stream(study.seed, f"{world_id(*place)}/learned prior")
-        return explore_learning_alpha(study.world(*place), "PIG(VI)", WORLDS[place[0]].n_steps, seed=seed)
+    def of_world(at: WorldAt) -> Any:
+        seed = stream(study.seed, f"{world_id(*at)}/learned prior")
+        return explore_learning_alpha(study.world(*at), "PIG(VI)", WORLDS[at[0]].n_steps, seed=seed)
 
-    places = [(kind.name, i) for kind in kinds for i in range(study.n_worlds)]
-    found = each("learned prior", places, of_world)
+    worlds = [(kind.name, i) for kind in kinds for i in range(study.n_worlds)]
+    found = each("learned prior", worlds, of_world)
     n_times = max(kind.n_steps for kind in kinds) + 1
     missing = np.full((2, study.n_worlds, 2, n_times), np.nan, dtype=np.float32)
     alpha = np.full((2, study.n_worlds, n_times), np.nan, dtype=np.float32)
@@ -143,27 +140,27 @@ def lengths(study: Study, each: Each) -> xr.Dataset:
     import xarray as xr
 
     strategies = ("PIG(greedy)", "Unembodied")
-    share = np.linspace(0.02, 3.0, 150)
+    relative = np.linspace(0.02, 3.0, 150)  # length of a run, in ours
 
-    def of_world(place: tuple[str, int]) -> Any:
-        n_steps = WORLDS[place[0]].n_steps
-        at = np.round(share * n_steps).astype(int)
+    def of_world(at: WorldAt) -> Any:
+        n_steps = WORLDS[at[0]].n_steps
+        last = np.round(relative * n_steps).astype(int)
         areas = []
         for name in strategies:
-            seed = stream(study.seed, f"{world_id(*place)}/{name}")  # the stored runs, gone on with
-            run = explore(study.world(*place), name, n_steps=3 * n_steps, seed=seed)
-            areas.append(np.cumsum(run.missing_information)[at])
+            seed = stream(study.seed, f"{world_id(*at)}/{name}")  # the stored runs, gone on with
+            run = explore(study.world(*at), name, n_steps=3 * n_steps, seed=seed)
+            areas.append(np.cumsum(run.missing_information)[last])
         return np.array(areas)
 
-    found = each("longer runs", _places(study), of_world)
-    areas = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, 2, len(share))
-    steps = np.array([np.round(share * WORLDS[name].n_steps) for name in PAPER_WORLDS])
+    found = each("longer runs", _every_world(study), of_world)
+    areas = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, 2, len(relative))
+    steps = np.array([np.round(relative * WORLDS[name].n_steps) for name in PAPER_WORLDS])
     return xr.Dataset(
         {
             "area": (("world_class", "world", "strategy", "share"), areas, {"units": "bits"}),
             "length": (("world_class", "share"), steps, {"units": "steps"}),
         },
-        {"world_class": list(PAPER_WORLDS), "strategy": list(strategies), "share": share},
+        {"world_class": list(PAPER_WORLDS), "strategy": list(strategies), "share": relative},
     )
 
 
@@ -179,5 +176,6 @@ def _counts(study: Study, world_class: str) -> Any:
     )
 
 
-def _places(study: Study) -> list[tuple[str, int]]:
+def _every_world(study: Study) -> list[WorldAt]:
+    """Class and index of every world."""
     return [(name, i) for name in PAPER_WORLDS for i in range(study.n_worlds)]
