@@ -18,6 +18,7 @@ from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, generator
 from berlyne.engine import CompiledMind, can_compile
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
+from berlyne.plotting import figures
 from berlyne.record import Record
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
@@ -84,19 +85,8 @@ class Run:
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: missing information against time."""
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            ax = plt.subplots(layout="constrained")[1]
-        from berlyne.figures.style import look
-
-        usual = look(str(self.strategy)).curve(self.n_steps + 1)
-        ax.plot(self.missing_information, **{**usual, **style})
-        ax.set(xlabel="time (steps)", ylabel="missing information (bits)", title=self.world.name)
-        ax.set_ylim(bottom=0)
-        ax.margins(x=0)
-        ax.legend(frameon=False)
-        return ax
+        drawn: Axes = figures().draw_run(self, ax, **style)
+        return drawn
 
 
 def explore(

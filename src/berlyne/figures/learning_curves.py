@@ -1,17 +1,35 @@
-"""Learning curves: Figs. 3, 4, 6, 7, S3 and S4. Mean missing information over time, and its standard error."""
+"""Learning curves: of one run, and of many in Figs. 3, 4, 6, 7, S3 and S4. Mean missing information over time, and its standard error."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from berlyne.figures.drawing import Drawing, FigureOfPaper
 from berlyne.figures.style import RC, look, panels
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from berlyne.explore import Run
     from berlyne.reproduction.study import Study
 
 CONTROLS = ("Unembodied", "Random")
+
+
+def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
+    """The learning curve of one run: missing information against time, in the look of its strategy."""
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        ax = plt.subplots(layout="constrained")[1]
+    usual = look(str(run.strategy)).curve(run.n_steps + 1)
+    ax.plot(run.missing_information, **{**usual, **style})
+    ax.set(xlabel="time (steps)", ylabel="missing information (bits)", title=run.world.name)
+    ax.set_ylim(bottom=0)
+    ax.margins(x=0)
+    ax.legend(frameon=False)
+    return ax
 
 
 def draw_curves(study: Study, strategies: tuple[str, ...], measure: str = "missing_information") -> Drawing:

@@ -1,0 +1,14 @@
+"""How worlds, runs and results draw themselves: the one door from the core to `berlyne.figures`.
+
+What can be drawn has a method `plot` that hands itself over. matplotlib is imported when the first one is drawn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+def figures() -> ModuleType:
+    """The package `berlyne.figures`, imported on first use."""
+    return importlib.import_module("berlyne.figures")
