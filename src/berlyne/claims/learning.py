@@ -1,4 +1,4 @@
-"""Claims about learning curves: Figs. 3, 4, 6, 7, S3 and S4."""
+"""Claims about learning curves: Figs. 3, 4, 6, 7, S3, S4 and S5."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import numpy as np
 
 from berlyne.claims.compare import ENOUGH, alike, worse
 from berlyne.claims.evidence import Evidence
+from berlyne.claims.published import PUBLISHED_INDEX, D, M, O
 from berlyne.claims.verdict import Finding
 from berlyne.worlds import title
 
-D, M, O = "dense", "maze", "1-2-3"  # noqa: E741 - the letters of the list of claims
-PUBLISHED_INDEX = {D: 0.02, M: 2.59, O: 1.27}
+SOON, CLOSE = 0.25, 0.05
+"""A learned prior matches soon if, from this part of the run on, curves differ by less than this fraction."""
 
 
 def controls(e: Evidence) -> tuple[Finding, ...]:
@@ -35,8 +36,7 @@ def embodiment_index(e: Evidence) -> tuple[Finding, ...]:
     """The published averages, within the sampling error of both."""
     found = []
     for name, published in PUBLISHED_INDEX.items():
-        greedy, free = e.areas[name]["PIG(greedy)"], e.areas[name]["Unembodied"]
-        index = (greedy - free) / free
+        index = e.embodiment_index(name)
         error = float(index.std(ddof=1) / np.sqrt(len(index)))
         mean = float(index.mean())
         gap = abs(mean - published)
@@ -70,12 +70,12 @@ def vi_gain(e: Evidence) -> tuple[Finding, ...]:
     error = float(np.hypot(*(in_units[n].std(ddof=1) / np.sqrt(len(in_units[n])) for n in (M, O))))
     z = gap / error if error else 0.0
     ok = True if z > 3.29 else False if z < -3.29 or e.n_worlds >= ENOUGH else None
-    shares = ", ".join(f"{title(n)} {gains[n].mean():.1%}" for n in (M, O, D))
+    relative = ", ".join(f"{title(n)} {gains[n].mean():.1%}" for n in (M, O, D))
     units = " against ".join(f"{in_units[n].mean():.2f} ({title(n)})" for n in (M, O))
     most = Finding(
         "Area saved over PIG(greedy)",
         "most in Mazes, less in 1-2-3 Worlds",
-        f"{units} in units of the unembodied area, {z:+.1f} standard errors; as a share of the greedy area: {shares}",
+        f"{units} in units of the unembodied area, {z:+.1f} standard errors; as a share of the greedy area: {relative}",
         ok,
         gap,
         gap - 1.96 * error,
@@ -94,13 +94,13 @@ def vi_plus(e: Evidence) -> tuple[Finding, ...]:
     areas = e.areas[M]
     lost = float((areas["PIG(VI)"] - areas["PIG(VI+)"]).mean())
     gained = {s: float((areas[s] - areas["PIG(VI)"]).mean()) for s in ("Random", "PIG(greedy)")}
-    share = max(lost / g if g > 0 else np.inf for g in gained.values())
+    lacking = max(lost / g if g > 0 else np.inf for g in gained.values())
     little = Finding(
         "Mazes: what PIG(VI) lacks of PIG(VI+)",
         "little next to its gain over Random and PIG(greedy)",
-        f"{share:.0%} of the gain (less than half counts as little)",
-        bool(share < 0.5),
-        share,
+        f"{lacking:.0%} of the gain (less than half counts as little)",
+        bool(lacking < 0.5),
+        lacking,
     )
     return (
         worse(e, M, "PIG(VI)", "PIG(VI+)", "fig4"),
@@ -172,3 +172,20 @@ def utilities_help(e: Evidence) -> tuple[Finding, ...]:
 def l1(e: Evidence) -> tuple[Finding, ...]:
     """The same comparison in L1 distance."""
     return tuple(worse(e, O, s, "PIG(VI)", "figS4", l1=True) for s in ("PMC(VI)", "PLC(VI)"))
+
+
+def learned_prior(e: Evidence) -> tuple[Finding, ...]:
+    """Exploration with a learned concentration soon matches exploration with the true one."""
+    found = []
+    for name in (D, M):
+        curves = e.stages["learned"].sel(world_class=name)["missing_information"].mean("world")
+        learned, given = (curves.sel(prior=which).dropna("time").values for which in ("learned", "given"))
+        apart = (learned - given) / given
+        late = apart[int(SOON * len(apart)) :]
+        at = {part: float(apart[int(part * (len(apart) - 1))]) for part in (0.05, 0.1, 0.25, 0.5, 1.0)}
+        measured = ", ".join(f"{value:+.1%} at {part:.0%}" for part, value in at.items()) + " of the run"
+        ok = True if np.abs(late).max() < CLOSE else False if e.n_worlds >= ENOUGH else None
+        expected = f"within {CLOSE:.0%} from {SOON:.0%} of the run on"
+        about = f"{title(name)}: missing information with learned against given concentration"
+        found.append(Finding(about, expected, measured, ok, at[0.25]))
+    return tuple(found)

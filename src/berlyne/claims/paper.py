@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berlyne.claims import learning, structure, theory, usefulness
+from berlyne.claims import learning, prediction, structure, theory, usefulness
 from berlyne.claims.verdict import Claim
 
 _CURVES = ("explorations",)
@@ -25,7 +25,7 @@ CLAIMS: dict[str, Claim] = {
             "Average PIG against average realised gain lies on the unity line for 0 to 19 observations.",
             ("fig2",),
             ("gains",),
-            structure.pig_predicts,
+            prediction.pig_predicts,
         ),
         Claim(
             "pig-falls",
@@ -33,7 +33,7 @@ CLAIMS: dict[str, Claim] = {
             "Average PIG falls with every further observation.",
             ("fig2",),
             ("gains",),
-            structure.pig_falls,
+            prediction.pig_falls,
         ),
         Claim(
             "controls",
@@ -190,7 +190,7 @@ CLAIMS: dict[str, Claim] = {
             "the true one, in Dense Worlds and Mazes.",
             ("figS5",),
             ("learned",),
-            usefulness.learned_prior,
+            learning.learned_prior,
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""Claims about worlds and predictions: Figs. 2 and 5."""
+"""Claims about the structure of worlds: Fig. 5."""
 
 from __future__ import annotations
 
@@ -6,43 +6,12 @@ import numpy as np
 
 from berlyne.claims.compare import ENOUGH
 from berlyne.claims.evidence import Evidence
-from berlyne.claims.learning import D, M, O
+from berlyne.claims.published import D, M, O
 from berlyne.claims.verdict import Finding
 from berlyne.worlds import title
 
 STRONG = 0.7
 """A correlation above this counts as strong."""
-
-
-def pig_predicts(e: Evidence) -> tuple[Finding, ...]:
-    """Average PIG against average realised gain, after 0 to 19 observations."""
-    found = []
-    for name in (D, M, O):
-        gains = e.stages["gains"].sel(world_class=name)
-        pig, gain = gains["pig"].values, gains["gain"].values  # (world, n_obs)
-        error = (gain - pig).std(axis=0, ddof=1) / np.sqrt(len(pig))
-        z = (gain - pig).mean(axis=0) / np.where(error > 0, error, np.inf)
-        slope = float(np.dot(pig.mean(axis=0), gain.mean(axis=0)) / np.dot(pig.mean(axis=0), pig.mean(axis=0)))
-        worst = float(np.abs(z).max())
-        measured = f"slope {slope:.4f}; the farthest of {len(z)} points lies {worst:.1f} standard errors from the line"
-        ok = bool(worst < 4.0)  # about 0.001 for sixty points
-        found.append(
-            Finding(f"{title(name)}: realised against predicted gain", "on the unity line", measured, ok, slope)
-        )
-    return tuple(found)
-
-
-def pig_falls(e: Evidence) -> tuple[Finding, ...]:
-    """Average PIG falls with every observation."""
-    found = []
-    for name in (D, M, O):
-        mean = e.stages["gains"].sel(world_class=name)["pig"].values.mean(axis=0)
-        steps = np.diff(mean)
-        rises = int(np.sum(steps >= 0))
-        measured = f"from {mean[0]:.3f} to {mean[-1]:.4f} bits, rising at {rises} of {len(steps)} observations"
-        ok = True if rises == 0 else False if e.n_worlds >= ENOUGH else None
-        found.append(Finding(f"{title(name)}: average PIG", "falls with every observation", measured, ok))
-    return tuple(found)
 
 
 def structure(e: Evidence) -> tuple[Finding, ...]:
@@ -51,7 +20,7 @@ def structure(e: Evidence) -> tuple[Finding, ...]:
 
     index = e.stages["structure"]["structure_index"]
     x = np.concatenate([index.sel(world_class=name).values for name in (D, M, O)])
-    y = np.concatenate([e.areas[n]["PIG(greedy)"] / e.areas[n]["Unembodied"] - 1.0 for n in (D, M, O)])
+    y = np.concatenate([e.embodiment_index(name) for name in (D, M, O)])
     pearson = pearsonr(x, y)
     low, high = pearson.confidence_interval(0.95)
     rank = spearmanr(x, y)

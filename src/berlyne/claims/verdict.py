@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from berlyne.claims.evidence import Evidence
+from berlyne.claims.evidence import Evidence
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
@@ -59,6 +57,7 @@ class Verdict:
 class Claim:
     """A claim of the paper: where it is made, what it says, and how it is checked.
 
+    place : where in the paper.
     figures : the figures that show it; `needs` names the stages whose numbers it is checked on.
     """
 

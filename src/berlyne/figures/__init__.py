@@ -1,5 +1,30 @@
-"""Figures of the paper, one module each. Importing one imports matplotlib."""
+"""Drawing: worlds, runs, results and labelled datasets, as they are given. Importing this imports matplotlib.
 
-from berlyne.figures.learning_curves import draw_run
+Nothing here runs, ranks or judges anything. `berlyne.reproduction.figures` puts the paper's figures together.
+"""
 
-__all__ = ["draw_run"]
+from berlyne.figures.concentration import draw_concentration
+from berlyne.figures.drawing import Drawing
+from berlyne.figures.graph import draw_graph
+from berlyne.figures.learning_curves import draw_curves, draw_run
+from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms
+from berlyne.figures.prediction import draw_prediction
+from berlyne.figures.ranks import draw_ranks
+from berlyne.figures.structure import draw_index_by_length, draw_structure
+from berlyne.figures.verdicts import draw_verdicts
+
+__all__ = [
+    "Drawing",
+    "draw_concentration",
+    "draw_curves",
+    "draw_graph",
+    "draw_index_by_length",
+    "draw_maze",
+    "draw_maze_and_rows",
+    "draw_prediction",
+    "draw_ranks",
+    "draw_run",
+    "draw_structure",
+    "draw_verdicts",
+    "shade_rooms",
+]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
 
 from berlyne.figures.style import RC
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from berlyne.reproduction.study import Study
 
 
 @dataclass
@@ -31,8 +29,6 @@ class Drawing:
 
     def save(self, folder: Path, name: str) -> None:
         """Write `name`.png, `name`.svg and `name`.csv, each whole or not at all."""
-        import matplotlib as mpl
-
         folder.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context(RC):
             for kind, options in (("png", {"dpi": 200}), ("svg", {"metadata": {"Date": None}})):
@@ -45,18 +41,6 @@ class Drawing:
             writer.writerow(self.header)
             writer.writerows([_plain(value) for value in line] for line in self.lines)
         os.replace(partial, folder / f"{name}.csv")
-
-
-@dataclass(frozen=True)
-class FigureOfPaper:
-    """One figure: where it belongs, what the paper says of it, and how to draw it from a study."""
-
-    name: str
-    title: str
-    place: str
-    says: str
-    draw: Callable[[Study], Drawing]
-    needs: tuple[str, ...] = ()
 
 
 def _plain(value: Any) -> Any:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Polygon
 from numpy.typing import ArrayLike
 
 from berlyne.arrays import FloatArray, IntArray, check_index
+from berlyne.figures.drawing import Drawing
+from berlyne.figures.style import RC, WIDTH
 from berlyne.rows import by_action
 from berlyne.worlds import Geometry, World
 
@@ -50,6 +54,17 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
     for a, s in checked:
         _draw_row(ax, world, maze, a, s)
     return ax
+
+
+def draw_maze_and_rows(world: World, rows: Sequence[tuple[int, int]]) -> Drawing:
+    """A maze with the transition distributions of some pairs (a, s), and their probabilities as numbers."""
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(WIDTH / 2, WIDTH / 2))
+        draw_maze(world, figure.subplots(), rows)
+    drawing = Drawing(figure, ("action", "room", "next_room", "probability"))
+    for a, s in rows:
+        drawing.add((a, s, int(s_next), p) for s_next, p in zip(*world.rows.row(a, s), strict=True))
+    return drawing
 
 
 def shade_rooms(

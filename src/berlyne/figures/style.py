@@ -7,12 +7,14 @@ markers follows the utility.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import cycle
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 WIDTH = 7.2
 """Width of a two-column figure, in inches."""
@@ -30,14 +32,18 @@ UTILITY_COLOURS = {
 }
 FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "novelty": "right"}
 """Which part of a marker is filled; none for PIG."""
-METHODS: dict[str, tuple[str, Any]] = {
+METHOD_LOOKS: dict[str, tuple[str, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
     "VI": ("o", "-"),
     "VI+": ("D", (0, (6, 1.5, 1, 1.5))),
     "Q": ("v", (0, (1, 1.2))),
 }
-HEURISTIC: tuple[str, Any] = ("*", (0, (3, 1, 1, 1)))
-CONTROLS: dict[str, tuple[str, Any]] = {"Unembodied": ("x", "-"), "Random": ("+", "-")}
+HEURISTIC_LOOK: tuple[str, Any] = ("*", (0, (3, 1, 1, 1)))
+CONTROL_LOOKS: dict[str, tuple[str, Any]] = {"Unembodied": ("x", "-"), "Random": ("+", "-")}
+"""Marker and line by coordination method; of heuristics; and of the two controls drawn with every other strategy."""
+CLASS_LOOKS = {"dense": ("#4d4d4d", "s"), "maze": ("#d95f0e", "^"), "1-2-3": ("#2c7fb8", "o")}
+OTHER_CLASS_LOOKS = (("#7b3294", "D"), ("#1b7837", "v"), ("#a6611a", "P"), ("#c51b7d", "X"))
+"""Colour and marker by class of worlds; of classes that are not the paper's, in turn."""
 
 RC: Any = {
     "font.size": 8.0,
@@ -107,21 +113,24 @@ def look(strategy: str) -> Look:
     match = re.match(r"([^(]+)(?:\(([^,)]+))?", strategy)
     head, method = (match[1], match[2]) if match else (strategy, None)
     colour = UTILITY_COLOURS.get(head, "#777777")
-    if head in CONTROLS:
-        marker, line = CONTROLS[head]
-    elif method in METHODS:
-        marker, line = METHODS[method]
+    if head in CONTROL_LOOKS:
+        marker, line = CONTROL_LOOKS[head]
+    elif method in METHOD_LOOKS:
+        marker, line = METHOD_LOOKS[method]
     else:
-        marker, line = HEURISTIC
+        marker, line = HEURISTIC_LOOK
     return Look(colour, marker, line, strategy)
+
+
+def class_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of classes of worlds, whatever their names."""
+    others = cycle(OTHER_CLASS_LOOKS)
+    return {name: CLASS_LOOKS[name] if name in CLASS_LOOKS else next(others) for name in names}
 
 
 def panels(n: int, height: float = 2.5, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure of full width with `n` panels side by side."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure as NewFigure
-
     with mpl.rc_context(RC):
-        figure = NewFigure(figsize=(WIDTH, height))
+        figure = Figure(figsize=(WIDTH, height))
         axes = figure.subplots(1, n, squeeze=False, **options)[0]
     return figure, list(axes)

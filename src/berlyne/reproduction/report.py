@@ -16,7 +16,7 @@ from berlyne.claims.verdict import FAILS, HOLDS, OPEN
 from berlyne.experiments.store import StoreError, versions
 from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
-from berlyne.reproduction.sensitivity import VARIANTS, verdicts
+from berlyne.reproduction.sensitivity import AS_READ, VARIANTS, verdicts
 from berlyne.reproduction.study import Study
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 
@@ -172,7 +172,7 @@ def _gist(verdict: Verdict) -> str:
 
 def _sensitivity(study: Study) -> str:
     found = verdicts(study)
-    base = found["as read"]
+    base = found[AS_READ]
     rows = []
     for variant in VARIANTS:
         changes = [

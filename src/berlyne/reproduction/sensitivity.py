@@ -24,6 +24,8 @@ from berlyne.worlds import PAPER_WORLDS, WORLDS
 if TYPE_CHECKING:
     import xarray as xr
 
+AS_READ = "as read"
+"""What stands for the readings we follow, beside the variants."""
 MOST_WORLDS = 100
 """Variants are run in at most this many worlds of each class."""
 PLANNED = tuple(name for name in PAPER_STRATEGIES if name.endswith(("(VI)", "(VI+)")))
@@ -37,7 +39,7 @@ class Variant:
     """One reading, read the other way.
 
     parameters : of the strategies in `strategies`; worlds : parameters of classes that are drawn anew.
-    length : share of the run that counts; pool_all : one Friedman test over all strategies.
+    length : fraction of the run that counts; pool_all : one Friedman test over all strategies.
     """
 
     id: str
@@ -131,11 +133,11 @@ def _areas(study: Study, variant: Variant, world_class: str, index: int) -> dict
 
 @lru_cache(maxsize=1)
 def verdicts(study: Study) -> dict[str, dict[str, str]]:
-    """Verdict of every area claim, by variant; "as read" first, on the same worlds as the variants."""
+    """Verdict of every area claim, by variant; those as read first, on the same worlds as the variants."""
     n = min(study.n_worlds, MOST_WORLDS)
     base = _first(study.evidence, n)
     stage = study.stage("sensitivity")
-    found = {"as read": _judge(base)}
+    found = {AS_READ: _judge(base)}
     for variant in VARIANTS:
         if variant.strategies:
             changed = _changed(base, stage.sel(variant=variant.id), variant)
@@ -174,13 +176,13 @@ def _changed(base: Evidence, stage: xr.Dataset, variant: Variant) -> Evidence:
     return replace(base, areas=areas, l1_areas=l1_areas, curves=curves)
 
 
-def _shorter(study: Study, base: Evidence, n: int, share: float) -> Evidence:
+def _shorter(study: Study, base: Evidence, n: int, length: float) -> Evidence:
     """The evidence of the first part of every run."""
     areas: dict[str, dict[str, Any]] = {}
     l1_areas: dict[str, dict[str, Any]] = {}
     curves: dict[str, dict[str, Any]] = {}
     for name in PAPER_WORLDS:
-        last = round(share * WORLDS[name].n_steps) + 1
+        last = round(length * WORLDS[name].n_steps) + 1
         dataset = (
             study.results.of(name).sel(strategy=list(PAPER_STRATEGIES)).isel(world=slice(0, n), time=slice(0, last))
         )

@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from berlyne.claims import Evidence
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.experiments.piece import world_at
 from berlyne.experiments.store import StoreError, versions
+from berlyne.reproduction.evidence import gather
 from berlyne.strategies import PAPER_STRATEGIES
 from berlyne.worlds import PAPER_WORLDS, World
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from berlyne.claims import Evidence
-
 PRESETS = {"smoke": 4, "quick": 20, "paper": 200}
 """Worlds of each class. Presets differ in size only, never in what is run."""
 SNAPSHOTS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""Shares of the run at which tasks are set (reading R19)."""
+"""Fractions of the run at which tasks are set (reading R19)."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Study:
 
     def holds_more(self) -> bool:
         """Whether the folder holds more worlds than this study asks for."""
-        place = self.folder / "results.zarr"
-        return place.is_dir() and int(open_results(place).settings["n_worlds"]) > self.n_worlds
+        path = self.folder / "results.zarr"
+        return path.is_dir() and int(open_results(path).settings["n_worlds"]) > self.n_worlds
 
     @property
     def experiment(self) -> Experiment:
@@ -75,9 +75,8 @@ class Study:
     @cached_property
     def evidence(self) -> Evidence:
         """All that claims are checked on, read once."""
-        from berlyne.claims import Evidence
-
-        return Evidence.of(self)
+        names = ("structure", "gains", "tasks", "learned")
+        return gather(self.results, {name: self.stage(name) for name in names if self.has(name)})
 
     def world(self, world_class: str, index: int) -> World:
         """World number `index` of a class, as the explorations met it."""
@@ -87,10 +86,10 @@ class Study:
         """The stored numbers of a stage, in memory."""
         import xarray as xr
 
-        place = self.folder / "data" / f"{name}.zarr"
-        if not place.is_dir():
+        path = self.folder / "data" / f"{name}.zarr"
+        if not path.is_dir():
             raise StoreError(f"{self.folder} holds no {name} yet; run: berlyne reproduce {self.folder}")
-        dataset: xr.Dataset = xr.open_zarr(place, chunks=None).load()
+        dataset: xr.Dataset = xr.open_zarr(path, chunks=None).load()
         return _with_labels(dataset, "T", lambda labels: np.array(labels.tolist(), dtype=str))
 
     def has(self, name: str) -> bool:
@@ -102,18 +101,18 @@ class Study:
 
     def keep(self, name: str, dataset: xr.Dataset) -> None:
         """Store the numbers of a stage, whole or not at all."""
-        place = self.folder / "data" / f"{name}.zarr"
-        partial = place.with_name(f"{place.name}.{os.getpid()}.partial")
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path = self.folder / "data" / f"{name}.zarr"
+        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
         dataset = dataset.assign_attrs(study=self._stamp(), versions=json.dumps(versions()))
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*[Cc]onsolidated metadata.*")
             dataset.to_zarr(partial, mode="w", zarr_format=3, consolidated=True)
-        if place.exists():
-            shutil.rmtree(place)
-        os.rename(partial, place)
+        if path.exists():
+            shutil.rmtree(path)
+        os.rename(partial, path)
 
     def _stamp(self) -> str:
         return json.dumps({"n_worlds": self.n_worlds, "seed": self.seed})

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from berlyne.claims import CLAIMS, Evidence, Finding, Verdict, theory
+from berlyne.claims.published import FIGURE_POOLS
+from berlyne.claims.usefulness import task_ranks
 from berlyne.claims.verdict import FAILS, HOLDS, OPEN
 from berlyne.priors import OneTwoThree
 from berlyne.reproduction.figures import FIGURES
@@ -70,6 +72,17 @@ def test_the_pool_of_all_strategies_can_be_asked_for(published: Evidence) -> Non
     assert finding.p_all is not None
     assert finding.p != finding.p_all
     assert CLAIMS["controls"].verdict(replace(published, pool_all=True)).word == HOLDS
+
+
+def test_ranks_of_fig_8_are_by_average_loss(published: Evidence) -> None:
+    tasks = published.stages["tasks"]
+    ranks = task_ranks(tasks)
+    assert list(ranks["strategy"].values) == list(FIGURE_POOLS["fig8"])
+    chosen = {"world_class": "maze", "world": 7, "strategy": "LTA"}
+    losses = tasks["reward_loss"].sel(strategy=list(FIGURE_POOLS["fig8"])).mean("snapshot")
+    others = losses.sel(world_class="maze").isel(world=7)
+    assert ranks["reward"].sel(chosen) == 1 + int((others < others.sel(strategy="LTA")).sum())
+    assert (ranks["navigation"].mean("world").idxmin("strategy") == "PIG(VI)").all()
 
 
 def test_a_verdict_is_the_worst_of_its_findings() -> None:

@@ -22,13 +22,13 @@ if {newcomers}:
 import dataclasses
 from pathlib import Path
 import berlyne
-from berlyne.claims import CLAIMS, compare, usefulness
+from berlyne.claims import CLAIMS, published
 from berlyne.reproduction import figures, sensitivity
 from berlyne.reproduction.study import Study
 from unit.claims.invented import as_published
 
 print(Study(Path(), 4, 0).experiment.describe())
-print(compare.FIGURE_POOLS, usefulness.DRAWN, list(figures.FIGURES))
+print(published.FIGURE_POOLS, published.POSITIVE_CONTROLS, list(figures.FIGURES))
 print(sensitivity.PLANNED, sensitivity.LEARNED, sensitivity.VARIANTS)
 published = as_published()
 for claim in CLAIMS.values():
