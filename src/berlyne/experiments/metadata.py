@@ -175,10 +175,10 @@ def derived_files(experiment: Experiment, names: list[str], n_worlds: int, array
     files = {f"{name}/zarr.json": _json(array) for name, array in arrays.items()}
     for name, values, _, _ in _coordinates(experiment, arrays["time"]["shape"][0]):
         files[f"{name}/c.0"] = values.astype(values.dtype.newbyteorder("<")).tobytes()
-    places = [experiment.position(i) for i in range(n_worlds * len(experiment.classes))]
+    worlds = [experiment.position(i) for i in range(n_worlds * len(experiment.classes))]
     labels = {
-        "world": [world_id(kind.name, i) for kind, i in places],
-        "world_class": [kind.name for kind, _ in places],
+        "world": [world_id(kind.name, i) for kind, i in worlds],
+        "world_class": [kind.name for kind, _ in worlds],
         "strategy": names,
     }
     for name, values in labels.items():
