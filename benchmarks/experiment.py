@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import berlyne
-from berlyne.engine import CompiledMind
+from berlyne.engine.mind import CompiledMind
 from berlyne.experiments import piece
 from berlyne.experiments.settings import WorldClass, stream, world_id
 

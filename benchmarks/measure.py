@@ -12,7 +12,7 @@ from typing import Any
 import berlyne
 from berlyne import InternalModel, World, strategy
 from berlyne.explore import first_measures, make_mind, streams
-from berlyne.record import Record
+from berlyne.trace import Trace
 
 RUN_LENGTHS = {"Dense World": 3000, "Maze": 2500, "1-2-3 World": 1250}
 """Steps of one exploration of the paper (reading R12)."""
@@ -46,14 +46,17 @@ class Loop:
     def __init__(self, world: World, name: str, n_steps: int, seed: int = 0) -> None:
         assert world.prior is not None
         self.world = world
-        self.mind = make_mind(InternalModel(world.prior), strategy(name), world, "compiled")
-        self.record = Record(n_steps, 0, *first_measures(world))
+        model = InternalModel(world.prior)
+        self.mind = make_mind(model, strategy(name), world, "compiled")
+        self.trace, self.done = Trace.begun(n_steps, 0, *first_measures(world, model)), 0
         _, self.for_agent, self.for_world = streams(seed)
 
     def go_on(self, n_steps: int) -> float:
         """Microseconds per step of the next piece."""
         u_agent, u_world = self.for_agent.random((n_steps, 2)), self.for_world.random(n_steps)
-        return seconds(lambda: self.mind.run(self.world, self.record, u_agent, u_world)) / n_steps * 1e6
+        here = self.trace.between(self.done, self.done + n_steps)
+        self.done += n_steps
+        return seconds(lambda: self.mind.run(self.world, here, u_agent, u_world)) / n_steps * 1e6
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

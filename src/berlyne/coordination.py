@@ -3,7 +3,7 @@
 Paper: Secs. 3.2, 3.3 and 3.5. Each method is a small object with its parameters and a method
 `choose(view, s, u)`: given what the explorer knows (`view`), the state it is in and two uniform
 numbers, return an action. The code here is plain NumPy, meant to be read; compiled twins of
-these methods (`berlyne.kernels`) take the same actions for the same numbers.
+these methods (`berlyne.engine`) take the same actions for the same numbers.
 
 To bring a method of your own, pass any object with `choose`, or just a function, where a
 method is expected. It may also have

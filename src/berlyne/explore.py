@@ -15,17 +15,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, generator
-from berlyne.engine import CompiledMind, can_compile
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
 from berlyne.plotting import figures
-from berlyne.record import Record
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
+from berlyne.trace import Trace
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from berlyne.engine.mind import CompiledMind
 
 CHUNK = 1 << 16
 """Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
@@ -132,26 +133,31 @@ def explore(
     first = _first_state(world, start, for_start)
     model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
     mind = make_mind(model, how, world, engine)
-    record = Record(n_steps, first, *first_measures(world))
-    kept = {}
+    trace = Trace.begun(n_steps, first, *first_measures(world, model))
+    done, kept = 0, {}
     for until in [*times, n_steps]:
-        while record.t < until:
-            n = min(until - record.t, CHUNK)
+        while done < until:
+            n = min(until - done, CHUNK)
             u = for_agent.random((n, 2))
             if how.ties == "first":
                 u[:, 0] = 0.0
-            mind.run(world, record, u, for_world.random(n))
+            made = mind.run(world, trace.between(done, done + n), u, for_world.random(n))
+            if made < n:
+                raise ValueError(f"the world did at step {done + made} what the prior calls impossible")
+            done += n
         if until in times:
             kept[until] = mind.counts()
     # sums of many gains: rounding may leave them a little below the zero of a world known for sure
-    missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
-    return Run(world, how, missing, l1, record.states, record.actions, record.outcomes, kept)
+    missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
+    return Run(world, how, missing, l1, trace.states, trace.actions, trace.outcomes, kept)
 
 
 def make_mind(
     model: InternalModel, how: Strategy, world: World | None, engine: Engine = "auto"
 ) -> CompiledMind | PlainMind:
     """The mind that runs a strategy; only one that may see the world is handed it to plan with."""
+    from berlyne.engine.mind import CompiledMind, can_compile  # here, so that `import berlyne` need not import Numba
+
     if engine not in ("auto", "compiled", "numpy"):
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
     compilable = can_compile(model.prior, how)
@@ -196,10 +202,8 @@ def _first_state(world: World, start: int | None, rng: np.random.Generator) -> i
 _MEASURES: WeakKeyDictionary[World, tuple[float, float]] = WeakKeyDictionary()
 
 
-def first_measures(world: World) -> tuple[float, float]:
-    """Missing information and L1 distance before any data; worked out once per world."""
+def first_measures(world: World, model: InternalModel) -> tuple[float, float]:
+    """Missing information and L1 distance before any data, which `model` has not seen; worked out once per world."""
     if world not in _MEASURES:
-        assert world.prior is not None
-        model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
         _MEASURES[world] = model.missing_information(world), model.l1_distance(world)
     return _MEASURES[world]

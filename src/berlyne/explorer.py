@@ -9,36 +9,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, Seed, check_count
-from berlyne.coordination import (
-    CounterBased,
-    Greedy,
-    LeastTaken,
-    QLearning,
-    Relocating,
-    UniformChoice,
-    ValueIteration,
-)
-from berlyne.engine import CompiledMind
 from berlyne.explore import make_mind, streams
 from berlyne.model import InternalModel
-from berlyne.priors import Dirichlet, OneTwoThree, Prior
-from berlyne.rows import Rows
+from berlyne.plain import PlainMind
+from berlyne.priors import Prior
+from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy, strategy
-from berlyne.worlds.world import check_layout
 
 FORMAT = 1
-_METHODS: dict[str, Any] = {
-    method.__name__: method
-    for method in (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, QLearning, Relocating)
-}
-_PRIORS: dict[str, Callable[..., Prior]] = {"Dirichlet": Dirichlet, "OneTwoThree": OneTwoThree}
 
 
 class Explorer:
@@ -126,20 +110,19 @@ class Explorer:
 
         The prior and the strategy must be berlyne's own: code cannot be saved.
         """
-        if not isinstance(self._mind, CompiledMind):
+        if isinstance(self._mind, PlainMind):
             raise ValueError(f"{self.strategy} with {self.prior!r} has a part of your own, which cannot be saved")
+        prior: Description = self.prior.describe()  # type: ignore[attr-defined]
+        sizes = {"n_states": self.n_states, "n_actions": self.n_actions}
         settings = {
             "format": FORMAT,
             "strategy": _describe_strategy(self.strategy),
-            "prior": _describe_prior(self.prior),
+            "prior": {"kind": prior.kind, **prior.parameters, **sizes},
             "n_obs": self.n_obs,
             "rng": self._rng.bit_generator.state,
         }
-        arrays = {f"mind_{name}": values for name, values in self._mind.memory().items()}
+        arrays = {f"mind_{name}": values for name, values in self._mind.memory().items()} | prior.arrays
         arrays["last"] = np.array(list(self._last.items()), dtype=np.int64).reshape(-1, 2)
-        if isinstance(self.prior, Dirichlet) and self.prior.support.indptr is not None:
-            arrays["support_indptr"] = self.prior.support.indptr
-            arrays["support_indices"] = np.asarray(self.prior.support.indices)
         target = Path(path)
         partial = target.with_name(target.name + ".partial")
         with open(partial, "wb") as file:
@@ -165,7 +148,7 @@ class Explorer:
         explorer = cls.__new__(cls)
         model = InternalModel(_prior_from(settings["prior"], arrays))
         explorer._begin(model, _strategy_from(settings["strategy"]))
-        assert isinstance(explorer._mind, CompiledMind)
+        assert not isinstance(explorer._mind, PlainMind)
         explorer._mind.remember({k.removeprefix("mind_"): v for k, v in arrays.items() if k.startswith("mind_")})
         explorer.n_obs = int(settings["n_obs"])
         explorer._last = dict(arrays["last"].tolist())
@@ -194,21 +177,14 @@ def _describe_strategy(how: Strategy) -> dict[str, Any]:
 
 
 def _strategy_from(stored: dict[str, Any]) -> Strategy:
-    return Strategy(coordinate=_METHODS[stored["method"]](**stored["parameters"]), **stored["said"])
+    from berlyne.engine.mind import restored_method  # here, so that `import berlyne` need not import Numba
 
-
-def _describe_prior(prior: Prior) -> dict[str, Any]:
-    if isinstance(prior, Dirichlet):
-        return {"kind": "Dirichlet", "alpha": prior.alpha, "n_states": prior.n_states, "n_actions": prior.n_actions}
-    assert isinstance(prior, OneTwoThree)
-    names = ("n_states", "n_actions", "p_escape", "formula")
-    return {"kind": "OneTwoThree", **{name: getattr(prior, name) for name in names}}
+    return Strategy(coordinate=restored_method(stored["method"], stored["parameters"]), **stored["said"])
 
 
 def _prior_from(said: dict[str, Any], arrays: dict[str, Any]) -> Prior:
-    if "support_indptr" not in arrays:
-        return _PRIORS[said["kind"]](**{name: value for name, value in said.items() if name != "kind"})
-    indptr, indices = arrays["support_indptr"], arrays["support_indices"]
-    pattern = Rows(said["n_actions"], said["n_states"], indptr, indices, np.ones(len(indices)))
-    check_layout(pattern)
-    return Dirichlet(said["alpha"], pattern)
+    from berlyne.engine.mind import restored_prior
+
+    parameters = {name: value for name, value in said.items() if name not in ("kind", "n_states", "n_actions")}
+    own = {name: values for name, values in arrays.items() if name != "last" and not name.startswith("mind_")}
+    return restored_prior(said["n_states"], said["n_actions"], Description(said["kind"], parameters, own))

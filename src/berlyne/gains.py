@@ -12,7 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from berlyne.arrays import FloatArray, Seed, check_count, generator
-from berlyne.priors import Dirichlet, OneTwoThree
+from berlyne.engine.belief import FAMILIES, knows
+from berlyne.engine.mind import new_belief
+from berlyne.engine.prediction import observe_rows
+from berlyne.engine.truth import truth_for
+from berlyne.model import InternalModel
 from berlyne.worlds.world import World
 
 
@@ -41,7 +45,7 @@ def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Se
 
     Parameters
     ----------
-    world : with a prior of the paper, `Dirichlet` or `OneTwoThree`.
+    world : with a prior that is compiled: those of the paper are.
     n_obs, n_trials : observations of a row in a trial, and trials of each row.
     seed : int, `SeedSequence` or `Generator`.
     """
@@ -53,33 +57,10 @@ def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Se
 
 
 def _sums(world: World, u: FloatArray) -> FloatArray:
-    from berlyne.kernels.gains import dirichlet_gains, one_two_three_gains
-
-    rows, prior = world.rows, world.prior
-    if type(prior) is Dirichlet:
-        return dirichlet_gains(rows.indptr, rows.data, rows.cumulative, prior.support.sizes, prior.alpha, u)
-    if type(prior) is OneTwoThree:
-        tables = prior.tables
-        missing = _missing_of_rows(prior)
-        return one_two_three_gains(rows.indptr, rows.indices, rows.cumulative, tables.pig, missing, prior.n_actions, u)
-    raise ValueError(f"the world has the prior {prior!r}; gains are known for Dirichlet and OneTwoThree only")
-
-
-def _missing_of_rows(prior: OneTwoThree) -> FloatArray:
-    """Missing information of a row, in bits, by what is known of it: `[a, T, first_seen, first_is_target]`.
-
-    Targets that were seen are known exactly, so only unseen ones count. Entries that cannot occur are zero.
-    """
-    missing = np.zeros((prior.n_actions, prior.n_actions + 1, 2, 2))
-    for a, t, first, is_target in np.ndindex(missing.shape):
-        unseen_first = is_target - first  # 1 if state 0 is a target still to be seen
-        unseen_others = a + 1 - t - unseen_first
-        if unseen_first < 0 or unseen_others < 0 or first > t:
-            continue
-        with np.errstate(divide="ignore"):  # where the prior is certain that state 0 is, or is not, a target
-            if unseen_first:
-                missing[a, t, first, is_target] -= np.log2((a + 1) * prior.tables.p_first[a, t])
-            if unseen_others:
-                surprise = np.log2((a + 1) * prior.tables.p_other[a, t, first])
-                missing[a, t, first, is_target] -= unseen_others * surprise
-    return missing / np.arange(1, prior.n_actions + 1)[:, None, None, None]
+    if not knows(world.prior):
+        raise ValueError(f"the world has the prior {world.prior!r}; gains are known for {' and '.join(FAMILIES)} only")
+    model = InternalModel(world.prior)  # type: ignore[arg-type]
+    belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
+    if not observe_rows(belief, truth_for(world, model, belief.graph), u, sums):
+        raise ValueError("the world did what its prior calls impossible")
+    return sums

@@ -7,26 +7,38 @@ but not its concentration. It takes the one under which its observations so far 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_number
-from berlyne.engine import CompiledMind, can_compile
+from berlyne.engine.learned import TABLE, Refitting, explore_learning, no_histograms, with_own_table
+from berlyne.engine.mind import CompiledMind, can_compile
 from berlyne.explore import first_measures, streams
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet
-from berlyne.record import Record
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
+from berlyne.trace import Trace
+from berlyne.utilities import UTILITIES
 from berlyne.worlds.world import World
 
 BOUNDS = (1e-3, 1e3)
 """Where the concentration is looked for, as in `berlyne.fit_alpha`."""
-ALWAYS = 200
-TOLERANCE = 1e-3
-TABLE = 64
-"""Logarithms of counts below this come from a table, which a new concentration fills again."""
+
+
+class Schedule(NamedTuple):
+    """When a newly found concentration is put to use.
+
+    always : after each of so many first steps;
+    tolerance : from then on whenever it differs from the one in use by more than this share.
+    """
+
+    always: int = 200
+    tolerance: float = 1e-3
+
+
+USUAL = Schedule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,28 +78,26 @@ def explore_learning_alpha(
     seed: Seed = 0,
     *,
     start_alpha: float = 1.0,
-    refit: bool = True,
     bounds: tuple[float, float] = BOUNDS,
-    always: int = ALWAYS,
-    tolerance: float = TOLERANCE,
+    refit: Schedule | None = USUAL,
 ) -> LearnedRun:
     """Explore a world with the concentration of the Dirichlet prior learned by maximum likelihood.
 
     Paper: Sec. 4.1, Fig. S5; reading R24. After every step the concentration inside `bounds` is found that makes all
-    observations so far most likely (as `berlyne.fit_alpha` does). It is put to use after each of the first
-    `always` steps, and from then on whenever it differs from the one in use by more than the share
-    `tolerance`; then every estimate and every utility is worked out again.
+    observations so far most likely (as `berlyne.fit_alpha` does). When it is put to use every estimate and every
+    utility is worked out again.
 
     Parameters
     ----------
     world : with a `Dirichlet` prior, whose support the explorer is told, and whose concentration it is not.
     strategy_ : any strategy but those of PEIG, which value what has been rather than what is known.
-    n_steps, seed : as in `berlyne.explore`, which takes the same actions if `start_alpha` is true and `refit` is off.
+    n_steps, seed : as in `berlyne.explore`, which takes the same actions if `start_alpha` is true and `refit` is None.
     start_alpha : used until a row with several possible outcomes has been observed twice.
-    refit : whether to learn the concentration at all.
+    refit : when to put what was learned to use; None to learn no concentration at all.
     """
     how, prior = strategy(strategy_), world.prior
-    if not isinstance(prior, Dirichlet) or not can_compile(prior, how) or how.utility == "PEIG":
+    realised = isinstance(how.utility, str) and UTILITIES[how.utility].realised
+    if not isinstance(prior, Dirichlet) or not can_compile(prior, how) or realised:
         raise ValueError(
             f"a concentration cannot be learned with {prior!r} and {how}; "
             "it takes a Dirichlet prior and a strategy of berlyne's own other than PEIG"
@@ -100,56 +110,29 @@ def explore_learning_alpha(
     assumed = World(world.rows, Dirichlet(alpha, prior.support), start=world.start, name=world.name)
     for_start, for_agent, for_world = streams(seed)
     drawn = int(for_start.integers(world.n_states))
-    record = Record(n_steps, drawn if world.start is None else world.start, *first_measures(assumed))
-    mind = CompiledMind(InternalModel(assumed.prior), how, assumed)  # type: ignore[arg-type]
+    model = InternalModel(assumed.prior)  # type: ignore[arg-type]
+    trace = Trace.begun(n_steps, drawn if world.start is None else world.start, *first_measures(assumed, model))
+    mind = CompiledMind(model, how, assumed)
     u = for_agent.random((n_steps, 2))
     if how.ties == "first":
         u[:, 0] = 0.0
     alphas = np.full(n_steps + 1, alpha)
-    if refit:
-        schedule = check_count("always", always, 0), check_number("tolerance", tolerance, 0.0, 1e6)
-        _run(mind, assumed, record, u, for_world.random(n_steps), alphas, (float(low), float(high)), *schedule)
+    if refit is not None:
+        refitting = Refitting(
+            no_histograms(mind.belief, n_steps + 1),
+            alphas,
+            np.empty(TABLE),
+            float(low),
+            float(high),
+            check_count("always", refit.always, 0),
+            check_number("tolerance", refit.tolerance, 0.0, 1e6),
+            -float(np.sum(world.rows.data * np.log2(world.rows.data))),
+        )
+        belief, truth = with_own_table(mind.belief), mind.truth(assumed)
+        made = explore_learning(belief, mind.agent, truth, trace, refitting, u, for_world.random(n_steps))
     else:
-        mind.run(assumed, record, u, for_world.random(n_steps))
-    missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
-    return LearnedRun(world, how, missing, l1, alphas, record.states, record.actions, record.outcomes, mind.counts())
-
-
-def _run(
-    mind: CompiledMind,
-    world: World,
-    record: Record,
-    u_agent: FloatArray,
-    u_world: FloatArray,
-    alphas: FloatArray,
-    bounds: tuple[float, float],
-    always: int,
-    tolerance: float,
-) -> None:
-    from berlyne.kernels.learned import run_learning
-
-    # a table of its own: that of the engine is shared by all explorers with the same prior
-    belief = mind.belief._replace(tables=mind.belief.tables[:, :TABLE].copy())
-    truth = mind._truth(world)
-    true_entropy = -float(np.sum(world.rows.data * np.log2(world.rows.data)))
-    made = run_learning(
-        belief, mind.plan, mind.agent, truth, _histograms(mind, len(alphas)), bounds, always, tolerance, true_entropy,
-        u_agent, u_world, record.states, record.actions, record.outcomes, record.missing, record.l1, alphas,
-    )  # fmt: skip
-    if made != len(u_world):
+        made = mind.run(assumed, trace, u, for_world.random(n_steps))
+    if made != n_steps:
         raise ValueError(f"the world did at step {made} what the prior calls impossible")
-
-
-def _histograms(mind: CompiledMind, length: int) -> Any:
-    """Empty histograms for up to `length` observations."""
-    from berlyne.kernels.belief import SIZE
-    from berlyne.kernels.learned import Histograms
-
-    sizes, of_size = np.unique(mind.belief.tally[:, SIZE], return_inverse=True)  # those of the padding are 0
-    return Histograms(
-        np.zeros(length),
-        np.zeros((len(sizes), length)),
-        np.zeros(1 + len(sizes), dtype=np.int64),
-        np.maximum(sizes, 1).astype(np.float64),
-        of_size.astype(np.int64),
-    )
+    missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
+    return LearnedRun(world, how, missing, l1, alphas, trace.states, trace.actions, trace.outcomes, mind.counts())

@@ -17,10 +17,10 @@ from berlyne.arrays import FloatArray, check_dense
 from berlyne.coordination import View
 from berlyne.information import kl_divergence
 from berlyne.model import InternalModel
-from berlyne.record import Record
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.utilities import UTILITIES, peig
+from berlyne.trace import Trace
+from berlyne.utilities import UTILITIES, first_utilities
 from berlyne.worlds.world import World
 
 
@@ -46,7 +46,7 @@ class PlainMind:
             visits=np.zeros(model.n_states, dtype=np.int64),
         )
         self.theta = None if world is None else world.theta
-        self.place = -1
+        self.here = -1
         self._call("start", self.view)
 
     def act(self, s: int, u: FloatArray) -> int:
@@ -76,33 +76,36 @@ class PlainMind:
             view.theta_hat[a, s] = self.exact.row_estimate(view.counts[a, s], a, s)
         else:
             view.theta_hat[...] = self.prior.estimate(view.counts)
-        if utility == "PEIG":
+        if isinstance(utility, str) and UTILITIES[utility].realised:
             reward = view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
         elif utility is not None:
             view.utility[a, s] = self._value(a, s)
         self._call("learn", view, s, a, s_next, reward)
         view.visits[s_next] += 1
-        self.place = s_next
+        self.here = s_next
 
-    def run(self, world: World, record: Record, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Choose, transition, learn, measure; once for each line of `u_agent`."""
+    def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
+        """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them."""
         theta, theta_hat = world.theta, self.view.theta_hat
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
-        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
-            s = int(record.states[record.t])
+        for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
+            s = int(trace.states[t])
             if self.strategy.relocates:
                 self._arrive(s)
                 s, a = self.choose_pair(u_choice)
-                self.place = s
+                self.here = s
             else:
                 a = self.act(s, u_choice)
             s_next = world.sample(a, s, u_outcome)
             self.observe(s, a, s_next)
-            missing_after = kl_divergence(theta[a, s], theta_hat[a, s])
-            distance_after = np.abs(theta[a, s] - theta_hat[a, s]).sum()
-            record.step(s, a, s_next, missing[a, s] - missing_after, distance[a, s] - distance_after)
-            missing[a, s], distance[a, s] = missing_after, distance_after
+            trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, s_next
+            missing_before, distance_before = missing[a, s], distance[a, s]
+            missing[a, s] = kl_divergence(theta[a, s], theta_hat[a, s])
+            distance[a, s] = np.abs(theta[a, s] - theta_hat[a, s]).sum()
+            trace.missing[t + 1] = trace.missing[t] - (missing_before - missing[a, s])
+            trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[a, s])
+        return len(u_world)
 
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`."""
@@ -114,9 +117,9 @@ class PlainMind:
 
     def _arrive(self, s: int) -> None:
         """Count a visit to a state that the last step did not lead to."""
-        if s != self.place:
+        if s != self.here:
             self.view.visits[s] += 1
-            self.place = s
+            self.here = s
 
     def _call(self, hook: str, *arguments: Any) -> None:
         method = getattr(self.coordinate, hook, None)
@@ -125,12 +128,8 @@ class PlainMind:
 
     def _first_utilities(self, model: InternalModel) -> FloatArray:
         utility = self.strategy.utility
-        if utility is None:
-            return np.zeros((model.n_actions, model.n_states))
-        if utility == "PEIG":
-            return peig(model, self.strategy.untried)
-        if isinstance(utility, str):
-            return UTILITIES[utility].of(model)
+        if utility is None or isinstance(utility, str):
+            return first_utilities(model, utility, self.strategy.untried)
         pairs = np.ndindex(model.n_actions, model.n_states)
         values = [utility(model.theta_hat_row(a, s), model.theta_hat_after(a, s)) for a, s in pairs]
         return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)

@@ -153,7 +153,7 @@ class Rows:
     def __repr__(self) -> str:
         return f"Rows(n_actions={self.n_actions}, n_states={self.n_states}, {len(self.data)} non-zero)"
 
-    @property
+    @cached_property
     def support(self) -> Support:
         """The next states with positive probability; shares this object's index arrays."""
         return Support(self.n_actions, self.n_states, self.indptr, self.indices)
@@ -262,6 +262,37 @@ class Counts:
         s, a = np.divmod(self.row, self.n_actions)
         counts[a, s, self.s_next] = self.n
         return counts
+
+
+def check_layout(rows: Rows) -> None:
+    """Refuse rows that lead outside the world, or that do not list their next states in order."""
+    if rows.n_states < 1 or rows.n_actions < 1:
+        raise ValueError(
+            f"theta has {rows.n_actions} actions and {rows.n_states} states; there must be at least one of each"
+        )
+    n_rows, n = rows.n_actions * rows.n_states, len(rows.data)
+    pointers = rows.indptr
+    if len(pointers) != n_rows + 1 or pointers[0] != 0 or pointers[-1] != n or np.any(np.diff(pointers) < 0):
+        raise ValueError(f"indptr of theta must hold {n_rows + 1} numbers rising from 0 to {n}, the length of data")
+    if len(rows.indices) != n:
+        raise ValueError(f"indices of theta have length {len(rows.indices)}; it must be {n}, the length of data")
+    wrong = (rows.indices < 0) | (rows.indices >= rows.n_states)
+    falls = np.diff(rows.indices) <= 0
+    begins = pointers[(pointers > 0) & (pointers < n)]
+    falls[begins - 1] = False  # the first state of a row may be anything
+    wrong[1:] |= falls
+    if np.any(wrong):
+        bad = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{row_name(rows.numbers()[bad], rows.n_actions)} of theta lists state {rows.indices[bad]}; "
+            f"states of a row must rise within 0 to {rows.n_states - 1}"
+        )
+
+
+def row_name(row: int, n_actions: int) -> str:
+    """How messages name a row."""
+    s, a = divmod(int(row), n_actions)
+    return f"row (a={a}, s={s})"
 
 
 def _row_pointers(sizes: IntArray) -> IntArray:

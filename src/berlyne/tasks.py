@@ -20,12 +20,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, generator
-from berlyne.planning import LANES, Model, ModelReader, Models, Slots, blocked, unblocked
+from berlyne.arrays import FloatArray, Seed, check_count, generator
+from berlyne.engine.tasks.collect import collect, first_ledger
+from berlyne.engine.tasks.lanes import LANES, blocked, unblocked
+from berlyne.engine.tasks.models import Layout, Model, Models, Reader
+from berlyne.engine.tasks.navigate import Policies, first_search, navigate
+from berlyne.engine.tasks.walk import first_walk
 from berlyne.worlds.world import World
 
 Ties = Literal["uniform", "lowest"]
@@ -58,18 +62,10 @@ def reward_loss(
     return float(Tasks(world, rewards, horizon=horizon, ties=ties).reward_loss([model])[0])
 
 
-class _Policies(NamedTuple):
-    """Policies for all targets, in blocks of twelve: an action each, the shares of all best actions, the times."""
-
-    policy: IndexArray
-    share: FloatArray
-    times: FloatArray
-
-
 class Tasks:
     """The tasks of one world; its objective optimum is worked out once, when it is first needed.
 
-    Methods take K models at once: a sequence of what `berlyne.planning.Model` allows, or counts (K, M, N, N).
+    Methods take K models at once: a sequence of `berlyne.engine.tasks.models.Model`, or counts (K, M, N, N).
 
     Parameters
     ----------
@@ -106,8 +102,8 @@ class Tasks:
         self.horizon = check_count("horizon", horizon, 0)
         self.rewards = None if rewards is None else _checked_rewards(rewards, world.n_states)
         self._lowest = ties == "lowest"
-        self._reader = ModelReader(world)
-        self._truth = self._reader.truth.chain(self._reader.truth.spread(world.rows))
+        self._reader = Reader(world)
+        self._truth = self._reader.truth.chain(world.rows)
 
     def navigation_times(self, models: Models) -> FloatArray:
         """E[min(steps, cap)] in the true world of each model's policies, `(K, N, N)` over [model, start, target]."""
@@ -141,51 +137,45 @@ class Tasks:
         return np.asarray(self._collect(self._reader.truth, self._truth.weight[None])[0])
 
     @cached_property
-    def _optimum(self) -> _Policies:
+    def _optimum(self) -> Policies:
         """The objectively best policies."""
         first = np.zeros((-(-self.n_states // LANES), self.n_states * LANES), dtype=np.int32)
-        none = _Policies(first, np.empty((0, 0)), np.empty((0, 0)))
+        none = Policies(first, np.empty((0, 0)), np.empty((0, 0)))
         found = self._navigate(self._reader.truth, self._truth.weight[None], none)
         return found._replace(times=found.times[0])
 
-    def _navigation_times(self, batches: Iterable[tuple[Slots, FloatArray]]) -> FloatArray:
-        blocks = [self._navigate(slots, weights, self._optimum).times for slots, weights in batches]
+    def _navigation_times(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
+        blocks = [self._navigate(layout, weights, self._optimum).times for layout, weights in batches]
         return np.asarray(unblocked(np.concatenate(blocks), self.n_states).transpose(0, 2, 1))
 
-    def _reward_totals(self, batches: Iterable[tuple[Slots, FloatArray]]) -> FloatArray:
-        return np.concatenate([self._collect(slots, weights) for slots, weights in batches])
+    def _reward_totals(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
+        return np.concatenate([self._collect(layout, weights) for layout, weights in batches])
 
-    def _navigation_loss(self, batches: Iterable[tuple[Slots, FloatArray]]) -> FloatArray:
+    def _navigation_loss(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         return np.asarray((self._navigation_times(batches) - self.best_times).mean(axis=(1, 2)))
 
-    def _reward_loss(self, batches: Iterable[tuple[Slots, FloatArray]]) -> FloatArray:
+    def _reward_loss(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         return np.asarray((self.best_totals - self._reward_totals(batches)).mean(axis=(1, 2)))
 
-    def _navigate(self, slots: Slots, weights: FloatArray, known: _Policies) -> _Policies:
-        """The policies of the last of K models, and the times (K, B, N 12) of all; see `kernels.navigate`.
+    def _navigate(self, layout: Layout, weights: FloatArray, known: Policies) -> Policies:
+        """The policies of the last of K models, and the times (K, B, N 12) of all; see `berlyne.engine.tasks.navigate`.
 
         Policy iteration starts from the policies that are `known`, which always arrive if the model thinks possible
         what is. Where it starts does not change where it ends.
         """
-        from berlyne.kernels.navigate import navigate
+        n_blocks, size = known.actions.shape
+        times, taken = np.zeros((len(weights), n_blocks, size)), np.empty((n_blocks, size * self.n_actions))
+        found = Policies(np.empty_like(known.actions), taken, times)
+        search, walk = first_search(layout.elimination, self.n_actions), first_walk(self._truth)
+        navigate(layout.graph, weights, search, walk, known, found, self.cap, self._lowest)
+        return found
 
-        times = np.zeros((len(weights), *known.policy.shape))
-        policy = np.empty_like(known.policy)
-        share = np.empty((len(policy), policy.shape[1] * self.n_actions))
-        navigate(
-            slots.chain(weights[0]), weights, self._truth, slots.elimination, self.cap, self._lowest,
-            known.policy, known.share, known.times, policy, share, times,
-        )  # fmt: skip
-        return _Policies(policy, share, times)
-
-    def _collect(self, slots: Slots, weights: FloatArray) -> FloatArray:
-        from berlyne.kernels.collect import collect
-
+    def _collect(self, layout: Layout, weights: FloatArray) -> FloatArray:
         if self.rewards is None:
             raise ValueError("these tasks have no rewards; make them as Tasks(world, rewards)")
-        blocks = blocked(self.rewards)
+        blocks, ledger = blocked(self.rewards), first_ledger(self.n_states, self.n_actions)
         out = np.empty((len(weights), *blocks.shape))
-        collect(slots.chain(weights[0]), weights, self._truth, blocks, self.horizon, self._lowest, out)
+        collect(layout.graph, weights, self._truth, ledger, blocks, self.horizon, self._lowest, out)
         return unblocked(out, len(self.rewards))
 
 

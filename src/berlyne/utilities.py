@@ -25,6 +25,7 @@ import numpy as np
 from berlyne.arrays import FloatArray
 from berlyne.information import kl_divergence
 from berlyne.model import InternalModel
+from berlyne.priors.worth import expected_worth
 from berlyne.rows import by_action
 
 RowDefinition = Callable[[FloatArray, FloatArray], float]
@@ -46,7 +47,7 @@ def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     -------
     float >= 0; zero only if no possible outcome would change the model.
     """
-    return float(np.dot(theta_hat, kl_divergence(theta_hat_after, theta_hat)))
+    return expected_worth("PIG", theta_hat, theta_hat_after)
 
 
 def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
@@ -57,33 +58,27 @@ def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) ->
 
 def pmc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     """Predicted mode change of one row, Eq. 19 (`eq:PMC`); shapes as in `pig_of_row`."""
-    return float(np.dot(theta_hat, theta_hat_after.max(axis=1) - theta_hat.max()))
+    return expected_worth("PMC", theta_hat, theta_hat_after)
 
 
 def plc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     """Predicted L1 change of one row, Eq. 20 (`eq:PLC`); shapes as in `pig_of_row`."""
-    return float(np.dot(theta_hat, np.abs(theta_hat_after - theta_hat).mean(axis=1)))
+    return expected_worth("PLC", theta_hat, theta_hat_after)
 
 
 def pig(model: InternalModel) -> FloatArray:
     """Predicted information gain of every row, in bits, `[a, s]`. Paper: Eq. 11 (`eq:kl`); R2."""
-    if model.exact is not None:
-        return np.asarray(by_action(model.exact.pig(model.sparse_counts), model.n_actions))
-    return _from_definition(model, pig_of_row)
+    return _predicted(model, "PIG", pig_of_row)
 
 
 def pmc(model: InternalModel) -> FloatArray:
     """Predicted mode change of every row, `[a, s]`. Paper: Eq. 19 (`eq:PMC`)."""
-    if model.exact is not None:
-        return np.asarray(by_action(model.exact.pmc(model.sparse_counts), model.n_actions))
-    return _from_definition(model, pmc_of_row)
+    return _predicted(model, "PMC", pmc_of_row)
 
 
 def plc(model: InternalModel) -> FloatArray:
     """Predicted L1 change of every row, `[a, s]`. Paper: Eq. 20 (`eq:PLC`)."""
-    if model.exact is not None:
-        return np.asarray(by_action(model.exact.plc(model.sparse_counts), model.n_actions))
-    return _from_definition(model, plc_of_row)
+    return _predicted(model, "PLC", plc_of_row)
 
 
 def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
@@ -121,6 +116,13 @@ def novelty(model: InternalModel) -> FloatArray:
     return np.asarray(prior.expected_missing_information(model.counts), dtype=float)
 
 
+def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:
+    """In closed form where the prior has one, else from the definition."""
+    if model.exact is not None:
+        return np.asarray(by_action(model.exact.utility(name, model.sparse_counts), model.n_actions))
+    return _from_definition(model, definition)
+
+
 def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatArray:
     """A row definition applied to every row. Rows are independent, so N estimates serve them all."""
     theta_hat, counts = model.theta_hat, model.counts
@@ -149,20 +151,33 @@ def _peig_from_definition(model: InternalModel) -> FloatArray:
 
 @dataclass(frozen=True)
 class Utility:
-    """A named utility: `of(model)` is the array `[a, s]`."""
+    """A named utility: `of(model)` is the array `[a, s]`.
+
+    realised : whether it tells what the last observation was worth, rather than what the next one will be.
+    """
 
     name: str
     of: Callable[[InternalModel], FloatArray]
     meaning: str
+    realised: bool = False
 
 
 UTILITIES: dict[str, Utility] = {
     utility.name: utility
     for utility in (
         Utility("PIG", pig, "predicted information gain, bits (Eq. 11)"),
-        Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)"),
+        Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True),
         Utility("PMC", pmc, "predicted mode change (Eq. 19)"),
         Utility("PLC", plc, "predicted L1 change (Eq. 20)"),
         Utility("novelty", novelty, "expected missing information of the row, bits"),
     )
 }
+
+
+def first_utilities(model: InternalModel, utility: str | None, untried: float | None = None) -> FloatArray:
+    """A utility by its name, `[a, s]`; zero for None. `untried` goes to PEIG."""
+    if utility is None:
+        return np.zeros((model.n_actions, model.n_states))
+    if UTILITIES[utility].realised:
+        return peig(model, untried)
+    return UTILITIES[utility].of(model)

@@ -8,7 +8,7 @@ from quantecon.markov import DiscreteDP, backward_induction
 
 from berlyne import UTILITIES, InternalModel, explore
 from berlyne.coordination import KnowingWorld, ValueIteration, View
-from berlyne.engine import CompiledMind
+from berlyne.engine.mind import CompiledMind
 from berlyne.strategies import Strategy
 from parity.zoo import CLASSES, sparse_truth, uneven
 
@@ -27,10 +27,10 @@ def solve(utility, theta_hat, n_terms, gamma):
 
 def compiled_values(mind, n_states):
     """Q(., s) of the compiled explorer in every state."""
-    q = np.empty((mind.n_actions, n_states))
+    q = np.empty((mind.model.n_actions, n_states))
     for s in range(n_states):
         mind.act(s, np.zeros(2))
-        q[:, s] = mind.agent.scratch
+        q[:, s] = mind.agent.values
     return q
 
 

@@ -7,7 +7,7 @@ import berlyne
 from berlyne import UTILITIES, Dirichlet, InternalModel, World, fit_alpha, strategy
 from berlyne.coordination import View
 from berlyne.explore import streams
-from berlyne.learned_prior import explore_learning_alpha
+from berlyne.learned_prior import Schedule, explore_learning_alpha
 from berlyne.rows import Counts
 
 WORLDS = {
@@ -28,7 +28,7 @@ def counts_after(run, t):
 @pytest.mark.parametrize("name", WORLDS)
 def test_concentration_and_measures_are_those_of_the_counts(name, strategy):
     world = WORLDS[name]()
-    run = explore_learning_alpha(world, strategy, n_steps=250, seed=2, tolerance=0.0)
+    run = explore_learning_alpha(world, strategy, n_steps=250, seed=2, refit=Schedule(tolerance=0.0))
     for t in (0, 1, 2, 3, 5, 9, 20, 60, 250):
         counts = counts_after(run, t)
         assert run.alpha[t] == pytest.approx(fit_alpha(counts, world.prior.support), rel=1e-5)
@@ -54,7 +54,7 @@ def test_the_one_in_use_is_never_far_from_the_fitted(name):
 def test_told_the_truth_and_not_refitting_it_explores_as_ever(name, strategy):
     world = WORLDS[name]()
     plain = berlyne.explore(world, strategy, n_steps=300, seed=7)
-    told = explore_learning_alpha(world, strategy, n_steps=300, seed=7, start_alpha=world.prior.alpha, refit=False)
+    told = explore_learning_alpha(world, strategy, n_steps=300, seed=7, start_alpha=world.prior.alpha, refit=None)
     for name in ("missing_information", "l1_distance", "states", "actions", "next_states"):
         assert np.array_equal(getattr(told, name), getattr(plain, name)), name
     assert np.all(told.alpha == world.prior.alpha)
@@ -64,7 +64,7 @@ def test_steps_one_at_a_time_are_the_same_steps():
     """With a tolerance that nothing exceeds the learning loop runs, and changes nothing."""
     world = WORLDS["maze"]()
     plain = berlyne.explore(world, "PIG(VI)", n_steps=300, seed=7)
-    idle = explore_learning_alpha(world, n_steps=300, seed=7, start_alpha=0.25, always=0, tolerance=1e6)
+    idle = explore_learning_alpha(world, n_steps=300, seed=7, start_alpha=0.25, refit=Schedule(0, 1e6))
     assert np.array_equal(idle.actions, plain.actions)
     assert idle.missing_information == pytest.approx(plain.missing_information, abs=1e-9)
 

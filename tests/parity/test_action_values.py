@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import berlyne.engine
 from berlyne import InternalModel, explore, maze, strategy
 from berlyne.coordination import KnowingWorld
-from berlyne.engine import CompiledMind
+from berlyne.engine import plan
+from berlyne.engine.mind import CompiledMind
 from berlyne.plain import PlainMind
 from parity.zoo import AWKWARD, CLASSES, PLANNING
 
@@ -26,7 +26,7 @@ def worst_difference(world, how, n_steps, seed):
     ):
         fast.act(s, u)
         view = plain.view if plain.theta is None else replace(plain.view, theta_hat=plain.theta)
-        worst = max(worst, np.abs(fast.agent.scratch - method.action_values(view)[:, s]).max())
+        worst = max(worst, np.abs(fast.agent.values - method.action_values(view)[:, s]).max())
         fast.observe(s, a, s_next)
         plain.observe(s, a, s_next)
     assert np.abs(fast.utility() - plain.utility()).max() < 1e-10
@@ -47,14 +47,14 @@ def test_at_every_step_in_awkward_worlds(kind, name):
 
 @pytest.mark.parametrize("name", ["PIG(VI)", "PIG(VI+)", "PMC(VI)", "PIG(VI, steps_back=1)"])
 def test_at_every_step_without_lists_of_repairs(name, monkeypatch):
-    monkeypatch.setattr(berlyne.engine, "LISTED", 0)
+    monkeypatch.setattr(plan, "LISTED", 0)
     assert worst_difference(maze(2, side=9), strategy(name), 200, 0) < 1e-10
 
 
 @pytest.mark.parametrize("listed", [0, 1 << 21])
 def test_in_any_state_asked_for_and_after_any_observation(listed, monkeypatch):
     """An explorer may be put anywhere, asked twice, and told of transitions it did not make."""
-    monkeypatch.setattr(berlyne.engine, "LISTED", listed)
+    monkeypatch.setattr(plan, "LISTED", listed)
     rng = np.random.default_rng(0)
     for make in (maze, AWKWARD["5 actions"], AWKWARD["sparse truth"], CLASSES["1-2-3"]):
         world, how = make(8), strategy("PIG(VI)")
@@ -68,4 +68,4 @@ def test_in_any_state_asked_for_and_after_any_observation(listed, monkeypatch):
                 s = s_next if rng.random() < 0.7 else s
             fast.act(s, np.zeros(2))
             values = how.coordinate.action_values(plain.view)[:, s]
-            assert np.abs(fast.agent.scratch - values).max() < 1e-10
+            assert np.abs(fast.agent.values - values).max() < 1e-10

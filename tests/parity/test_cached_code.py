@@ -18,8 +18,18 @@ print(repr(float(explorer.utility()[0, 0])))
 """
 
 
+FORMULA, KERNEL = "return np.maximum(gain / LN2, 0.0)", "belief.utility[r] = value_of(belief.form, sums)"
+
+
 @pytest.mark.slow
-def test_a_change_of_one_kernel_reaches_the_kernels_that_contain_it(tmp_path):
+@pytest.mark.parametrize(
+    ("file", "line", "doubled"),
+    [
+        ("engine/belief.py", KERNEL, KERNEL.replace("= ", "= 2.0 * ")),
+        ("priors/forms.py", FORMULA, FORMULA.replace("np", "2.0 * np")),
+    ],
+)
+def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path, file, line, doubled):
     """Numba by itself looks only at the file of the outermost kernel, here `loop.py`."""
     copy = tmp_path / "berlyne"
     shutil.copytree(Path(berlyne.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -32,7 +42,7 @@ def test_a_change_of_one_kernel_reaches_the_kernels_that_contain_it(tmp_path):
         return float(done.stdout)
 
     first = utility()
-    source = copy / "kernels" / "belief.py"
-    assert source.read_text().count("utility[r] = max(value, 0.0)") == 1
-    source.write_text(source.read_text().replace("utility[r] = max(value, 0.0)", "utility[r] = 2.0 * max(value, 0.0)"))
+    source = copy / file
+    assert line in source.read_text()
+    source.write_text(source.read_text().replace(line, doubled))
     assert utility() == 2.0 * first > 0.0

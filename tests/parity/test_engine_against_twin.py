@@ -1,12 +1,14 @@
 """The compiled engine takes the actions of the plain NumPy twin, and measures what it measures."""
 
 import sys
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
-import berlyne.engine
 from berlyne import explore, maze
+from berlyne.engine import kept, plan
+from berlyne.priors import forms
 from parity.zoo import AWKWARD, CLASSES, EVERY, OURS, PLANNING
 
 NAMED = {"ids": str}
@@ -44,16 +46,20 @@ def test_over_a_whole_run_of_the_paper(kind):
 
 @pytest.mark.parametrize("strategy", PLANNING, **NAMED)
 def test_in_worlds_too_large_for_lists_of_repairs(strategy, monkeypatch):
-    monkeypatch.setattr(berlyne.engine, "LISTED", 0)
+    monkeypatch.setattr(plan, "LISTED", 0)
     check_parity(maze(1, side=8), strategy, 100, 1)
     check_parity(AWKWARD["5 actions"](1), strategy, 100, 1)
 
 
 def test_with_counts_beyond_the_table_of_logarithms(monkeypatch):
-    monkeypatch.setattr(berlyne.engine, "TABLE", 3)
+    monkeypatch.setattr(forms, "TABLE", 3)
+    monkeypatch.setattr(kept, "_OF_ALIKE", OrderedDict())
+    forms.over_counts.cache_clear()
     for utility in ("PIG", "PEIG", "novelty", "PLC"):
         for kind in ("1 action", "33 states", "5 actions"):
             check_parity(AWKWARD[kind](2), f"{utility}(VI)", 300, 2)
+    assert forms.over_counts(1.0, "PIG").shape == (3, 2)
+    forms.over_counts.cache_clear()
 
 
 def test_in_pieces(monkeypatch):

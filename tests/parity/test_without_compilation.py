@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 SCRIPT = """
@@ -25,10 +26,24 @@ found["explorer"] = told, [explorer.act(s) for s in range(40)], float(explorer.u
 print(json.dumps(found))
 """
 
+TASKS = """
+import json
+from berlyne import dense_world, explore, maze, one_two_three_world
+from berlyne.tasks import Tasks, draw_rewards
+worlds = dense_world(1, n_states=5, n_actions=6), maze(1, side=4, n_transporters=2), one_two_three_world(1, n_states=13)
+found = {}
+for world in worlds:
+    counts = list(explore(world, "CB", n_steps=60, seed=1, snapshots=[7, 60]).snapshots.values())
+    for ties in ("uniform", "lowest"):
+        tasks = Tasks(world, draw_rewards(world.n_states, 1), cap=50, horizon=5, ties=ties)
+        found[f"{world.name}/{ties}"] = tasks.losses([*counts, world.prior.estimate(counts[0].dense())]).tolist()
+print(json.dumps(found))
+"""
 
-def results(**environment):
+
+def results(script, **environment):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", script],
         env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         capture_output=True,
         text=True,
@@ -38,8 +53,18 @@ def results(**environment):
 
 
 def test_compiled_and_plain_python_kernels_act_alike():
-    compiled, plain = results(NUMBA_DISABLE_JIT="0"), results(NUMBA_DISABLE_JIT="1")
+    compiled, plain = (results(SCRIPT, NUMBA_DISABLE_JIT=off) for off in ("0", "1"))
     assert compiled.keys() == plain.keys()
     for name, (actions, states, missing) in compiled.items():
         assert plain[name][:2] == [actions, states], name
         assert plain[name][2] == pytest.approx(missing, abs=1e-9), name
+
+
+def test_compiled_and_plain_python_kernels_lose_alike():
+    compiled, plain = (results(TASKS, NUMBA_DISABLE_JIT=off) for off in ("0", "1"))
+    assert compiled.keys() == plain.keys()
+    for name in compiled:
+        (steps, reward), (plain_steps, plain_reward) = (np.transpose(found[name]) for found in (compiled, plain))
+        assert plain_steps == pytest.approx(steps, abs=2e-6), name  # rounding decides which sweep is the last
+        assert plain_reward == pytest.approx(reward, abs=1e-9), name
+        assert min(steps.min(), reward.min()) > 0.1

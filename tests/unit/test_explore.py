@@ -147,12 +147,12 @@ def test_a_first_outcome_of_probability_zero_is_skipped():
 def _outcomes(world, u_world, engine):
     """What happens for these uniform numbers of the world."""
     from berlyne.explore import make_mind
-    from berlyne.record import Record
+    from berlyne.trace import Trace
 
     mind = make_mind(InternalModel(world.prior), strategy("Random"), world, engine)
-    record = Record(len(u_world), 0, 0.0, 0.0)
-    mind.run(world, record, np.zeros((len(u_world), 2)), np.array(u_world))
-    return record.outcomes.tolist()
+    trace = Trace.begun(len(u_world), 0, 0.0, 0.0)
+    mind.run(world, trace, np.zeros((len(u_world), 2)), np.array(u_world))
+    return trace.outcomes.tolist()
 
 
 def test_plot_draws_the_learning_curve():

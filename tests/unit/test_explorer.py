@@ -182,9 +182,9 @@ def test_many_outcomes_of_one_state_are_remembered(tmp_path):
         for s_next in some:
             explorer.observe(7, explorer.act(7), s_next)
 
-    assert whole._mind.belief.capacity < 30
+    assert whole._mind.belief.graph.capacity < 30
     tell(whole, outcomes[:60])
-    assert whole._mind.belief.capacity >= 60
+    assert whole._mind.belief.graph.capacity >= 60
     whole.save(tmp_path / "wide.npz")
     loaded = Explorer.load(tmp_path / "wide.npz")
     for explorer in (whole, loaded):

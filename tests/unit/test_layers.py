@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 import berlyne
 
 PACKAGE = Path(berlyne.__file__).parent
+MAP = Path(__file__).parents[2] / "CONTRIBUTING.md"
 UPPER = [path for folder in ("claims", "figures", "reproduction") for path in sorted((PACKAGE / folder).glob("*.py"))]
 
 every_upper = pytest.mark.parametrize("path", UPPER, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -60,3 +62,73 @@ def test_importing_berlyne_imports_nothing_heavy() -> None:
     script = "import sys, berlyne; print([m for m in ('matplotlib', 'numba', 'xarray', 'zarr') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def in_order() -> list[str]:
+    """The modules and packages of the map, from the bottom up; files of the engine one by one."""
+    found = []
+    for line in MAP.read_text(encoding="utf-8").split("## The house")[1].split("|---|---|")[1].splitlines():
+        if not line.startswith("| `"):
+            if found:
+                break
+            continue
+        names, about = line.strip("| ").split(" | ", 1)
+        listed = re.findall(r"`([^`]+)`", names)
+        found += [f"engine.{file}" for file in re.findall(r"`([^`]+)`", about)] if listed == ["engine"] else listed
+    return found
+
+
+ORDER = in_order()
+
+
+def line_of(module: str) -> int:
+    """Where a module such as `worlds.maze`, or the package it is in, stands in the map."""
+    named = [i for i, name in enumerate(ORDER) if module == name or module.startswith(f"{name}.")]
+    if not named:
+        raise AssertionError(f"{module} is not in the map of CONTRIBUTING.md")
+    return named[0]
+
+
+def own_imports(path: Path) -> set[str]:
+    """Modules of ours that a file imports, anywhere in it but for type checking."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and id(node) not in for_types and str(node.module).startswith("berlyne."):
+            package = str(node.module).removeprefix("berlyne.")
+            modules = [f"{package}.{alias.name}" for alias in node.names]
+            found |= {module if is_there(module) else package for module in modules}
+    return found
+
+
+def is_there(module: str) -> bool:
+    place = PACKAGE / module.replace(".", "/")
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in sorted(PACKAGE.rglob("*.py")) if p.parent != PACKAGE or not p.name.startswith("__")],
+    ids=name_of,
+)
+def test_a_module_imports_only_what_the_map_puts_above_it(path: Path) -> None:
+    here = name_of(path)
+    if here == "engine":
+        assert own_imports(path) == set()
+    for other in own_imports(path):
+        assert line_of(other) <= line_of(here), f"{here} imports {other}"
+
+
+def test_the_map_names_only_what_is_there() -> None:
+    assert [name for name in ORDER if not is_there(name)] == []

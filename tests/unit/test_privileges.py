@@ -7,7 +7,7 @@ import pytest
 
 from berlyne import STRATEGIES, InternalModel, Strategy, World, explore, strategy
 from berlyne.coordination import View
-from berlyne.engine import CompiledMind
+from berlyne.engine.mind import CompiledMind
 from berlyne.explore import make_mind
 from parity.zoo import AWKWARD, CLASSES, COMPOSED
 
@@ -18,8 +18,13 @@ KINDS = {**CLASSES, "uneven": AWKWARD["5 actions"], "sparse truth": AWKWARD["spa
 
 def arrays_of(mind):
     """Every array that choosing and learning work on."""
-    for part in (mind.belief, mind.plan, mind.agent):
-        yield from ((name, value) for name, value in part._asdict().items() if isinstance(value, np.ndarray))
+    parts = [mind.belief, mind.agent]
+    for part in parts:
+        for name, value in part._asdict().items():
+            if hasattr(value, "_asdict"):
+                parts.append(value)
+            elif isinstance(value, np.ndarray):
+                yield name, value
 
 
 def same_support(world):
@@ -41,7 +46,7 @@ def test_a_compiled_mind_is_the_same_whatever_the_world(kind, name):
     one, two = (CompiledMind(InternalModel(world.prior), strategy(name), w) for w in (world, other))
     hidden = (world.rows.data, world.rows.cumulative)
     for (field, mine), (_, theirs) in zip(arrays_of(one), arrays_of(two), strict=True):
-        if field not in ("order", "ends", "level", "scratch"):  # not yet written, like the first of a tree
+        if field not in ("order", "ends", "level", "values"):  # not yet written, like the first of a tree
             first = 1 if field in ("top", "ties") else 0
             assert np.array_equal(mine[first:], theirs[first:]), field
         assert not any(np.shares_memory(mine, theta) for theta in hidden), field
@@ -53,9 +58,11 @@ def test_vi_plus_plans_with_the_true_world_and_believes_like_everybody(kind):
     knowing, blind = (
         CompiledMind(InternalModel(world.prior), strategy(name), world) for name in ("PIG(VI+)", "PIG(VI)")
     )
-    for field in ("start", "length", "succ", "weight", "share", "n", "tally", "utility"):
+    for field in ("weight", "rest", "n", "tally", "utility"):
         assert np.array_equal(getattr(knowing.belief, field), getattr(blind.belief, field))
-    weights = knowing.plan.weight[knowing.plan.weight > 0]
+    for field in ("start", "length", "succ"):
+        assert np.array_equal(getattr(knowing.belief.graph, field), getattr(blind.belief.graph, field))
+    weights = knowing.agent.plan.weight[knowing.agent.plan.weight > 0]
     assert np.array_equal(np.sort(weights), np.sort(world.rows.data))
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, World
-from berlyne.planning import blocked, unblocked
+from berlyne.engine.tasks.lanes import blocked, unblocked
 from berlyne.rows import Rows
 from berlyne.tasks import Tasks, draw_rewards, navigation_loss
 

@@ -230,7 +230,7 @@ def smallest_unsigned(n: int) -> str:
 
 def _count(run: Run, steps: list[int], out: Any) -> None:
     """Transitions observed up to each of `steps`, at their places in a flattened `counts[a, s, s_next]`."""
-    from berlyne.kernels.tally import tally
+    from berlyne.experiments.tally import tally  # here, so that `import berlyne` need not import Numba
 
     order = sorted(range(len(steps)), key=steps.__getitem__)
     ascending = order == list(range(len(steps)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import check_count
-from berlyne.priors import Dirichlet, OneTwoThree
+from berlyne.priors import OneTwoThree
 from berlyne.worlds import World
 from berlyne.worlds.classes import WORLDS
 
@@ -153,13 +153,15 @@ def function_name(function: Any) -> str:
 
 def fingerprint(world: World) -> str:
     """What tells one world from another: its transition rows, its prior and its start."""
-    rows, prior = world.rows, world.prior
+    rows = world.rows
+    prior: Any = world.prior
     assumed: Any = type(prior).__qualname__
     arrays = [rows.indptr, rows.indices, rows.data]
-    if isinstance(prior, Dirichlet):
-        assumed, arrays = ("Dirichlet", prior.alpha), [*arrays, *prior.support.entries()]
-    elif isinstance(prior, OneTwoThree):
+    if isinstance(prior, OneTwoThree):  # as stores of format 2 have it
         assumed = repr(prior)
+    elif hasattr(prior, "describe"):
+        said = prior.describe()
+        assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *prior.support.entries()]
     digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, world.start, assumed)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

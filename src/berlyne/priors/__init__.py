@@ -1,6 +1,7 @@
 """How worlds are drawn, and what that lets an explorer infer (paper, Secs. 2.3 and 2.4)."""
 
-from berlyne.priors.dirichlet import Dirichlet, fit_alpha
+from berlyne.priors.dirichlet import Dirichlet
+from berlyne.priors.fit import fit_alpha
 from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.prior import Prior
 

@@ -4,7 +4,7 @@ Paper: Sec. 2.4, Eqs. 6, 7 (`eq:sh`) and 8 (`eq:shm`). A row whose support has S
 with alpha fictitious counts for each. With n_i observations of state i the pseudo-counts are
 c_i = alpha + n_i, their total is kappa = alpha S + K, and the estimate is c_i / kappa. Dense
 Worlds (alpha 1, all states) and Mazes (alpha 0.25, rooms one step away) differ only in the
-support. Every utility has a closed form in c and kappa, so nothing here loops over outcomes.
+support. Every utility has a closed form in c and kappa (`berlyne.priors.forms`), so nothing here loops over outcomes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
-from berlyne.priors.prior import as_counts, row_name
-from berlyne.rows import Counts, Rows, Support, by_action
-
-LN2 = float(np.log(2.0))
+from berlyne.priors.forms import FORMS, Sums, over_counts
+from berlyne.priors.prior import Description, Rule, as_counts
+from berlyne.rows import Counts, Rows, Support, by_action, check_layout, row_name
 
 
 class Dirichlet:
@@ -48,7 +47,7 @@ class Dirichlet:
         n_actions: int | None = None,
     ) -> None:
         self.alpha = check_number("alpha", alpha, 0.0, 1e12, open_low=True)
-        self.support = _as_support(support, n_states, n_actions)
+        self.support = as_support(support, n_states, n_actions)
         self.n_states, self.n_actions = self.support.n_states, self.support.n_actions
         empty = np.flatnonzero(self.support.sizes == 0)
         if len(empty):
@@ -98,11 +97,13 @@ class Dirichlet:
     def row_utility(self, name: str, counts: IntArray, a: int, s: int) -> float:
         """PIG, PMC, PLC or novelty of row (a, s) from its own counts (N,)."""
         c: FloatArray = np.asarray(self.alpha + counts[self.support.row(a, s)], dtype=np.float64)
-        return _ROW_UTILITIES[name](c, self.n_states)
+        form, most = FORMS[name], c.max()
+        sums = Sums(c.sum(), form.term(c).sum(), most, np.count_nonzero(c == most), np.nan, self.n_states)
+        return float(form.value(sums))
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
-        return _log_likelihood(self.alpha, _sufficient(self._sized(counts), self.support))
+        return log_likelihood(self.alpha, sufficient(self._sized(counts), self.support))
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
@@ -110,17 +111,7 @@ class Dirichlet:
         The entropy of the estimate minus the expected entropy of the row. Its expected decrease
         over one observation is PIG.
         """
-        from scipy.special import digamma
-
-        sparse = self._checked(counts)
-        kappa = self._kappa(sparse)
-
-        def term(n: Any) -> Any:
-            c = self.alpha + n
-            return c * (digamma(c + 1.0) - np.log(c))
-
-        inside = self._sum(sparse, term) / kappa + np.log(kappa) - digamma(kappa + 1.0)
-        return np.asarray(by_action(np.maximum(inside, 0.0) / LN2, self.n_actions))
+        return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
 
     def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
         """Estimated probability of each transition (row, s_next), elementwise."""
@@ -144,55 +135,65 @@ class Dirichlet:
                 f"which the support of the prior excludes"
             )
 
-    def pig(self, counts: Counts) -> FloatArray:
-        """PIG = log2(kappa / (kappa + 1)) + sum c (c + 1) log2((c + 1) / c) / (kappa (kappa + 1)), per row."""
-        kappa = self._kappa(counts)
-
-        def term(n: Any) -> Any:
-            c = self.alpha + n
-            return c * (c + 1.0) * np.log1p(1.0 / c)
-
-        gain = np.log1p(-1.0 / (kappa + 1.0)) + self._sum(counts, term) / (kappa * (kappa + 1.0))
-        return np.asarray(np.maximum(gain, 0.0) / LN2)
-
-    def peig(self, counts: Counts, last: IntArray) -> FloatArray:
-        """D(now || before the last outcome) = log2(kappa / (kappa + 1)) + (c + 1) / (kappa + 1) log2((c + 1) / c).
-
-        Here c and kappa are those *before* it, per row; NaN where `last` is -1.
-        """
-        tried = np.flatnonzero(last >= 0)
-        kappa = self._kappa(counts)[tried] - 1.0
-        c = self.alpha + counts.at(tried, last[tried]) - 1.0
-        gain = np.full(counts.n_rows, np.nan)
-        gain[tried] = np.log1p(-1.0 / (kappa + 1.0)) + (c + 1.0) / (kappa + 1.0) * np.log1p(1.0 / c)
-        return np.asarray(np.maximum(gain, 0.0) / LN2)
-
-    def pmc(self, counts: Counts) -> FloatArray:
-        """PMC = m (k - 1) / (kappa (kappa + 1)): m the largest pseudo-count, k how many share it."""
-        kappa = self._kappa(counts)
+    def utility(self, name: str, counts: Counts) -> FloatArray:
+        """PIG, PMC, PLC or novelty per row, in closed form."""
+        form = FORMS[name]
         most = np.zeros(counts.n_rows, dtype=np.int64)
         np.maximum.at(most, counts.row, counts.n)
-        shared = np.where(most == 0, self.support.sizes, counts.sum(counts.n == most[counts.row]))
-        return np.asarray((self.alpha + most) * (shared - 1) / (kappa * (kappa + 1.0)))
+        n_most = np.where(most == 0, self.support.sizes, counts.sum(counts.n == most[counts.row]))
+        total = self._sum(counts, form.term)
+        return np.asarray(
+            form.value(Sums(self._kappa(counts), total, self.alpha + most, n_most, np.nan, self.n_states))
+        )
 
-    def plc(self, counts: Counts) -> FloatArray:
-        """PLC = 2 (kappa - sum c^2 / kappa) / (N kappa (kappa + 1)), per row."""
-        kappa = self._kappa(counts)
-        squares = self._sum(counts, lambda n: (self.alpha + n) ** 2)
-        spread = np.maximum(kappa - squares / kappa, 0.0)
-        return np.asarray(2.0 * spread / (self.n_states * kappa * (kappa + 1.0)))
+    def peig(self, counts: Counts, last: IntArray) -> FloatArray:
+        """D(now || before the last outcome) per row, in bits; NaN where `last` is -1."""
+        tried = np.flatnonzero(last >= 0)
+        kappa, c = self._kappa(counts)[tried], self.alpha + counts.at(tried, last[tried]) - 1.0
+        gain = np.full(counts.n_rows, np.nan)
+        gain[tried] = FORMS["PEIG"].value(Sums(kappa, np.nan, np.nan, np.nan, c, self.n_states))
+        return gain
+
+    def rule(self, utility: str | None) -> Rule:
+        """How it is compiled: numbers hold alpha, line n of the table log(1 + 1 / c) and the term at c = alpha + n."""
+        return Rule(
+            -1 if utility is None else list(FORMS).index(utility),
+            np.array([self.alpha]),
+            over_counts(self.alpha, utility),
+            1.0 / self.support.sizes,
+            (),
+            np.empty((len(self.support.sizes), 0)),
+            None,
+        )
+
+    def describe(self) -> Description:
+        """The concentration, and the support unless every state can follow every other."""
+        if self.support.indptr is None:
+            return Description("Dirichlet", {"alpha": self.alpha}, {})
+        indptr, indices = self.support.entries()
+        return Description("Dirichlet", {"alpha": self.alpha}, {"support_indptr": indptr, "support_indices": indices})
+
+    @classmethod
+    def described(cls, n_states: int, n_actions: int, said: Description) -> Dirichlet:
+        """The inverse of `describe`; refuses a support that is none."""
+        if not said.arrays:
+            return cls(**said.parameters, n_states=n_states, n_actions=n_actions)
+        indptr, indices = said.arrays["support_indptr"], said.arrays["support_indices"]
+        pattern = Rows(n_actions, n_states, indptr, indices, np.ones(len(indices)))
+        check_layout(pattern)
+        return cls(**said.parameters, support=pattern)
 
     def _kappa(self, counts: Counts) -> FloatArray:
         return np.asarray(self.alpha * self.support.sizes + counts.totals)
 
     def _sum(self, counts: Counts, term: Callable[[Any], Any]) -> FloatArray:
-        """Sum of term(n_i) over the support of each row; unseen states all contribute term(0)."""
-        unseen = term(0.0)
-        return np.asarray(self.support.sizes * unseen + counts.sum(term(counts.n) - unseen))
+        """Sum of term(c) over the support of each row; unseen states all contribute term(alpha)."""
+        unseen = term(self.alpha)
+        return np.asarray(self.support.sizes * unseen + counts.sum(term(self.alpha + counts.n) - unseen))
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
         sparse = self._sized(counts)
-        _check_inside(sparse, self.support)
+        check_inside(sparse, self.support)
         return sparse
 
     def _sized(self, counts: Counts | IntArray) -> Counts:
@@ -218,82 +219,10 @@ def draw_simplex(alpha: float, indptr: IntArray, rng: np.random.Generator) -> Fl
     return np.asarray(gamma / np.bincount(row, gamma)[row])
 
 
-def fit_alpha(
-    counts: Counts | IntArray,
-    support: Any = None,
-    *,
-    start: float = 1.0,
-    bounds: tuple[float, float] = (1e-3, 1e3),
-) -> float:
-    """Maximum-likelihood concentration of a Dirichlet prior, given counts.
-
-    Paper: Sec. 4.1 (Fig. S5); reading R24. Maximises the probability of all observed outcomes
-    over alpha inside `bounds`, on a logarithmic scale.
-
-    Parameters
-    ----------
-    counts : observed transitions, (M, N, N) or sparse.
-    support : as for `Dirichlet`; left out, all states.
-    start : returned while no row was observed twice, when every alpha explains the data equally well.
-
-    Raises
-    ------
-    ValueError if a transition outside the support was observed: no alpha explains it.
-    """
-    from scipy.optimize import minimize_scalar
-
-    low, high = bounds
-    if not 0.0 < low < high:
-        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
-    sparse = as_counts(counts)
-    reach = _as_support(support, sparse.n_states, sparse.n_actions)
-    _check_inside(sparse, reach)
-    statistics = _sufficient(sparse, reach)
-    if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
-        return float(start)
-    grid = np.linspace(np.log(low), np.log(high), 41)
-    best = int(np.argmax([_log_likelihood(float(np.exp(x)), statistics) for x in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(
-        lambda x: -_log_likelihood(float(np.exp(x)), statistics),
-        bounds=around,
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    candidates = [float(np.exp(found.x)), low, high]
-    return max(candidates, key=lambda alpha: _log_likelihood(alpha, statistics))
-
-
-def _row_pig(c: FloatArray, n_states: int) -> float:
-    kappa = c.sum()
-    gain = np.log1p(-1.0 / (kappa + 1.0)) + np.dot(c * (c + 1.0), np.log1p(1.0 / c)) / (kappa * (kappa + 1.0))
-    return max(float(gain) / LN2, 0.0)
-
-
-def _row_pmc(c: FloatArray, n_states: int) -> float:
-    kappa, most = c.sum(), c.max()
-    return float(most * (np.count_nonzero(c == most) - 1) / (kappa * (kappa + 1.0)))
-
-
-def _row_plc(c: FloatArray, n_states: int) -> float:
-    kappa = c.sum()
-    return float(2.0 * max(kappa - np.dot(c, c) / kappa, 0.0) / (n_states * kappa * (kappa + 1.0)))
-
-
-def _row_novelty(c: FloatArray, n_states: int) -> float:
-    from scipy.special import digamma
-
-    kappa = c.sum()
-    inside = np.dot(c, digamma(c + 1.0) - np.log(c)) / kappa + np.log(kappa) - digamma(kappa + 1.0)
-    return max(float(inside) / LN2, 0.0)
-
-
-_ROW_UTILITIES = {"PIG": _row_pig, "PMC": _row_pmc, "PLC": _row_plc, "novelty": _row_novelty}
-
 _Statistics = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
 
 
-def _sufficient(counts: Counts, support: Support) -> _Statistics:
+def sufficient(counts: Counts, support: Support) -> _Statistics:
     """Distinct (support size, K) of rows and distinct n of entries, each with its frequency."""
     if not np.all(support.contains(counts.row, counts.s_next)):
         impossible = np.full(1, -1)
@@ -304,7 +233,7 @@ def _sufficient(counts: Counts, support: Support) -> _Statistics:
     return pairs[0], pairs[1], how_many, n, n_times
 
 
-def _log_likelihood(alpha: float, statistics: _Statistics) -> float:
+def log_likelihood(alpha: float, statistics: _Statistics) -> float:
     """Dirichlet-categorical log likelihood, in nats."""
     from scipy.special import gammaln
 
@@ -316,7 +245,7 @@ def _log_likelihood(alpha: float, statistics: _Statistics) -> float:
     return float(np.dot(rows, per_row) + np.dot(entries, per_entry))
 
 
-def _check_inside(counts: Counts, support: Support) -> None:
+def check_inside(counts: Counts, support: Support) -> None:
     """Refuse observations outside the support, naming the first row."""
     outside = np.flatnonzero(~support.contains(counts.row, counts.s_next))
     if len(outside):
@@ -327,7 +256,7 @@ def _check_inside(counts: Counts, support: Support) -> None:
         )
 
 
-def _as_support(support: Any, n_states: int | None, n_actions: int | None) -> Support:
+def as_support(support: Any, n_states: int | None, n_actions: int | None) -> Support:
     """The support in any form that a user may give it."""
     if support is None:
         if n_states is None or n_actions is None:

@@ -15,35 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cached_property
-from typing import Literal, NamedTuple
+from math import comb
+from typing import Literal
 
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
-from berlyne.information import kl_divergence
-from berlyne.priors.prior import as_counts, row_name
-from berlyne.rows import Counts, Rows, by_action
+from berlyne.priors.prior import Description, Rule, as_counts
+from berlyne.priors.worth import WORTH
+from berlyne.rows import Counts, Rows, Support, by_action, row_name
 
 Formula = Literal["exact", "printed"]
-
-
-class KnowledgeTables(NamedTuple):
-    """What follows from the knowledge of a row.
-
-    p_first : [a, T], the estimate of state 0 while it is unseen.
-    p_other : [a, T, first_seen], the estimate of each other unseen state.
-    gain : [a, T, first_seen, kind], D(after || before) in bits of seeing state 0 (kind 0)
-        or another new state (kind 1).
-    pig, pmc, plc, novelty : [a, T, first_seen], the utilities of the row.
-    """
-
-    p_first: FloatArray
-    p_other: FloatArray
-    gain: FloatArray
-    pig: FloatArray
-    pmc: FloatArray
-    plc: FloatArray
-    novelty: FloatArray
 
 
 class OneTwoThree:
@@ -73,10 +55,15 @@ class OneTwoThree:
         if formula not in ("exact", "printed"):
             raise ValueError(f"formula is {formula!r}; it must be 'exact' or 'printed'")
         self.formula: Formula = formula
+        self.support = Support(self.n_actions, self.n_states)
+        self._p_first = self._first_unseen(formula)
+        self._p_other = self._other_unseen(self._p_first)
+        self._tables: dict[str, FloatArray] = {}
 
     def __repr__(self) -> str:
         printed = ", formula='printed'" if self.formula == "printed" else ""
-        return f"OneTwoThree(n_states={self.n_states}, n_actions={self.n_actions}, p_escape={self.p_escape:g}{printed})"
+        p = f"{self.p_escape:g}" if float(f"{self.p_escape:g}") == self.p_escape else repr(self.p_escape)
+        return f"OneTwoThree(n_states={self.n_states}, n_actions={self.n_actions}, p_escape={p}{printed})"
 
     def sample(self, seed: Seed) -> Rows:
         """Draw the targets of every row (Eq. 9)."""
@@ -85,13 +72,11 @@ class OneTwoThree:
         n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
         absorbing = rng.random(n_rows) >= self.p_escape**n_targets
         # the k smallest of N - 1 random keys are a uniform choice of k states other than 0
-        most = self.n_actions
         keys = rng.random((n_rows, self.n_states - 1))
-        order = np.argpartition(keys, most - 1, axis=1)[:, :most]
+        order = np.argpartition(keys, self.n_actions - 1, axis=1)[:, : self.n_actions]
         ranked = np.take_along_axis(order, np.argsort(np.take_along_axis(keys, order, 1), axis=1), 1) + 1
-        targets = np.where(np.arange(most) < n_targets[:, None], ranked, self.n_states)
-        last = n_targets - 1
-        targets[absorbing, last[absorbing]] = 0  # state 0 takes the place of one of them
+        targets = np.where(np.arange(self.n_actions) < n_targets[:, None], ranked, self.n_states)
+        targets[absorbing, n_targets[absorbing] - 1] = 0  # state 0 takes the place of one of them
         targets.sort(axis=1)
         kept = targets < self.n_states
         indptr = np.concatenate([[0], np.cumsum(n_targets)]).astype(np.int64)
@@ -133,8 +118,7 @@ class OneTwoThree:
 
     def row_utility(self, name: str, counts: IntArray, a: int, s: int) -> float:
         """PIG, PMC, PLC or novelty of row (a, s) from its own counts (N,)."""
-        by_knowledge: FloatArray = getattr(self.tables, name.lower())
-        return float(by_knowledge[a, np.count_nonzero(counts), int(counts[0] > 0)])
+        return float(self.table(name)[a, np.count_nonzero(counts), int(counts[0] > 0)])
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
@@ -152,7 +136,7 @@ class OneTwoThree:
         Every admissible row of action a has entropy log2(a + 1), so this is the (cross-)entropy of
         the posterior mean and the estimate minus that.
         """
-        return np.asarray(by_action(self.tables.novelty[self._knowledge(self._checked(counts))], self.n_actions))
+        return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
 
     def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
         """Estimated probability of each transition (row, s_next), elementwise."""
@@ -182,17 +166,9 @@ class OneTwoThree:
                 f"{n_targets[row]} states with probability 1/{n_targets[row]} each{self._role_of_first}"
             )
 
-    def pig(self, counts: Counts) -> FloatArray:
-        """Predicted information gain per row, in bits; a table over knowledge."""
-        return np.asarray(self.tables.pig[self._knowledge(counts)])
-
-    def pmc(self, counts: Counts) -> FloatArray:
-        """Predicted mode change per row; a table over knowledge."""
-        return np.asarray(self.tables.pmc[self._knowledge(counts)])
-
-    def plc(self, counts: Counts) -> FloatArray:
-        """Predicted L1 change per row; a table over knowledge."""
-        return np.asarray(self.tables.plc[self._knowledge(counts)])
+    def utility(self, name: str, counts: Counts) -> FloatArray:
+        """PIG, PMC, PLC or novelty per row; a table over knowledge."""
+        return np.asarray(self.table(name)[self._knowledge(counts)])
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
         """D(now || before the last outcome) per row, in bits; zero for a repeated one, NaN if untried."""
@@ -203,7 +179,7 @@ class OneTwoThree:
         before = (a[tried], n_seen[tried] - 1, first[tried] - was_first)
         gain = np.full(counts.n_rows, np.nan)
         kind = np.where(was_first, 0, 1)
-        gain[tried] = np.where(new, self.tables.gain[*before, kind], 0.0)
+        gain[tried] = np.where(new, self._gain[*before, kind], 0.0)
         return gain
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
@@ -242,31 +218,20 @@ class OneTwoThree:
 
     def _log_consistent(self, n_targets: IntArray, n_seen: IntArray, first: IntArray) -> FloatArray:
         """Log prior probability of all target sets that contain the T seen ones."""
-        from scipy.special import comb
+        from scipy.special import comb as combinations
 
         n, k, t = self.n_states, n_targets, n_seen
         q = self.p_escape**k
-        with_first = (1.0 - q) / comb(n - 1, k - 1)
-        without = q / comb(n - 1, k)
-        if_seen = with_first * comb(n - t, k - t)
-        # comb(m, negative) is zero: with all targets known and none of them state 0, it is out
-        if_unseen = with_first * comb(n - 1 - t, k - 1 - t) + without * comb(n - 1 - t, k - t)
+        with_first = (1.0 - q) / combinations(n - 1, k - 1)
+        without = q / combinations(n - 1, k)
+        if_seen = with_first * combinations(n - t, k - t)
+        # combinations(m, negative) is zero: with all targets known and none of them state 0, it is out
+        if_unseen = with_first * combinations(n - 1 - t, k - 1 - t) + without * combinations(n - 1 - t, k - t)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.where(first == 1, if_seen, if_unseen)))
 
-    @cached_property
-    def _p_first(self) -> FloatArray:
-        """`[a, T]`: estimate of state 0 while it is unseen."""
-        return self._first_unseen(self.formula)
-
-    @cached_property
-    def _p_other(self) -> FloatArray:
-        """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
-        return self._other_unseen(self._p_first)
-
     def _first_unseen(self, formula: Formula) -> FloatArray:
-        from scipy.special import comb
-
+        """`[a, T]`: estimate of state 0 while it is unseen."""
         table = np.zeros((self.n_actions, self.n_actions + 1))
         for a in range(self.n_actions):
             k, q = a + 1, self.p_escape ** (a + 1)
@@ -274,11 +239,12 @@ class OneTwoThree:
             if formula == "exact":
                 weight = 1.0 - q + q * k / (k - t)
             else:
-                weight = np.asarray(1.0 + (comb(k - 1, t) - 1.0) * q, dtype=np.float64)
+                weight = np.array([1.0 + (comb(k - 1, i) - 1.0) * q for i in range(k)])
             table[a, :k] = (1.0 - q) / (k * weight)
         return table
 
     def _other_unseen(self, p_first: FloatArray) -> FloatArray:
+        """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
         table = np.zeros((self.n_actions, self.n_actions + 1, 2))
         for a in range(self.n_actions):
             for t in range(a + 1):
@@ -318,26 +284,67 @@ class OneTwoThree:
         """Every reachable (a, T, first_seen)."""
         return [(a, t, first) for a in range(self.n_actions) for t in range(a + 2) for first in (0, 1) if first <= t]
 
+    def _worth(self, name: str) -> tuple[FloatArray, FloatArray]:
+        """`[a, T, first_seen, kind]`: probability of seeing state 0 (kind 0) or another new state, and its worth."""
+        weight, worth = np.zeros((2, self.n_actions, self.n_actions + 1, 2, 2))
+        for a, t, first in self._over_knowledge():
+            for kind in (0, 1):
+                weight[a, t, first, kind], now, after, many = self._surprise(a, t, first, kind)
+                worth[a, t, first, kind] = WORTH[name](after, now, many)
+        return weight, worth
+
     @cached_property
-    def tables(self) -> KnowledgeTables:
-        """All that an explorer needs to know of a row, as tables over its knowledge."""
-        shape = (self.n_actions, self.n_actions + 1, 2)
-        gain, pig, pmc, plc, novelty = np.zeros((*shape, 2)), *np.zeros((4, *shape))
+    def _gain(self) -> FloatArray:
+        """`[a, T, first_seen, kind]`: information gained by seeing a new state, in bits."""
+        return self._worth("PIG")[1]
+
+    def table(self, name: str) -> FloatArray:
+        """`[a, T, first_seen]`: a utility of a row by what is known of it; a `KeyError` if there is no such utility."""
+        if name not in self._tables:
+            self._tables[name] = self._novelty() if name == "novelty" else self._expected(name)
+        return self._tables[name]
+
+    def _expected(self, name: str) -> FloatArray:
+        weight, worth = self._worth(name)
+        return np.asarray(np.sum(weight * worth, axis=-1))
+
+    def _novelty(self) -> FloatArray:
+        novelty = np.zeros((self.n_actions, self.n_actions + 1, 2))
         exact_first = self._first_unseen("exact")
         exact_other = self._other_unseen(exact_first)
         for a, t, first in self._over_knowledge():
-            key = a, t, first
-            for kind in (0, 1):
-                weight, now, after, many = self._surprise(a, t, first, kind)
-                present = many > 0
-                gain[*key, kind] = kl_divergence((after * many)[present], (now * many)[present])
-                pig[key] += weight * gain[*key, kind]
-                pmc[key] += weight * float(after[present].max() - now[present].max())
-                plc[key] += weight * float(np.dot(many, np.abs(after - now))) / self.n_states
             estimate, many = self._grouped(a, t, first)
             p0 = 1.0 / (a + 1) if first else exact_first[a, t]
-            exact = np.array([1.0 / (a + 1), exact_other[key], p0, exact_other[key]])
+            exact = np.array([1.0 / (a + 1), exact_other[a, t, first], p0, exact_other[a, t, first]])
             possible = (many > 0) & (exact > 0)
             cross_entropy = -np.dot((many * exact)[possible], np.log2(estimate[possible]))
-            novelty[key] = max(cross_entropy - np.log2(a + 1), 0.0)
-        return KnowledgeTables(self._p_first, self._p_other, gain, pig, pmc, plc, novelty)
+            novelty[a, t, first] = max(cross_entropy - np.log2(a + 1), 0.0)
+        return novelty
+
+    def rule(self, utility: str | None) -> Rule:
+        """How it is compiled, by a table over knowledge.
+
+        Line (a (M + 1) + T) 2 + first_seen holds the estimates of state 0 and of other unseen states, the gains of
+        seeing either, and the utility of the row (0 for PEIG, which follows from the gains).
+        """
+        first = np.repeat(self._p_first[:, :, None], 2, axis=2)
+        valued = np.zeros_like(first) if utility in (None, "PEIG") else self.table(str(utility))
+        columns = [first, self._p_other, self._gain[..., 0], self._gain[..., 1], valued]
+        return Rule(
+            -1 if utility is None else 0,
+            np.empty(0),
+            np.ascontiguousarray(np.stack(columns, axis=-1).reshape(-1, len(columns))),
+            np.tile(self._p_other[:, 0, 0], self.n_states),
+            (0,),
+            np.tile(self._p_first[:, 0], self.n_states)[:, None],
+            1 + self.n_actions * (self.n_actions + 1) // 2,
+        )
+
+    def describe(self) -> Description:
+        """The chance to escape and the formula."""
+        return Description("OneTwoThree", {"p_escape": self.p_escape, "formula": self.formula}, {})
+
+    @classmethod
+    def described(cls, n_states: int, n_actions: int, said: Description) -> OneTwoThree:
+        """The inverse of `describe`."""
+        return cls(n_states, n_actions, **said.parameters)

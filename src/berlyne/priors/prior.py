@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed
-from berlyne.rows import Counts, Rows
+from berlyne.rows import Counts, Rows, Support
 
 
 @runtime_checkable
@@ -37,6 +37,41 @@ class Prior(Protocol):
         (M, N, N), rows sum to one. Row (a, s) may depend on `counts[a, s]` only.
         """
         ...
+
+
+class Rule(NamedTuple):
+    """How a prior and a utility are compiled: all that kernels need to know of them, as numbers.
+
+    The family that the prior belongs to, in `berlyne.engine.belief`, says what `numbers` and `table` mean.
+
+    form : number of the utility among the closed forms of the family; -1 for none.
+    numbers : (P,), parameters of the prior.
+    table : (lines, columns), whatever is worth looking up.
+    unseen : (M N,), the estimate of every possible outcome of a row before any data,
+    singled_out, singled : but for these states: which, and (M N, states) their estimates.
+    most_outcomes : how many different outcomes a state can have, where that is few; else None.
+    """
+
+    form: int
+    numbers: FloatArray
+    table: FloatArray
+    unseen: FloatArray
+    singled_out: tuple[int, ...]
+    singled: FloatArray
+    most_outcomes: int | None
+
+
+class Description(NamedTuple):
+    """What tells a prior from any other of its size: for saving, for fingerprints, for keeping what follows from it.
+
+    kind : the name of its class.
+    parameters : plain values, as its constructor takes them.
+    arrays : what does not fit into plain values.
+    """
+
+    kind: str
+    parameters: dict[str, Any]
+    arrays: dict[str, Any]
 
 
 class ExactPrior(Prior, Protocol):
@@ -81,20 +116,31 @@ class ExactPrior(Prior, Protocol):
         """Raise a `ValueError` naming the first row that this prior cannot have drawn."""
         ...
 
-    def pig(self, counts: Counts, /) -> FloatArray:
-        """Predicted information gain per row, in bits (Eq. 11)."""
+    def utility(self, name: str, counts: Counts, /) -> FloatArray:
+        """PIG, PMC, PLC or novelty per row (Eqs. 11, 19, 20)."""
         ...
 
     def peig(self, counts: Counts, last: IntArray, /) -> FloatArray:
         """Realised posterior gain of the last outcome of each row, in bits (Eq. 18); NaN if untried."""
         ...
 
-    def pmc(self, counts: Counts, /) -> FloatArray:
-        """Predicted mode change per row (Eq. 19)."""
+
+class CompiledPrior(ExactPrior, Protocol):
+    """An exact prior that kernels know, too."""
+
+    support: Support
+
+    def rule(self, utility: str | None, /) -> Rule:
+        """How it is compiled together with a utility; a `KeyError` if it has no closed form of that."""
         ...
 
-    def plc(self, counts: Counts, /) -> FloatArray:
-        """Predicted L1 change per row (Eq. 20)."""
+    def describe(self) -> Description:
+        """What tells it from any other prior of its size."""
+        ...
+
+    @classmethod
+    def described(cls, n_states: int, n_actions: int, said: Description, /) -> CompiledPrior:
+        """The inverse of `describe`."""
         ...
 
 
@@ -120,9 +166,3 @@ def one_more(counts: IntArray, a: int, s: int) -> IntArray:
     after = np.repeat(counts[None], n_states, axis=0)
     after[np.arange(n_states), a, s, np.arange(n_states)] += 1
     return after
-
-
-def row_name(row: int, n_actions: int) -> str:
-    """How messages name a row."""
-    s, a = divmod(int(row), n_actions)
-    return f"row (a={a}, s={s})"

@@ -79,7 +79,7 @@ def maze(
 
 def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry:
     """Carve the passages, then place the transporters and the base."""
-    from berlyne.kernels.carve import carve
+    from berlyne.worlds.carve import carve  # here, so that `import berlyne` need not import Numba
 
     n_rooms = side * side
     neighbour = _neighbours(side)

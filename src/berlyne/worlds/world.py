@@ -13,8 +13,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, check_index
 from berlyne.priors import Prior
-from berlyne.priors.prior import row_name
-from berlyne.rows import Rows
+from berlyne.rows import Rows, check_layout, row_name
 
 if TYPE_CHECKING:
     from berlyne.worlds.maze import Geometry
@@ -121,31 +120,6 @@ def _from_array(theta: Any) -> Rows:
     if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
         raise ValueError(f"theta has shape {array.shape}; it must be (n_actions, n_states, n_states)")
     return Rows.from_dense(array)
-
-
-def check_layout(rows: Rows) -> None:
-    """Refuse rows that lead outside the world, or that do not list their next states in order."""
-    if rows.n_states < 1 or rows.n_actions < 1:
-        raise ValueError(
-            f"theta has {rows.n_actions} actions and {rows.n_states} states; there must be at least one of each"
-        )
-    n_rows, n = rows.n_actions * rows.n_states, len(rows.data)
-    pointers = rows.indptr
-    if len(pointers) != n_rows + 1 or pointers[0] != 0 or pointers[-1] != n or np.any(np.diff(pointers) < 0):
-        raise ValueError(f"indptr of theta must hold {n_rows + 1} numbers rising from 0 to {n}, the length of data")
-    if len(rows.indices) != n:
-        raise ValueError(f"indices of theta have length {len(rows.indices)}; it must be {n}, the length of data")
-    wrong = (rows.indices < 0) | (rows.indices >= rows.n_states)
-    falls = np.diff(rows.indices) <= 0
-    begins = pointers[(pointers > 0) & (pointers < n)]
-    falls[begins - 1] = False  # the first state of a row may be anything
-    wrong[1:] |= falls
-    if np.any(wrong):
-        bad = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"{row_name(rows.numbers()[bad], rows.n_actions)} of theta lists state {rows.indices[bad]}; "
-            f"states of a row must rise within 0 to {rows.n_states - 1}"
-        )
 
 
 def _check_entries(rows: Rows) -> None:

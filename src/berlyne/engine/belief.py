@@ -1,0 +1,308 @@
+"""What the explorer knows of each row, and how one observation changes it.
+
+Rows of a state lie side by side, `r = s * stride + a`, and so do their estimates in the slots of the graph. There
+are two layouts:
+
+- on an explicit support the slots of a state are the states it can reach, fixed from the start
+  (n is -1 where an action excludes one), and `weight` is the estimate;
+- where every state can follow, slots are added as outcomes are seen. `rest` is the estimate of
+  each state in no slot and `weight` is what a state in a slot has beyond it.
+
+One observation touches one row: O(slots of the state), independent of the number of states.
+
+This is the only file that knows the families of priors: to compile another one, add its class to `FAMILIES` and a
+case to `possible`, `weigh`, `learn`, `has_moved` and `gained`. Formulas are those of the prior itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from berlyne.arrays import FloatArray, IndexArray
+from berlyne.engine.compile import bare_kernel, inlined, one_of
+from berlyne.engine.graph import Graph, positions, slot_of
+from berlyne.priors.dirichlet import Dirichlet
+from berlyne.priors.forms import FORMS, LN2, Sums, digamma
+from berlyne.priors.one_two_three import OneTwoThree
+from berlyne.priors.prior import CompiledPrior, Rule
+
+FAMILIES: dict[str, type[CompiledPrior]] = {"Dirichlet": Dirichlet, "OneTwoThree": OneTwoThree}
+"""Priors that kernels know, by the kind that they describe themselves as."""
+DIRICHLET, ONE_TWO_THREE = range(len(FAMILIES))
+
+TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
+LOG, TERM = 0, 1
+P_FIRST, P_OTHER, GAIN_FIRST, GAIN_OTHER, UTILITY = 0, 1, 2, 3, 4
+IMPOSSIBLE, FULL = -1, -2
+
+
+class Belief(NamedTuple):
+    """Counts, estimates and utilities of all rows.
+
+    weight : [slot * stride + a], estimates, less `rest` where there is one.
+    rest : [s * stride + a], the estimate of every state in no slot; empty for an explicit support.
+    n : [slot * stride + a], observations, -1 where impossible.
+    tally : (rows, 4): observations K, distinct outcomes T, size of the support, whether state 0 was an outcome.
+    utility : [s * stride + a], -inf in the padding.
+    family : the kind of prior; realised : whether the utility is that of the last outcome.
+    form, numbers, table : as in `berlyne.priors.prior.Rule`.
+    """
+
+    graph: Graph
+    weight: FloatArray
+    rest: FloatArray
+    n: IndexArray
+    tally: IndexArray
+    utility: FloatArray
+    family: int
+    form: int
+    realised: bool
+    numbers: FloatArray
+    table: FloatArray
+
+
+def knows(prior: Any) -> bool:
+    """Whether kernels know this prior; one that inherits from theirs may differ in anything."""
+    return type(prior) in FAMILIES.values()
+
+
+def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
+    """What is believed before any data; `utility` as in `Belief`."""
+    n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
+    weight = np.zeros(len(graph.succ) * stride)
+    tally = np.zeros((n_states, stride, 4), dtype=np.int32)
+    tally[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
+    if graph.capacity == 0:
+        inside, rest = positions(graph, prior.support), np.empty(0)
+        weight[inside] = np.repeat(rule.unseen, prior.support.sizes)
+        n = np.full(len(weight), -1, dtype=np.int32)
+        n[inside] = 0
+    else:
+        by_row = np.zeros((n_states, stride))
+        by_row[:, :n_actions] = rule.unseen.reshape(n_states, n_actions)
+        by_slot = weight.reshape(n_states, graph.capacity, stride)
+        beyond = rule.singled - rule.unseen[:, None]
+        for i in range(len(rule.singled_out)):
+            by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
+        rest, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
+    family = list(FAMILIES).index(prior.describe().kind)
+    return Belief(
+        graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, rule.numbers, rule.table
+    )
+
+
+def copied(belief: Belief) -> Belief:
+    """The same belief, to go ways of its own; what never changes is shared."""
+    graph = belief.graph
+    if graph.capacity:
+        graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
+    changing = ("weight", "rest", "n", "tally", "utility")
+    return belief._replace(graph=graph, **{name: getattr(belief, name).copy() for name in changing})
+
+
+def looked_up(belief: Belief) -> list[tuple[IndexArray, int, int]]:
+    """Numbers that kernels look something up by, with the range they must lie in."""
+    if belief.family == ONE_TWO_THREE:
+        return [(belief.tally[:, SEEN], 0, belief.graph.n_actions), (belief.tally[:, FIRST], 0, 1)]
+    return []
+
+
+def widened(belief: Belief, capacity: int) -> Belief:
+    """The same belief with more room for slots in every state; those in use keep their order."""
+    graph, n_states = belief.graph, len(belief.graph.start)
+
+    def wider(values: Any, width: int) -> Any:
+        by_state = values.reshape(n_states, graph.capacity * width)
+        grown = np.zeros((n_states, capacity * width), dtype=values.dtype)
+        grown[:, : by_state.shape[1]] = by_state
+        return grown.ravel()
+
+    start = np.arange(n_states, dtype=np.int64) * capacity
+    wide = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
+    return belief._replace(graph=wide, weight=wider(belief.weight, graph.stride), n=wider(belief.n, graph.stride))
+
+
+@overload(digamma)
+def _digamma(x: Any) -> Any:
+    def compiled(x: Any) -> Any:
+        shift = 0.0
+        while x < 10.0:
+            shift -= 1.0 / x
+            x += 1.0
+        y = 1.0 / (x * x)
+        tail = 1.0 / 240 - y * (1.0 / 132 - y * 691.0 / 32760)
+        series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * tail)))
+        return shift + math.log(x) - 0.5 / x - series
+
+    return compiled
+
+
+term_of = one_of([form.term for form in FORMS.values()])
+value_of = one_of([form.value for form in FORMS.values()])
+
+
+@inlined
+def line_of(belief: Belief, a: int, n_seen: int, first: int) -> int:
+    """The line of the table of 1-2-3 Worlds for a row of which so much is known."""
+    return (a * (belief.graph.n_actions + 1) + n_seen) * 2 + first
+
+
+@inlined
+def possible(belief: Belief, s: int, a: int, s_next: int) -> bool:
+    """Whether an outcome that the support allows, but that was not seen yet, can still occur."""
+    if belief.family == ONE_TWO_THREE:
+        r = s * belief.graph.stride + a
+        line = line_of(belief, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+        return belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0  # type: ignore[no-any-return]
+    return True
+
+
+@inlined
+def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """The slot in which to count an outcome, made if need be; IMPOSSIBLE or FULL if there is none."""
+    graph = belief.graph
+    slot = slot_of(graph, s, s_next)
+    seen = 0 if slot < 0 else belief.n[slot * graph.stride + a]
+    if seen < 0 or (slot < 0 and graph.capacity == 0) or (seen == 0 and not possible(belief, s, a, s_next)):
+        slot = IMPOSSIBLE
+    elif slot < 0:
+        if graph.length[s] == graph.capacity:
+            slot = FULL
+        else:
+            slot = graph.start[s] + graph.length[s]
+            graph.length[s] += 1
+            graph.succ[slot] = s_next
+    return slot
+
+
+@inlined
+def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
+    """Estimates c / kappa of row (a, s), and the sums that its utility follows from."""
+    graph, n, tally, table = belief.graph, belief.n, belief.tally, belief.table
+    alpha, r = belief.numbers[0], s * graph.stride + a
+    kappa = alpha * tally[r, SIZE] + tally[r, TOTAL]
+    scale, base = 1.0 / kappa, alpha
+    if len(belief.rest):
+        belief.rest[r] = alpha / kappa
+        base = 0.0
+    unseen = tally[r, SIZE] - tally[r, SEEN]
+    total, most, n_most = 0.0, 0, unseen
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        i = k * graph.stride + a
+        count = n[i]
+        if count < 0:
+            continue
+        belief.weight[i] = (base + count) * scale
+        if count == 0 or belief.form < 0:
+            continue
+        total += table[count, TERM] if count < len(table) else term_of(belief.form, alpha + count)
+        if count > most:
+            most, n_most = count, 1
+        elif count == most:
+            n_most += 1
+    total += unseen * table[0, TERM]
+    return Sums(kappa, total, alpha + most, n_most, alpha + before, len(graph.start))
+
+
+@inlined
+def weigh_one_two_three(belief: Belief, s: int, a: int) -> int:
+    """Estimates of row (a, s), all of them in the table; returns the line of what is known of it."""
+    graph = belief.graph
+    r = s * graph.stride + a
+    line = line_of(belief, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+    other, base = belief.table[line, P_OTHER], 0.0
+    if len(belief.rest):
+        belief.rest[r] = other
+        base = other
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        i = k * graph.stride + a
+        if belief.n[i] > 0:
+            belief.weight[i] = 1.0 / (a + 1) - base
+        elif graph.succ[k] == 0:
+            belief.weight[i] = belief.table[line, P_FIRST] - base
+        else:
+            belief.weight[i] = other - base
+    return line
+
+
+@inlined
+def weigh(belief: Belief, s: int, a: int) -> None:
+    """Estimate row (a, s) from its counts, and value it unless its utility is that of the last outcome."""
+    r, valued = s * belief.graph.stride + a, belief.form >= 0 and not belief.realised
+    if belief.family == DIRICHLET:
+        sums = weigh_dirichlet(belief, s, a, 0)
+        if valued:
+            belief.utility[r] = value_of(belief.form, sums)
+    else:
+        line = weigh_one_two_three(belief, s, a)
+        if valued:
+            belief.utility[r] = belief.table[line, UTILITY]
+
+
+@inlined
+def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
+    """Count one observation, and estimate and value its row again; returns how often it had been seen before."""
+    i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
+    before: int = belief.n[i]
+    belief.n[i] = before + 1
+    belief.tally[r, TOTAL] += 1
+    belief.tally[r, SEEN] += before == 0
+    if belief.family == DIRICHLET:
+        sums = weigh_dirichlet(belief, s, a, before)
+        if belief.form >= 0:
+            belief.utility[r] = value_of(belief.form, sums)
+    elif before == 0:
+        known = line_of(belief, a, belief.tally[r, SEEN] - 1, belief.tally[r, FIRST])
+        if s_next == 0:
+            belief.tally[r, FIRST] = 1
+        line = weigh_one_two_three(belief, s, a)
+        if belief.realised:
+            belief.utility[r] = belief.table[known, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
+        elif belief.form >= 0:
+            belief.utility[r] = belief.table[line, UTILITY]
+    elif belief.realised:
+        belief.utility[r] = 0.0  # a repeated outcome taught nothing
+    return before
+
+
+@inlined
+def has_moved(belief: Belief, before: int) -> bool:
+    """Whether an outcome seen so often before has changed the estimate of its row."""
+    return belief.family == DIRICHLET or before == 0
+
+
+@bare_kernel
+def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: int, first_unseen: bool) -> float:
+    """Missing information of one row of a 1-2-3 World, in bits: only unseen targets contribute."""
+    unseen, missing = n_targets - n_seen, 0.0
+    if first_unseen:
+        unseen -= 1
+        missing -= math.log2(n_targets * table[line, P_FIRST])
+    if unseen > 0:
+        missing -= unseen * math.log2(n_targets * table[line, P_OTHER])
+    return missing / n_targets
+
+
+@inlined
+def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
+    """Information gained by the observation just learned, in bits (Eq. 10).
+
+    theta : the true probability of `s_next`; has_first : whether state 0 is among the true outcomes of the row.
+    """
+    r, table, gain = s * belief.graph.stride + a, belief.table, 0.0
+    if belief.family == DIRICHLET:
+        alpha = belief.numbers[0]
+        kappa = alpha * belief.tally[r, SIZE] + (belief.tally[r, TOTAL] - 1)
+        log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
+        gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
+    elif before == 0:
+        n_seen, first = belief.tally[r, SEEN], belief.tally[r, FIRST]
+        was_first = 0 if s_next == 0 else first
+        then, now = line_of(belief, a, n_seen - 1, was_first), line_of(belief, a, n_seen, first)
+        gain = missing_one_two_three(table, then, a + 1, n_seen - 1, has_first and was_first == 0)
+        gain -= missing_one_two_three(table, now, a + 1, n_seen, has_first and first == 0)
+    return gain

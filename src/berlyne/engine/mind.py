@@ -1,0 +1,204 @@
+"""An explorer: built for a prior and a strategy, run, saved and restored.
+
+What does not change from run to run is worked out once per prior or world (`berlyne.engine.kept`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray
+from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, copied, first_belief, knows, looked_up, widened
+from berlyne.engine.choose import METHODS, Agent, first_agent, on_wider_graph, think_again
+from berlyne.engine.compile import entry_point
+from berlyne.engine.graph import Graph, growing_graph, rounded_up
+from berlyne.engine.kept import SMALL, kept_graph, kept_of_prior
+from berlyne.engine.loop import act, explore, observe
+from berlyne.engine.truth import Truth, truth_for
+from berlyne.model import InternalModel
+from berlyne.priors.prior import CompiledPrior, Description, Rule
+from berlyne.rows import Counts
+from berlyne.strategies import Strategy
+from berlyne.trace import Trace
+from berlyne.utilities import UTILITIES, first_utilities
+from berlyne.worlds.world import World
+
+EXPLICIT = 32
+"""Up to this many states a row that can reach all of them has a slot for each from the start."""
+A_FEW = 16
+"""Slots of each state to begin with, where nothing tells how many it will need."""
+_FILED = {"share": "rest", "place": "here"}
+"""Arrays that go by another name in files."""
+
+
+def can_compile(prior: Any, strategy: Strategy) -> bool:
+    """Whether prior, utility and method are all ones that the kernels know."""
+    known_utility = strategy.utility is None or isinstance(strategy.utility, str)
+    return knows(prior) and known_utility and type(strategy.coordinate) in METHODS
+
+
+def restored_prior(n_states: int, n_actions: int, said: Description) -> CompiledPrior:
+    """The prior that described itself so."""
+    return FAMILIES[said.kind].described(n_states, n_actions, said)
+
+
+def restored_method(name: str, parameters: dict[str, Any]) -> Any:
+    """The method of coordination of that name."""
+    return {method.__name__: method for method in METHODS}[name](**parameters)
+
+
+class CompiledMind:
+    """Beliefs, utilities and choices of one explorer, for compiled kernels.
+
+    Same calls and same actions as `PlainMind`. `world` is needed by strategies that may see it, and
+    tells how many slots each state may come to need.
+    """
+
+    def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
+        if model.n_obs:
+            raise ValueError("a compiled explorer starts from a model that has observed nothing")
+        prior: Any = model.prior
+        assert strategy.utility is None or isinstance(strategy.utility, str)
+        self.model, self.strategy = model, strategy
+        self.belief = new_belief(model, strategy.utility, world, strategy.untried)
+        self.agent = first_agent(strategy.coordinate, self.belief, prior.support, world)
+        self._truth: Truth | None = None
+        self._act: Any = None
+        self._observe: Any = None
+
+    def act(self, s: int, u: FloatArray) -> int:
+        """The action to take in state `s`."""
+        return self._choose(s, u)[1]
+
+    def choose_pair(self, u: FloatArray) -> tuple[int, int]:
+        """The state to go to and the action to take there, of a strategy that may relocate."""
+        return self._choose(-1, u)
+
+    def _choose(self, s: int, u: FloatArray) -> tuple[int, int]:
+        arguments = self.belief, self.agent, s, float(u[0]), float(u[1])
+        if self._act is None:
+            self._act = entry_point(act, arguments)
+        s, a = self._act(*arguments)
+        return int(s), int(a)
+
+    def observe(self, s: int, a: int, s_next: int) -> None:
+        """Learn one transition."""
+        seen = self._take_in(s, a, s_next)
+        if seen == FULL:
+            self._widen()
+            seen = self._take_in(s, a, s_next)
+        if seen == IMPOSSIBLE:
+            raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
+
+    def _take_in(self, s: int, a: int, s_next: int) -> int:
+        arguments = self.belief, self.agent, s, a, s_next
+        if self._observe is None:
+            self._observe = entry_point(observe, arguments)
+        return int(self._observe(*arguments))
+
+    def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
+        """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.
+
+        Returns the steps made.
+        """
+        return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world)
+
+    def truth(self, world: World) -> Truth:
+        """What the loop sees of the world, and measures this mind against."""
+        if self._truth is None:
+            self._truth = truth_for(world, self.model, self.belief.graph)
+        return self._truth
+
+    def utility(self) -> FloatArray:
+        """Current utilities `[a, s]`."""
+        by_state = self.belief.utility.reshape(-1, self.belief.graph.stride)
+        return np.ascontiguousarray(by_state[:, : self.belief.graph.n_actions].T)
+
+    def counts(self) -> Counts:
+        """Observed transitions."""
+        belief, graph, n_states = self.belief, self.belief.graph, len(self.belief.graph.start)
+        where = np.flatnonzero(belief.n > 0)
+        slot, a = np.divmod(where, graph.stride)
+        s = np.searchsorted(graph.start, slot, side="right") - 1
+        keys = (s * graph.n_actions + a) * n_states + graph.succ[slot]
+        return Counts.from_keys(graph.n_actions, n_states, keys, belief.n[where].astype(np.int64))
+
+    def memory(self) -> dict[str, Any]:
+        """All that the explorer has learned, as arrays; what can be worked out again is left out."""
+        return {"capacity": np.array(self.belief.graph.capacity), **_learned(self.belief, self.agent)}
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Take up where the explorer that gave this `memory` was."""
+        while self.belief.graph.capacity < min(int(memory["capacity"]), rounded_up(self.model.n_states)):
+            self._widen()
+        for name, mine in _learned(self.belief, self.agent).items():
+            theirs = memory[name]
+            if (mine.shape, mine.dtype) != (theirs.shape, theirs.dtype):
+                raise ValueError(f"{name} has shape {theirs.shape} and type {theirs.dtype}, not those of this explorer")
+            mine[...] = theirs
+        _check_indices(self.belief, self.agent)
+        think_again(self.agent, self.belief)
+
+    def _widen(self) -> None:
+        """Double the slots of every state."""
+        self.belief = widened(self.belief, min(2 * self.belief.graph.capacity, rounded_up(self.model.n_states)))
+        self.agent = on_wider_graph(self.agent, self.belief)
+
+
+def new_belief(
+    model: InternalModel, utility: str | None, world: World | None = None, untried: float | None = None
+) -> Belief:
+    """What is believed before any data, which `model` has not seen; made once per prior and utility, then copied."""
+    prior: Any = model.prior
+    kept = kept_of_prior(prior)
+    if ("rule", utility) not in kept:
+        kept["rule", utility] = prior.rule(utility)
+    rule = kept["rule", utility]
+    graph = _graph(prior, rule, world)
+    key = "belief", utility, untried, graph.capacity
+    if key in kept:
+        return copied(kept[key])
+    values = np.full((model.n_states, graph.stride), -np.inf)
+    values[:, : model.n_actions] = first_utilities(model, utility, untried).T
+    realised = utility is not None and UTILITIES[utility].realised
+    belief = first_belief(prior, rule, graph, values.ravel(), realised)
+    if belief.weight.size > SMALL:
+        return belief
+    kept[key] = belief
+    return copied(belief)
+
+
+def _graph(prior: CompiledPrior, rule: Rule, world: World | None) -> Graph:
+    """Slots for all that can follow, or for what does: as many as a world lets happen, or a few to begin with."""
+    n_states, n_actions = prior.n_states, prior.n_actions
+    if rule.most_outcomes is None and not (prior.support.is_full and n_states > EXPLICIT):
+        return kept_graph(prior.support)
+    if rule.most_outcomes is not None:
+        needed = rule.most_outcomes
+    elif world is None:
+        needed = A_FEW
+    else:
+        needed = int(np.diff(world.rows.indptr[::n_actions]).max())
+    return growing_graph(n_states, n_actions, rounded_up(min(n_states, needed)), rule.singled_out)
+
+
+def _learned(belief: Belief, agent: Agent) -> dict[str, Any]:
+    """The arrays that change as the explorer learns; slots only where they are added as outcomes are seen."""
+    names = {new: old for old, new in _FILED.items()}
+    slots = ("length", "succ") if belief.graph.capacity else ()
+    believed, remembered = ("weight", "rest", "n", "tally", "utility"), ("visits", "q", "here")
+    parts = (belief, believed), (belief.graph, slots), (agent, remembered)
+    return {names.get(name, name): getattr(part, name) for part, some in parts for name in some}
+
+
+def _check_indices(belief: Belief, agent: Agent) -> None:
+    """Refuse a memory that leads outside the arrays: kernels follow indices without looking."""
+    graph, n_states = belief.graph, len(belief.graph.start)
+    ranges: list[tuple[Any, int, int]] = [(graph.succ, 0, n_states - 1), (agent.here, -1, n_states - 1)]
+    if graph.capacity:
+        ranges.append((graph.length, 0, graph.capacity))
+    ranges += looked_up(belief)
+    if not all(np.all((low <= values) & (values <= high)) for values, low, high in ranges):
+        raise ValueError("a number in the memory lies outside its range")

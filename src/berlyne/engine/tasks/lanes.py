@@ -1,0 +1,149 @@
+"""Twelve problems side by side: the few lines that the tasks spend their time in.
+
+Twelve targets, or reward structures, are worked on at once, one in each lane: number l of line i is at `x[12 * i + l]`.
+Lanes never mix, so the answer to a problem does not depend on its neighbours. A line is a bundle of three
+values of four doubles, which compiled code keeps in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IndexArray
+from berlyne.coordination import TIE_TOLERANCE
+from berlyne.engine.compile import folded
+from berlyne.engine.graph import Graph
+from berlyne.engine.vector import (
+    add,
+    add_outer,
+    at_least,
+    divide,
+    four,
+    gather,
+    item,
+    larger,
+    multiply,
+    multiply_add,
+    scatter,
+)
+
+LANES = 12
+"""Problems worked on at once."""
+PARTS = (0, 4, 8)
+"""Where each four of them begin."""
+ZEROS, ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+Line = tuple[FloatArray, ...]
+"""A bundle of three; arrays where compilation is off."""
+
+
+class Chain(NamedTuple):
+    """Transition probabilities of all actions.
+
+    weight : [slot * stride + a], the probability of each slot of the graph under each action.
+    """
+
+    graph: Graph
+    weight: FloatArray
+
+
+def blocked(columns: FloatArray) -> FloatArray:
+    """`(C, N)` as blocks of twelve columns, `(B, N * 12)`; columns of zeros fill the last block."""
+    n_columns, n = columns.shape
+    n_blocks = -(-n_columns // LANES)
+    padded = np.zeros((n_blocks * LANES, n))
+    padded[:n_columns] = columns
+    return np.ascontiguousarray(padded.reshape(n_blocks, LANES, n).transpose(0, 2, 1)).reshape(n_blocks, n * LANES)
+
+
+def unblocked(blocks: FloatArray, n_columns: int) -> FloatArray:
+    """The inverse of `blocked`, `(..., B, N * 12)` to `(..., C, N)`."""
+    *lead, n_blocks, size = blocks.shape
+    split = blocks.reshape(*lead, n_blocks, size // LANES, LANES)
+    columns = np.moveaxis(split, -1, -2).reshape(*lead, n_blocks * LANES, size // LANES)
+    return columns[..., :n_columns, :]
+
+
+@folded
+def line(x: FloatArray, i: int) -> Line:
+    """Line i of `x`."""
+    found: Line = gather(x, PARTS, LANES * i)
+    return found
+
+
+@folded
+def put(x: FloatArray, i: int, values: Line) -> None:
+    """Write line i of `x`."""
+    scatter(x, PARTS, LANES * i, values)
+
+
+@folded
+def mixed(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, first: int, last: int) -> Line:
+    """`total` + sum of weight[k] x[succ[k]] over k from first to last; each lane has weights of its own."""
+    k = first
+    while k < last:  # here and below: a range would be unrolled, though most states have but a few slots
+        total = multiply_add(total, line(weight, k), line(x, item(succ, k)))
+        k += 1
+    return total
+
+
+def _weighted(width: int) -> Callable[[FloatArray, Chain, FloatArray, int, int], None]:
+    """The sums of `weighted` for the actions a, ..., a + width - 1, all in registers."""
+    zeros, places = (0.0,) * (3 * width), tuple(range(0, LANES * width, 4))
+
+    def sums_of(out: FloatArray, chain: Chain, x: FloatArray, s: int, a: int) -> None:
+        graph, k = chain.graph, item(chain.graph.start, s)
+        last, sums = k + item(graph.length, s), four(zeros)
+        while k < last:
+            sums = add_outer(sums, chain.weight, k * graph.stride + a, line(x, item(graph.succ, k)))
+            k += 1
+        scatter(out, places, LANES * a, sums)
+
+    return folded(sums_of)
+
+
+_one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
+
+
+@folded
+def weighted(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
+    """out[a] = sum of p(s' | a, s) x[s'], for all actions; every lane has the same probabilities."""
+    a, n_actions = 0, chain.graph.n_actions
+    while n_actions - a >= 4:
+        _four(out, chain, x, s, a)
+        a += 4
+    if n_actions - a == 3:
+        _three(out, chain, x, s, a)
+    elif n_actions - a == 2:
+        _two(out, chain, x, s, a)
+    elif n_actions - a == 1:
+        _one(out, chain, x, s, a)
+
+
+@folded
+def best_of(q: FloatArray, n_actions: int) -> Line:
+    """The largest q[a]."""
+    best, a = line(q, 0), 1
+    while a < n_actions:
+        best = larger(best, line(q, a))
+        a += 1
+    return best
+
+
+@folded
+def value_of_best(best: Line, q: FloatArray, real: FloatArray, n_actions: int, lowest: bool) -> Line:
+    """The mean of real[a] over the actions whose q[a] is tied with the `best`, or that of the lowest of them."""
+    size = larger(larger(best, multiply(best, four(-1.0))), four(1.0))
+    bound = add(best, multiply(size, four(-TIE_TOLERANCE)))
+    total, n_tied, a = four(ZEROS), four(ZEROS), 0
+    after_one = four(-1.0 if lowest else 0.0)  # times n_tied: what is left for further actions
+    while a < n_actions:
+        tied = multiply(at_least(line(q, a), bound), multiply_add(four(1.0), n_tied, after_one))
+        total = multiply_add(total, tied, line(real, a))
+        n_tied = add(n_tied, tied)
+        a += 1
+    mean: Line = divide(total, n_tied)
+    return mean

@@ -1,0 +1,182 @@
+"""Internal models in the form that the tasks read: estimates in the slots of a graph.
+
+Models of one world that share their prior share their graph, so that what depends on it alone is worked out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IntArray
+from berlyne.engine.belief import FIRST, SEEN, TOTAL, Belief, copied, first_belief, knows, possible, weigh
+from berlyne.engine.compile import bare_kernel
+from berlyne.engine.graph import graph_of, slot_of, spread
+from berlyne.engine.tasks.eliminate import Elimination, list_elimination
+from berlyne.engine.tasks.lanes import Chain
+from berlyne.model import InternalModel
+from berlyne.priors.prior import CompiledPrior
+from berlyne.rows import Counts, Rows, Support
+from berlyne.worlds.world import World
+
+Model = InternalModel | Counts | Rows | FloatArray
+"""What can be planned with: `Counts` are read with the world's prior; an array is `theta_hat[a, s, s_next]`."""
+
+Models = Sequence[Model] | IntArray
+"""Several of them, or counts `(K, M, N, N)`."""
+
+LARGEST = np.iinfo(np.int32).max
+"""Most observations of a row that a `Belief` can count."""
+
+
+class Layout:
+    """A graph, and how to solve linear equations on it."""
+
+    def __init__(self, support: Support) -> None:
+        self.graph = graph_of(support, multiple=1)
+
+    @cached_property
+    def elimination(self) -> Elimination:
+        """Which numbers meet which, see `berlyne.engine.tasks.eliminate`."""
+        return list_elimination(self.graph)
+
+    def chain(self, rows: Rows) -> Chain:
+        """The probabilities of `rows` on this graph, which must hold them all."""
+        return Chain(self.graph, spread(self.graph, rows))
+
+
+class Observed(NamedTuple):
+    """Counts of K models: model m has observed the transitions `begin[m]:begin[m + 1]` of the other arrays.
+
+    row, s_next, n : as in `berlyne.rows.Counts`.
+    """
+
+    begin: IntArray
+    row: IntArray
+    s_next: IntArray
+    n: IntArray
+
+
+class Reader:
+    """Reads the estimates of internal models of one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.truth = Layout(world.rows.support)
+        self._of_prior: dict[int, tuple[CompiledPrior, Layout, Belief]] = {}
+
+    def read(self, models: Models) -> Iterator[tuple[Layout, FloatArray]]:
+        """Layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`."""
+        if isinstance(models, np.ndarray) and np.issubdtype(models.dtype, np.integer):
+            models = _split(models)
+        if not len(models):
+            raise ValueError("there are no models to read")
+        readable = [self._prior_and_counts(model) for model in models]
+        for _, group in groupby(readable, key=lambda pair: id(pair[0])):
+            batch = list(group)
+            if batch[0][0] is None:
+                for _, rows in batch:
+                    layout = Layout(rows.support)
+                    yield layout, layout.chain(rows).weight[None]
+            else:
+                prior, layout, belief = self._known(batch[0][0])
+                yield layout, _estimates(prior, copied(belief), [counts for _, counts in batch])
+
+    def _prior_and_counts(self, model: Model) -> tuple[Any, Any]:
+        """A prior that kernels know and counts, or None and rows."""
+        prior = self.world.prior if isinstance(model, Counts) else getattr(model, "prior", None)
+        if isinstance(model, Counts | InternalModel):
+            self._check_size(model.n_actions, model.n_states)
+            counts = model.sparse_counts if isinstance(model, InternalModel) else model
+            if knows(prior):
+                return prior, counts
+            if prior is None:
+                raise ValueError("counts say nothing without a prior; give the world one, or a model instead of counts")
+            model = InternalModel.from_counts(prior, counts, {}).theta_hat
+        rows = World(model).rows
+        self._check_size(rows.n_actions, rows.n_states)
+        return None, rows
+
+    def _check_size(self, n_actions: int, n_states: int) -> None:
+        ours = self.world.n_actions, self.world.n_states
+        if (n_actions, n_states) != ours:
+            raise ValueError(
+                f"the model has {n_actions} actions and {n_states} states; the world has {ours[0]} and {ours[1]}"
+            )
+
+    def _known(self, prior: CompiledPrior) -> tuple[CompiledPrior, Layout, Belief]:
+        """The prior, which is kept alive, or its id might be used again; its layout; and what it believes at first."""
+        if id(prior) not in self._of_prior:
+            shared = prior.support.indices is self.world.rows.indices
+            layout = self.truth if shared else Layout(prior.support)
+            belief = first_belief(prior, prior.rule(None), layout.graph, np.empty(0), False)
+            self._of_prior[id(prior)] = prior, layout, belief
+        return self._of_prior[id(prior)]
+
+
+def _split(counts: IntArray) -> list[Counts]:
+    """Sparse counts of every model of `(K, M, N, N)`."""
+    if counts.ndim != 4 or counts.shape[2] != counts.shape[3]:
+        raise ValueError(f"counts have shape {counts.shape}; it must be (n_models, n_actions, n_states, n_states)")
+    n_models, n_actions, n_states, _ = counts.shape
+    by_row = counts.transpose(0, 2, 1, 3).reshape(n_models, n_states * n_actions, n_states)
+    model, row, s_next = np.nonzero(by_row)
+    n = by_row[model, row, s_next].astype(np.int64)
+    ends = np.searchsorted(model, np.arange(n_models + 1))
+    pieces = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
+    return [Counts(n_actions, n_states, row[piece], s_next[piece], n[piece]) for piece in pieces]
+
+
+def _estimates(prior: CompiledPrior, belief: Belief, counts: list[Counts]) -> FloatArray:
+    """Estimates of K models, `(K, slots * stride)`; `belief` is used up."""
+    begin = np.concatenate([[0], np.cumsum([len(c.row) for c in counts])]).astype(np.int64)
+    row, s_next, n = (np.concatenate([getattr(c, name) for c in counts]) for name in ("row", "s_next", "n"))
+    out, observed = np.empty((len(counts), len(belief.weight))), Observed(begin, row, s_next, n)
+    done = estimate(belief, observed, 0, out)
+    while done < len(counts):  # for the prior to judge: it raises, and names the row, unless it can do better
+        out[done] = spread(belief.graph, Rows.from_dense(prior.estimate(counts[done].dense())))
+        done = estimate(belief, observed, done + 1, out)
+    return out
+
+
+@bare_kernel
+def estimate(belief: Belief, observed: Observed, first: int, out: FloatArray) -> int:
+    """The estimates of the models from `first` on into `out[m]`, until one has seen what cannot be; returns which."""
+    n_states, n_actions = len(belief.graph.start), belief.graph.n_actions
+    for m in range(first, len(out)):
+        for i in range(len(belief.n)):
+            belief.n[i] = min(belief.n[i], 0)
+        for r in range(len(belief.tally)):
+            belief.tally[r, TOTAL] = belief.tally[r, SEEN] = belief.tally[r, FIRST] = 0
+        for e in range(observed.begin[m], observed.begin[m + 1]):
+            if not count(belief, observed.row[e], observed.s_next[e], observed.n[e]):
+                return m
+        for s in range(n_states):
+            for a in range(n_actions):
+                weigh(belief, s, a)
+        for i in range(len(belief.weight)):
+            out[m, i] = belief.weight[i]
+    return len(out)
+
+
+@bare_kernel
+def count(belief: Belief, row: int, s_next: int, n: int) -> bool:
+    """Count n observations of a transition, the first of it; False if they cannot be."""
+    graph = belief.graph
+    s, a = row // graph.n_actions, row % graph.n_actions
+    r, slot = s * graph.stride + a, slot_of(graph, s, s_next)
+    if slot < 0 or n < 1 or belief.tally[r, TOTAL] + n > LARGEST:
+        return False
+    i = slot * graph.stride + a
+    if belief.n[i] != 0 or not possible(belief, s, a, s_next):
+        return False
+    belief.n[i] = n
+    belief.tally[r, TOTAL] += n
+    belief.tally[r, SEEN] += 1
+    if s_next == 0:
+        belief.tally[r, FIRST] = 1
+    return True

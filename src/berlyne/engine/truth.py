@@ -1,0 +1,115 @@
+"""The world as the loop sees it: where actions lead, and how far the belief is from it.
+
+No strategy reads this; what may plan with the true world is handed a plan on it (`choose.first_agent`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IndexArray, IntArray
+from berlyne.engine.belief import Belief
+from berlyne.engine.compile import bare_kernel, inlined
+from berlyne.engine.graph import Graph, spread
+from berlyne.engine.kept import SMALL, graph_and_truth, kept_of_world
+from berlyne.model import InternalModel
+from berlyne.worlds.world import World
+
+
+class Truth(NamedTuple):
+    """Sparse rows `r = s * M + a`, as in `Rows`, and the belief's distance from them.
+
+    aligned : [slot * stride + a], probabilities in the slots of the belief; empty if not all states are in slots.
+    l1 : [s * stride + a], L1 distance of each row from its estimate, kept up to date.
+    """
+
+    indptr: IntArray
+    indices: IndexArray
+    data: FloatArray
+    cumulative: FloatArray
+    aligned: FloatArray
+    l1: FloatArray
+
+
+def truth_for(world: World, model: InternalModel, graph: Graph) -> Truth:
+    """The truth about a world, for a belief of nothing yet that lies in `graph`; `model` is that belief."""
+    kept = kept_of_world(world)
+    if "distances" not in kept:
+        aligned = np.empty(0)
+        if graph.capacity == 0:
+            support = world.prior.support  # type: ignore[union-attr]
+            same = support.indices is world.rows.indices
+            aligned = graph_and_truth(world, support)[1] if same else spread(graph, world.rows)
+        l1 = np.zeros((world.n_states, graph.stride))
+        l1[:, : world.n_actions] = model.l1_distances(world).T
+        found = aligned, l1.ravel()
+        if aligned.size > SMALL:
+            return _with_distances(world, *found)
+        kept["distances"] = found
+    return _with_distances(world, *kept["distances"])
+
+
+def _with_distances(world: World, aligned: FloatArray, l1: FloatArray) -> Truth:
+    rows = world.rows
+    return Truth(rows.indptr, rows.indices, rows.data, rows.cumulative, aligned, l1.copy())
+
+
+@inlined
+def draw(indptr: IntArray, cumulative: FloatArray, r: int, u: float) -> int:
+    """Position in the sparse rows of the outcome of row r for `u` in [0, 1).
+
+    The last outcome takes what rounding leaves between the row's sum and one.
+    """
+    low: int = indptr[r]
+    high = indptr[r + 1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if u < cumulative[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@bare_kernel
+def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int, s_next: int) -> float:
+    """The probability of `s_next` in the sparse row at `begin:end`."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < s_next:
+            low = middle + 1
+        else:
+            high = middle
+    return data[low] if low < end and indices[low] == s_next else 0.0
+
+
+@bare_kernel
+def row_distance_sharing(belief: Belief, truth: Truth, s: int, a: int) -> float:
+    """L1 distance of one row from its estimate, where states in no slot share one estimate."""
+    graph = belief.graph
+    row, rest = s * graph.n_actions + a, belief.rest[s * graph.stride + a]
+    begin, end = truth.indptr[row], truth.indptr[row + 1]
+    distance: float = (len(graph.start) - (end - begin)) * rest
+    for e in range(begin, end):
+        distance += abs(truth.data[e] - rest)
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        extra = belief.weight[k * graph.stride + a]
+        if extra != 0.0:
+            theta = true_probability(truth.indices, truth.data, begin, end, graph.succ[k])
+            distance += abs(theta - rest - extra) - abs(theta - rest)
+    return distance
+
+
+@inlined
+def row_distance(belief: Belief, truth: Truth, s: int, a: int) -> float:
+    """L1 distance of one row from its estimate."""
+    graph, distance = belief.graph, 0.0
+    if len(belief.rest):
+        distance = row_distance_sharing(belief, truth, s, a)
+    else:
+        for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+            distance += abs(truth.aligned[k * graph.stride + a] - belief.weight[k * graph.stride + a])
+    return distance

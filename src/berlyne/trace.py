@@ -1,0 +1,42 @@
+"""What one exploration leaves behind, step by step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IndexArray
+
+
+class Trace(NamedTuple):
+    """Arrays that an exploration fills as it goes.
+
+    states : (T + 1,), the state in which each action was taken, and the last one reached.
+    actions, outcomes : (T,), what was done, and the state it led to.
+    missing, l1 : (T + 1,), missing information in bits and L1 distance, before and after each step.
+    """
+
+    states: IndexArray
+    actions: IndexArray
+    outcomes: IndexArray
+    missing: FloatArray
+    l1: FloatArray
+
+    @classmethod
+    def begun(cls, n_steps: int, start: int, missing: float, l1: float) -> Trace:
+        """One that has made no step yet."""
+        trace = cls(
+            np.empty(n_steps + 1, dtype=np.int32),
+            np.empty(n_steps, dtype=np.int32),
+            np.empty(n_steps, dtype=np.int32),
+            np.empty(n_steps + 1),
+            np.empty(n_steps + 1),
+        )
+        trace.states[0], trace.missing[0], trace.l1[0] = start, missing, l1
+        return trace
+
+    def between(self, begin: int, end: int) -> Trace:
+        """The steps from `begin` to `end`, in the same memory."""
+        steps, times = slice(begin, end), slice(begin, end + 1)
+        return Trace(self.states[times], self.actions[steps], self.outcomes[steps], self.missing[times], self.l1[times])
