@@ -22,7 +22,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, check_count, check_number
 
 TIE_TOLERANCE = 1e-12
-"""Values this close to the largest, relative to it if it exceeds one, are tied (reading R8)."""
+"""Values that fall short of the largest by a smaller share of it are tied with it (reading R8)."""
 
 
 @dataclass
@@ -62,10 +62,14 @@ class Coordination(Protocol):
         ...
 
 
+def lower_bound(largest: float) -> float:
+    """The least value that is tied with the largest; zero is tied with zero only."""
+    return largest - TIE_TOLERANCE * abs(largest)
+
+
 def best_of(values: FloatArray, u: float) -> int:
     """Index of the largest value; ties, within `TIE_TOLERANCE`, are broken uniformly by `u`."""
-    largest = values.max()
-    tied = np.flatnonzero(values >= largest - TIE_TOLERANCE * max(1.0, abs(largest)))
+    tied = np.flatnonzero(values >= lower_bound(values.max()))
     return int(tied[int(u * len(tied))])
 
 

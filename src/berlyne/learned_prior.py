@@ -17,6 +17,7 @@ from berlyne.engine.mind import CompiledMind, can_compile
 from berlyne.explore import first_measures, streams
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet
+from berlyne.priors.dirichlet import LEAST_ALPHA
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -105,7 +106,7 @@ def explore_learning_alpha(
     low, high = bounds
     if not 0.0 < low < high:
         raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
-    alpha = check_number("start_alpha", start_alpha, 0.0, 1e12, open_low=True)
+    alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, 1e12)
     n_steps = check_count("n_steps", n_steps, 0)
     assumed = World(world.rows, Dirichlet(alpha, prior.support), start=world.start, name=world.name)
     for_start, for_agent, for_world = streams(seed)

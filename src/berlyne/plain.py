@@ -76,10 +76,12 @@ class PlainMind:
             view.theta_hat[a, s] = self.exact.row_estimate(view.counts[a, s], a, s)
         else:
             view.theta_hat[...] = self.prior.estimate(view.counts)
-        if isinstance(utility, str) and UTILITIES[utility].realised:
-            reward = view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
+        realised = isinstance(utility, str) and UTILITIES[utility].realised
+        if realised and self.exact is None:
+            view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
         elif utility is not None:
-            view.utility[a, s] = self._value(a, s)
+            view.utility[a, s] = self._value(a, s, s_next)
+        reward = view.utility[a, s] if realised else reward
         self._call("learn", view, s, a, s_next, reward)
         view.visits[s_next] += 1
         self.here = s_next
@@ -134,11 +136,11 @@ class PlainMind:
         values = [utility(model.theta_hat_row(a, s), model.theta_hat_after(a, s)) for a, s in pairs]
         return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
 
-    def _value(self, a: int, s: int) -> float:
+    def _value(self, a: int, s: int, s_next: int) -> float:
         """The utility of a row that has just changed."""
         utility = self.strategy.utility
         if isinstance(utility, str) and self.exact is not None:
-            return self.exact.row_utility(utility, self.view.counts[a, s], a, s)
+            return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)
         model = InternalModel.from_counts(self.prior, self.counts(), {})
         if isinstance(utility, str):
             return float(UTILITIES[utility].of(model)[a, s])

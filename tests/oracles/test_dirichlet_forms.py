@@ -57,7 +57,7 @@ def test_utilities_equal_their_definitions_written_out():
             }
             for name, value in expected.items():
                 assert arrays[name][a, s] == pytest.approx(value, rel=1e-9, abs=1e-12), name
-                by_row = model.prior.row_utility(name, model.counts[a, s], a, s)
+                by_row = model.prior.row_utility(name, model.counts[a, s], a, s, 0)
                 assert by_row == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 

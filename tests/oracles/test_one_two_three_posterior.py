@@ -64,7 +64,7 @@ def test_utilities_equal_enumeration_for_every_reachable_history(n_states, n_tar
         missing = row.expected_missing(row.estimate())
         assert novelty(model)[a, s] == pytest.approx(missing, **EXACT)
         for name, utility in (("PIG", pig), ("PMC", pmc), ("PLC", plc), ("novelty", novelty)):
-            assert prior.row_utility(name, model.counts[a, s], a, s) == pytest.approx(utility(model)[a, s], **EXACT)
+            assert prior.row_utility(name, model.counts[a, s], a, s, 0) == pytest.approx(utility(model)[a, s], **EXACT)
         realised = exact.peig(start.seeing(*history[:-1]), history[-1]) if history else exact.pig(row)
         assert peig(model)[a, s] == pytest.approx(realised, **EXACT)
 

@@ -64,7 +64,7 @@ def test_pig_of_a_dirichlet_row_falls_on_average(alpha, n):
     prior = Dirichlet(alpha, n_states=len(n), n_actions=1)
 
     def pig_of(n):
-        return prior.row_utility("PIG", n, 0, 0)
+        return prior.row_utility("PIG", n, 0, 0, 0)
 
     later = [pig_of(counts[0, 0] + one) for one in np.eye(len(n), dtype=int)]
     assert np.dot(prior.estimate(counts)[0, 0], later) <= pig_of(counts[0, 0]) + ROUNDING

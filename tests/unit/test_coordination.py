@@ -46,13 +46,15 @@ def test_ties_share_the_unit_interval_equally(chosen):
 
 
 @pytest.mark.parametrize("chosen", [best_of, choose.best_of], ids=["plain", "compiled"])
-def test_ties_are_within_a_tolerance_relative_to_values_above_one(chosen):
+def test_ties_are_within_a_tolerance_relative_to_the_largest(chosen):
     last = np.nextafter(1, 0)
-    for scale in (1e-3, 1.0, 1e3):
-        just_inside, outside = scale - 0.9e-12 * max(scale, 1.0), scale - 1.2e-12 * max(scale, 1.0)
-        assert chosen(np.array([scale, just_inside]), last) == 1
-        assert chosen(np.array([scale, outside]), last) == 0
+    for scale in (1e-300, 1e-20, 1e-3, 1.0, 1e3):
+        assert chosen(np.array([scale, scale * (1 - 0.9e-12)]), last) == 1
+        assert chosen(np.array([scale, scale * (1 - 1.2e-12)]), last) == 0
+        assert chosen(np.array([-scale, -scale * (1 + 0.9e-12)]), last) == 1
+        assert chosen(np.array([-scale, -scale * (1 + 1.2e-12)]), last) == 0
     assert chosen(np.array([-5.0, -5.0, -7.0]), last) == 1
+    assert chosen(np.array([0.0, 0.0, -1e-300]), last) == 1  # zero is tied with zero only
 
 
 def test_the_tolerance_is_one_number():
@@ -129,7 +131,7 @@ def test_the_tournament_of_rows_finds_what_a_scan_finds():
         utility[rng.random(n_rows) < 0.2] = -np.inf
         utility[0] = 0.0
         n_nodes = 2 << (n_rows - 1).bit_length()
-        tree = choose.Tree(np.empty(n_nodes), np.empty(n_nodes, dtype=np.int64))
+        tree = choose.new_tree(n_nodes)
         choose.grow_tree(tree, utility)
         for _ in range(200):
             u = rng.random()
@@ -142,3 +144,19 @@ def test_the_tournament_of_rows_finds_what_a_scan_finds():
 def test_methods_are_coordinations():
     methods = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, KnowingWorld, QLearning, Relocating)
     assert all(isinstance(method(), Coordination) for method in methods)
+
+
+def test_the_tournament_is_right_where_ties_are_not_transitive():
+    """Each value is tied with the next, but the first not with the last."""
+    rng = np.random.default_rng(1)
+    for spread in (1e-13, 4e-13, 1.2e-12, 1e-11):
+        utility = 1.0 + spread * rng.integers(-6, 1, size=23)
+        tree = choose.new_tree(64)
+        choose.grow_tree(tree, utility)
+        for _ in range(400):
+            u = rng.random()
+            assert choose.best_row(tree, u) == best_of(utility, u)
+            row = int(rng.integers(len(utility)))
+            utility[row] = 1.0 + spread * rng.integers(-6, 1)
+            choose.update_tree(tree, row, utility[row])
+        assert tree.ties[1] == np.count_nonzero(utility >= utility.max() * (1 - 1e-12))

@@ -20,13 +20,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 from berlyne.arrays import FloatArray, IndexArray
 from berlyne.engine.compile import bare_kernel, inlined, one_of
 from berlyne.engine.graph import Graph, positions, slot_of
 from berlyne.priors.dirichlet import Dirichlet
-from berlyne.priors.forms import FORMS, LN2, Sums, digamma
+from berlyne.priors.forms import FORMS, LARGE, LN2, SERIES, Sums, digamma, excess, without_noise
 from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.prior import CompiledPrior, Rule
 
@@ -126,6 +126,9 @@ def widened(belief: Belief, capacity: int) -> Belief:
     return belief._replace(graph=wide, weight=wider(belief.weight, graph.stride), n=wider(belief.n, graph.stride))
 
 
+register_jitable(without_noise)
+
+
 @overload(digamma)
 def _digamma(x: Any) -> Any:
     def compiled(x: Any) -> Any:
@@ -137,6 +140,19 @@ def _digamma(x: Any) -> Any:
         tail = 1.0 / 240 - y * (1.0 / 132 - y * 691.0 / 32760)
         series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * tail)))
         return shift + math.log(x) - 0.5 / x - series
+
+    return compiled
+
+
+@overload(excess)
+def _excess(x: Any) -> Any:
+    def compiled(x: Any) -> Any:
+        if x < LARGE:
+            return (x + 1.0) * math.log1p(1.0 / x) - 1.0
+        y, tail = 1.0 / x, 0.0
+        for i in range(len(SERIES) - 1, -1, -1):
+            tail = SERIES[i] - y * tail
+        return y * tail
 
     return compiled
 
@@ -205,7 +221,8 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
         elif count == most:
             n_most += 1
     total += unseen * table[0, TERM]
-    return Sums(kappa, total, alpha + most, n_most, alpha + before, len(graph.start))
+    kappa_before = alpha * tally[r, SIZE] + (tally[r, TOTAL] - 1)
+    return Sums(kappa, total, alpha + most, n_most, alpha + before, kappa_before, len(graph.start))
 
 
 @inlined

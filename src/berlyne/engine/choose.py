@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from berlyne import coordination
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import (
-    TIE_TOLERANCE,
     CounterBased,
     Greedy,
     KnowingWorld,
@@ -38,13 +38,17 @@ RATE, GAMMA, EPSILON = 0, 1, 2
 
 
 class Tree(NamedTuple):
-    """A tournament of all rows: the largest utility below each node, and how many rows share it.
+    """A tournament of all rows; leaves begin in the middle of the arrays. Empty unless the agent may relocate.
 
-    Leaves begin in the middle of both arrays; empty unless the agent may relocate.
+    top : the largest utility below each node.
+    ties, low : how many rows are tied with it, and the least utility among those.
+    stack : scratch.
     """
 
     top: FloatArray
     ties: IntArray
+    low: FloatArray
+    stack: IntArray
 
 
 class Agent(NamedTuple):
@@ -90,11 +94,17 @@ def first_agent(coordinate: Any, belief: Belief, support: Support, world: World 
         np.array([-1], dtype=np.int64),
         q,
         learning,
-        Tree(np.empty(n_nodes), np.empty(n_nodes, dtype=np.int64)),
+        new_tree(n_nodes),
         plan,
     )
     think_again(agent, belief)
     return agent
+
+
+def new_tree(n_nodes: int) -> Tree:
+    """A tournament that is yet to be grown."""
+    top, ties = np.full(n_nodes, -np.inf), np.zeros(n_nodes, dtype=np.int64)
+    return Tree(top, ties, top.copy(), np.zeros(n_nodes.bit_length() + 2, dtype=np.int64))
 
 
 def _knowing_plan(inner: ValueIteration, world: World, support: Support) -> Plan:
@@ -120,10 +130,7 @@ def on_wider_graph(agent: Agent, belief: Belief) -> Agent:
     return agent._replace(plan=agent.plan._replace(graph=belief.graph, weight=belief.weight, rest=belief.rest))
 
 
-@inlined
-def lower_bound(largest: float) -> float:
-    """The least value that is tied with the largest."""
-    return largest - TIE_TOLERANCE * max(1.0, abs(largest))
+lower_bound = inlined(coordination.lower_bound)
 
 
 @inlined
@@ -146,15 +153,39 @@ def best_of(values: FloatArray, u: float) -> int:
     return found
 
 
+@bare_kernel
+def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
+    """How many rows below a node have at least `bound`, and the least utility among them.
+
+    `bound` is at least that of the node itself, so rows that are not tied with its largest do not count either.
+    Only where some, but not all, of its tied rows count must one look further down.
+    """
+    n_ties, low, depth = 0, np.inf, 0
+    tree.stack[0] = node
+    while depth >= 0:
+        node = tree.stack[depth]
+        if tree.top[node] < bound or tree.ties[node] == 0:
+            depth -= 1
+        elif tree.low[node] >= bound:
+            n_ties += tree.ties[node]
+            low = min(low, tree.low[node])
+            depth -= 1
+        else:
+            tree.stack[depth] = 2 * node
+            tree.stack[depth + 1] = 2 * node + 1
+            depth += 1
+    return n_ties, low
+
+
 @inlined
 def join(tree: Tree, node: int) -> None:
     """Renew an inner node of the tournament from its two children."""
     left, right = 2 * node, 2 * node + 1
-    largest = max(tree.top[left], tree.top[right])
-    bound = lower_bound(largest)
-    tree.top[node] = largest
-    in_left = tree.ties[left] if tree.top[left] >= bound else 0
-    tree.ties[node] = in_left + (tree.ties[right] if tree.top[right] >= bound else 0)
+    tree.top[node] = max(tree.top[left], tree.top[right])
+    bound = lower_bound(tree.top[node])
+    n_left, low_left = tied_below(tree, left, bound)
+    n_right, low_right = tied_below(tree, right, bound)
+    tree.ties[node], tree.low[node] = n_left + n_right, min(low_left, low_right)
 
 
 @bare_kernel
@@ -163,7 +194,7 @@ def grow_tree(tree: Tree, utility: FloatArray) -> None:
     n_leaves = len(tree.top) // 2
     for i in range(n_leaves):
         inside = i < len(utility) and utility[i] > -np.inf
-        tree.top[n_leaves + i] = utility[i] if inside else -np.inf
+        tree.top[n_leaves + i] = tree.low[n_leaves + i] = utility[i] if inside else -np.inf
         tree.ties[n_leaves + i] = 1 if inside else 0
     for node in range(n_leaves - 1, 0, -1):
         join(tree, node)
@@ -173,7 +204,7 @@ def grow_tree(tree: Tree, utility: FloatArray) -> None:
 def update_tree(tree: Tree, row: int, value: float) -> None:
     """Renew the path from one row to the root."""
     node = len(tree.top) // 2 + row
-    tree.top[node] = value
+    tree.top[node] = tree.low[node] = value
     while node > 1:
         node //= 2
         join(tree, node)
@@ -182,18 +213,14 @@ def update_tree(tree: Tree, row: int, value: float) -> None:
 @bare_kernel
 def best_row(tree: Tree, u: float) -> int:
     """Row of the largest utility, ties broken uniformly in the order of rows."""
-    n_leaves = len(tree.top) // 2
-    bound = lower_bound(tree.top[1])
-    wanted = int(u * tree.ties[1])
-    node = 1
+    n_leaves, node = len(tree.top) // 2, 1
+    bound, wanted = lower_bound(tree.top[1]), int(u * tree.ties[1])
     while node < n_leaves:
-        left = 2 * node
-        here = tree.ties[left] if tree.top[left] >= bound else 0
-        if wanted < here:
-            node = left
-        else:
-            wanted -= here
-            node = left + 1
+        node *= 2
+        in_left = tied_below(tree, node, bound)[0]
+        if wanted >= in_left:
+            wanted -= in_left
+            node += 1
     return node - n_leaves
 
 

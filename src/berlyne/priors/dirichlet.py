@@ -19,6 +19,9 @@ from berlyne.priors.forms import FORMS, Sums, over_counts
 from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.rows import Counts, Rows, Support, by_action, check_layout, row_name
 
+LEAST_ALPHA = 1e-300
+"""Below this, what is divided by a concentration is no finite number any more."""
+
 
 class Dirichlet:
     """Symmetric Dirichlet prior with concentration `alpha` on the states each row can reach.
@@ -46,7 +49,7 @@ class Dirichlet:
         n_states: int | None = None,
         n_actions: int | None = None,
     ) -> None:
-        self.alpha = check_number("alpha", alpha, 0.0, 1e12, open_low=True)
+        self.alpha = check_number("alpha", alpha, LEAST_ALPHA, 1e12)
         self.support = as_support(support, n_states, n_actions)
         self.n_states, self.n_actions = self.support.n_states, self.support.n_actions
         empty = np.flatnonzero(self.support.sizes == 0)
@@ -94,12 +97,12 @@ class Dirichlet:
         theta_hat[reach] = c / c.sum()
         return theta_hat
 
-    def row_utility(self, name: str, counts: IntArray, a: int, s: int) -> float:
-        """PIG, PMC, PLC or novelty of row (a, s) from its own counts (N,)."""
+    def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
+        """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
         c: FloatArray = np.asarray(self.alpha + counts[self.support.row(a, s)], dtype=np.float64)
-        form, most = FORMS[name], c.max()
-        sums = Sums(c.sum(), form.term(c).sum(), most, np.count_nonzero(c == most), np.nan, self.n_states)
-        return float(form.value(sums))
+        form, most, before = FORMS[name], c.max(), self.alpha * len(c) + (counts.sum() - 1)
+        total, n_most, c_last = form.term(c).sum(), np.count_nonzero(c == most), self.alpha + (counts[last] - 1)
+        return float(form.value(Sums(c.sum(), total, most, n_most, c_last, before, self.n_states)))
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
@@ -143,15 +146,16 @@ class Dirichlet:
         n_most = np.where(most == 0, self.support.sizes, counts.sum(counts.n == most[counts.row]))
         total = self._sum(counts, form.term)
         return np.asarray(
-            form.value(Sums(self._kappa(counts), total, self.alpha + most, n_most, np.nan, self.n_states))
+            form.value(Sums(self._kappa(counts), total, self.alpha + most, n_most, np.nan, np.nan, self.n_states))
         )
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
         """D(now || before the last outcome) per row, in bits; NaN where `last` is -1."""
         tried = np.flatnonzero(last >= 0)
-        kappa, c = self._kappa(counts)[tried], self.alpha + counts.at(tried, last[tried]) - 1.0
+        kappa, c = self._kappa(counts)[tried], self.alpha + (counts.at(tried, last[tried]) - 1)
+        before = self.alpha * self.support.sizes[tried] + (counts.totals[tried] - 1)
         gain = np.full(counts.n_rows, np.nan)
-        gain[tried] = FORMS["PEIG"].value(Sums(kappa, np.nan, np.nan, np.nan, c, self.n_states))
+        gain[tried] = FORMS["PEIG"].value(Sums(kappa, np.nan, np.nan, np.nan, c, before, self.n_states))
         return gain
 
     def rule(self, utility: str | None) -> Rule:

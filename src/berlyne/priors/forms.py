@@ -17,6 +17,10 @@ from berlyne.arrays import FloatArray
 LN2 = float(np.log(2.0))
 TABLE = 1 << 12
 """Counts below this are looked up by kernels."""
+NOISE = 8 * float(np.finfo(np.float64).eps)
+"""Differences that are a smaller share of what they are differences of are rounding errors of zero."""
+LARGE, SERIES = 16.0, tuple(1.0 / (k * (k + 1)) for k in range(1, 14))
+"""From where on `excess` is a series, and its coefficients."""
 
 
 class Sums(NamedTuple):
@@ -25,7 +29,7 @@ class Sums(NamedTuple):
     kappa : total pseudo-count.
     total : the form's `term(c)`, summed over the support.
     most, n_most : the largest pseudo-count, and how many states have it.
-    last : the pseudo-count of the last outcome before it occurred.
+    last, kappa_before : the pseudo-count of the last outcome and the total, both before it occurred.
     n_states : N.
     """
 
@@ -34,6 +38,7 @@ class Sums(NamedTuple):
     most: Any
     n_most: Any
     last: Any
+    kappa_before: Any
     n_states: int
 
 
@@ -51,27 +56,47 @@ def digamma(x: Any) -> Any:
     return of_scipy(x)
 
 
+def excess(x: Any) -> Any:
+    """(x + 1) log(1 + 1 / x) - 1 for x > 0, to full precision also where it is near 1 / (2 x).
+
+    Kernels replace it by the same for numbers.
+    """
+    y = 1.0 / np.maximum(x, LARGE)
+    tail = np.zeros_like(y)
+    for coefficient in SERIES[::-1]:
+        tail = coefficient - y * tail
+    return np.where(x < LARGE, (x + 1.0) * np.log1p(1.0 / x) - 1.0, y * tail)
+
+
+def without_noise(difference: Any, of: Any) -> Any:
+    """A difference that cannot be negative, and is zero if it may be but rounding errors `of` a larger number."""
+    return np.maximum(difference, 0.0) * (difference > NOISE * of)
+
+
 def _no_term(c: Any) -> Any:
     return 0.0 * c
 
 
 def _pig_term(c: Any) -> Any:
-    return c * (c + 1.0) * np.log1p(1.0 / c)
+    return c * excess(c)
 
 
 def _pig(row: Sums) -> Any:
-    """log2(kappa / (kappa + 1)) + sum c (c + 1) log2((c + 1) / c) / (kappa (kappa + 1))."""
-    gain = np.log1p(-1.0 / (row.kappa + 1.0)) + row.total / (row.kappa * (row.kappa + 1.0))
-    return np.maximum(gain / LN2, 0.0)
+    """log2(kappa / (kappa + 1)) + sum c (c + 1) log2((c + 1) / c) / (kappa (kappa + 1)).
+
+    As (sum c e(c) - kappa e(kappa)) / (kappa (kappa + 1)) with e the `excess`: for many observations the printed sum
+    is a small difference of large numbers, this one is not.
+    """
+    gain = without_noise(row.total - row.kappa * excess(row.kappa), row.total)
+    return gain / (row.kappa * (row.kappa + 1.0)) / LN2
 
 
 def _peig(row: Sums) -> Any:
-    """D(now || before the last outcome) = log2((kappa - 1) / kappa) + (c + 1) / kappa log2((c + 1) / c).
+    """D(now || before the last outcome) = log2(kappa / (kappa + 1)) + (c + 1) / (kappa + 1) log2((c + 1) / c).
 
-    Here c is the pseudo-count of that outcome before it, and kappa the total after it.
+    Here c is the pseudo-count of that outcome, and kappa the total, both before it. As (e(c) - e(kappa)) / (kappa + 1).
     """
-    gain = np.log1p(-1.0 / row.kappa) + (row.last + 1.0) / row.kappa * np.log1p(1.0 / row.last)
-    return np.maximum(gain / LN2, 0.0)
+    return without_noise(excess(row.last) - excess(row.kappa_before), excess(row.last)) / row.kappa / LN2
 
 
 def _pmc(row: Sums) -> Any:
@@ -85,7 +110,7 @@ def _plc_term(c: Any) -> Any:
 
 def _plc(row: Sums) -> Any:
     """2 (kappa - sum c^2 / kappa) / (N kappa (kappa + 1))."""
-    spread = np.maximum(row.kappa - row.total / row.kappa, 0.0)
+    spread = without_noise(row.kappa - row.total / row.kappa, row.kappa)
     return 2.0 * spread / (row.n_states * row.kappa * (row.kappa + 1.0))
 
 
@@ -94,9 +119,12 @@ def _novelty_term(c: Any) -> Any:
 
 
 def _novelty(row: Sums) -> Any:
-    """Entropy of the estimate minus expected entropy of the row: E[D(theta || theta_hat)], in bits."""
-    inside = row.total / row.kappa + np.log(row.kappa) - digamma(row.kappa + 1.0)
-    return np.maximum(inside / LN2, 0.0)
+    """Entropy of the estimate minus expected entropy of the row: E[D(theta || theta_hat)], in bits.
+
+    (sum c d(c) - kappa d(kappa)) / kappa with d(c) = digamma(c + 1) - log c.
+    """
+    inside = row.total - row.kappa * (digamma(row.kappa + 1.0) - np.log(row.kappa))
+    return without_noise(inside, row.total) / row.kappa / LN2
 
 
 FORMS: dict[str, Form] = {

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.priors.forms import without_noise
 from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.priors.worth import WORTH
 from berlyne.rows import Counts, Rows, Support, by_action, row_name
@@ -116,9 +117,13 @@ class OneTwoThree:
         theta_hat[seen] = 1.0 / (a + 1)
         return theta_hat
 
-    def row_utility(self, name: str, counts: IntArray, a: int, s: int) -> float:
-        """PIG, PMC, PLC or novelty of row (a, s) from its own counts (N,)."""
-        return float(self.table(name)[a, np.count_nonzero(counts), int(counts[0] > 0)])
+    def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
+        """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
+        n_seen, first = np.count_nonzero(counts), int(counts[0] > 0)
+        if name != "PEIG":
+            return float(self.table(name)[a, n_seen, first])
+        new, kind = counts[last] == 1, 0 if last == 0 else 1
+        return float(self._gain[a, n_seen - 1, first * kind, kind]) if new else 0.0
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
@@ -318,7 +323,7 @@ class OneTwoThree:
             exact = np.array([1.0 / (a + 1), exact_other[a, t, first], p0, exact_other[a, t, first]])
             possible = (many > 0) & (exact > 0)
             cross_entropy = -np.dot((many * exact)[possible], np.log2(estimate[possible]))
-            novelty[a, t, first] = max(cross_entropy - np.log2(a + 1), 0.0)
+            novelty[a, t, first] = without_noise(cross_entropy - np.log2(a + 1), cross_entropy)
         return novelty
 
     def rule(self, utility: str | None) -> Rule:

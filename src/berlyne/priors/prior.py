@@ -92,8 +92,8 @@ class ExactPrior(Prior, Protocol):
         """The estimate of one row from its own counts (N,); shape (N,)."""
         ...
 
-    def row_utility(self, name: str, counts: IntArray, a: int, s: int, /) -> float:
-        """PIG, PMC, PLC or novelty of one row from its own counts (N,)."""
+    def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int, /) -> float:
+        """A utility of one row from its own counts (N,); `last` is the outcome that was counted last."""
         ...
 
     def log_marginal_likelihood(self, counts: Counts | IntArray, /) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.information import kl_divergence
+from berlyne.priors.forms import without_noise
 
 Worth = Callable[[FloatArray, FloatArray, Any], Any]
 
@@ -42,5 +43,9 @@ WORTH: dict[str, Worth] = {"PIG": information_gained, "PMC": mode_change, "PLC":
 
 
 def expected_worth(name: str, theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
-    """The expectation over outcomes s_star, given `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star."""
-    return float(np.dot(theta_hat, WORTH[name](theta_hat_after, theta_hat, np.ones(len(theta_hat)))))
+    """The expectation over outcomes s_star, given `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star.
+
+    Never negative, and zero if it may be but rounding errors of probabilities.
+    """
+    expected = np.dot(theta_hat, WORTH[name](theta_hat_after, theta_hat, np.ones(len(theta_hat))))
+    return float(without_noise(expected, theta_hat.max()))

@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.priors import Dirichlet
-from berlyne.priors.dirichlet import draw_simplex
+from berlyne.priors.dirichlet import LEAST_ALPHA, draw_simplex
 from berlyne.rows import Rows, Support
 from berlyne.worlds.world import World
 
@@ -65,7 +65,7 @@ def maze(
     """
     rng = generator(seed)
     side = check_count("side", side, 1)
-    alpha = check_number("alpha", alpha, 0.0, 1e12, open_low=True)
+    alpha = check_number("alpha", alpha, LEAST_ALPHA, 1e12)
     if law not in ("outcomes", "directions"):
         raise ValueError(f"law is {law!r}; it must be 'outcomes' or 'directions'")
     geometry = _build(side, n_transporters, rng)
