@@ -21,6 +21,8 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_number
 
+MOST_STEPS_BACK = 100_000
+"""Planning remembers a value per state and step back."""
 TIE_TOLERANCE = 1e-12
 """Values that fall short of the largest by a smaller share of it are tied with it (reading R8)."""
 
@@ -123,7 +125,8 @@ class ValueIteration:
     short: ClassVar[str] = "VI"
 
     def __post_init__(self) -> None:
-        check_count("steps_back", self.steps_back, 0)
+        if check_count("steps_back", self.steps_back, 0) > MOST_STEPS_BACK:
+            raise ValueError(f"steps_back is {self.steps_back}; it must be at most {MOST_STEPS_BACK}")
         check_number("gamma", self.gamma, 0.0, 1.0)
 
     def action_values(self, view: View) -> FloatArray:

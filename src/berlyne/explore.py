@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from berlyne.engine.mind import CompiledMind
 
+MOST_STEPS = 2**31 - 2
 CHUNK = 1 << 16
 """Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
 
@@ -123,7 +124,8 @@ def explore(
     2501
     """
     how = strategy(strategy_)
-    n_steps = check_count("n_steps", n_steps, 0)
+    if (n_steps := check_count("n_steps", n_steps, 0)) > MOST_STEPS:
+        raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}, as far as observations are counted")
     if world.prior is None:
         raise ValueError(
             "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"

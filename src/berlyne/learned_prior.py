@@ -108,7 +108,7 @@ def explore_learning_alpha(
         raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
     alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, 1e12)
     n_steps = check_count("n_steps", n_steps, 0)
-    assumed = World(world.rows, Dirichlet(alpha, prior.support), start=world.start, name=world.name)
+    assumed = world.with_prior(Dirichlet(alpha, prior.support))
     for_start, for_agent, for_world = streams(seed)
     drawn = int(for_start.integers(world.n_states))
     model = InternalModel(assumed.prior)  # type: ignore[arg-type]

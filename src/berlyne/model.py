@@ -18,6 +18,8 @@ from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
 from berlyne.worlds.world import World
 
+ROUNDING = 1e-12
+"""Estimates that differ by less are the same."""
 PIECE = 1 << 18
 """Rows whose estimates are worked out at a time."""
 
@@ -135,6 +137,21 @@ class InternalModel:
             self._estimate(c)[a, s] if p > 0 else now for c, p in zip(one_more(self.counts, a, s), now, strict=True)
         ]
         return np.stack(after)
+
+    @property
+    def rows_are_independent(self) -> bool:
+        """Whether an outcome of one row leaves the estimates of others as they are, as the paper assumes (Sec. 2.3).
+
+        A prior can say so by an attribute of this name; of another it is found out with an imagined outcome.
+        """
+        said = getattr(self.prior, "rows_are_independent", None)
+        if said is not None or self.exact is not None:
+            return bool(said is None or said)
+        now, imagined = self.theta_hat, self.counts
+        imagined[0, 0, int(np.argmax(now[0, 0]))] += 1
+        moved = np.abs(self._estimate(imagined) - now).max(axis=-1) > ROUNDING
+        moved[0, 0] = False
+        return not bool(np.any(moved))
 
     @property
     def last_outcomes(self) -> IntArray:

@@ -16,11 +16,11 @@ import numpy as np
 from berlyne.arrays import FloatArray, check_dense
 from berlyne.coordination import View
 from berlyne.information import kl_divergence
-from berlyne.model import InternalModel
+from berlyne.model import ROUNDING, InternalModel
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.trace import Trace
-from berlyne.utilities import UTILITIES, first_utilities
+from berlyne.utilities import UTILITIES, first_utilities, row_by_row
 from berlyne.worlds.world import World
 
 
@@ -39,8 +39,9 @@ class PlainMind:
         check_dense("the explorer's model", model.n_actions, model.n_states, instead)
         self.prior, self.exact, self.strategy = model.prior, model.exact, strategy
         self.coordinate: Any = copy.deepcopy(strategy.coordinate)
+        self.dependent = not model.rows_are_independent
         self.view = View(
-            utility=self._first_utilities(model),
+            utility=self._utilities(model),
             theta_hat=model.theta_hat,
             counts=model.counts,
             visits=np.zeros(model.n_states, dtype=np.int64),
@@ -72,13 +73,12 @@ class PlainMind:
             raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
         before, reward = view.theta_hat[a, s].copy(), view.utility[a, s]
         view.counts[a, s, s_next] += 1
-        if self.exact is not None:
-            view.theta_hat[a, s] = self.exact.row_estimate(view.counts[a, s], a, s)
-        else:
-            view.theta_hat[...] = self.prior.estimate(view.counts)
+        others_moved = self._estimate(a, s)
         realised = isinstance(utility, str) and UTILITIES[utility].realised
         if realised and self.exact is None:
             view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
+        elif others_moved and utility is not None:
+            view.utility[...] = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
         elif utility is not None:
             view.utility[a, s] = self._value(a, s, s_next)
         reward = view.utility[a, s] if realised else reward
@@ -102,12 +102,33 @@ class PlainMind:
             s_next = world.sample(a, s, u_outcome)
             self.observe(s, a, s_next)
             trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, s_next
-            missing_before, distance_before = missing[a, s], distance[a, s]
-            missing[a, s] = kl_divergence(theta[a, s], theta_hat[a, s])
-            distance[a, s] = np.abs(theta[a, s] - theta_hat[a, s]).sum()
-            trace.missing[t + 1] = trace.missing[t] - (missing_before - missing[a, s])
-            trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[a, s])
+            rows = (slice(None), slice(None)) if self.dependent else (a, s)
+            missing_before, distance_before = missing[rows].sum(), distance[rows].sum()
+            missing[rows] = kl_divergence(theta[rows], theta_hat[rows])
+            distance[rows] = np.abs(theta[rows] - theta_hat[rows]).sum(axis=-1)
+            trace.missing[t + 1] = trace.missing[t] - (missing_before - missing[rows].sum())
+            trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[rows].sum())
         return len(u_world)
+
+    def _estimate(self, a: int, s: int) -> bool:
+        """Estimate row (a, s) again, and others if they depend on it; whether they did."""
+        theta_hat, prior = self.view.theta_hat, self.prior
+        if self.exact is not None:
+            theta_hat[a, s] = self.exact.row_estimate(self.view.counts[a, s], a, s)
+            return False
+        new = np.asarray(prior.estimate(self.view.counts), dtype=float)
+        others = np.any(np.abs(new - theta_hat) > ROUNDING, axis=-1)
+        others[a, s] = False
+        independent = getattr(prior, "rows_are_independent", None)
+        if independent and np.any(others):
+            b, z = np.argwhere(others)[0]
+            raise ValueError(
+                f"an outcome of action {a} in state {s} changed the estimate of action {b} in state {z}, "
+                f"though {type(prior).__name__} says that rows_are_independent"
+            )
+        theta_hat[...] = new
+        self.dependent = self.dependent or bool(np.any(others)) or independent is False
+        return self.dependent
 
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`."""
@@ -128,13 +149,15 @@ class PlainMind:
         if method is not None:
             method(*arguments)
 
-    def _first_utilities(self, model: InternalModel) -> FloatArray:
+    def _utilities(self, model: InternalModel) -> FloatArray:
+        """The utilities of all rows."""
         utility = self.strategy.utility
-        if utility is None or isinstance(utility, str):
-            return first_utilities(model, utility, self.strategy.untried)
-        pairs = np.ndindex(model.n_actions, model.n_states)
-        values = [utility(model.theta_hat_row(a, s), model.theta_hat_after(a, s)) for a, s in pairs]
-        return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
+        if utility is not None and not isinstance(utility, str):
+            return row_by_row(model, utility)
+        of_row = None if utility is None else UTILITIES[utility].of_row
+        if self.dependent and of_row is not None:
+            return row_by_row(model, of_row)
+        return first_utilities(model, utility, self.strategy.untried)
 
     def _value(self, a: int, s: int, s_next: int) -> float:
         """The utility of a row that has just changed."""

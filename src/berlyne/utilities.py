@@ -123,8 +123,17 @@ def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> Fl
     return _from_definition(model, definition)
 
 
+def row_by_row(model: InternalModel, definition: RowDefinition) -> FloatArray:
+    """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
+    theta_hat, pairs = model.theta_hat, np.ndindex(model.n_actions, model.n_states)
+    values = [definition(theta_hat[a, s], model.theta_hat_after(a, s)) for a, s in pairs]
+    return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
+
+
 def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatArray:
-    """A row definition applied to every row. Rows are independent, so N estimates serve them all."""
+    """The same; if rows are independent, N estimates serve them all."""
+    if not model.rows_are_independent:
+        return row_by_row(model, definition)
     theta_hat, counts = model.theta_hat, model.counts
     n_actions, n_states, _ = counts.shape
     after = np.repeat(theta_hat[:, :, None, :], n_states, axis=2)  # (M, N, N, N), [a, s, s_star, s_next]
@@ -153,22 +162,24 @@ def _peig_from_definition(model: InternalModel) -> FloatArray:
 class Utility:
     """A named utility: `of(model)` is the array `[a, s]`.
 
+    of_row : its definition for one row, if it is a function of estimates alone.
     realised : whether it tells what the last observation was worth, rather than what the next one will be.
     """
 
     name: str
     of: Callable[[InternalModel], FloatArray]
     meaning: str
+    of_row: RowDefinition | None = None
     realised: bool = False
 
 
 UTILITIES: dict[str, Utility] = {
     utility.name: utility
     for utility in (
-        Utility("PIG", pig, "predicted information gain, bits (Eq. 11)"),
+        Utility("PIG", pig, "predicted information gain, bits (Eq. 11)", pig_of_row),
         Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True),
-        Utility("PMC", pmc, "predicted mode change (Eq. 19)"),
-        Utility("PLC", plc, "predicted L1 change (Eq. 20)"),
+        Utility("PMC", pmc, "predicted mode change (Eq. 19)", pmc_of_row),
+        Utility("PLC", plc, "predicted L1 change (Eq. 20)", plc_of_row),
         Utility("novelty", novelty, "expected missing information of the row, bits"),
     )
 }

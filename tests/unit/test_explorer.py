@@ -4,11 +4,24 @@ import contextlib
 import json
 import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, OneTwoThree, Strategy, explore, maze, pig, strategy
+from berlyne import (
+    STRATEGIES,
+    Dirichlet,
+    Explorer,
+    InternalModel,
+    OneTwoThree,
+    Strategy,
+    explore,
+    explorer_file,
+    maze,
+    pig,
+    strategy,
+)
 from berlyne.coordination import Relocating, ValueIteration
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 
@@ -223,7 +236,7 @@ def test_the_file_holds_no_pickle(tmp_path):
     with np.load(tmp_path / "explorer.npz", allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     settings = json.loads(str(arrays["settings"]))
-    assert settings["format"] == 1
+    assert settings["format"] == 2
     assert all(values.dtype != object for values in arrays.values())
 
 
@@ -267,7 +280,7 @@ def saved(tmp_path):
 
 def test_other_formats_are_refused_by_number(saved):
     rewritten(saved, lambda settings, arrays: settings.update(format=99))
-    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this version of berlyne reads format 1$"):
+    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads formats 1 and 2$"):
         Explorer.load(saved)
 
 
@@ -282,11 +295,32 @@ NOT_OURS = r"^\S+explorer.npz is not an explorer saved by berlyne, or it is dama
         lambda settings, arrays: settings.pop("strategy"),
         lambda settings, arrays: settings.pop("rng"),
         lambda settings, arrays: settings["strategy"].update(method="Prayer"),
-        lambda settings, arrays: arrays.pop("mind_weight"),
+        lambda settings, arrays: settings["strategy"]["parameters"].update(steps_back=10**15),
+        lambda settings, arrays: settings["prior"].update(n_actions=10**12),
+        lambda settings, arrays: settings["prior"].update(alpha=float("nan")),
+        lambda settings, arrays: settings["prior"].update(alpha=1e-310),
+        lambda settings, arrays: arrays.pop("counts"),
         lambda settings, arrays: arrays.pop("last"),
-        lambda settings, arrays: arrays.update(mind_weight=arrays["mind_weight"][:-4]),
-        lambda settings, arrays: arrays.update(mind_weight=arrays["mind_weight"].astype(np.float32)),
-        lambda settings, arrays: arrays.update(mind_place=np.array([36])),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"][:-1]),
+        lambda settings, arrays: arrays.update(counts=np.repeat(arrays["counts"], 2, axis=0)),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"].astype(float)),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"] * [1, 1, 0]),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"] * [1, 1, -1]),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"] * [1, 1, 2**31]),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"] + [144, 0, 0]),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"] + [0, 36, 0]),
+        lambda settings, arrays: arrays.update(counts=arrays["counts"] + [0, 1, 0]),
+        lambda settings, arrays: arrays.update(last=arrays["last"][1:]),
+        lambda settings, arrays: arrays.update(last=np.concatenate([arrays["last"], arrays["last"][:1]])),
+        lambda settings, arrays: arrays.update(last=arrays["last"] + [0, 36]),
+        lambda settings, arrays: arrays.update(visits=arrays["visits"][:-1]),
+        lambda settings, arrays: arrays.update(visits=-1 - arrays["visits"]),
+        lambda settings, arrays: arrays.update(visits=arrays["visits"] * np.nan),
+        lambda settings, arrays: arrays.update(here=np.array([36])),
+        lambda settings, arrays: arrays.update(
+            support_indptr=np.r_[0, 2**62 + 1, -(2**62), arrays["support_indptr"][3:]]
+        ),
+        lambda settings, arrays: arrays.update(support_indptr=arrays["support_indptr"].astype("u8")[::-1]),
         lambda settings, arrays: arrays.update(support_indices=arrays["support_indices"][:-1]),
         lambda settings, arrays: arrays.update(support_indices=arrays["support_indices"] + 30),
     ],
@@ -304,19 +338,93 @@ def test_priors_of_another_kind_are_refused(tmp_path):
         Explorer.load(tmp_path / "explorer.npz")
 
 
-def test_memories_that_lead_outside_the_arrays_are_refused(tmp_path):
-    """What kernels would follow without looking."""
+def test_what_a_prior_cannot_have_seen_is_refused(tmp_path):
     path = tmp_path / "explorer.npz"
-    for prior, name, wrong in [
-        (Dirichlet(1.0, n_states=50, n_actions=2), "mind_succ", 50),
-        (Dirichlet(1.0, n_states=50, n_actions=2), "mind_length", 17),
-        (Dirichlet(1.0, n_states=50, n_actions=2), "mind_length", -1),
-        (OneTwoThree(20), "mind_tally", 4),
+    e = Explorer(OneTwoThree(20), seed=1)
+    e.observe(3, 0, 5)
+    e.save(path)
+    rewritten(path, lambda settings, arrays: arrays.update(counts=np.array([[9, 5, 1], [9, 6, 1]])))
+    with pytest.raises(ValueError, match=NOT_OURS):
+        Explorer.load(path)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_a_table_of_q_that_is_not_finite_is_refused(tmp_path, wrong):
+    path = tmp_path / "explorer.npz"
+    Explorer(maze(0).prior, "PIG(Q)").save(path)
+    rewritten(path, lambda settings, arrays: arrays["q"].__setitem__((3, 2), wrong))
+    with pytest.raises(ValueError, match=NOT_OURS):
+        Explorer.load(path)
+
+
+def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path, monkeypatch):
+    path = tmp_path / "explorer.npz"
+    Explorer(maze(0).prior).save(path)
+    rewritten(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
+    assert Explorer.load(path).n_obs == 0  # what is not asked for is not looked at
+    monkeypatch.setattr(explorer_file, "LARGEST", 1 << 20)
+    with pytest.raises(ValueError, match=NOT_OURS) as caught:
+        Explorer.load(path)
+    assert "unpacks to" in str(caught.value.__cause__)
+
+
+def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
+    whole = saved.read_bytes()
+
+    def full(*arguments, **arrays):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(OSError, match="No space left"):
+        Explorer(maze(0).prior).save(saved)
+    assert saved.read_bytes() == whole and os.listdir(saved.parent) == [saved.name]
+
+
+def test_a_saved_explorer_goes_on_bit_for_bit(tmp_path):
+    """Estimates and utilities are worked out again, and come out the same."""
+    for prior, name in [
+        (maze(0).prior, "PIG(VI)"),
+        (Dirichlet(0.3, n_states=50, n_actions=3), "PEIG(VI)"),
+        (OneTwoThree(20), "PEIG(VI)"),
+        (OneTwoThree(20), "PIG(VI)"),
+        (Dirichlet(0.7, n_states=6, n_actions=5), "PLC(Q)"),
     ]:
-        Explorer(prior).save(path)
-        rewritten(path, lambda settings, arrays, name=name, wrong=wrong: arrays[name].fill(wrong))
-        with pytest.raises(ValueError, match=NOT_OURS):
-            Explorer.load(path)
+        rng, whole, s = np.random.default_rng(4), Explorer(prior, name, seed=2), 0
+        for _ in range(120):
+            a = whole.act(s)
+            s_next = int(rng.choice(np.flatnonzero(whole.model.theta_hat_row(a, s) > 0)))
+            whole.observe(s, a, s_next)
+            s = s_next
+        whole.save(tmp_path / "explorer.npz")
+        again = Explorer.load(tmp_path / "explorer.npz")
+        for field in ("weight", "rest", "n", "tally", "utility"):
+            mine, theirs = (getattr(e._mind.belief, field) for e in (again, whole))
+            if again._mind.belief.graph.capacity == whole._mind.belief.graph.capacity:
+                assert np.array_equal(mine, theirs), (name, field)
+        assert np.array_equal(again.utility(), whole.utility()) and again.n_obs == 120
+
+
+def test_threads_that_share_an_explorer_lose_nothing():
+    prior = Dirichlet(1.0, n_states=200, n_actions=2)  # has to make room for outcomes
+    e, n = Explorer(prior, "PIG(greedy)", seed=0), 4
+
+    def work(k):
+        rng = np.random.default_rng(k)
+        for s, s_next in rng.integers(200, size=(1500, 2)).tolist():
+            e.observe(s, e.act(s), s_next)
+
+    with ThreadPoolExecutor(n) as pool:
+        list(pool.map(work, range(n)))
+    told = np.concatenate([np.random.default_rng(k).integers(200, size=(1500, 2)) for k in range(n)])
+    assert e.n_obs == len(told)
+    assert np.array_equal(e.model.counts.sum(axis=0).ravel(), np.bincount(told @ [200, 1], minlength=40_000))
+
+
+def test_more_observations_than_can_be_counted_are_refused():
+    e = Explorer(maze(0).prior)
+    e.n_obs = 2**31 - 1
+    with pytest.raises(ValueError, match="at most 2,147,483,647 observations"):
+        e.observe(0, 0, 0)
 
 
 def test_cut_off_files_are_refused(saved):

@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from berlyne import Dirichlet, Explorer, Strategy, World, dense_world, explore, maze, one_two_three_world
+from berlyne import (
+    Dirichlet,
+    Explorer,
+    InternalModel,
+    Strategy,
+    World,
+    dense_world,
+    explore,
+    maze,
+    missing_information,
+    one_two_three_world,
+    pig,
+)
 from berlyne.coordination import Greedy, QLearning, Relocating, ValueIteration, best_of
 from parity.zoo import CLASSES, uneven
 
@@ -213,3 +225,66 @@ def test_a_dirichlet_made_less_by_a_subclass_is_ones_own():
     assert np.ptp(run.missing_information) < 1e-9
     with pytest.raises(ValueError, match="has a part of your own"):
         explore(doubting, "Random", engine="compiled")
+
+
+class Alike:
+    """All actions of a state do the same, so an outcome of one tells of the others."""
+
+    def estimate(self, counts):
+        together = counts.sum(axis=0) + 1.0
+        return np.repeat((together / together.sum(axis=-1, keepdims=True))[None], len(counts), axis=0)
+
+
+class SaysSo(Alike):
+    rows_are_independent = False
+
+
+class Lies(Alike):
+    rows_are_independent = True
+
+
+class LateToTell(Alike):
+    """Rows seem independent until something was observed: what one imagines first tells nothing."""
+
+    def estimate(self, counts):
+        if counts.sum() < 5:
+            each = counts + 1.0
+            return each / each.sum(axis=-1, keepdims=True)
+        return super().estimate(counts)
+
+
+@pytest.mark.parametrize("prior", [Alike(), SaysSo(), LateToTell()], ids=lambda prior: type(prior).__name__)
+@pytest.mark.parametrize("name", ["Random", "PIG(VI)", "PLC(greedy)"])
+def test_rows_that_depend_on_each_other_are_all_measured_and_valued_again(prior, name):
+    theta = np.repeat(np.random.default_rng(3).dirichlet(np.ones(4), size=(1, 4)), 3, axis=0)
+    run = explore(World(theta, prior), name, n_steps=60, seed=1, snapshots=[20, 60])
+    for t in (20, 60):
+        theta_hat = prior.estimate(run.snapshots[t].dense())
+        assert run.missing_information[t] == pytest.approx(missing_information(theta, theta_hat), abs=1e-9)
+        assert run.l1_distance[t] == pytest.approx(np.abs(theta - theta_hat).sum())
+
+
+def test_utilities_of_dependent_rows_imagine_one_outcome_at_a_time():
+    model = InternalModel(Alike(), n_states=3, n_actions=2)
+    model.observe_many([(0, 0, 1), (1, 1, 2)])
+    for a, s in np.ndindex(2, 3):
+        gain = 0.0
+        for s_star in range(3):
+            after = model.counts
+            after[a, s, s_star] += 1
+            p, q = Alike().estimate(after)[a, s], model.theta_hat[a, s]
+            gain += q[s_star] * np.sum(p * np.log2(p / q))
+        assert pig(model)[a, s] == pytest.approx(gain)
+
+
+def test_an_explorer_of_dependent_rows_values_them_all_again():
+    explorer = Explorer(Alike(), "PIG(greedy)", n_states=3, n_actions=2)
+    explorer.observe(0, 0, 1)
+    assert explorer.utility() == pytest.approx(pig(explorer.model))
+    assert explorer.utility()[1, 0] == pytest.approx(explorer.utility()[0, 0])
+
+
+def test_a_prior_that_says_its_rows_are_independent_is_held_to_it():
+    always_zero = Strategy("zero", lambda view, s, u: 0)
+    with pytest.raises(ValueError, match=r"changed the estimate of action 1 in state \d, though Lies says"):
+        explore(World(np.full((2, 3, 3), 1 / 3), Lies()), always_zero, n_steps=5)

@@ -11,7 +11,7 @@ are two layouts:
 One observation touches one row: O(slots of the state), independent of the number of states.
 
 This is the only file that knows the families of priors: to compile another one, add its class to `FAMILIES` and a
-case to `possible`, `weigh`, `learn`, `has_moved` and `gained`. Formulas are those of the prior itself.
+case to `possible`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of the prior itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload, register_jitable
 
-from berlyne.arrays import FloatArray, IndexArray
+from berlyne.arrays import FloatArray, IndexArray, IntArray
 from berlyne.engine.compile import bare_kernel, inlined, one_of
 from berlyne.engine.graph import Graph, positions, slot_of
 from berlyne.priors.dirichlet import Dirichlet
@@ -102,13 +102,6 @@ def copied(belief: Belief) -> Belief:
         graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
     changing = ("weight", "rest", "n", "tally", "utility")
     return belief._replace(graph=graph, **{name: getattr(belief, name).copy() for name in changing})
-
-
-def looked_up(belief: Belief) -> list[tuple[IndexArray, int, int]]:
-    """Numbers that kernels look something up by, with the range they must lie in."""
-    if belief.family == ONE_TWO_THREE:
-        return [(belief.tally[:, SEEN], 0, belief.graph.n_actions), (belief.tally[:, FIRST], 0, 1)]
-    return []
 
 
 def widened(belief: Belief, capacity: int) -> Belief:
@@ -261,29 +254,68 @@ def weigh(belief: Belief, s: int, a: int) -> None:
 
 
 @inlined
-def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
-    """Count one observation, and estimate and value its row again; returns how often it had been seen before."""
-    i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
-    before: int = belief.n[i]
-    belief.n[i] = before + 1
-    belief.tally[r, TOTAL] += 1
-    belief.tally[r, SEEN] += before == 0
+def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
+    r = s * belief.graph.stride + a
     if belief.family == DIRICHLET:
         sums = weigh_dirichlet(belief, s, a, before)
         if belief.form >= 0:
             belief.utility[r] = value_of(belief.form, sums)
     elif before == 0:
-        known = line_of(belief, a, belief.tally[r, SEEN] - 1, belief.tally[r, FIRST])
-        if s_next == 0:
-            belief.tally[r, FIRST] = 1
         line = weigh_one_two_three(belief, s, a)
         if belief.realised:
+            was_first = 0 if s_next == 0 else belief.tally[r, FIRST]
+            known = line_of(belief, a, belief.tally[r, SEEN] - 1, was_first)
             belief.utility[r] = belief.table[known, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
         elif belief.form >= 0:
             belief.utility[r] = belief.table[line, UTILITY]
     elif belief.realised:
         belief.utility[r] = 0.0  # a repeated outcome taught nothing
+
+
+@inlined
+def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> None:
+    """Count so many observations."""
+    i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
+    belief.tally[r, SEEN] += belief.n[i] == 0
+    belief.n[i] += n
+    belief.tally[r, TOTAL] += n
+    if s_next == 0:
+        belief.tally[r, FIRST] = 1
+
+
+@inlined
+def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
+    """Count one observation, and estimate and value its row again; returns how often it had been seen before."""
+    before: int = belief.n[slot * belief.graph.stride + a]
+    count(belief, s, a, s_next, slot, 1)
+    revalue(belief, s, a, s_next, before)
     return before
+
+
+@bare_kernel
+def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
+    """Teach a belief of nothing yet what was observed; whether that is possible, and there is room for it.
+
+    counts : (K, 3), row r = s M + a, s_next and n; in the order in which the outcomes of a state were first seen.
+    last : (rows, 2), row and the last outcome of every row that was tried.
+    """
+    n_actions, stride = belief.graph.n_actions, belief.graph.stride
+    for e in range(len(counts)):
+        s, a = counts[e, 0] // n_actions, counts[e, 0] % n_actions
+        slot = find_slot(belief, s, a, counts[e, 1])
+        if slot < 0 or belief.n[slot * stride + a] != 0:
+            return False
+        count(belief, s, a, counts[e, 1], slot, counts[e, 2])
+    for e in range(len(last)):
+        s, a = last[e, 0] // n_actions, last[e, 0] % n_actions
+        slot = slot_of(belief.graph, s, last[e, 1])
+        if slot < 0 or belief.n[slot * stride + a] <= 0:
+            return False
+        if belief.family != DIRICHLET:
+            weigh(belief, s, a)
+        revalue(belief, s, a, last[e, 1], belief.n[slot * stride + a] - 1)
+    return True
 
 
 @inlined

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
-from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, copied, first_belief, knows, looked_up, widened
-from berlyne.engine.choose import METHODS, Agent, first_agent, on_wider_graph, think_again
+from berlyne.arrays import FloatArray, IntArray
+from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, copied, first_belief, knows, restore, widened
+from berlyne.engine.choose import METHODS, first_agent, on_wider_graph, think_again
 from berlyne.engine.compile import entry_point
 from berlyne.engine.graph import Graph, growing_graph, rounded_up
 from berlyne.engine.kept import SMALL, kept_graph, kept_of_prior
@@ -29,8 +29,8 @@ EXPLICIT = 32
 """Up to this many states a row that can reach all of them has a slot for each from the start."""
 A_FEW = 16
 """Slots of each state to begin with, where nothing tells how many it will need."""
-_FILED = {"share": "rest", "place": "here"}
-"""Arrays that go by another name in files."""
+MOST = 2**31 - 1
+"""Most observations: they are counted in 32 bits."""
 
 
 def can_compile(prior: Any, strategy: Strategy) -> bool:
@@ -118,28 +118,50 @@ class CompiledMind:
 
     def counts(self) -> Counts:
         """Observed transitions."""
-        belief, graph, n_states = self.belief, self.belief.graph, len(self.belief.graph.start)
-        where = np.flatnonzero(belief.n > 0)
-        slot, a = np.divmod(where, graph.stride)
+        row, s_next, n = self._observed().T
+        return Counts.from_keys(self.model.n_actions, self.model.n_states, row * self.model.n_states + s_next, n)
+
+    def _observed(self) -> IntArray:
+        """Row r = s M + a, s_next and n of observed transitions, `(K, 3)`, in the order of slots."""
+        graph = self.belief.graph
+        by_slot = self.belief.n.reshape(-1, graph.stride)
+        slot, a = np.nonzero(by_slot > 0)
         s = np.searchsorted(graph.start, slot, side="right") - 1
-        keys = (s * graph.n_actions + a) * n_states + graph.succ[slot]
-        return Counts.from_keys(graph.n_actions, n_states, keys, belief.n[where].astype(np.int64))
+        return np.stack([s * graph.n_actions + a, graph.succ[slot], by_slot[slot, a]], axis=1).astype(np.int64)
 
     def memory(self) -> dict[str, Any]:
-        """All that the explorer has learned, as arrays; what can be worked out again is left out."""
-        return {"capacity": np.array(self.belief.graph.capacity), **_learned(self.belief, self.agent)}
+        """What the explorer has learned and cannot be worked out again, as arrays.
 
-    def remember(self, memory: dict[str, Any]) -> None:
-        """Take up where the explorer that gave this `memory` was."""
-        while self.belief.graph.capacity < min(int(memory["capacity"]), rounded_up(self.model.n_states)):
+        counts : (K, 3), row r = s M + a, s_next and n, in the order in which a state's outcomes were first seen.
+        visits : (N,); q : Q-learning's table, [s, a], empty for other methods; here : (1,), where it is, or -1.
+        """
+        q = self.agent.q.reshape(-1, self.belief.graph.stride)[:, : self.model.n_actions]
+        return {"counts": self._observed(), "visits": self.agent.visits[:-1], "q": q, "here": self.agent.here}
+
+    def remember(self, memory: dict[str, Any], last: IntArray) -> None:
+        """Take up where the explorer that gave this `memory` was, which has observed nothing yet itself.
+
+        last : (rows, 2), row and last outcome of every row that was tried.
+
+        Raises
+        ------
+        ValueError if it is the memory of another explorer, or of none.
+        """
+        counts, last = checked_counts(memory["counts"], last, self.model.n_actions, self.model.n_states)
+        outcomes = np.unique(np.stack([counts[:, 0] // self.model.n_actions, counts[:, 1]], axis=1), axis=0)
+        needed = int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1  # and one that the prior singles out
+        while 0 < self.belief.graph.capacity < min(needed, rounded_up(self.model.n_states)):
             self._widen()
-        for name, mine in _learned(self.belief, self.agent).items():
-            theirs = memory[name]
-            if (mine.shape, mine.dtype) != (theirs.shape, theirs.dtype):
-                raise ValueError(f"{name} has shape {theirs.shape} and type {theirs.dtype}, not those of this explorer")
-            mine[...] = theirs
-        _check_indices(self.belief, self.agent)
-        think_again(self.agent, self.belief)
+        if not restore(self.belief, counts, last):
+            raise ValueError("it was observed what the prior calls impossible")
+        graph, agent = self.belief.graph, self.agent
+        agent.visits[:-1] = checked_numbers("visits", memory["visits"], (self.model.n_states,), 0, MOST)
+        agent.visits[-1] = agent.visits[:-1].sum()
+        agent.here[:] = checked_numbers("here", memory["here"], (1,), -1, self.model.n_states - 1)
+        if len(agent.q):
+            shape = (self.model.n_states, graph.n_actions)
+            agent.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", memory["q"], shape)
+        think_again(agent, self.belief)
 
     def _widen(self) -> None:
         """Double the slots of every state."""
@@ -184,21 +206,28 @@ def _graph(prior: CompiledPrior, rule: Rule, world: World | None) -> Graph:
     return growing_graph(n_states, n_actions, rounded_up(min(n_states, needed)), rule.singled_out)
 
 
-def _learned(belief: Belief, agent: Agent) -> dict[str, Any]:
-    """The arrays that change as the explorer learns; slots only where they are added as outcomes are seen."""
-    names = {new: old for old, new in _FILED.items()}
-    slots = ("length", "succ") if belief.graph.capacity else ()
-    believed, remembered = ("weight", "rest", "n", "tally", "utility"), ("visits", "q", "here")
-    parts = (belief, believed), (belief.graph, slots), (agent, remembered)
-    return {names.get(name, name): getattr(part, name) for part, some in parts for name in some}
+def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:
+    """Numbers of that shape: whole ones within a range, or any finite ones if there is none."""
+    array = np.asarray(values)
+    whole = low < high
+    right = array.shape == shape and array.dtype.kind in ("iu" if whole else "iuf")
+    if not right or not np.all((array >= low) & (array <= high) if whole else np.isfinite(array)):
+        raise ValueError(f"{name} are not numbers of the right shape and range")
+    return array
 
 
-def _check_indices(belief: Belief, agent: Agent) -> None:
-    """Refuse a memory that leads outside the arrays: kernels follow indices without looking."""
-    graph, n_states = belief.graph, len(belief.graph.start)
-    ranges: list[tuple[Any, int, int]] = [(graph.succ, 0, n_states - 1), (agent.here, -1, n_states - 1)]
-    if graph.capacity:
-        ranges.append((graph.length, 0, graph.capacity))
-    ranges += looked_up(belief)
-    if not all(np.all((low <= values) & (values <= high)) for values, low, high in ranges):
-        raise ValueError("a number in the memory lies outside its range")
+def checked_counts(counts: Any, last: Any, n_actions: int, n_states: int) -> tuple[IntArray, IntArray]:
+    """Counts and last outcomes, as `CompiledMind.remember` takes them, that fit together and into their range."""
+    rows = n_actions * n_states
+    for name, lines, width in (("counts", counts, 3), ("last outcomes", last, 2)):
+        array = np.asarray(lines)
+        checked_numbers(name, array, (len(array), width), 0, MOST)
+        if np.any(array[:, 0] >= rows) or np.any(array[:, 1] >= n_states):
+            raise ValueError(f"{name} lead outside the world")
+    counts, last = (np.ascontiguousarray(lines, dtype=np.int64) for lines in (counts, last))
+    totals = np.bincount(counts[:, 0], counts[:, 2], rows) if len(counts) else np.zeros(rows)
+    if np.any(counts[:, 2] < 1) or np.any(totals > MOST):
+        raise ValueError("counts are not numbers of the right shape and range")
+    if sorted(last[:, 0].tolist()) != np.flatnonzero(totals).tolist():
+        raise ValueError("the last outcomes are not those of the rows that were tried")
+    return counts, last

@@ -29,6 +29,8 @@ BLOCK = 5
 """States of a complete graph that are worked on at once, so that their sums do not wait for one another."""
 LISTED = 1 << 21
 """Most entries of the lists of values to repair; larger worlds search from step to step."""
+MOST_VALUES = 1 << 28
+"""Most values that a plan remembers: two gigabytes."""
 AT_ONCE = 1 << 22
 """Entries looked at together while the lists are made."""
 
@@ -79,6 +81,8 @@ def first_plan(
 ) -> Plan:
     """A plan that has not looked at anything yet; `repairs` None for a graph that grows."""
     n_states = len(graph.start)
+    if n_states * depth > MOST_VALUES:
+        raise ValueError(f"{depth} steps back in {n_states} states are {n_states * depth} values; use fewer steps")
     in_one_piece = repairs is not None and n_states >= BLOCK and is_complete(graph)
     searching = depth > 0 and len(rest) == 0 and not in_one_piece
     return Plan(

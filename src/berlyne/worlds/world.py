@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, check_index
 from berlyne.priors import Prior
-from berlyne.rows import Rows, check_layout, row_name
+from berlyne.rows import Rows, checked_rows, row_name
 
 if TYPE_CHECKING:
     from berlyne.worlds.maze import Geometry
@@ -38,6 +38,7 @@ class World:
     Attributes
     ----------
     rows : the transition rows, sparse.
+    prior, start, name, n_actions, n_states : as above; a world cannot be changed.
     geometry : walls, transporters and base of a maze; None for other worlds.
 
     Examples
@@ -45,6 +46,14 @@ class World:
     >>> World(np.array([[[0.5, 0.5], [1.0, 0.0]]]))
     World('world': 2 states, 1 action, no prior)
     """
+
+    rows: Rows
+    n_actions: int
+    n_states: int
+    prior: Prior | None
+    name: str
+    geometry: Geometry | None
+    start: int | None
 
     def __init__(
         self,
@@ -55,14 +64,28 @@ class World:
         name: str = "world",
         geometry: Geometry | None = None,
     ) -> None:
-        self.rows = _as_rows(theta)
-        self.n_actions, self.n_states = self.rows.n_actions, self.rows.n_states
-        self.prior = prior
-        self.name = name
-        self.geometry = geometry
-        self.start = None if start is None else check_index("start", start, self.n_states)
+        rows = _as_rows(theta)
         if prior is not None:
-            _check_prior(prior, self.rows)
+            _check_prior(prior, rows)
+        put = object.__setattr__  # the only way for a frozen object to come into being
+        put(self, "rows", rows)
+        put(self, "n_actions", rows.n_actions)
+        put(self, "n_states", rows.n_states)
+        put(self, "prior", prior)
+        put(self, "name", name)
+        put(self, "geometry", geometry)
+        put(self, "start", None if start is None else check_index("start", start, rows.n_states))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        instead = "with_prior(...)" if name == "prior" else "World(...)"
+        raise AttributeError(f"a world cannot be changed, and {name} neither; make another one by {instead}")
+
+    def __delattr__(self, name: str) -> None:
+        setattr(self, name, None)  # says that it cannot be
+
+    def with_prior(self, prior: Prior | None) -> World:
+        """The same world with another prior; transitions are shared, not copied."""
+        return World(self.rows, prior, start=self.start, name=self.name, geometry=self.geometry)
 
     def __repr__(self) -> str:
         states = f"{self.n_states:,} state{'s' * (self.n_states != 1)}"
@@ -94,7 +117,7 @@ def _as_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
         rows = Rows.from_sparse(theta)
     else:
         rows = _from_array(theta)
-    check_layout(rows)
+    rows = checked_rows(rows)
     _check_entries(rows)
     sums = rows.row_sums(rows.data)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)

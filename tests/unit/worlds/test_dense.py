@@ -21,7 +21,7 @@ def test_every_parameter_can_be_changed():
     [
         ({"n_states": 0}, "n_states is 0; it must be a whole number of at least 1"),
         ({"n_actions": 0}, "n_actions is 0; it must be a whole number of at least 1"),
-        ({"alpha": 0.0}, r"alpha is 0.0; it must be a number in \(0"),
+        ({"alpha": 0.0}, r"alpha is 0.0; it must be a number in \[1e-300"),
     ],
 )
 def test_parameters_outside_their_range_are_refused(arguments, message):

@@ -110,7 +110,7 @@ def test_small_concentrations_keep_the_support(alpha, law):
         ({"side": 2.5}, "side is 2.5; it must be a whole number"),
         ({"n_transporters": 75}, "n_transporters is 75; a maze of side 6 has only 74 wall faces"),
         ({"n_transporters": -1}, "n_transporters is -1; it must be a whole number of at least 0"),
-        ({"alpha": 0}, r"alpha is 0; it must be a number in \(0"),
+        ({"alpha": 0}, r"alpha is 0; it must be a number in \[1e-300"),
         ({"law": "rooms"}, "law is 'rooms'; it must be 'outcomes' or 'directions'"),
     ],
 )
