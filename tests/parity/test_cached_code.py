@@ -46,3 +46,47 @@ def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path, file
     assert line in source.read_text()
     source.write_text(source.read_text().replace(line, doubled))
     assert utility() == 2.0 * first > 0.0
+
+
+QUICK = """
+import warnings
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    import numpy as np
+    from berlyne.worlds.carve import carve
+    from berlyne.worlds.maze import _neighbours
+    print(int(carve(_neighbours(5), 3, np.linspace(0, 0.99, 25)).sum()), *(str(w.message) for w in said))
+"""
+
+
+def carved(**environment):
+    done = subprocess.run(
+        [sys.executable, "-c", QUICK], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("damage", [lambda old: b"", lambda old: old[: len(old) // 2], lambda old: b"nonsense" * 100])
+@pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
+def test_damaged_code_on_disk_is_thrown_away(tmp_path, kind, damage):
+    assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"
+    files = list(tmp_path.rglob(kind))
+    assert files
+    for file in files:
+        file.write_bytes(damage(file.read_bytes()))
+    assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"
+    assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"  # and is made anew
+
+
+def test_with_nowhere_to_keep_code_it_is_made_anew_with_one_warning(tmp_path):
+    """Numba finds no folder: neither beside the sources, nor at home, nor where the environment says."""
+    script = (
+        """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+"""
+        + QUICK
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    number, said = done.stdout.strip().split(" ", 1)
+    assert number == "48" and said.count("no place to keep compiled code") == 1

@@ -1,13 +1,16 @@
 """How kernels are compiled: cached on disk, without the GIL, with multiply-add contracted.
 
 Two things here are not part of Numba's public interface. Each has a function of its own, `_uncounted` and
-`_stamp`, that says so and stops if a version of Numba lacks it.
+`_take_care`, that says so and stops if a version of Numba lacks it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -19,6 +22,8 @@ R = TypeVar("R")
 
 COMPILING = not getattr(numba.config, "DISABLE_JIT", False)
 """False if NUMBA_DISABLE_JIT is set, for a debugger or to measure coverage: kernels then run as plain Python."""
+CHECKING = COMPILING and bool(getattr(numba.config, "BOUNDSCHECK", None))
+"""True if NUMBA_BOUNDSCHECK is set: kernels then say when they leave an array, and are slower."""
 FASTMATH = {"contract"}
 
 
@@ -91,11 +96,22 @@ def entry_point(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]
 
 
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
-    common: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
-    compiled: Any = numba.njit(**common, **options)(function)
+    common: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", **options}
+    try:
+        compiled: Any = numba.njit(**common)(function)
+    except RuntimeError as error:  # there is no folder that can be written to
+        if "cache" not in options or "cannot cache function" not in str(error):
+            raise
+        _warn_once("there is no place to keep compiled code in, so it is made anew by every process")
+        return cast(Callable[P, R], numba.njit(**{**common, "cache": False})(function))
     if COMPILING and "cache" in options:
-        _stamp(compiled, _SOURCES)
+        _take_care(compiled, _SOURCES)
     return cast(Callable[P, R], compiled)
+
+
+@lru_cache
+def _warn_once(what: str) -> None:
+    warnings.warn(f"{what}; set NUMBA_CACHE_DIR to a folder that can be written to", RuntimeWarning, stacklevel=2)
 
 
 def _uncounted() -> dict[str, bool]:
@@ -105,15 +121,34 @@ def _uncounted() -> dict[str, bool]:
     return {"_nrt": False}
 
 
-def _stamp(compiled: Any, stamp: str) -> None:
-    """Let Numba's cache on disk compare `stamp` instead of the date of one file.
+def _take_care(compiled: Any, stamp: str) -> None:
+    """Let Numba's cache on disk compare `stamp` instead of the date of one file, and survive damage and full disks.
 
     A kernel contains all that it calls: after a change of another file it would go on running the old code.
     """
-    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if not hasattr(file, "_source_stamp"):
-        raise RuntimeError(f"Numba {numba.__version__} keeps no source stamp where berlyne.engine.compile sets it")
+    cache: Any = getattr(compiled, "_cache", None)
+    file: Any = getattr(cache, "_cache_file", None)
+    methods = [getattr(cache, name, None) for name in ("load_overload", "save_overload", "flush")]
+    if not hasattr(file, "_source_stamp") or None in methods:
+        raise RuntimeError(f"Numba {numba.__version__} keeps its cache otherwise than berlyne.engine.compile expects")
     file._source_stamp = stamp
+    load, save, flush = methods
+
+    def load_if_whole(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except Exception:  # whatever a damaged file can lead to: it is made anew
+            with suppress(Exception):
+                flush()
+            return None
+
+    def save_if_possible(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except (OSError, EOFError, ValueError) as error:
+            _warn_once(f"compiled code could not be kept ({error})")
+
+    cache.load_overload, cache.save_overload = load_if_whole, save_if_possible
 
 
 def _hash_of_sources() -> str:

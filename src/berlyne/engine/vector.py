@@ -21,7 +21,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from berlyne.engine.compile import COMPILING
+from berlyne.engine.compile import CHECKING, COMPILING, inlined
 
 LANES = 4
 """Doubles in one value."""
@@ -251,3 +251,43 @@ def scatter(array: Any, places: tuple[int, ...], index: int, bundle: Any) -> Non
 def add_outer(sums: Any, array: Any, index: int, xs: Any) -> Any:
     """Adds `array[index + k] xs[j]` to number `k len(xs) + j` of the bundle `sums`."""
     return tuple(total + array[index + i // len(xs)] * xs[i % len(xs)] for i, total in enumerate(sums))
+
+
+if CHECKING:  # NUMBA_BOUNDSCHECK is set: these look where they read and write, too
+
+    def _look(array: Any, first: int, n: int) -> None:
+        if first < 0 or first + n > len(array):
+            raise IndexError("a kernel left its array")
+
+    def _look_everywhere(array: Any, places: tuple[int, ...], index: int) -> None:
+        for place in places:
+            look(array, place + index, LANES)
+
+    look = inlined(_look)
+    look_everywhere = inlined(_look_everywhere)
+    _blind_item, _blind_load, _blind_gather, _blind_scatter, _blind_outer = item, load, gather, scatter, add_outer
+
+    @inlined
+    def item(array: Any, index: int) -> Any:  # noqa: D103 - as above
+        look(array, index, 1)
+        return _blind_item(array, index)
+
+    @inlined
+    def load(array: Any, index: int) -> Any:  # noqa: D103
+        look(array, index, LANES)
+        return _blind_load(array, index)
+
+    @inlined
+    def gather(array: Any, places: tuple[int, ...], index: int) -> Any:  # noqa: D103
+        look_everywhere(array, places, index)
+        return _blind_gather(array, places, index)
+
+    @inlined
+    def scatter(array: Any, places: tuple[int, ...], index: int, bundle: Any) -> None:  # noqa: D103
+        look_everywhere(array, places, index)
+        _blind_scatter(array, places, index, bundle)
+
+    @inlined
+    def add_outer(sums: Any, array: Any, index: int, xs: Any) -> Any:  # noqa: D103
+        look(array, index, len(sums) // len(xs))
+        return _blind_outer(sums, array, index, xs)

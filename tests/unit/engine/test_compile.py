@@ -31,14 +31,14 @@ def test_bare_kernels_count_no_references():
         make_barely(3)
 
 
-def test_a_numba_that_keeps_its_stamp_elsewhere_is_refused(monkeypatch):
+def test_a_numba_that_keeps_its_cache_otherwise_is_refused(monkeypatch):
     class Otherwise:
         _cache = None
 
-    with pytest.raises(RuntimeError, match="keeps no source stamp"):
-        compiling._stamp(Otherwise(), "anything")
+    with pytest.raises(RuntimeError, match="keeps its cache otherwise"):
+        compiling._take_care(Otherwise(), "anything")
     monkeypatch.setattr(compiling.numba, "njit", lambda **options: lambda function: Otherwise())
-    with pytest.raises(RuntimeError, match="keeps no source stamp"):
+    with pytest.raises(RuntimeError, match="keeps its cache otherwise"):
         kernel(lambda x: x)
 
 
