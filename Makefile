@@ -11,11 +11,12 @@ EXTRAS := test,dev,cluster,gym,docs
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help reproduce test lint format build pictures constraints clean
+.PHONY: help reproduce test bounds lint format build pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
+	@echo "make bounds       run the tests of the engine once more, with every index checked"
 	@echo "make lint         check style and types"
 	@echo "make format       put the code into the style"
 	@echo "make build        build the wheel and the sdist into dist/"
@@ -28,6 +29,12 @@ reproduce: $(VENV)/installed-run
 
 test: $(VENV)/installed-test
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Kernels follow indices without looking; here they look. Compiled apart, because cached code does not say which it is.
+bounds: $(VENV)/installed-test
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/bounds-checked" $(BIN)/python -m pytest -n $(JOBS) -q \
+		tests/parity/test_engine_against_twin.py tests/parity/test_action_values.py tests/parity/test_long_runs.py \
+		tests/unit/engine tests/unit/test_tasks.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check

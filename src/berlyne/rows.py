@@ -305,10 +305,28 @@ def checked_rows(rows: Rows) -> Rows:
     return Rows(n_actions, n_states, pointers, indices, data)
 
 
-def _whole_numbers(name: str, values: Any) -> Any:
+def checked_counts(counts: Counts) -> Counts:
+    """The counts as plain arrays of the right types, or a `ValueError`: kernels follow them without looking."""
+    n_rows = check_count("n_actions", counts.n_actions, 1) * check_count("n_states", counts.n_states, 1)
+    row, s_next, n = (_whole_numbers(name, getattr(counts, name), "counts") for name in ("row", "s_next", "n"))
+    if not len(row) == len(s_next) == len(n):
+        raise ValueError(
+            f"row, s_next and n of counts have lengths {len(row)}, {len(s_next)} and {len(n)}; not the same"
+        )
+    for name, values, high in (("row", row, n_rows - 1), ("s_next", s_next, counts.n_states - 1)):
+        if np.any((values < 0) | (values > high)):
+            raise ValueError(f"{name} of counts must lie within 0 to {high}")
+    if np.any(n < 1) or np.any(n > np.iinfo(np.int64).max):
+        raise ValueError("n of counts must be whole numbers of at least 1")
+    if all(type(x) is np.ndarray and x.dtype == np.int64 for x in (counts.row, counts.s_next, counts.n)):
+        return counts
+    return Counts(counts.n_actions, counts.n_states, *(x.astype(np.int64) for x in (row, s_next, n)))
+
+
+def _whole_numbers(name: str, values: Any, of: str = "theta") -> Any:
     given = np.asarray(values)
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"{name} of theta have shape {given.shape} and type {given.dtype}; they must be whole numbers")
+        raise ValueError(f"{name} of {of} have shape {given.shape} and type {given.dtype}; they must be whole numbers")
     return given
 
 

@@ -214,8 +214,8 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
         elif count == most:
             n_most += 1
     total += unseen * table[0, TERM]
-    kappa_before = alpha * tally[r, SIZE] + (tally[r, TOTAL] - 1)
-    return Sums(kappa, total, alpha + most, n_most, alpha + before, kappa_before, len(graph.start))
+    others = alpha * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
+    return Sums(kappa, total, alpha + most, n_most, alpha + before, others, len(graph.start))
 
 
 @inlined

@@ -128,7 +128,7 @@ def _take_care(compiled: Any, stamp: str) -> None:
     """
     cache: Any = getattr(compiled, "_cache", None)
     file: Any = getattr(cache, "_cache_file", None)
-    methods = [getattr(cache, name, None) for name in ("load_overload", "save_overload", "flush")]
+    methods: list[Any] = [getattr(cache, name, None) for name in ("load_overload", "save_overload", "flush")]
     if not hasattr(file, "_source_stamp") or None in methods:
         raise RuntimeError(f"Numba {numba.__version__} keeps its cache otherwise than berlyne.engine.compile expects")
     file._source_stamp = stamp

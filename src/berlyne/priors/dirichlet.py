@@ -100,9 +100,10 @@ class Dirichlet:
     def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
         """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
         c: FloatArray = np.asarray(self.alpha + counts[self.support.row(a, s)], dtype=np.float64)
-        form, most, before = FORMS[name], c.max(), self.alpha * len(c) + (counts.sum() - 1)
-        total, n_most, c_last = form.term(c).sum(), np.count_nonzero(c == most), self.alpha + (counts[last] - 1)
-        return float(form.value(Sums(c.sum(), total, most, n_most, c_last, before, self.n_states)))
+        form, most, c_last = FORMS[name], c.max(), self.alpha + (counts[last] - 1)
+        total, n_most = form.term(c).sum(), np.count_nonzero(c == most)
+        others = self.alpha * (len(c) - 1) + (counts.sum() - counts[last])
+        return float(form.value(Sums(c.sum(), total, most, n_most, c_last, others, self.n_states)))
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
@@ -152,10 +153,10 @@ class Dirichlet:
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
         """D(now || before the last outcome) per row, in bits; NaN where `last` is -1."""
         tried = np.flatnonzero(last >= 0)
-        kappa, c = self._kappa(counts)[tried], self.alpha + (counts.at(tried, last[tried]) - 1)
-        before = self.alpha * self.support.sizes[tried] + (counts.totals[tried] - 1)
+        n = counts.at(tried, last[tried])
+        c, others = self.alpha + (n - 1), self.alpha * (self.support.sizes[tried] - 1) + (counts.totals[tried] - n)
         gain = np.full(counts.n_rows, np.nan)
-        gain[tried] = FORMS["PEIG"].value(Sums(kappa, np.nan, np.nan, np.nan, c, before, self.n_states))
+        gain[tried] = FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, c, others, self.n_states))
         return gain
 
     def rule(self, utility: str | None) -> Rule:

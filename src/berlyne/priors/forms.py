@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     kappa : total pseudo-count.
     total : the form's `term(c)`, summed over the support.
     most, n_most : the largest pseudo-count, and how many states have it.
-    last, kappa_before : the pseudo-count of the last outcome and the total, both before it occurred.
+    last, others : the pseudo-count of the last outcome, and those of all others together, before it occurred.
     n_states : N.
     """
 
@@ -38,7 +38,7 @@ class Sums(NamedTuple):
     most: Any
     n_most: Any
     last: Any
-    kappa_before: Any
+    others: Any
     n_states: int
 
 
@@ -94,9 +94,15 @@ def _pig(row: Sums) -> Any:
 def _peig(row: Sums) -> Any:
     """D(now || before the last outcome) = log2(kappa / (kappa + 1)) + (c + 1) / (kappa + 1) log2((c + 1) / c).
 
-    Here c is the pseudo-count of that outcome, and kappa the total, both before it. As (e(c) - e(kappa)) / (kappa + 1).
+    Here c is the pseudo-count of that outcome, d that of the others, and kappa = c + d, all before it. With e the
+    `excess` it is (e(c) - e(kappa)) / (kappa + 1), but for small d that is a difference of almost equal numbers, and
+    ((c + 1) log(1 + d / (c (kappa + 1))) - d log(1 + 1 / kappa)) / (kappa + 1) is not.
     """
-    return without_noise(excess(row.last) - excess(row.kappa_before), excess(row.last)) / row.kappa / LN2
+    kappa, few = row.last + row.others, row.others < 1.0
+    lost = row.others * np.log1p(1.0 / kappa)
+    of_few = without_noise((row.last + 1.0) * np.log1p(row.others / (row.last * (kappa + 1.0))) - lost, lost)
+    of_many = without_noise(excess(row.last) - excess(kappa), excess(kappa))
+    return (few * of_few + (1 - few) * of_many) / (kappa + 1.0) / LN2
 
 
 def _pmc(row: Sums) -> Any:

@@ -1,6 +1,9 @@
 """Vector operations, compiled, against plain NumPy; and so are the plain forms that replace them."""
 
 import inspect
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -152,3 +155,49 @@ def test_outer_products_are_added(width, n_columns):
     assert out == pytest.approx(expected, rel=1e-15)
     sums = tuple(before.reshape(-1, LANES))
     assert np.array(add_outer.plain(sums, array, 2, tuple(x))) == pytest.approx(expected.reshape(-1, LANES), rel=1e-15)
+
+
+BOUNDS = """
+import numpy as np
+from berlyne.engine.compile import kernel
+from berlyne.engine.vector import add_outer, four, gather, item, load, scatter
+x = np.arange(8.0)
+
+@kernel
+def an_item(x, i):
+    return item(x, i)
+
+@kernel
+def a_load(x, i):
+    scatter(x, (0,), 0, (load(x, i),))
+
+@kernel
+def a_gather(x, i):
+    scatter(x, (0,), 0, gather(x, (0,), i))
+
+@kernel
+def a_scatter(x, i):
+    scatter(x, (i,), 0, (four(1.0),))
+
+@kernel
+def an_outer(x, i):
+    scatter(x, (0,), 0, add_outer((four(0.0),), x, i, (four(1.0),)))
+
+for function, last in ((an_item, 7), (a_load, 4), (a_gather, 4), (a_scatter, 4), (an_outer, 7)):
+    function(x.copy(), last)
+    for wrong in (last + 1, -1):
+        try:
+            function(x.copy(), wrong)
+        except IndexError:
+            continue
+        print(function.__name__, wrong, "was let pass")
+print("done")
+"""
+
+
+def test_with_bounds_checked_they_do_not_leave_their_arrays(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(BOUNDS)
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "done\n"

@@ -136,7 +136,7 @@ def best_of(q: FloatArray, n_actions: int) -> Line:
 @folded
 def value_of_best(best: Line, q: FloatArray, real: FloatArray, n_actions: int, lowest: bool) -> Line:
     """The mean of real[a] over the actions whose q[a] is tied with the `best`, or that of the lowest of them."""
-    size = larger(larger(best, multiply(best, four(-1.0))), four(1.0))
+    size = larger(best, multiply(best, four(-1.0)))
     bound = add(best, multiply(size, four(-TIE_TOLERANCE)))
     total, n_tied, a = four(ZEROS), four(ZEROS), 0
     after_one = four(-1.0 if lowest else 0.0)  # times n_tied: what is left for further actions

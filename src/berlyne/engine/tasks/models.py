@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
-from berlyne.engine.belief import FIRST, SEEN, TOTAL, Belief, copied, first_belief, knows, possible, weigh
+from berlyne.engine.belief import FIRST, SEEN, TOTAL, Belief, copied, count, find_slot, first_belief, knows, weigh
 from berlyne.engine.compile import bare_kernel
-from berlyne.engine.graph import graph_of, slot_of, spread
+from berlyne.engine.graph import graph_of, spread
 from berlyne.engine.tasks.eliminate import Elimination, list_elimination
 from berlyne.engine.tasks.lanes import Chain
 from berlyne.model import InternalModel
 from berlyne.priors.prior import CompiledPrior
-from berlyne.rows import Counts, Rows, Support
+from berlyne.rows import Counts, Rows, Support, checked_counts
 from berlyne.worlds.world import World
 
 Model = InternalModel | Counts | Rows | FloatArray
@@ -91,7 +91,7 @@ class Reader:
         prior = self.world.prior if isinstance(model, Counts) else getattr(model, "prior", None)
         if isinstance(model, Counts | InternalModel):
             self._check_size(model.n_actions, model.n_states)
-            counts = model.sparse_counts if isinstance(model, InternalModel) else model
+            counts = model.sparse_counts if isinstance(model, InternalModel) else checked_counts(model)
             if knows(prior):
                 return prior, counts
             if prior is None:
@@ -153,30 +153,15 @@ def estimate(belief: Belief, observed: Observed, first: int, out: FloatArray) ->
         for r in range(len(belief.tally)):
             belief.tally[r, TOTAL] = belief.tally[r, SEEN] = belief.tally[r, FIRST] = 0
         for e in range(observed.begin[m], observed.begin[m + 1]):
-            if not count(belief, observed.row[e], observed.s_next[e], observed.n[e]):
+            s, a, s_next = observed.row[e] // n_actions, observed.row[e] % n_actions, observed.s_next[e]
+            slot = find_slot(belief, s, a, s_next)
+            too_many = belief.tally[s * belief.graph.stride + a, TOTAL] + observed.n[e] > LARGEST
+            if slot < 0 or too_many or belief.n[slot * belief.graph.stride + a] != 0:
                 return m
+            count(belief, s, a, s_next, slot, observed.n[e])
         for s in range(n_states):
             for a in range(n_actions):
                 weigh(belief, s, a)
         for i in range(len(belief.weight)):
             out[m, i] = belief.weight[i]
     return len(out)
-
-
-@bare_kernel
-def count(belief: Belief, row: int, s_next: int, n: int) -> bool:
-    """Count n observations of a transition, the first of it; False if they cannot be."""
-    graph = belief.graph
-    s, a = row // graph.n_actions, row % graph.n_actions
-    r, slot = s * graph.stride + a, slot_of(graph, s, s_next)
-    if slot < 0 or n < 1 or belief.tally[r, TOTAL] + n > LARGEST:
-        return False
-    i = slot * graph.stride + a
-    if belief.n[i] != 0 or not possible(belief, s, a, s_next):
-        return False
-    belief.n[i] = n
-    belief.tally[r, TOTAL] += n
-    belief.tally[r, SEEN] += 1
-    if s_next == 0:
-        belief.tally[r, FIRST] = 1
-    return True
