@@ -124,13 +124,11 @@ def explore(
     2501
     """
     how = strategy(strategy_)
-    if (n_steps := check_count("n_steps", n_steps, 0)) > MOST_STEPS:
-        raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}, as far as observations are counted")
     if world.prior is None:
         raise ValueError(
             "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
         )
-    times = _checked_times(snapshots, n_steps)
+    n_steps, times = _checked_times(n_steps, snapshots)
     for_start, for_agent, for_world = streams(seed)
     first = _first_state(world, start, for_start)
     model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
@@ -186,11 +184,13 @@ def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator, np.ra
     return first, agent, world
 
 
-def _checked_times(snapshots: Iterable[int], n_steps: int) -> list[int]:
+def _checked_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:
+    if (n_steps := check_count("n_steps", n_steps, 0)) > MOST_STEPS:
+        raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}, as far as observations are counted")
     times = sorted({check_count("a snapshot", t, 0) for t in snapshots})
     if times and times[-1] > n_steps:
         raise ValueError(f"a snapshot is asked for at step {times[-1]}, after the last step {n_steps}")
-    return times
+    return n_steps, times
 
 
 def _first_state(world: World, start: int | None, rng: np.random.Generator) -> int:

@@ -119,16 +119,7 @@ def explore_learning_alpha(
         u[:, 0] = 0.0
     alphas = np.full(n_steps + 1, alpha)
     if refit is not None:
-        refitting = Refitting(
-            no_histograms(mind.belief, n_steps + 1),
-            alphas,
-            np.empty(TABLE),
-            float(low),
-            float(high),
-            check_count("always", refit.always, 0),
-            check_number("tolerance", refit.tolerance, 0.0, 1e6),
-            -float(np.sum(world.rows.data * np.log2(world.rows.data))),
-        )
+        refitting = _refitting(mind, world, alphas, (float(low), float(high)), refit)
         belief, truth = with_own_table(mind.belief), mind.truth(assumed)
         made = explore_learning(belief, mind.agent, truth, trace, refitting, u, for_world.random(n_steps))
     else:
@@ -137,3 +128,17 @@ def explore_learning_alpha(
         raise ValueError(f"the world did at step {made} what the prior calls impossible")
     missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
     return LearnedRun(world, how, missing, l1, alphas, trace.states, trace.actions, trace.outcomes, mind.counts())
+
+
+def _refitting(
+    mind: CompiledMind, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
+) -> Refitting:
+    return Refitting(
+        no_histograms(mind.belief, len(alphas)),
+        alphas,
+        np.empty(TABLE),
+        *bounds,
+        check_count("always", schedule.always, 0),
+        check_number("tolerance", schedule.tolerance, 0.0, 1e6),
+        -float(np.sum(world.rows.data * np.log2(world.rows.data))),
+    )

@@ -7,6 +7,7 @@ Each file is one concept whole: its record (a NamedTuple of arrays), how it is b
 | `compile` | how kernels are compiled and cached |
 | `vector` | four doubles at a time |
 | `graph` | the outcomes of every state, in slots |
+| `special` | closed forms, compiled |
 | `belief` | what is known of every row; the only file that knows families of priors |
 | `plan` | value iteration around the agent |
 | `choose` | how an action is chosen; the only file that knows methods of coordination |

@@ -20,13 +20,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload, register_jitable
 
 from berlyne.arrays import FloatArray, IndexArray, IntArray
-from berlyne.engine.compile import bare_kernel, inlined, one_of
+from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph, positions, slot_of
+from berlyne.engine.special import term_of, value_of
 from berlyne.priors.dirichlet import Dirichlet
-from berlyne.priors.forms import FORMS, LARGE, LN2, SERIES, Sums, digamma, excess, without_noise
+from berlyne.priors.forms import LN2, Sums
 from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.prior import CompiledPrior, Rule
 
@@ -117,41 +117,6 @@ def widened(belief: Belief, capacity: int) -> Belief:
     start = np.arange(n_states, dtype=np.int64) * capacity
     wide = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
     return belief._replace(graph=wide, weight=wider(belief.weight, graph.stride), n=wider(belief.n, graph.stride))
-
-
-register_jitable(without_noise)
-
-
-@overload(digamma)
-def _digamma(x: Any) -> Any:
-    def compiled(x: Any) -> Any:
-        shift = 0.0
-        while x < 10.0:
-            shift -= 1.0 / x
-            x += 1.0
-        y = 1.0 / (x * x)
-        tail = 1.0 / 240 - y * (1.0 / 132 - y * 691.0 / 32760)
-        series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * tail)))
-        return shift + math.log(x) - 0.5 / x - series
-
-    return compiled
-
-
-@overload(excess)
-def _excess(x: Any) -> Any:
-    def compiled(x: Any) -> Any:
-        if x < LARGE:
-            return (x + 1.0) * math.log1p(1.0 / x) - 1.0
-        y, tail = 1.0 / x, 0.0
-        for i in range(len(SERIES) - 1, -1, -1):
-            tail = SERIES[i] - y * tail
-        return y * tail
-
-    return compiled
-
-
-term_of = one_of([form.term for form in FORMS.values()])
-value_of = one_of([form.value for form in FORMS.values()])
 
 
 @inlined

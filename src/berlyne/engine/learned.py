@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
-from berlyne.engine.belief import LOG, SIZE, TERM, TOTAL, Belief, term_of, weigh
+from berlyne.engine.belief import LOG, SIZE, TERM, TOTAL, Belief, weigh
 from berlyne.engine.choose import Agent, grow_tree
 from berlyne.engine.compile import bare_kernel, kernel
 from berlyne.engine.graph import slot_of
 from berlyne.engine.loop import explore
 from berlyne.engine.plan import forget
+from berlyne.engine.special import term_of
 from berlyne.engine.truth import Truth, row_distance, true_probability
 from berlyne.trace import Trace
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.gate import checked_rows, checked_support
 from berlyne.priors.forms import FORMS, Sums, over_counts
 from berlyne.priors.prior import Description, Rule, as_counts
-from berlyne.rows import Counts, Rows, Support, by_action, checked_rows, row_name
+from berlyne.rows import Counts, Rows, Support, by_action, row_name
 
 LEAST_ALPHA = 1e-300
 """Below this, what is divided by a concentration is no finite number any more."""
@@ -274,20 +275,9 @@ def as_support(support: Any, n_states: int | None, n_actions: int | None) -> Sup
 
 def _given_support(support: Any) -> Support:
     if isinstance(support, Support):
-        return _checked_support(support)
+        return checked_support(support)
     if isinstance(support, Rows):
         return checked_rows(support).support
     if isinstance(support, list | tuple) and len(support) and hasattr(support[0], "tocsr"):
         return Rows.from_sparse(support).support
     return Support.from_mask(np.asarray(support) != 0)
-
-
-def _checked_support(support: Support) -> Support:
-    """The support itself if it is in order: a few plain numbers, or lists of states that rise within their range."""
-    if support.indptr is None and support.indices is None:
-        return Support(check_count("n_actions", support.n_actions, 1), check_count("n_states", support.n_states, 1))
-    if support.indptr is None or support.indices is None:
-        raise ValueError("a support has both indptr and indices, or neither if every state can follow every other")
-    given = Rows(support.n_actions, support.n_states, support.indptr, support.indices, np.ones(len(support.indices)))
-    checked = checked_rows(given)
-    return support if checked is given else checked.support

@@ -119,11 +119,10 @@ class OneTwoThree:
 
     def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
         """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
-        n_seen, first = np.count_nonzero(counts), int(counts[0] > 0)
+        n_seen, first, kind = np.count_nonzero(counts), int(counts[0] > 0), int(last > 0)
         if name != "PEIG":
             return float(self.table(name)[a, n_seen, first])
-        new, kind = counts[last] == 1, 0 if last == 0 else 1
-        return float(self._gain[a, n_seen - 1, first * kind, kind]) if new else 0.0
+        return float(self._gain[a, n_seen - 1, first * kind, kind]) if counts[last] == 1 else 0.0
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
@@ -306,12 +305,8 @@ class OneTwoThree:
     def table(self, name: str) -> FloatArray:
         """`[a, T, first_seen]`: a utility of a row by what is known of it; a `KeyError` if there is no such utility."""
         if name not in self._tables:
-            self._tables[name] = self._novelty() if name == "novelty" else self._expected(name)
+            self._tables[name] = self._novelty() if name == "novelty" else np.prod(self._worth(name), axis=0).sum(-1)
         return self._tables[name]
-
-    def _expected(self, name: str) -> FloatArray:
-        weight, worth = self._worth(name)
-        return np.asarray(np.sum(weight * worth, axis=-1))
 
     def _novelty(self) -> FloatArray:
         novelty = np.zeros((self.n_actions, self.n_actions + 1, 2))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, check_index
+from berlyne.gate import checked_rows
 from berlyne.priors import Prior
-from berlyne.rows import Rows, checked_rows, row_name
+from berlyne.rows import Rows, row_name
 
 if TYPE_CHECKING:
     from berlyne.worlds.maze import Geometry

@@ -18,9 +18,10 @@ from berlyne.engine.compile import bare_kernel
 from berlyne.engine.graph import graph_of, spread
 from berlyne.engine.tasks.eliminate import Elimination, list_elimination
 from berlyne.engine.tasks.lanes import Chain
+from berlyne.gate import checked_counts
 from berlyne.model import InternalModel
 from berlyne.priors.prior import CompiledPrior
-from berlyne.rows import Counts, Rows, Support, checked_counts
+from berlyne.rows import Counts, Rows, Support
 from berlyne.worlds.world import World
 
 Model = InternalModel | Counts | Rows | FloatArray
