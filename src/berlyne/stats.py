@@ -17,9 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from berlyne.arrays import FloatArray, Seed, check_count, check_number, generator
-
-N_RESAMPLES = 2000
+from berlyne.arrays import FloatArray, check_count, check_number
 
 
 class Friedman(NamedTuple):
@@ -146,46 +144,10 @@ def relative_difference(values: ArrayLike, reference: ArrayLike, level: float = 
     return _student(x[kept] / y[kept] - 1.0, level)
 
 
-def log_ratio(values: ArrayLike, reference: ArrayLike, level: float = 0.95) -> Estimate:
-    """Mean over worlds of log2(values / reference), and its confidence interval (Student's t); both are `(n,)`.
-
-    Symmetric where `relative_difference` is not: exchanging the two changes its sign. Worlds in which
-    either is not positive are left out.
-    """
-    x, y = _pair(values, reference)
-    kept = (x > 0.0) & (y > 0.0)
-    return _student(np.log2(x[kept] / y[kept]), level)
-
-
-def ratio_of_means(
-    values: ArrayLike, reference: ArrayLike, seed: Seed, level: float = 0.95, n_resamples: int = N_RESAMPLES
-) -> Estimate:
-    """mean(values) / mean(reference) - 1, and its confidence interval by resampling worlds; both are `(n,)`.
-
-    This is the relative difference of two average curves. Worlds where the reference is small do not outweigh
-    the rest.
-    """
-    x, y = _pair(values, reference)
-    pick = generator(seed).integers(len(x), size=(check_count("n_resamples", n_resamples, 1), len(x)))
-    ratios = x[pick].mean(axis=1) / y[pick].mean(axis=1) - 1.0
-    low, high = np.quantile(ratios, [0.5 - level / 2, 0.5 + level / 2])
-    return Estimate(float(x.mean() / y.mean() - 1.0), float(low), float(high))
-
-
 def share_larger(values: ArrayLike, reference: ArrayLike) -> float:
     """Share of worlds in which `values` exceed `reference`, both `(n,)`; ties count half."""
     x, y = _pair(values, reference)
     return float(np.mean((x > y) + 0.5 * (x == y)))
-
-
-def share_interval(share: float, n: int, level: float = 0.95) -> Estimate:
-    """A share of n worlds and its confidence interval (Wilson)."""
-    from scipy.special import ndtri
-
-    z2 = float(ndtri(0.5 + level / 2)) ** 2 / check_count("n", n, 1)
-    middle = (share + z2 / 2) / (1 + z2)
-    reach = float(np.sqrt(z2 * (share * (1 - share) + z2 / 4))) / (1 + z2)
-    return Estimate(share, middle - reach, middle + reach)
 
 
 def _student(sample: FloatArray, level: float) -> Estimate:

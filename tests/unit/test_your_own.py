@@ -17,6 +17,9 @@ from berlyne import (
     pig,
 )
 from berlyne.coordination import Greedy, QLearning, Relocating, ValueIteration, best_of
+from berlyne.explore import make_mind
+from berlyne.plain import PlainMind
+from berlyne.utilities import UTILITIES, Utility
 from parity.zoo import CLASSES, uneven
 
 SMALL = {
@@ -288,3 +291,15 @@ def test_a_prior_that_says_its_rows_are_independent_is_held_to_it():
     always_zero = Strategy("zero", lambda view, s, u: 0)
     with pytest.raises(ValueError, match=r"changed the estimate of action 1 in state \d, though Lies says"):
         explore(World(np.full((2, 3, 3), 1 / 3), Lies()), always_zero, n_steps=5)
+
+
+@pytest.mark.parametrize("make", [dense_world, maze, one_two_three_world])
+def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make, monkeypatch):
+    """One that is in the table, but that the prior does not know."""
+    monkeypatch.setitem(
+        UTILITIES, "ours", Utility("ours", lambda model: 1.0 / (1.0 + model.counts.sum(axis=-1)), "rare")
+    )
+    world, how = make(0), Strategy("ours(greedy)", Greedy(), "ours")
+    assert isinstance(make_mind(InternalModel(world.prior), how, world), PlainMind)
+    with pytest.raises(ValueError, match="has a part of your own, which only engine='numpy' can run"):
+        explore(world, how, n_steps=1, engine="compiled")

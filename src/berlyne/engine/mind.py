@@ -35,8 +35,14 @@ MOST = 2**31 - 1
 
 def can_compile(prior: Any, strategy: Strategy) -> bool:
     """Whether prior, utility and method are all ones that the kernels know."""
-    known_utility = strategy.utility is None or isinstance(strategy.utility, str)
-    return knows(prior) and known_utility and type(strategy.coordinate) in METHODS
+    known_parts = knows(prior) and type(strategy.coordinate) in METHODS
+    if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
+        return False
+    try:
+        _rule(prior, strategy.utility)
+    except KeyError:  # a utility for which this prior has no closed form
+        return False
+    return True
 
 
 def restored_prior(n_states: int, n_actions: int, said: Description) -> CompiledPrior:
@@ -174,10 +180,7 @@ def new_belief(
 ) -> Belief:
     """What is believed before any data, which `model` has not seen; made once per prior and utility, then copied."""
     prior: Any = model.prior
-    kept = kept_of_prior(prior)
-    if ("rule", utility) not in kept:
-        kept["rule", utility] = prior.rule(utility)
-    rule = kept["rule", utility]
+    kept, rule = kept_of_prior(prior), _rule(prior, utility)
     graph = _graph(prior, rule, world)
     key = "belief", utility, untried, graph.capacity
     if key in kept:
@@ -190,6 +193,15 @@ def new_belief(
         return belief
     kept[key] = belief
     return copied(belief)
+
+
+def _rule(prior: CompiledPrior, utility: str | None) -> Rule:
+    """How a prior is compiled with a utility, worked out once; a `KeyError` if it has no closed form of that."""
+    kept = kept_of_prior(prior)
+    if ("rule", utility) not in kept:
+        kept["rule", utility] = prior.rule(utility)
+    rule: Rule = kept["rule", utility]
+    return rule
 
 
 def _graph(prior: CompiledPrior, rule: Rule, world: World | None) -> Graph:

@@ -163,7 +163,7 @@ class Dirichlet:
     def rule(self, utility: str | None) -> Rule:
         """How it is compiled: numbers hold alpha, line n of the table log(1 + 1 / c) and the term at c = alpha + n."""
         return Rule(
-            -1 if utility is None else list(FORMS).index(utility),
+            -1 if utility is None else {name: i for i, name in enumerate(FORMS)}[utility],
             np.array([self.alpha]),
             over_counts(self.alpha, utility),
             1.0 / self.support.sizes,
