@@ -10,7 +10,7 @@ import pytest
 
 from berlyne.experiments import cluster as dask_cluster
 from berlyne.experiments import piece, store
-from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.files import StoreError
 from unit.experiments.studies import assert_same_store, forget_worlds, study
 
 distributed = pytest.importorskip("distributed")

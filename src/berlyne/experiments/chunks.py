@@ -1,4 +1,4 @@
-"""Chunks of a Zarr store as bytes: compressed, with a checksum, and put into place whole.
+"""Chunks of a Zarr store as bytes: compressed, with a checksum.
 
 Written here rather than through Zarr, which takes some milliseconds for each. Zarr reads them: the
 codecs are those that the metadata names (bytes, blosc, crc32c; vlen-utf8 for labels).
@@ -6,18 +6,13 @@ codecs are those that the metadata names (bytes, blosc, crc32c; vlen-utf8 for la
 
 from __future__ import annotations
 
-import contextlib
-import os
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-PARTIAL = ".partial"
-"""Ends the name of a file that is not in its place yet."""
-
-_sync = getattr(os, "fdatasync", os.fsync)
+OVERHEAD = 20
+"""Most bytes that a chunk has more than its values: the header of Blosc and the checksum."""
 
 
 def compression(itemsize: int) -> dict[str, Any]:
@@ -54,40 +49,14 @@ def is_sound(content: bytes) -> bool:
     return len(content) > 4 and _checksum(content[:-4]) == content[-4:]
 
 
-def read(path: Path) -> bytes | None:
-    """What a file holds; None if there is none."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
+def holds(content: bytes, n_bytes: int) -> bool:
+    """Whether a sound chunk has so many bytes of values, as the header of Blosc says."""
+    return len(content) >= OVERHEAD and int.from_bytes(content[4:8], "little") == n_bytes
 
 
-def put(path: Path, content: bytes) -> None:
-    """Write a file beside its place, and rename it into it once it is on the disk.
-
-    Renames keep their order, so a file that is put after another is never there without it.
-    """
-    beside = path.with_name(path.name + PARTIAL)
-    try:
-        with _create(beside) as file:
-            file.write(content)
-            file.flush()
-            _sync(file.fileno())
-        os.replace(beside, path)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = os.fspath(path)  # so that whoever reads "no space left" knows where
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
-
-
-def _create(path: Path) -> Any:
-    try:
-        return open(path, "wb")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "wb")
+def checksum_of(content: bytes) -> str:
+    """The checksum that a chunk ends in."""
+    return content[-4:].hex()
 
 
 @cache

@@ -7,7 +7,8 @@ from collections.abc import Generator
 from itertools import islice
 from typing import Any
 
-from berlyne.experiments.metadata import StoreError, versions
+from berlyne.experiments.files import StoreError
+from berlyne.experiments.metadata import versions
 from berlyne.experiments.piece import Layout, Piece, compute_chunks, divided
 from berlyne.experiments.settings import Experiment
 from berlyne.experiments.store import piece_name

@@ -12,22 +12,29 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.files import StoreError, only
+
+_NOBODY = "another process"
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_MOST = 4096
+"""Bytes that are read of a lock file, more than any of ours has."""
 
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
     """Hold the store at `path` for writing, or say who does.
 
-    The lock is the operating system's, on a file beside the store: it ends with the process.
+    The lock is the operating system's, on a file beside the store: it ends with the process. Links are
+    resolved first, so that whatever name a store is reached by, it has one lock.
     """
-    beside = path.with_name(path.name + ".lock")
+    real = Path(os.path.realpath(path))
+    beside = real.with_name(real.name + ".lock")
     with _locked(beside, path) as file:
-        file.truncate(0)
         me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now().isoformat(timespec="seconds")}
-        file.write(json.dumps(me))
-        file.flush()
         try:
+            file.truncate(0)
+            file.write(json.dumps(me))
+            file.flush()
             yield
         finally:
             with contextlib.suppress(OSError):  # an open file cannot be removed everywhere
@@ -41,12 +48,17 @@ def _locked(beside: Path, path: Path) -> IO[str]:
     could lock a new one, so it counts only if it still is the file that has the name.
     """
     while True:
-        file = open(beside, "a+", encoding="utf-8")  # noqa: SIM115 - it is handed on open
+        file = _opened(beside)
         try:
-            if not _try_lock(file):
-                file.seek(0)
-                raise StoreError(f"{path} is being written by {_who(file.read())}; wait for it, or use another place")
+            locked = _try_lock(file)
+            file.seek(0)
+            said = file.read(_MOST)
+            if not locked:
+                raise StoreError(f"{path} is being written by {_who(said)}; wait for it, or use another place")
             if _is_there(file, beside):
+                if said and _who(said) == _NOBODY:  # not left by a killed run
+                    raise StoreError(f"{beside} is not a lock of berlyne, and would be lost; move it elsewhere")
+                file.seek(0)
                 return file
         except BaseException:
             file.close()
@@ -54,9 +66,15 @@ def _locked(beside: Path, path: Path) -> IO[str]:
         file.close()
 
 
+def _opened(beside: Path) -> IO[str]:
+    """The lock file, made if need be; an error if something else has its name."""
+    only(beside)
+    return open(beside, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666))
+
+
 def _is_there(file: IO[str], beside: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(beside))
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(beside))
     except FileNotFoundError:
         return False
 
@@ -66,7 +84,7 @@ def _who(written: str) -> str:
         who = json.loads(written)
         return f"process {who['pid']} on {who['host']} since {who['since']}"
     except (ValueError, KeyError, TypeError):
-        return "another process"
+        return _NOBODY
 
 
 def _try_lock(file: Any) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from berlyne.explore import Run
+if TYPE_CHECKING:
+    from berlyne.explore import Run
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity of a finished run: one number, or one for each time step 0..n_steps."""
+    """A quantity of a run at each time step 0..n_steps: `of(run)`, (n_steps + 1,)."""
 
     name: str
     of: Callable[[Run], Any]
@@ -26,4 +27,5 @@ MEASURES: dict[str, Measure] = {
         Measure("l1_distance", lambda run: run.l1_distance, "1", "L1 distance of the model (Fig. S4)"),
     )
 }
-"""The measures that every experiment keeps."""
+"""The measures that every experiment keeps. One more here is stored in single precision from then on, by
+new stores: one that was made without it is read as it is, and cannot be gone on with."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.experiments.chunks import encode
+from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps, stream, world_id
 from berlyne.explore import Run, explore
 from berlyne.worlds import World
@@ -164,7 +165,7 @@ class Layout:
 
     def n_bytes(self, n_snapshots: int, n_measures: int) -> int:
         """Memory for one exploration."""
-        types = "float32", "float32", self.state, self.state, self.action, *n_measures * ["float64"]
+        types = *len(MEASURES) * ["float32"], self.state, self.state, self.action, *n_measures * ["float64"]
         per_time = sum(np.dtype(kind).itemsize for kind in types)
         return self.n_times * per_time + n_snapshots * self.n_transitions * np.dtype(self.count).itemsize
 
@@ -182,9 +183,8 @@ class Layout:
 
         Where an action led is the next state of the path, unless the strategy relocates.
         """
-        nothing = {
-            "missing_information": np.full((n, self.n_times), np.nan, dtype=np.float32),
-            "l1_distance": np.full((n, self.n_times), np.nan, dtype=np.float32),
+        nothing = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in MEASURES}
+        nothing |= {
             "state": np.full((n, self.n_times), MOST[self.state], dtype=self.state),
             "action": np.full((n, self.n_times), MOST[self.action], dtype=self.action),
             "area": np.full(n, np.nan),
@@ -200,8 +200,11 @@ class Layout:
         n, area = run.n_steps, run.area
         if np.isnan(area):
             raise ValueError(f"{run.strategy} in {run.world.name}: the missing information is not a number")
-        arrays["missing_information"][i, : n + 1] = run.missing_information
-        arrays["l1_distance"][i, : n + 1] = run.l1_distance
+        for name, measure in MEASURES.items():
+            values = measure.of(run)
+            if np.shape(values) != (n + 1,):
+                raise ValueError(f"measure {name}: gave shape {np.shape(values)}; it must be ({n + 1},)")
+            arrays[name][i, : n + 1] = values
         arrays["state"][i, : n + 1] = run.states
         arrays["action"][i, :n] = run.actions
         arrays["area"][i] = area

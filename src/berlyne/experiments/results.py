@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray
-from berlyne.experiments.metadata import StoreError, read_settings
+from berlyne.experiments.files import StoreError
+from berlyne.experiments.root import FORMAT, read_root
 from berlyne.rows import Counts
 
 if TYPE_CHECKING:
@@ -27,12 +28,23 @@ class Results:
     settings : what was run.
     """
 
-    def __init__(self, path: Path, dataset: xr.Dataset, settings: dict[str, Any]) -> None:
-        self.path, self.dataset, self.settings = path, dataset, settings
+    def __init__(self, path: Path, dataset: xr.Dataset, settings: dict[str, Any], store_format: int = FORMAT) -> None:
+        self.path, self.dataset, self.settings, self._format = path, dataset, settings, store_format
 
     def __repr__(self) -> str:
         done, asked = int(self.dataset["area"].notnull().sum()), self.dataset["area"].size
-        return f"Results({self.path.name}: {', '.join(self.classes)}; {done:,} of {asked:,} explorations)"
+        note = f"; {self.unchecked}" if self.unchecked else ""
+        return f"Results({self.path.name}: {', '.join(self.classes)}; {done:,} of {asked:,} explorations{note})"
+
+    @property
+    def unchecked(self) -> str:
+        """What a store of an older format cannot tell; empty for one of today."""
+        if self._format == FORMAT:
+            return ""
+        return (
+            f"format {self._format} has no checksum of settings and does not tell whether chunks are in their "
+            "places; running the study again adds both"
+        )
 
     @property
     def classes(self) -> list[str]:
@@ -114,18 +126,24 @@ class Results:
 
 
 def open_results(path: str | os.PathLike[str]) -> Results:
-    """Open stored results for reading."""
+    """Open stored results for reading.
+
+    Chunks are checked as they are read: a `StoreError` names what is missing, damaged or in a wrong place.
+    """
     import xarray as xr
+
+    from berlyne.experiments.reading import CheckedStore
 
     place = Path(path)
     if not place.is_dir():
         raise StoreError(f"there are no results at {place}")
-    settings = read_settings(place)
-    dataset = xr.open_zarr(place, chunks=None)
+    root = read_root(place)
+    settings = root["attributes"]["settings"]
+    dataset = xr.open_zarr(CheckedStore(place, root), chunks=None)
     labels = {name: np.array(dataset[name].values.tolist(), dtype=str) for name in ("world", "world_class", "strategy")}
     dataset = dataset.assign_coords(
         world=labels["world"], world_class=("world", labels["world_class"]), strategy=labels["strategy"]
     )
     order = {name: i for i, name in enumerate(settings["worlds"])}
     by_class = np.argsort([order[name] for name in labels["world_class"]], kind="stable")
-    return Results(place, dataset.isel(world=by_class), settings)
+    return Results(place, dataset.isel(world=by_class), settings, root["attributes"]["berlyne_format"])

@@ -16,6 +16,7 @@ from pathlib import Path
 from berlyne.arrays import check_count
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.piece import Layout, compute_chunks, divided
+from berlyne.experiments.pieces import REPAIR
 from berlyne.experiments.results import Results, open_results
 from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.store import Piece, Store, StoreError, piece_name
@@ -66,6 +67,7 @@ def run_experiment(
             computed = _compute_in_threads(store.experiment, pieces, store.layout, n_threads)
         with _bars(store.experiment, pieces, progress) as done, closing(computed):
             _write_as_they_come(store, computed, done)
+        store.finish()
     return open_results(place)
 
 
@@ -78,13 +80,10 @@ def _check(store: Store, repair: bool) -> None:
     """Notice damage; mend it only when asked."""
     damaged = list(store.damaged())
     if damaged and not repair:
-        piece, array = damaged[0]
+        piece, array, flaw = damaged[0]
         more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-        raise StoreError(
-            f"{store.path}: {array} of {piece_name(piece, store.experiment)}{more} is damaged "
-            f"(its checksum does not fit); run again with --repair (repair=True) to compute it again"
-        )
-    for piece, _ in damaged:
+        raise StoreError(f"{store.path}: {array} of {piece_name(piece, store.experiment)}{more} {flaw}; {REPAIR}")
+    for piece, *_ in damaged:
         store.discard(piece)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import difflib
+import errno
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from berlyne.experiments.files import StoreError, read
+from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.world_classes import (
     SettingsError,
     WorldClass,
@@ -37,10 +40,10 @@ Time = int | float
 MOST_WORLDS = 10**6
 """Most worlds of a class: every world has a label, which readers keep in memory."""
 TAKEN = (
-    "missing_information", "l1_distance", "area", "state", "action", "next_state", "counts",
+    "area", "state", "action", "next_state", "counts",
     "world", "world_class", "strategy", "time", "snapshot", "transition",
 )  # fmt: skip
-"""Names in the store, which a measure of one's own cannot have."""
+"""Names in the store beside those of `MEASURES`, which a measure of one's own cannot have either."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,13 @@ class Experiment:
     def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read an experiment from a TOML file; every key is a parameter of `Experiment`."""
         try:
-            said = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            content = read(Path(path))
+        except StoreError as error:
+            raise SettingsError(str(error)) from None
+        if content is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+        try:
+            said = tomllib.loads(content.decode())
         except UnicodeDecodeError:
             raise SettingsError(f"{os.fspath(path)} is not a text file in UTF-8") from None
         except RecursionError:
@@ -217,6 +226,11 @@ def _measures(given: Any) -> dict[str, Callable[[Any], Any]]:
     if not isinstance(given, Mapping):
         raise SettingsError(f"measures: is {given!r}; it must map names to functions of a run")
     for name, function in given.items():
-        if not (isinstance(name, str) and name.isidentifier() and name not in TAKEN and callable(function)):
+        if not (is_measure(name) and callable(function)):
             raise SettingsError(f"measures.{name}: must be a new name (an identifier) and a function of a run")
     return dict(given)
+
+
+def is_measure(name: Any) -> bool:
+    """Whether a measure of one's own may have this name."""
+    return isinstance(name, str) and name.isidentifier() and name not in TAKEN and name not in MEASURES

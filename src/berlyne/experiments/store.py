@@ -3,7 +3,7 @@
 The store opens in xarray as a dataset over `world`, `strategy` and `time`. A piece is a block of worlds
 under one strategy; it is one chunk of every array. Chunks are written beside their place and
 renamed into it, `area` comes last, and a piece counts as done once its areas are there: whatever kills
-a run, what is in the store is whole. Every chunk ends in a checksum.
+a run, what is in the store is whole. Every chunk ends in a checksum, and a seal binds it to its place.
 
 Worlds of all classes take turns along the axis, so more worlds are added behind those that are
 there, and so are more strategies. What readers see of shapes is the metadata in the root, which is
@@ -15,6 +15,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import stat
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,22 +25,23 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import FloatArray
-from berlyne.experiments.chunks import PARTIAL, decode, encode, is_sound, put, read
-from berlyne.experiments.metadata import (
+from berlyne.experiments.chunks import checksum_of, decode, encode
+from berlyne.experiments.files import PARTIAL, StoreError, only, put, remove
+from berlyne.experiments.measures import MEASURES
+from berlyne.experiments.metadata import array_metadata, derived_files, put_right, versions
+from berlyne.experiments.piece import Layout, Piece, compute_piece
+from berlyne.experiments.pieces import MISSING, Pieces, Seal
+from berlyne.experiments.root import (
     FORMAT,
-    StoreError,
-    array_metadata,
-    derived_files,
+    UNSEALED,
+    Root,
     layout_of,
     publish,
-    put_right,
     read_root,
     read_settings,
     refuse_differences,
-    versions,
 )
-from berlyne.experiments.piece import Layout, Piece
-from berlyne.experiments.settings import Experiment, world_id
+from berlyne.experiments.settings import Experiment, SettingsError, world_id
 
 __all__ = ["BLOCK", "Piece", "Store", "StoreError", "piece_name", "read_settings", "versions"]
 
@@ -57,18 +59,20 @@ class Store:
     area : (worlds, strategies), what is done; NaN where nothing is.
     """
 
-    def __init__(self, path: Path, experiment: Experiment, root: dict[str, Any]) -> None:
+    def __init__(self, path: Path, experiment: Experiment, root: Root) -> None:
         self.path = path
         self.attributes: dict[str, Any] = root["attributes"]
-        self.metadata: dict[str, Any] = root["consolidated_metadata"]["metadata"]
+        self.metadata: dict[str, Any] = root["arrays"]
+        self.pieces = Pieces(path, root)
         self.experiment = experiment.in_order(list(self.attributes["settings"]["worlds"]))
-        self.names: list[str] = list(self.attributes["settings"]["strategies"])
-        self.block: int = self._chunk_shape("area")[0]
-        self.layout = layout_of(self.metadata)
-        self.arrays = [name for name, said in self.metadata.items() if "strategy" in said["dimension_names"][1:]]
-        self.unsound: list[Piece] = []
+        self.names, self.block, self.arrays = self.pieces.names, self.pieces.block, self.pieces.arrays
+        self.layout = layout_of(self.attributes["settings"], self.metadata)
+        self.unsound: list[tuple[Piece, str]] = []
         self.lost: dict[tuple[int, str], tuple[int, ...]] = {}
         self.busy: defaultdict[tuple[int, int], threading.Lock] = defaultdict(threading.Lock)
+        self.seals: dict[tuple[int, int], Seal] = {}
+        self._clean()
+        self._adopt()
         self.area = self._read_area()
 
     @classmethod
@@ -80,15 +84,36 @@ class Store:
             _create(path, experiment)
         root = read_root(path)
         refuse_differences(path, root["attributes"]["settings"], experiment.describe())
+        for name in MEASURES.keys() - root["arrays"].keys():
+            raise SettingsError(f"{path} was made without the measure {name}, which is kept now; use another place")
+        for name in root["arrays"]:
+            only(path / name, stat.S_IFDIR)
         store = cls(path, experiment, root)
-        store._clean()
         store._grow()
         return store
 
     def _clean(self) -> None:
         """Remove what killed runs were writing."""
-        for left in self.path.rglob(f"*{PARTIAL}"):
-            left.unlink()
+        for folder in (self.path, *(self.path / name for name in self.metadata)):
+            for left in folder.glob(f"*{PARTIAL}"):
+                remove(left)
+
+    def _adopt(self) -> None:
+        """Seal what a version without seals has written: from here on it cannot change places unnoticed."""
+        if self.pieces.sealed:
+            return
+        for column, block in np.ndindex(len(self.names), self._n_blocks()):
+            if self.pieces.place("area", block, column).exists():
+                found = {name: self.pieces.content(name, block, column) for name in self.arrays}
+                there = {name: [checksum_of(content)] for name, content in found.items() if content is not None}
+                expected = {name: [] for name in self.arrays if name != "next_state"}  # for what is gone
+                self.pieces.put_seal(block, column, {**expected, **there})
+        self.attributes = {**self.attributes, "berlyne_format": FORMAT, "earlier_format": UNSEALED}
+        publish(self.path, self.attributes, self.metadata)
+        self.pieces.sealed = True
+
+    def _n_blocks(self) -> int:
+        return -(-int(self.metadata["area"]["shape"][0]) // self.block)
 
     def _grow(self) -> None:
         """Make room for more worlds and strategies; done again if it was interrupted."""
@@ -102,9 +127,21 @@ class Store:
         grown[: self.area.shape[0], : self.area.shape[1]] = self.area
         self.area = grown
         arrays = {name: _resized(said, *grown.shape) for name, said in self.metadata.items()}
-        put_right(self.path, derived_files(self.experiment, self.names, n_worlds, arrays))
+        settings = _union(kept, asked, self.names, n_worlds)
+        put_right(self.path, derived_files(settings, arrays))
         now = versions() if self.missing() else self.attributes["versions"]
-        attributes = _attributes(_union(kept, asked, self.names, n_worlds), now, self.attributes)
+        self._publish(_attributes(settings, now, self.attributes), arrays)
+
+    def finish(self) -> None:
+        """Note in the root how many worlds each strategy has explored: from here on, none of them may be missing."""
+        explored = dict(self.attributes.get("explored", {}))
+        for name in self.experiment.strategy_names:
+            gaps = np.flatnonzero(np.isnan(self.area[:, self.names.index(name)]))
+            explored[name] = int(gaps[0]) if len(gaps) else len(self.area)
+        in_order = {name: explored[name] for name in self.names if name in explored}
+        self._publish({**self.attributes, "explored": in_order}, self.metadata)
+
+    def _publish(self, attributes: dict[str, Any], arrays: dict[str, Any]) -> None:
         if (attributes, arrays) != (self.attributes, self.metadata):
             publish(self.path, attributes, arrays)
             self.attributes, self.metadata = attributes, arrays
@@ -124,43 +161,58 @@ class Store:
 
     def write(self, piece: Piece, chunks: dict[str, bytes]) -> None:
         """Put a computed piece into place, its areas last. Several threads may call it."""
-        column = self.names.index(piece.strategy)
+        block, column = piece.first // self.block, self.names.index(piece.strategy)
         for name in self.experiment.measures:
             self._check_size(name, chunks[name])
-        with self.busy[piece.first, column]:
+        with self.busy[block, column]:
             areas = self.area[piece.first : piece.first + self.block, column]
-            if not np.all(np.isnan(areas)):  # others of this block are there already: the chunks are written with them
+            before = self.seals.get((block, column))
+            if before is not None:  # others of this block are there already: the chunks are written with them
                 chunks = {name: self._merged(name, piece, content) for name, content in chunks.items()}
-            for name in sorted(chunks, key=lambda name: name == "area"):
-                put(self._place(name, piece.first, column), chunks[name])
+            after = {name: [checksum_of(content)] for name, content in chunks.items()}
+            if before is not None:
+                both = {name: list(dict.fromkeys([*before.get(name, []), *after[name]])) for name in after}
+                self.pieces.put_seal(block, column, both)
+            for name in sorted(chunks.keys() - {"area"}):
+                put(self.pieces.place(name, block, column), chunks[name])
+            if before is None:
+                self.pieces.put_seal(block, column, after)
+            put(self.pieces.place("area", block, column), chunks["area"])
+            if before is not None:
+                self.pieces.put_seal(block, column, after)
+            self.seals[block, column] = after
             areas[:] = self._decode("area", chunks["area"])[: len(areas), 0]
 
-    def damaged(self) -> Iterator[tuple[Piece, str]]:
-        """Pieces that are done but of which a chunk is gone or fails its checksum, and the array concerned.
+    def damaged(self) -> Iterator[tuple[Piece, str, str]]:
+        """Pieces that are done but of which a chunk is not as it was written, the array concerned, and what is wrong.
 
         Only strategies of the experiment: others could not be computed again.
         """
-        for piece in self.unsound:
+        for piece, flaw in self.unsound:
             if piece.strategy in self.experiment.strategy_names:
-                yield piece, "area"
-        for name in self.experiment.strategy_names:
-            column = self.names.index(name)
-            for first in range(0, len(self.area), self.block):
-                done = first + np.flatnonzero(~np.isnan(self.area[first : first + self.block, column]))
-                if not len(done):
-                    continue
-                for array in self.arrays:
-                    content = read(self._place(array, first, column))
-                    expected = array != "next_state" or self.experiment.strategy(name).relocates
-                    if (content is None and expected) or (content is not None and not is_sound(content)):
-                        yield Piece(first, self.block, name, tuple(done.tolist())), array
-                        break
+                yield piece, "area", flaw
+        for (block, column), seal in sorted(self.seals.items()):
+            name, first = self.names[column], block * self.block
+            if name not in self.experiment.strategy_names:
+                continue
+            done = first + np.flatnonzero(~np.isnan(self.area[first : first + self.block, column]))
+            for array in self.arrays:
+                content = self.pieces.content(array, block, column)
+                flaw = self.pieces.flaw(array, block, column, content, seal)
+                if content is None and array == "next_state" and self.experiment.strategy(name).relocates:
+                    flaw = MISSING  # whatever the seal says, which may have been made without it
+                if flaw is not None:
+                    yield Piece(first, self.block, name, tuple(done.tolist())), array, flaw
+                    break
 
     def discard(self, piece: Piece) -> None:
         """Forget a piece, so that it is computed again, even those of its worlds that are not asked for."""
-        column = self.names.index(piece.strategy)
-        for array in sorted(self.arrays, key=lambda name: name != "area"):
-            self._place(array, piece.first, column).unlink(missing_ok=True)
+        block, column = piece.first // self.block, self.names.index(piece.strategy)
+        remove(self.pieces.place("area", block, column))
+        self.pieces.remove_seal(block, column)
+        for array in self.arrays:
+            remove(self.pieces.place(array, block, column))
+        self.seals.pop((block, column), None)
         self.area[piece.first : piece.first + self.block, column] = np.nan
         self.lost[piece.first, piece.strategy] = piece.positions
 
@@ -169,22 +221,43 @@ class Store:
         return not kind.given or index < len(kind.given)
 
     def _read_area(self) -> FloatArray:
+        """Areas of all pieces that are done, and their seals; those that are not as they should be are noted."""
         n_positions, n_names = self.metadata["area"]["shape"]
         area = np.full((n_positions, n_names), np.nan)
-        for column, name in enumerate(self.names):
-            for first in range(0, n_positions, self.block):
-                content = read(self._place("area", first, column))
-                there = area[first : first + self.block, column]
-                if content is not None and is_sound(content):
-                    there[:] = self._decode("area", content)[: len(there), 0]
-                elif content is not None:
-                    positions = range(first, min(first + self.block, n_positions))
-                    self.unsound.append(Piece(first, self.block, name, tuple(positions)))
+        for column, block in np.ndindex(n_names, self._n_blocks()):
+            first = block * self.block
+            there = area[first : first + self.block, column]
+            content = self.pieces.content("area", block, column)
+            try:
+                seal = self.pieces.seal(block, column)
+                flaw = self.pieces.flaw("area", block, column, content, seal)
+            except ValueError as error:
+                seal, flaw = None, str(error)
+            if flaw is not None:
+                positions = tuple(range(first, first + len(there)))
+                self.unsound.append((Piece(first, self.block, self.names[column], positions), flaw))
+            elif content is not None and seal is not None:
+                self.seals[block, column] = self._settled(block, column, seal)
+                there[:] = self._decode("area", content)[: len(there), 0]
+            elif seal is not None:  # of a run that was killed before it came to the areas
+                self.pieces.remove_seal(block, column)
         return area
+
+    def _settled(self, block: int, column: int, seal: Seal) -> Seal:
+        """The seal of a piece whose chunks were being replaced by a run that was killed: as they are now."""
+        if all(len(these) < 2 for these in seal.values()):
+            return seal
+        found = {name: self.pieces.content(name, block, column) for name in seal.keys() & set(self.arrays)}
+        flaws = [self.pieces.flaw(name, block, column, content, seal) for name, content in found.items()]
+        if any(flaws):
+            return seal
+        now = {name: [checksum_of(content)] for name, content in found.items() if content is not None}
+        self.pieces.put_seal(block, column, now)
+        return now
 
     def _merged(self, name: str, piece: Piece, content: bytes) -> bytes:
         """A chunk with the lines of `piece` from `content`, and all others as they are in the store."""
-        old = read(self._place(name, piece.first, self.names.index(piece.strategy)))
+        old = self.pieces.content(name, piece.first // self.block, self.names.index(piece.strategy))
         if old is None:
             return content
         lines = np.array(piece.positions) - piece.first
@@ -206,25 +279,32 @@ class Store:
     def _chunk_shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.metadata[name]["chunk_grid"]["configuration"]["chunk_shape"])
 
-    def _place(self, name: str, first: int, column: int) -> Path:
-        """Where the chunk of a piece is kept."""
-        zeros = ".0" * (len(self.metadata[name]["shape"]) - 2)
-        return self.path / f"{name}/c.{first // self.block}.{column}{zeros}"
-
 
 def _create(path: Path, experiment: Experiment) -> None:
     """Make an empty store, complete or not at all."""
+    if path.is_symlink():
+        raise StoreError(f"{path} is a symbolic link to nothing; remove it, or use another place")
     partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    partial.mkdir()  # an error if anything has this name
     try:
-        layout = Layout.of(experiment)
+        layout, settings = Layout.of(experiment), experiment.describe()
         fit = PIECE_BYTES // layout.n_bytes(len(experiment.snapshots), len(experiment.measures))
-        arrays = array_metadata(experiment, layout, max(1, min(BLOCK, fit)))
-        put_right(partial, derived_files(experiment, experiment.strategy_names, experiment.n_worlds, arrays))
-        publish(partial, _attributes(experiment.describe(), versions(), {}), arrays)
+        own = _own_measures(experiment, layout)
+        arrays = array_metadata(settings, layout, max(1, min(BLOCK, fit)), own, list(MEASURES))
+        put_right(partial, derived_files(settings, arrays))
+        publish(partial, _attributes(settings, versions(), {}), arrays)
         os.rename(partial, path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def _own_measures(experiment: Experiment, layout: Layout) -> dict[str, int]:
+    """Dimensions of the user's own measures, as told by the first exploration."""
+    if not experiment.measures:
+        return {}
+    computed = compute_piece(experiment, Piece(0, 1, experiment.strategy_names[0], (0,)), layout)
+    return {name: computed[name].ndim + 1 for name in experiment.measures}
 
 
 def _resized(array: dict[str, Any], n_positions: int, n_names: int) -> dict[str, Any]:
@@ -239,7 +319,8 @@ def _attributes(settings: dict[str, Any], now: dict[str, str], before: dict[str,
     if before and before["versions"] != now and before["versions"] not in earlier:
         earlier.append(before["versions"])
     said = {"berlyne_format": FORMAT, "settings": settings, "versions": now, "coordinates": "world_class"}
-    return {**said, **({"earlier_versions": earlier} if earlier else {})}
+    kept = {key: before[key] for key in ("earlier_format", "explored") if key in before}
+    return {**said, **({"earlier_versions": earlier} if earlier else {}), **kept}
 
 
 def _union(kept: dict[str, Any], asked: dict[str, Any], names: list[str], n_worlds: int) -> dict[str, Any]:

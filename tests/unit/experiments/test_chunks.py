@@ -1,12 +1,11 @@
-"""Chunks are what Zarr would have written, are noticed when damaged, and appear whole or not at all."""
+"""Chunks are what Zarr would have written, and are noticed when damaged."""
 
-import os
 import threading
 
 import numpy as np
 import pytest
 
-from berlyne.experiments import chunks
+from berlyne.experiments import chunks, files
 
 ARRAYS = [
     np.linspace(5.0, 0.0, 300, dtype=np.float32).reshape(3, 100),
@@ -30,7 +29,7 @@ def test_zarr_reads_what_is_encoded_here(tmp_path, values):
         compressors=[zarr.codecs.BloscCodec(**codecs), zarr.codecs.Crc32cCodec()],
     )
     place = tmp_path / "a" / "c" / "/".join("0" * len(shape))
-    chunks.put(place, chunks.encode(values))
+    files.put(place, chunks.encode(values))
     assert array[:].tobytes() == values.tobytes()
     array[:] = values.reshape(shape)
     assert place.read_bytes() == chunks.encode(values)
@@ -42,7 +41,7 @@ def test_zarr_reads_the_labels(tmp_path):
 
     labels = ["maze/000", "", "Häuser/1", "a much longer label"]
     array = zarr.create_array(tmp_path / "a", shape=(4,), chunks=(6,), dtype=str, compressors=None)
-    chunks.put(tmp_path / "a" / "c" / "0", chunks.encode_labels(labels, 6))
+    files.put(tmp_path / "a" / "c" / "0", chunks.encode_labels(labels, 6))
     assert array[:].tolist() == labels
 
 
@@ -67,35 +66,3 @@ def test_every_flipped_bit_is_noticed():
 @pytest.mark.parametrize("n", [0, 1, 4, 10, -1])
 def test_cut_and_empty_chunks_are_noticed(n):
     assert not chunks.is_sound(chunks.encode(ARRAYS[1])[:n])
-
-
-def test_files_are_replaced_as_a_whole(tmp_path, monkeypatch):
-    """Whoever reads sees the old content or the new one; a failure leaves the old one and nothing else."""
-    place = tmp_path / "deep" / "down" / "file"
-    chunks.put(place, b"old")
-    seen = []
-    monkeypatch.setattr(chunks, "_sync", lambda fd: seen.append(place.read_bytes()))
-    chunks.put(place, b"new")
-    assert seen == [b"old"] and place.read_bytes() == b"new"
-
-    def full(fd):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(chunks, "_sync", full)
-    with pytest.raises(OSError, match="No space left") as caught:
-        chunks.put(place, b"newer")
-    assert caught.value.filename == str(place)
-    assert [f.read_bytes() for f in place.parent.iterdir()] == [b"new"]
-
-
-def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
-    events = []
-    replace = os.replace
-    monkeypatch.setattr(chunks, "_sync", lambda fd: events.append("sync"))
-    monkeypatch.setattr(os, "replace", lambda a, b: (events.append("rename"), replace(a, b)))
-    chunks.put(tmp_path / "file", b"content")
-    assert events == ["sync", "rename"]
-
-
-def test_what_is_not_there_is_none(tmp_path):
-    assert chunks.read(tmp_path / "nothing") is None

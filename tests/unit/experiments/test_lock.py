@@ -14,7 +14,7 @@ import pytest
 
 from berlyne.experiments import lock
 from berlyne.experiments.lock import only_writer
-from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.files import StoreError
 from unit.experiments.studies import study
 
 HOLD = """

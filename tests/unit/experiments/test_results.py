@@ -7,7 +7,7 @@ from scipy import stats
 
 import berlyne
 from berlyne import InternalModel, Results, open_results
-from berlyne.experiments.metadata import StoreError
+from berlyne.experiments.files import StoreError
 from berlyne.experiments.piece import world_at
 from unit.experiments.studies import count_explorations, study
 

@@ -11,7 +11,8 @@ import pytest
 
 from berlyne import Experiment
 from berlyne.experiments import run as running
-from berlyne.experiments.metadata import FORMAT, StoreError
+from berlyne.experiments.files import StoreError
+from berlyne.experiments.root import FORMAT
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import Store
 from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
@@ -223,7 +224,7 @@ def test_a_store_of_a_newer_format_is_one_sentence(tmp_path, monkeypatch, place)
     code, said, told = command("run", "study.toml", "results.zarr")
     assert (code, said) == (1, "")
     assert told.startswith(
-        f"berlyne: results.zarr has format 99; this version of berlyne reads format {FORMAT}, use the"
+        f"berlyne: results.zarr has format 99; this version of berlyne reads formats 2 and {FORMAT}, use the"
     )
     assert told.count("\n") == 1 and files(tmp_path) == before
 

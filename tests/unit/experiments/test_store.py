@@ -10,8 +10,8 @@ import xarray as xr
 import berlyne
 from berlyne import Strategy, maze
 from berlyne.coordination import ValueIteration
-from berlyne.experiments import metadata, store
-from berlyne.experiments.metadata import StoreError
+from berlyne.experiments import metadata, root, store
+from berlyne.experiments.files import StoreError
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import Store
 from unit.experiments.studies import STEPS, WORLDS, assert_same_store, count_explorations, files, study
@@ -45,7 +45,7 @@ def test_dataset_is_labelled(place):
 def test_attributes_hold_everything(place):
     study().run(place)
     with xr.open_zarr(place) as found:
-        assert found.attrs["berlyne_format"] == metadata.FORMAT
+        assert found.attrs["berlyne_format"] == root.FORMAT
         assert found.attrs["settings"] == study().describe()
         assert found.attrs["settings"]["seed"] == 1
         assert set(found.attrs["versions"]) == {"berlyne", "numpy", "numba", "llvmlite", "python"}
@@ -223,13 +223,13 @@ def test_what_is_no_store_of_ours_is_left_alone(place, made):
 
 def test_a_newer_format_is_told(place):
     study().run(place)
-    root = json.loads((place / "zarr.json").read_text())
-    root["attributes"]["berlyne_format"] = metadata.FORMAT + 1
-    root["attributes"]["versions"]["berlyne"] = "9.8.7"
-    (place / "zarr.json").write_text(json.dumps(root))
+    said = json.loads((place / "zarr.json").read_text())
+    said["attributes"]["berlyne_format"] = root.FORMAT + 1
+    said["attributes"]["versions"]["berlyne"] = "9.8.7"
+    (place / "zarr.json").write_text(json.dumps(said))
     before = files(place)
     message = (
-        f"^{place} has format {metadata.FORMAT + 1}; this version of berlyne reads format {metadata.FORMAT}, "
+        f"^{place} has format {root.FORMAT + 1}; this version of berlyne reads formats 2 and {root.FORMAT}, "
         r"use the version that wrote it \(9\.8\.7\)$"
     )
     for use in (study(n_worlds=9).run, berlyne.open_results):
@@ -265,16 +265,18 @@ def test_damage_is_noticed_named_and_mended_when_asked(place, monkeypatch, array
         path.unlink()
     else:
         path.write_bytes(path.read_bytes()[:-7] if harm == "cut" else b"")
-    made = count_explorations(monkeypatch)
-    if (array, harm) != ("area", "gone"):  # which means that the piece was never finished
-        damaged = files(place)
-        with pytest.raises(StoreError) as caught:
-            study(**own).run(place)
-        assert str(caught.value) == (
-            f"{place}: {array} of Unembodied in worlds dense/001 to dense/002 is damaged (its checksum does not fit); "
-            "run again with --repair (repair=True) to compute it again"
-        )
-        assert made == [] and files(place) == damaged
+    made, damaged = count_explorations(monkeypatch), files(place)
+    what = "is missing" if harm == "gone" else "is damaged (its checksum does not fit)"
+    told = (
+        f"{place}: {array} of Unembodied in worlds dense/001 to dense/002 {what}; "
+        "run again with --repair (repair=True) to compute it again"
+    )
+    with pytest.raises(StoreError) as caught:
+        study(**own).run(place)
+    assert str(caught.value) == told and made == [] and files(place) == damaged
+    with pytest.raises(StoreError) as caught:  # whoever reads is told, too
+        berlyne.open_results(place).dataset[array].load()
+    assert str(caught.value) == told
     study(**own).run(place, repair=True)
     assert len(made) == 3 and {name for _, name, _ in made} == {"Unembodied"}
     assert files(place) == sound
