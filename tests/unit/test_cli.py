@@ -1,3 +1,5 @@
+import os
+import socket
 import subprocess
 import sys
 
@@ -7,7 +9,9 @@ import berlyne
 
 
 def run(*arguments, cwd):
-    return subprocess.run([sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
 
 
 def test_version(tmp_path):
@@ -31,3 +35,63 @@ def test_mistakes_are_told_without_a_traceback(tmp_path, arguments, why):
     assert done.returncode != 0
     assert why in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_strategies_are_listed_with_their_privileges():
+    """What sees the true world, or goes where it likes, is a control and says so."""
+    from berlyne.cli import _strategies
+
+    headings, lines = _strategies()
+    assert headings == ("name", "coordination", "control")
+    controls = {name: control for name, _, control in lines if control}
+    assert controls == {"Unembodied": "may go anywhere", "PIG(VI+)": "plans with the true world"}
+    assert [name for name, _, _ in lines] == list(berlyne.STRATEGIES)
+
+
+def test_privileges_are_printed(tmp_path):
+    printed = run("list", "strategies", cwd=tmp_path).stdout.splitlines()
+    (unembodied,) = (line for line in printed if line.startswith("Unembodied"))
+    assert "anywhere" in " ".join(printed[printed.index(unembodied) :][:3])
+    (random,) = (line for line in printed if line.startswith("Random"))
+    assert "world" not in random and "anywhere" not in random
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_a_study_that_is_no_file_is_refused_and_not_waited_for(tmp_path, kind):
+    path = tmp_path / "study.toml"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(os.path.relpath(path))
+    else:
+        path.symlink_to("/dev/zero")
+    done = run("run", "study.toml", "r.zarr", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, f"berlyne: study.toml is a {kind}; it must be a file\n")
+    with pytest.raises(ValueError, match=f"study.toml is a {kind}; it must be a file$"):
+        berlyne.Experiment.from_toml(path)
+
+
+def test_results_that_are_a_pipe_are_refused(tmp_path):
+    (tmp_path / "study.toml").write_text("n_worlds = 1\nn_steps = 3")
+    os.mkfifo(tmp_path / "r.zarr")
+    done = run("run", "study.toml", "r.zarr", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "berlyne: r.zarr is not a store of results\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PIG(VI, steps_back=99999999999999999999)",
+        "PIG(VI+, steps_back=9999999999)",
+        f"PEIG(Q, initial={'9' * 400})",
+        f"PEIG(VI, untried={'9' * 400})",
+        f"PIG(VI, gamma={'9' * 5000})",
+    ],
+)
+def test_numbers_too_large_for_a_strategy_are_one_sentence(tmp_path, name):
+    (tmp_path / "study.toml").write_text(f'strategies = ["{name}"]\nn_worlds = 1\nn_steps = 3')
+    done = run("run", "study.toml", "r.zarr", cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr.startswith("berlyne: strategies[0]: ") and done.stderr.count("\n") == 1
+    with pytest.raises(ValueError, match=r"^strategies\[0\]: "):
+        berlyne.Experiment(strategies=[name])

@@ -45,10 +45,11 @@ def read(path: Path, at_most: int = LARGEST) -> bytes | None:
         if path.is_socket():  # which cannot even be opened
             raise StoreError(f"{path} is a socket; it must be a file") from None
         raise error from None
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(handle)
+        raise StoreError(f"{path} is {_KINDS.get(kind, 'something else')}; it must be a file")
     with os.fdopen(handle, "rb") as file:
-        kind = stat.S_IFMT(os.fstat(handle).st_mode)
-        if kind != stat.S_IFREG:
-            raise StoreError(f"{path} is {_KINDS.get(kind, 'something else')}; it must be a file")
         return file.read(at_most + 1)
 
 

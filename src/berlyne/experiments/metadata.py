@@ -67,8 +67,8 @@ def array_metadata(
         meaning = "observations of transition (a N + s) N + s_next up to each snapshot"
         arrays["counts"] = _array(block, layout.count, shape, dims, 0, "1", meaning)
     for name in settings["measures"]:
-        dims, shape = over_time[: own[name]], full[: own[name]]
-        arrays[name] = _array(block, np.float64, shape, dims, NAN, "", "a measure of one's own")
+        n_dims, meaning = own[name], "a measure of one's own"
+        arrays[name] = _array(block, np.float64, full[:n_dims], over_time[:n_dims], NAN, "", meaning)
     meaning = "sum of missing information over all times"
     arrays["area"] = _array(block, np.float64, full[:2], over_time[:2], NAN, "bits", meaning)
     arrays["time"] = _coordinate("time", np.int32, layout.n_times, "steps", "steps made")

@@ -183,7 +183,7 @@ class Layout:
 
         Where an action led is the next state of the path, unless the strategy relocates.
         """
-        nothing = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in MEASURES}
+        nothing: dict[str, Any] = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in MEASURES}
         nothing |= {
             "state": np.full((n, self.n_times), MOST[self.state], dtype=self.state),
             "action": np.full((n, self.n_times), MOST[self.action], dtype=self.action),

@@ -139,5 +139,5 @@ def _study(settings: dict[str, Any]) -> str:
 
 
 def _n_bytes(array: dict[str, Any]) -> int:
-    shape = array["chunk_grid"]["configuration"]["chunk_shape"]
-    return math.prod(shape) * np.dtype(array["data_type"]).itemsize
+    shape: list[int] = array["chunk_grid"]["configuration"]["chunk_shape"]
+    return int(math.prod(shape) * np.dtype(array["data_type"]).itemsize)

@@ -85,5 +85,5 @@ class CheckedStore(Store):
         raise PermissionError(f"{self.path} is open for reading only")
 
     def with_read_only(self, read_only: bool = False) -> Any:
-        """This store: there is no other way to have it."""
+        """Itself: there is no other way to have it."""
         return self

@@ -43,14 +43,14 @@ def read_root(path: Path) -> Root:
     stated = attributes.pop("checksum", None)
     try:
         if stated != (checksum(root) if attributes["berlyne_format"] == FORMAT else None):
-            raise _damaged(path, "the checksum does not fit")
+            raise _damaged(path, "the checksum of its root does not fit")
         said = root["consolidated_metadata"]["metadata"]
         unknown = said.keys() - _names(attributes["settings"])
         if unknown:
             raise StoreError(f"{path} holds {min(unknown)!r:.40}, which this version of berlyne does not know")
         return {"attributes": attributes, "arrays": _arrays(attributes, said)}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-        raise _damaged(path, "the parts do not fit together") from None
+        raise _damaged(path, "the parts of its root do not fit together") from None
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _refuse_format(path: Path, attributes: dict[str, Any]) -> None:
 
 
 def _damaged(path: Path, why: str) -> StoreError:
-    return StoreError(f"{path} is damaged: {why} in its root (zarr.json); put a copy of it back, or use another place")
+    return StoreError(f"{path} is damaged: {why}; put a copy of its zarr.json back, or use another place")
 
 
 def _names(settings: Any) -> set[str]:

@@ -106,7 +106,7 @@ class Store:
             if self.pieces.place("area", block, column).exists():
                 found = {name: self.pieces.content(name, block, column) for name in self.arrays}
                 there = {name: [checksum_of(content)] for name, content in found.items() if content is not None}
-                expected = {name: [] for name in self.arrays if name != "next_state"}  # for what is gone
+                expected: Seal = {name: [] for name in self.arrays if name != "next_state"}  # for what is gone
                 self.pieces.put_seal(block, column, {**expected, **there})
         self.attributes = {**self.attributes, "berlyne_format": FORMAT, "earlier_format": UNSEALED}
         publish(self.path, self.attributes, self.metadata)
@@ -198,11 +198,11 @@ class Store:
             done = first + np.flatnonzero(~np.isnan(self.area[first : first + self.block, column]))
             for array in self.arrays:
                 content = self.pieces.content(array, block, column)
-                flaw = self.pieces.flaw(array, block, column, content, seal)
+                why = self.pieces.flaw(array, block, column, content, seal)
                 if content is None and array == "next_state" and self.experiment.strategy(name).relocates:
-                    flaw = MISSING  # whatever the seal says, which may have been made without it
-                if flaw is not None:
-                    yield Piece(first, self.block, name, tuple(done.tolist())), array, flaw
+                    why = MISSING  # whatever the seal says, which may have been made without it
+                if why is not None:
+                    yield Piece(first, self.block, name, tuple(done.tolist())), array, why
                     break
 
     def discard(self, piece: Piece) -> None:
@@ -319,7 +319,7 @@ def _attributes(settings: dict[str, Any], now: dict[str, str], before: dict[str,
     if before and before["versions"] != now and before["versions"] not in earlier:
         earlier.append(before["versions"])
     said = {"berlyne_format": FORMAT, "settings": settings, "versions": now, "coordinates": "world_class"}
-    kept = {key: before[key] for key in ("earlier_format", "explored") if key in before}
+    kept: dict[str, Any] = {key: before[key] for key in ("earlier_format", "explored") if key in before}
     return {**said, **({"earlier_versions": earlier} if earlier else {}), **kept}
 
 

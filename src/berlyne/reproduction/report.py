@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
@@ -13,7 +12,8 @@ from typing import Any
 
 from berlyne.claims import CLAIMS, Finding, Verdict
 from berlyne.claims.verdict import FAILS, HOLDS, OPEN
-from berlyne.experiments.store import StoreError, versions
+from berlyne.experiments.files import StoreError, put, read
+from berlyne.experiments.metadata import versions
 from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.sensitivity import AS_READ, VARIANTS, verdicts
@@ -26,10 +26,10 @@ _MARK = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
 
 def write_report(study: Study, found: Mapping[str, Verdict], seconds: Mapping[str, float]) -> Path:
     """Write `report.html` and `claims.json` into the study's folder; returns the page."""
-    _replace(study.folder / "claims.json", json.dumps(_as_data(found), indent=1))
+    put(study.folder / "claims.json", json.dumps(_as_data(found), indent=1).encode())
     page = _page(study, found, {**_stored_seconds(study.folder), **seconds})
-    _replace(study.folder / "report.html", page)
-    _replace(study.folder / "seconds.json", json.dumps({**_stored_seconds(study.folder), **seconds}))
+    put(study.folder / "report.html", page.encode())
+    put(study.folder / "seconds.json", json.dumps({**_stored_seconds(study.folder), **seconds}).encode())
     return study.folder / "report.html"
 
 
@@ -236,14 +236,10 @@ def _as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
 
 
 def _stored_seconds(folder: Path) -> dict[str, float]:
+    path = folder / "seconds.json"
+    content = read(path)
     try:
-        stored: dict[str, float] = json.loads((folder / "seconds.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return stored
-
-
-def _replace(path: Path, content: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(content, encoding="utf-8")
-    os.replace(partial, path)
+        stored = json.loads((content or b"{}").decode())
+        return {str(name): float(value) for name, value in stored.items()}
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
+        raise StoreError(f"{path} is damaged; remove it, it only says how long the parts took") from None

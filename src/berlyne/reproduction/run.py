@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from berlyne.claims import CLAIMS, Verdict
+from berlyne.experiments.files import only
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.settings import SettingsError
 from berlyne.reproduction import stages
@@ -122,6 +123,8 @@ def _draw(study: Study, names: list[str]) -> None:
 
     console = Console(stderr=True)
     for name in track(names, "figures", console=console, disable=not console.is_terminal):
+        for kind in ("png", "svg", "csv"):  # which are written beside their places first
+            only(study.folder / "figures" / f".{name}.{kind}.partial")
         FIGURES[name].draw(study).save(study.folder / "figures", name)
 
 

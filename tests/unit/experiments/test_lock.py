@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from berlyne.experiments import lock
-from berlyne.experiments.lock import only_writer
 from berlyne.experiments.files import StoreError
+from berlyne.experiments.lock import only_writer
 from unit.experiments.studies import study
 
 HOLD = """
@@ -123,3 +123,40 @@ def test_a_folder_that_knows_no_locks_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", unsupported)
     with pytest.raises(StoreError, match=r"results\.zarr\.lock cannot be locked \(Operation not supported\); use"):
         study().run(tmp_path / "results.zarr")
+
+
+def test_two_names_of_a_store_share_one_lock(tmp_path):
+    """A link to the store, and a link to the folder it is in."""
+    place = tmp_path / "real" / "results.zarr"
+    place.parent.mkdir()
+    study(n_worlds=1).run(place)
+    (tmp_path / "link.zarr").symlink_to(place)
+    (tmp_path / "folder").symlink_to(place.parent)
+    for other in (tmp_path / "link.zarr", tmp_path / "folder" / "results.zarr"):
+        with only_writer(place), pytest.raises(StoreError, match=f"^{other} is being written by process {os.getpid()}"):
+            study(n_worlds=1).run(other)
+        with only_writer(other), pytest.raises(StoreError, match=f"^{place} is being written by process {os.getpid()}"):
+            study(n_worlds=1).run(place)
+    assert study(n_worlds=2).run(tmp_path / "link.zarr").is_complete
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link.zarr", "real"]
+    assert os.listdir(place.parent) == ["results.zarr"]
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "folder", "pipe"])
+def test_what_is_no_lock_is_left_alone(tmp_path, kind):
+    place, beside, notes = tmp_path / "results.zarr", tmp_path / "results.zarr.lock", tmp_path / "notes"
+    notes.write_text("mine")
+    if kind.startswith("link"):
+        beside.symlink_to(notes if kind == "link" else tmp_path / "nothing")
+    else:
+        os.mkdir(beside) if kind == "folder" else os.mkfifo(beside)
+    with pytest.raises(StoreError, match=f"^{beside} is a .* and not a file of ours, so nothing is written there; rem"):
+        study().run(place)
+    assert sorted(os.listdir(tmp_path)) == ["notes", "results.zarr.lock"] and notes.read_text() == "mine"
+
+
+def test_a_file_of_somebody_else_is_not_taken_for_a_lock(tmp_path):
+    (tmp_path / "results.zarr.lock").write_text("combination: 1 2 3")
+    with pytest.raises(StoreError, match=r"results\.zarr\.lock is not a lock of berlyne, and would be lost; move it"):
+        study().run(tmp_path / "results.zarr")
+    assert (tmp_path / "results.zarr.lock").read_text() == "combination: 1 2 3"

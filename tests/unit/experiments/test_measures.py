@@ -1,0 +1,68 @@
+"""The table of measures decides what is stored."""
+
+import json
+
+import numpy as np
+import pytest
+
+from berlyne.experiments.measures import MEASURES, Measure
+from berlyne.experiments.settings import SettingsError
+from unit.experiments.studies import command, files, study
+
+TOY = Measure("toy", lambda run: np.arange(run.n_steps + 1) + run.states[0] / 16, "parsec", "how far")
+
+
+def test_a_measure_that_is_added_to_the_table_is_stored_listed_and_resumed(tmp_path, monkeypatch):
+    monkeypatch.setitem(MEASURES, "toy", TOY)
+    found = study(n_worlds=2).run(tmp_path / "r.zarr")
+    toy = found.of("dense")["toy"]
+    assert toy.dtype == np.float32 and toy.attrs == {"units": "parsec", "long_name": "how far"}
+    starts = found.of("dense")["state"].values[..., 0]
+    assert np.array_equal(toy, np.arange(21) + starts[..., None] / 16)
+    grown = study(n_worlds=3).run(tmp_path / "r.zarr")
+    assert grown.is_complete and np.array_equal(grown.of("dense")["toy"].values[:2], toy)
+    assert np.array_equal(grown.curves("dense", "toy")["mean"].shape, (3, 21))
+    assert "toy" in command("list", "measures")[1]
+    with pytest.raises(SettingsError, match=r"^measures\.toy: must be a new name"):
+        study(measures={"toy": lambda run: 0.0})
+
+
+def test_a_store_without_it_is_read_but_not_gone_on_with(tmp_path, monkeypatch):
+    place = tmp_path / "r.zarr"
+    study().run(place)
+    before = files(place)
+    monkeypatch.setitem(MEASURES, "toy", TOY)
+    with pytest.raises(SettingsError, match=f"^{place} was made without the measure toy, which is kept now; use ano"):
+        study().run(place)
+    from berlyne import open_results
+
+    assert files(place) == before and open_results(place).is_complete
+
+
+def test_a_store_with_a_measure_that_is_gone_is_refused(tmp_path, monkeypatch):
+    from berlyne import open_results
+
+    place = tmp_path / "r.zarr"
+    with monkeypatch.context() as patch:
+        patch.setitem(MEASURES, "toy", TOY)
+        study().run(place)
+    for use in (study().run, open_results):
+        with pytest.raises(RuntimeError, match=r"holds 'toy', which this version of berlyne does not know$"):
+            use(place)
+
+
+@pytest.mark.parametrize("wrong", [0.0, np.zeros(3)])
+def test_a_measure_has_a_value_for_each_time(tmp_path, monkeypatch, wrong):
+    monkeypatch.setitem(MEASURES, "toy", Measure("toy", lambda run: wrong, "1", "nothing"))
+    with pytest.raises(ValueError, match=r"^measure toy: gave shape \((3,)?\); it must be \((31|21),\)$"):
+        study().run(tmp_path / "r.zarr")
+
+
+def test_the_usual_ones_are_stored_as_ever(tmp_path):
+    study().run(tmp_path / "r.zarr")
+    root = json.loads((tmp_path / "r.zarr" / "zarr.json").read_text())
+    arrays = root["consolidated_metadata"]["metadata"]
+    assert list(arrays) == [
+        "missing_information", "l1_distance", "state", "action", "next_state", "counts", "area", "time", "snapshot",
+        "world", "world_class", "strategy",
+    ]  # fmt: skip
