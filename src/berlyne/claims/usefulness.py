@@ -11,7 +11,7 @@ from berlyne.claims.compare import ENOUGH
 from berlyne.claims.evidence import Evidence
 from berlyne.claims.published import ALPHA, FIGURE_POOLS, POSITIVE_CONTROLS, TASK_LEVELS, D, M, O
 from berlyne.claims.verdict import Finding
-from berlyne.stats import mean_rank_p_values, ranks
+from berlyne.stats import Friedman, friedman, mean_rank_p_values, ranks
 from berlyne.strategies import PAPER_STRATEGIES
 from berlyne.worlds import title
 
@@ -39,9 +39,24 @@ def task_ranks(tasks: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(by_task, {"world_class": classes, "strategy": list(DRAWN)})
 
 
+def pooled(e: Evidence) -> tuple[str, ...]:
+    """The strategies that are compared with each other."""
+    return PAPER_STRATEGIES if e.pool_all else DRAWN
+
+
+def whole_pool(e: Evidence, world_class: str, task: str) -> Friedman:
+    """Friedman's test of no difference between any of the strategies."""
+    return friedman(loss(e.stages["tasks"], world_class, task, pooled(e)))
+
+
 def beaten(e: Evidence, world_class: str, task: str, alpha: float = ALPHA) -> dict[str, str]:
-    """Strategies that are no controls and that some other such strategy beats, and which one does."""
-    pool = PAPER_STRATEGIES if e.pool_all else DRAWN
+    """Strategies that are no controls and that some other such strategy beats, and which one does.
+
+    None if Friedman's test finds no difference in the whole pool.
+    """
+    if whole_pool(e, world_class, task).p >= alpha:
+        return {}
+    pool = pooled(e)
     p_values, mean_ranks = mean_rank_p_values(loss(e.stages["tasks"], world_class, task, pool))
     rivals = [i for i, name in enumerate(pool) if name not in POSITIVE_CONTROLS]
     found = {}
@@ -66,16 +81,20 @@ def _among_the_best(e: Evidence, world_class: str, task: str) -> Finding:
     at = f"mean rank {rank['PIG(VI)']:.2f} of {len(DRAWN)}, number {number} without controls"
     measured = f"{at}; beaten by {by}" if by else f"{at}; no other is significantly better"
     if by and "PIG(VI)" not in beaten(e, world_class, task, in_caption):
-        measured += " (at p < 0.001; not at p < 0.0001)"
+        measured += f" (at p < {in_text:g}; not at p < {in_caption:g})"
     ok = False if by else True if e.n_worlds >= ENOUGH else None
-    return Finding(f"{title(world_class)}, {task}", "PIG(VI) among the best (p > 0.001)", measured, ok)
+    about, test = f"{title(world_class)}, {task}", whole_pool(e, world_class, task)
+    return Finding(about, f"PIG(VI) among the best (p > {in_text:g})", measured, ok, friedman=test)
 
 
 def tasks_only(e: Evidence) -> tuple[Finding, ...]:
     """No other strategy is among the best everywhere."""
-    lost = {name for world_class in (D, M, O) for task in TASKS for name in beaten(e, world_class, task)}
+    pairs = [(world_class, task) for world_class in (D, M, O) for task in TASKS]
+    lost = {name for pair in pairs for name in beaten(e, *pair)}
     everywhere = [name for name in RIVALS if name not in lost]
     others = [name for name in everywhere if name != "PIG(VI)"]
     ok = False if others and e.n_worlds >= ENOUGH else None if others else "PIG(VI)" in everywhere
     measured = f"among the best everywhere: {', '.join(everywhere) or 'none'}"
-    return (Finding("All classes and tasks", "PIG(VI) and no other is among the best everywhere", measured, ok),)
+    about, expected = "All classes and tasks", "PIG(VI) and no other is among the best everywhere"
+    weakest = min((whole_pool(e, *pair) for pair in pairs), key=lambda test: test.statistic)
+    return (Finding(about, expected, measured, ok, friedman=weakest),)

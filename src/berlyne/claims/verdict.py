@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from berlyne.claims.evidence import Evidence
+from berlyne.stats import Friedman
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 
@@ -20,6 +21,7 @@ class Finding:
     ok : whether that agrees; None if it cannot be decided.
     effect, low, high : size of the effect with a 95 % confidence interval, where there is one.
     p, p_all : p-value in the pool of the figure, and in the pool of all strategies.
+    friedman, friedman_all : Friedman's test of these pools, which comes before any p-value of a pair.
     """
 
     about: str
@@ -31,6 +33,8 @@ class Finding:
     high: float | None = None
     p: float | None = None
     p_all: float | None = None
+    friedman: Friedman | None = None
+    friedman_all: Friedman | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,10 @@ READINGS: dict[str, tuple[str, str]] = {
     "R12": ("Run lengths are missing.", "3000 (Dense), 2500 (Mazes) and 1250 steps (1-2-3)."),
     "R13": ("Start states are missing.", "Uniformly random, one per world and strategy."),
     "R14": ("Embodiment index.", "Per world, areas summed over all steps, then averaged."),
-    "R15": ("Post-hoc analysis of Friedman's test.", "Mean ranks compared with the studentised range (Nemenyi)."),
+    "R15": (
+        "Post-hoc analysis of Friedman's test.",
+        "Mean ranks compared with the studentised range (Nemenyi), if Friedman's test of the pool is significant.",
+    ),
     "R16": (
         "Which strategies enter one test is not said.",
         "Those drawn in the figure; all of them as a second column.",

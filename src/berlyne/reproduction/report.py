@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from berlyne.claims import CLAIMS, Finding, Verdict
+from berlyne.claims.compare import ENOUGH
 from berlyne.claims.verdict import FAILS, HOLDS, OPEN
 from berlyne.experiments.files import StoreError, put, read
 from berlyne.experiments.metadata import versions
@@ -18,6 +19,7 @@ from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.sensitivity import AS_READ, VARIANTS, verdicts
 from berlyne.reproduction.study import Study
+from berlyne.stats import Friedman
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 _CLASS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
@@ -79,7 +81,7 @@ def _summary(study: Study, found: Mapping[str, Verdict], seconds: Mapping[str, f
     )
     not_held = f"<h3>What does not hold, and why</h3><ul>{failing}</ul>" if failing else ""
     few = ""
-    if study.n_worlds < 100:
+    if study.n_worlds < ENOUGH:
         few = f"<p>With {study.n_worlds} worlds of each class, equality cannot be decided; the paper has 200.</p>"
     used = versions()
     return (
@@ -121,8 +123,9 @@ def _evidence(found: Mapping[str, Verdict]) -> str:
         )
     note = (
         "<p class='small'>Areas are sums of missing information over a run, in bits; a larger area is slower learning. "
-        "Differences are mean relative differences over worlds with 95 % confidence intervals. p-values compare mean "
-        "ranks after Friedman's test, among the strategies of the figure and among all of them.</p>"
+        "Differences are mean relative differences over worlds with 95 % confidence intervals. p-values of pairs "
+        "compare mean ranks among the strategies of the figure, and among all of them. Below each stands Friedman's "
+        "test of that pool: only where it is significant itself does a pair count as different.</p>"
     )
     return f'<section aria-labelledby="evidence"><h2 id="evidence">Evidence</h2>{note}{"".join(parts)}</section>'
 
@@ -131,15 +134,21 @@ def _finding(finding: Finding) -> str:
     word = {True: HOLDS, False: FAILS, None: OPEN}[finding.ok]
     return (
         f"<tr><td>{escape(finding.about)}</td><td>{escape(finding.expected)}</td><td>{escape(finding.measured)}</td>"
-        f"<td>{_p(finding.p)}</td><td>{_p(finding.p_all)}</td>"
+        f"<td>{_tests(finding.p, finding.friedman)}</td><td>{_tests(finding.p_all, finding.friedman_all)}</td>"
         f'<td class="{_CLASS[word]}" title="{word}">{_MARK[word]}</td></tr>'
     )
 
 
-def _p(p: float | None) -> str:
-    if p is None:
-        return ""
-    return "&lt;&nbsp;1e-15" if p < 1e-15 else f"{p:.2g}"
+def _tests(p: float | None, pool: Friedman | None) -> str:
+    """The p-value of a pair, and below it Friedman's test of the pool it is from."""
+    pair = "" if p is None else _p(p).removeprefix("=&nbsp;")
+    if pool is None:
+        return pair
+    return f'{pair} <span class="small">(χ²({pool.df})&nbsp;=&nbsp;{pool.statistic:.1f}, p&nbsp;{_p(pool.p)})</span>'
+
+
+def _p(p: float) -> str:
+    return "&lt;&nbsp;1e-15" if p < 1e-15 else f"=&nbsp;{p:.2g}"
 
 
 def _figures(study: Study, found: Mapping[str, Verdict]) -> str:
@@ -229,10 +238,14 @@ def _as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
             "claim": CLAIMS[id_].text,
             "place": CLAIMS[id_].place,
             "verdict": verdict.word,
-            "findings": [vars(finding) for finding in verdict.findings],
+            "findings": [_as_plain(finding) for finding in verdict.findings],
         }
         for id_, verdict in found.items()
     ]
+
+
+def _as_plain(finding: Finding) -> dict[str, Any]:
+    return {key: value._asdict() if isinstance(value, Friedman) else value for key, value in vars(finding).items()}
 
 
 def _stored_seconds(folder: Path) -> dict[str, float]:
