@@ -18,6 +18,7 @@ from berlyne.experiments.metadata import versions
 from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.sensitivity import AS_READ, VARIANTS, verdicts
+from berlyne.reproduction.stages import STAGES
 from berlyne.reproduction.study import Study
 from berlyne.stats import Friedman
 from berlyne.worlds import PAPER_WORLDS, WORLDS
@@ -41,6 +42,11 @@ def remake_report(folder: Path) -> Path:
     missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
     if missing:
         raise StoreError(f"{folder} lacks figures ({', '.join(missing)}); run: berlyne reproduce {folder}")
+    stale = [name for name, stage in STAGES.items() if not study.has(stage)]
+    if stale:
+        raise StoreError(
+            f"{folder} has other numbers than these settings give ({', '.join(stale)}); run: berlyne reproduce {folder}"
+        )
     return write_report(study, {id_: claim.verdict(study.evidence) for id_, claim in CLAIMS.items()}, {})
 
 

@@ -15,21 +15,12 @@ from berlyne.claims import CLAIMS, Verdict
 from berlyne.experiments.files import only
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.settings import SettingsError
-from berlyne.reproduction import stages
 from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.report import write_report
-from berlyne.reproduction.sensitivity import sensitivity
+from berlyne.reproduction.stage import Each
+from berlyne.reproduction.stages import STAGES
 from berlyne.reproduction.study import Study
 
-STAGES: dict[str, Callable[[Study, stages.Each], Any]] = {
-    "structure": stages.structure,
-    "gains": stages.gains,
-    "tasks": stages.tasks,
-    "learned": stages.learned,
-    "lengths": stages.lengths,
-    "sensitivity": sensitivity,
-}
-"""What is worked out after the explorations, in this order."""
 PARTS = ("explorations", *STAGES, *FIGURES, "claims", "report")
 """What `--only` may name."""
 
@@ -95,13 +86,13 @@ def _compute(study: Study, wanted: set[str], jobs: int, seconds: dict[str, float
     if "explorations" in wanted:
         with _timed(seconds, "explorations"):
             study.experiment.run(study.folder / "results.zarr", jobs=jobs)
-    for name, work_out in STAGES.items():
-        if name in wanted and not study.has(name):
+    for name, stage in STAGES.items():
+        if name in wanted and not study.has(stage):
             with _timed(seconds, name):
-                study.keep(name, work_out(study, _spread(jobs)))
+                study.keep(stage, stage.work_out(study, _spread(jobs)))
 
 
-def _spread(jobs: int) -> stages.Each:
+def _spread(jobs: int) -> Each:
     """A function that maps over worlds with threads, showing progress in a terminal."""
     from rich.console import Console
     from rich.progress import track

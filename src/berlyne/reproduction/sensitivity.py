@@ -9,25 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from berlyne.claims import CLAIMS, Evidence
 from berlyne.experiments.settings import stream, world_id
 from berlyne.explore import explore
-from berlyne.reproduction.stages import Each
-from berlyne.reproduction.study import Study
+from berlyne.reproduction.stage import Each, Stage
 from berlyne.strategies import PAPER_STRATEGIES, strategy
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from berlyne.reproduction.study import Study
+
 AS_READ = "as read"
 """What stands for the readings we follow, beside the variants."""
-MOST_WORLDS = 100
-"""Variants are run in at most this many worlds of each class."""
 PLANNED = tuple(name for name in PAPER_STRATEGIES if name.endswith(("(VI)", "(VI+)")))
 LEARNED = tuple(name for name in PAPER_STRATEGIES if name.endswith("(Q)"))
 AREA_CLAIMS = tuple(id_ for id_, claim in CLAIMS.items() if claim.needs == ("explorations",))
@@ -87,34 +86,49 @@ VARIANTS = (
 )
 
 
-def sensitivity(study: Study, each: Each) -> xr.Dataset:
-    """Areas and mean curves of all variants that need new runs, by the strategy they stand for."""
-    import xarray as xr
+@dataclass(frozen=True)
+class Sensitivity(Stage):
+    """Areas and mean curves of all variants that need new runs, by the strategy they stand for.
 
-    n = min(study.n_worlds, MOST_WORLDS)
-    run = [v for v in VARIANTS if v.strategies]
-    jobs = [(v, name, i) for v in run for name in (v.worlds or PAPER_WORLDS) for i in range(n)]
-    found = each("sensitivity", jobs, lambda job: _areas(study, *job))
-    names = list(PAPER_STRATEGIES)
-    n_times = max(WORLDS[name].n_steps for name in PAPER_WORLDS) + 1
-    area = np.full((len(run), len(PAPER_WORLDS), len(names), n), np.nan)
-    l1 = np.full_like(area, np.nan)
-    curve = np.zeros((len(run), len(PAPER_WORLDS), len(names), n_times))
-    for (variant, world_class, i), by_strategy in zip(jobs, found, strict=True):
-        v, c = run.index(variant), PAPER_WORLDS.index(world_class)
-        for name, (total, total_l1, missing) in by_strategy.items():
-            s = names.index(name)
-            area[v, c, s, i], l1[v, c, s, i] = total, total_l1
-            curve[v, c, s, : len(missing)] += missing / n
-    dims = ("variant", "world_class", "strategy")
-    return xr.Dataset(
-        {
-            "area": ((*dims, "world"), area, {"units": "bits"}),
-            "l1_area": ((*dims, "world"), l1),
-            "curve": ((*dims, "time"), curve.astype(np.float32), {"units": "bits"}),
-        },
-        {"variant": [v.id for v in run], "world_class": list(PAPER_WORLDS), "strategy": names},
-    )
+    most_worlds : variants are run in at most this many worlds of each class.
+    """
+
+    name: ClassVar[str] = "sensitivity"
+    variants: tuple[Variant, ...] = VARIANTS
+    most_worlds: int = 100
+
+    def explorers(self) -> tuple[str, ...]:
+        """Those that variants replace, with the parameters that they have instead."""
+        return tuple(strategy(name, **v.parameters).name for v in self.variants for name in v.strategies)
+
+    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+        """The numbers, for the first worlds of the study."""
+        import xarray as xr
+
+        n = min(study.n_worlds, self.most_worlds)
+        run = [v for v in self.variants if v.strategies]
+        jobs = [(v, name, i) for v in run for name in (v.worlds or PAPER_WORLDS) for i in range(n)]
+        found = each("sensitivity", jobs, lambda job: _areas(study, *job))
+        names = list(PAPER_STRATEGIES)
+        n_times = max(WORLDS[name].n_steps for name in PAPER_WORLDS) + 1
+        area = np.full((len(run), len(PAPER_WORLDS), len(names), n), np.nan)
+        l1 = np.full_like(area, np.nan)
+        curve = np.zeros((len(run), len(PAPER_WORLDS), len(names), n_times))
+        for (variant, world_class, i), by_strategy in zip(jobs, found, strict=True):
+            v, c = run.index(variant), PAPER_WORLDS.index(world_class)
+            for name, (total, total_l1, missing) in by_strategy.items():
+                s = names.index(name)
+                area[v, c, s, i], l1[v, c, s, i] = total, total_l1
+                curve[v, c, s, : len(missing)] += missing / n
+        dims = ("variant", "world_class", "strategy")
+        return xr.Dataset(
+            {
+                "area": ((*dims, "world"), area, {"units": "bits"}),
+                "l1_area": ((*dims, "world"), l1),
+                "curve": ((*dims, "time"), curve.astype(np.float32), {"units": "bits"}),
+            },
+            {"variant": [v.id for v in run], "world_class": list(PAPER_WORLDS), "strategy": names},
+        )
 
 
 def _areas(study: Study, variant: Variant, world_class: str, index: int) -> dict[str, tuple[float, float, Any]]:
@@ -134,9 +148,9 @@ def _areas(study: Study, variant: Variant, world_class: str, index: int) -> dict
 @lru_cache(maxsize=1)
 def verdicts(study: Study) -> dict[str, dict[str, str]]:
     """Verdict of every area claim, by variant; those as read first, on the same worlds as the variants."""
-    n = min(study.n_worlds, MOST_WORLDS)
-    base = _first(study.evidence, n)
     stage = study.stage("sensitivity")
+    n = stage.sizes["world"]
+    base = _first(study.evidence, n)
     found = {AS_READ: _judge(base)}
     for variant in VARIANTS:
         if variant.strategies:

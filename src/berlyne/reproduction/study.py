@@ -22,7 +22,9 @@ from berlyne.claims import Evidence
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.experiments.piece import world_at
 from berlyne.experiments.store import StoreError, versions
+from berlyne.experiments.world_classes import fingerprint
 from berlyne.reproduction.evidence import gather
+from berlyne.reproduction.stage import Stage
 from berlyne.strategies import PAPER_STRATEGIES
 from berlyne.worlds import PAPER_WORLDS, World
 
@@ -35,9 +37,9 @@ SNAPSHOTS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 """Fractions of the run at which tasks are set (reading R19)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
-    """One reproduction: its folder, size and seed."""
+    """One reproduction: its folder, size and seed. What was read or worked out for it is kept with it."""
 
     folder: Path
     n_worlds: int
@@ -56,7 +58,7 @@ class Study:
         path = self.folder / "results.zarr"
         return path.is_dir() and int(open_results(path).settings["n_worlds"]) > self.n_worlds
 
-    @property
+    @cached_property
     def experiment(self) -> Experiment:
         """The explorations of the paper: fifteen strategies in three classes of worlds."""
         return Experiment(
@@ -75,8 +77,18 @@ class Study:
     @cached_property
     def evidence(self) -> Evidence:
         """All that claims are checked on, read once."""
-        names = ("structure", "gains", "tasks", "learned")
-        return gather(self.results, {name: self.stage(name) for name in names if self.has(name)})
+        return gather(self.results, _ReadOnce(self.stage))
+
+    @cached_property
+    def worlds_in_short(self) -> dict[str, Any]:
+        """What tells the worlds of this study, and the times of its runs, from those of another."""
+        classes = self.experiment.classes
+        return {
+            "n_worlds": self.n_worlds,
+            "seed": self.seed,
+            "snapshots": self.experiment.snapshots,
+            "worlds": {c.name: (c.n_steps, fingerprint(self.world(c.name, 0))) for c in classes},
+        }
 
     def world(self, world_class: str, index: int) -> World:
         """World number `index` of a class, as the explorations met it."""
@@ -92,20 +104,20 @@ class Study:
         dataset: xr.Dataset = xr.open_zarr(path, chunks=None).load()
         return _with_labels(dataset, "T", lambda labels: np.array(labels.tolist(), dtype=str))
 
-    def has(self, name: str) -> bool:
-        """Whether a stage was worked out for this very study."""
+    def has(self, stage: Stage) -> bool:
+        """Whether a stage was worked out for this very study, with these very settings."""
         try:
-            return bool(self.stage(name).attrs.get("study") == self._stamp())
+            return bool(self.stage(stage.name).attrs.get("stamp") == stage.stamp(self))
         except (StoreError, KeyError, ValueError, OSError):
             return False
 
-    def keep(self, name: str, dataset: xr.Dataset) -> None:
+    def keep(self, stage: Stage, dataset: xr.Dataset) -> None:
         """Store the numbers of a stage, whole or not at all."""
-        path = self.folder / "data" / f"{name}.zarr"
+        path = self.folder / "data" / f"{stage.name}.zarr"
         partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
-        dataset = dataset.assign_attrs(study=self._stamp(), versions=json.dumps(versions()))
+        dataset = dataset.assign_attrs(stamp=stage.stamp(self), versions=json.dumps(versions()))
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*[Cc]onsolidated metadata.*")
@@ -114,8 +126,17 @@ class Study:
             shutil.rmtree(path)
         os.rename(partial, path)
 
-    def _stamp(self) -> str:
-        return json.dumps({"n_worlds": self.n_worlds, "seed": self.seed})
+
+class _ReadOnce(dict[str, Any]):
+    """Stages by name, each read when it is first asked for."""
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = self._read(name)
+        return self[name]
 
 
 def _with_labels(dataset: xr.Dataset, kind: str, convert: Callable[[Any], Any]) -> xr.Dataset:
