@@ -23,20 +23,9 @@ from berlyne.reproduction.run import STAGES, reproduce
 from berlyne.reproduction.sensitivity import VARIANTS
 from berlyne.reproduction.study import Study
 
+from .conftest import berlyne as run
+
 NEWCOMERS = Path(__file__).parents[1] / "unit" / "reproduction" / "newcomers.py"
-
-
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    place = tmp_path_factory.mktemp("smoke")
-    done = run("reproduce", "--preset", "smoke", "--jobs", "2", cwd=place)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return place / "reproduction", done.stdout
 
 
 def test_the_command_prints_every_claim_and_where_the_report_is(finished: tuple[Path, str]) -> None:

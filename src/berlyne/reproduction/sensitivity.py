@@ -149,18 +149,19 @@ def _areas(study: Study, variant: Variant, world_class: str, index: int) -> dict
 def verdicts(study: Study) -> dict[str, dict[str, str]]:
     """Verdict of every area claim, by variant; those as read first, on the same worlds as the variants."""
     stage = study.stage("sensitivity")
+    as_read = _judge(_first(study.evidence, stage.sizes["world"]))
+    return {AS_READ: as_read, **{v.id: _judge(evidence_of(study, stage, v)) for v in VARIANTS}}
+
+
+def evidence_of(study: Study, stage: xr.Dataset, variant: Variant) -> Evidence:
+    """What there would be to judge by if the paper were read as `variant` does, in the worlds that `stage` has."""
     n = stage.sizes["world"]
     base = _first(study.evidence, n)
-    found = {AS_READ: _judge(base)}
-    for variant in VARIANTS:
-        if variant.strategies:
-            changed = _changed(base, stage.sel(variant=variant.id), variant)
-        elif variant.length < 1.0:
-            changed = _shorter(study, base, n, variant.length)
-        else:
-            changed = replace(base, pool_all=variant.pool_all)
-        found[variant.id] = _judge(changed)
-    return found
+    if variant.strategies:
+        return _changed(base, stage.sel(variant=variant.id), variant)
+    if variant.length < 1.0:
+        return _shorter(study, base, n, variant.length)
+    return replace(base, pool_all=variant.pool_all)
 
 
 def _judge(evidence: Evidence) -> dict[str, str]:

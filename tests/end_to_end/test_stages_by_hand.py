@@ -1,0 +1,306 @@
+"""Every number that a reproduction stores, worked out again without its help."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import berlyne
+from berlyne.learned_prior import Schedule, explore_learning_alpha
+from berlyne.reproduction import sensitivity
+from berlyne.reproduction.run import reproduce
+from berlyne.reproduction.sensitivity import VARIANTS, evidence_of
+from berlyne.reproduction.stages import STAGES
+from berlyne.reproduction.study import Study
+from oracles import tasks_by_enumeration, tasks_by_iteration
+from unit.reproduction.test_stages import CHANGES
+
+from . import by_hand
+from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, counts_after, run, stage, stored, world
+
+pytestmark = pytest.mark.slow
+every_class = pytest.mark.parametrize("world_class", CLASSES)
+
+
+@pytest.fixture(scope="module")
+def folder(finished: tuple[Path, str]) -> Path:
+    return finished[0]
+
+
+@pytest.fixture(scope="module")
+def study(folder: Path) -> Study:
+    return Study(folder, N_WORLDS, 0)
+
+
+@every_class
+def test_explorations(world_class: str, folder: Path) -> None:
+    i = 1 + CLASSES.index(world_class)
+    for name in STRATEGIES:
+        found, here = run(world_class, i, name), stored(folder)[world_class].isel(world=i).sel(strategy=name)
+        assert float(here["area"]) == pytest.approx(found.missing_information.sum(), rel=1e-12)
+        assert here["missing_information"].values == pytest.approx(found.missing_information, rel=1e-6, abs=1e-6)
+        assert here["l1_distance"].values == pytest.approx(found.l1_distance, rel=1e-6, abs=1e-6)
+        size = found.world.theta.size
+        for k, share in enumerate(SNAPSHOTS):
+            counts = counts_after(found, round(share * N_STEPS[world_class])).ravel()
+            assert np.array_equal(here["counts"].values[k, :size], counts)
+
+
+def test_structure(folder: Path) -> None:
+    found = stage(folder, "structure")
+    assert found["lag"].values.tolist() == list(range(1, 21))
+    assert found.sizes["world"] == N_WORLDS
+    for name in CLASSES:
+        for i in range(N_WORLDS):
+            here, theta = found.sel(world_class=name).isel(world=i), world(name, i).theta
+            assert float(here["structure_index"]) == pytest.approx(by_hand.structure_index(theta), abs=1e-9)
+            for lag in range(1, 21):
+                expected = by_hand.controllability(theta, lag)
+                assert float(here["controllability"].sel(lag=lag)) == pytest.approx(expected, abs=1e-12)
+
+
+@every_class
+def test_gains(world_class: str, folder: Path) -> None:
+    found = stage(folder, "gains").sel(world_class=world_class)
+    assert found["n_obs"].values.tolist() == list(range(20))
+    samples = np.stack([by_hand.gains(world_class, i) for i in range(N_WORLDS)])  # [world, 2, row, trial, n_obs]
+    for j, name in enumerate(("pig", "gain")):
+        assert found[name].values == pytest.approx(samples[:, j].mean(axis=(1, 2)), abs=1e-12)
+        assert found[f"sd_{name}"].values == pytest.approx(samples[:, j].std(axis=(0, 1, 2)), abs=1e-7)
+
+
+def estimate(world_class: str, counts: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    if world_class == "1-2-3":
+        model = berlyne.InternalModel.from_counts(berlyne.OneTwoThree(20), berlyne.rows.Counts.from_dense(counts), {})
+        return model.theta_hat
+    c = np.where(theta > 0, counts + ALPHA[world_class], 0.0)
+    return np.asarray(c / c.sum(axis=2, keepdims=True))
+
+
+JUDGED = [
+    (name, i, STRATEGIES[s], k)
+    for c, name in enumerate(CLASSES)
+    for i, s, k in [(0, c, 0), (1, 4 + c, 2), (2, 7 + c, 5), (3, 10 + c, 3), (c, 5, 4), (c + 1, 14 - c, 1)]
+]
+
+
+@pytest.mark.parametrize(("world_class", "i", "strategy", "k"), JUDGED)
+def test_tasks(world_class: str, i: int, strategy: str, k: int, folder: Path) -> None:
+    found = stage(folder, "tasks")
+    assert found["snapshot"].values.tolist() == list(SNAPSHOTS)
+    here = found.sel(world_class=world_class, strategy=strategy, snapshot=SNAPSHOTS[k]).isel(world=i)
+    theta = world(world_class, i).theta
+    counts = counts_after(run(world_class, i, strategy), round(SNAPSHOTS[k] * N_STEPS[world_class]))
+    theta_hat = estimate(world_class, counts, theta)
+    n_states = theta.shape[1]
+    rewards = np.random.default_rng(by_hand.stream(f"{world_class}/{i:03d}/rewards")).standard_normal((10, n_states))
+    steps = tasks_by_iteration.navigation_loss(theta, theta_hat, cap=20 * n_states)
+    assert float(here["navigation_loss"]) == pytest.approx(steps, abs=2e-5)
+    reward = tasks_by_iteration.reward_loss(theta, theta_hat, rewards, horizon=100)
+    assert float(here["reward_loss"]) == pytest.approx(reward, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tasks_by_iteration_are_tasks_by_enumeration(seed: int) -> None:
+    theta, theta_hat = np.random.default_rng(seed).dirichlet(np.ones(3), size=(2, 2, 3))
+    lost = []
+    for target in range(3):
+        chains = [
+            tasks_by_enumeration.mixed_chain(theta, tasks_by_enumeration.best_navigation(t, target)[1])
+            for t in (theta_hat, theta)
+        ]
+        mine, best = (tasks_by_enumeration.capped_steps(chain, target, 40) for chain in chains)
+        lost.append(mine - best)
+    assert tasks_by_iteration.navigation_loss(theta, theta_hat, 40) == pytest.approx(np.mean(lost), abs=1e-9)
+    reward = np.array([1.0, -2.0, 0.5])
+    mine, best = (
+        tasks_by_enumeration.reward_of(theta, reward, tasks_by_enumeration.best_reward_policy(t, reward, 3))
+        for t in (theta_hat, theta)
+    )
+    assert tasks_by_iteration.reward_loss(theta, theta_hat, reward[None], 3) == pytest.approx(np.mean(best - mine))
+
+
+@pytest.mark.parametrize(("world_class", "i"), [("dense", 0), ("dense", 3), ("maze", 1), ("maze", 2)])
+def test_learned(world_class: str, i: int, folder: Path) -> None:
+    found = stage(folder, "learned").sel(world_class=world_class)
+    assert float(found["true_alpha"]) == ALPHA[world_class]
+    here, n_times = found.isel(world=i), N_STEPS[world_class] + 1
+    seed = by_hand.stream(f"{world_class}/{i:03d}/learned prior")
+    schedule = Schedule(always=200, tolerance=1e-3)
+    mine = explore_learning_alpha(
+        world(world_class, i), "PIG(VI)", n_times - 1, seed, start_alpha=1.0, bounds=(1e-3, 1e3), refit=schedule
+    )
+    told = run(world_class, i, "PIG(VI)")
+    missing = here["missing_information"]
+    assert missing.sel(prior="learned").values[:n_times] == pytest.approx(mine.missing_information, rel=1e-6)
+    assert missing.sel(prior="given").values[:n_times] == pytest.approx(told.missing_information, rel=1e-6)
+    assert here["alpha"].values[:n_times] == pytest.approx(mine.alpha, rel=1e-6)
+    assert np.all(np.isnan(missing.values[:, n_times:]))
+
+
+@every_class
+def test_lengths(world_class: str, folder: Path) -> None:
+    found, n_steps, i = stage(folder, "lengths").sel(world_class=world_class), N_STEPS[world_class], 2
+    lengths = np.array([round(n_steps * (0.02 + 0.02 * k)) for k in range(150)])
+    assert found["length"].values.tolist() == lengths.tolist()
+    for name in ("PIG(greedy)", "Unembodied"):
+        missing = run(world_class, i, name, length=3).missing_information
+        expected = [missing[: n + 1].sum() for n in lengths]
+        assert found["area"].sel(strategy=name).isel(world=i).values == pytest.approx(expected, rel=1e-12)
+
+
+VI = ("PIG(VI)", "PIG(VI+)", "PEIG(VI)", "PMC(VI)", "PLC(VI)")
+Q = ("PIG(Q)", "PEIG(Q)")
+PEIG = ("PEIG(greedy)", "PEIG(VI)", "PEIG(Q)")
+ALTERED = {  # variant: strategies, and what is said of them
+    "gamma": (VI, {"gamma": 0.95}),
+    "steps-5": (VI, {"steps_back": 5}),
+    "steps-20": (VI, {"steps_back": 20}),
+    "ties": (tuple(n for n in STRATEGIES if n not in ("Random", *Q)), {"ties": "first"}),
+    "peig-0": (PEIG, {"untried": 0.0}),
+    "q-rate": (Q, {"learning_rate": 0.1}),
+    "q-epsilon": (Q, {"epsilon": 0.3}),
+    "q-gamma": (Q, {"gamma": 0.5}),
+}
+REDRAWN = {"maze-law": ("maze", {"law": "directions"}), "printed-1-2-3": ("1-2-3", {"formula": "printed"})}
+
+
+def areas(world_: berlyne.World, name: str, i: int, world_class: str, **parameters: object) -> tuple[float, float]:
+    seed = by_hand.stream(f"{world_class}/{i:03d}/{name}")
+    found = berlyne.explore(world_, berlyne.strategy(name, **parameters), n_steps=N_STEPS[world_class], seed=seed)
+    return float(found.missing_information.sum()), float(found.l1_distance.sum())
+
+
+@pytest.mark.parametrize("variant", ALTERED)
+def test_variants_with_other_strategies(variant: str, folder: Path) -> None:
+    found, (names, parameters) = stage(folder, "sensitivity").sel(variant=variant), ALTERED[variant]
+    for c, world_class in enumerate(CLASSES):
+        here = found.sel(world_class=world_class)
+        assert set(here["strategy"].values[here["area"].notnull().any("world").values]) == set(names)
+        name = names[c % len(names)]
+        expected = areas(world(world_class, c), name, c, world_class, **parameters)
+        one = here.sel(strategy=name).isel(world=c)
+        assert (float(one["area"]), float(one["l1_area"])) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("variant", REDRAWN)
+def test_variants_with_other_worlds(variant: str, folder: Path) -> None:
+    world_class, parameters = REDRAWN[variant]
+    found = stage(folder, "sensitivity").sel(variant=variant)
+    assert found["area"].sel(world_class=world_class).notnull().all()
+    assert found["area"].drop_sel(world_class=world_class).isnull().all()
+    other = by_hand.MAKE[world_class](by_hand.stream(f"{world_class}/003"), **parameters)
+    for name in ("Random", "PIG(VI)", "PLC(VI)"):
+        one = found.sel(world_class=world_class, strategy=name).isel(world=3)
+        assert float(one["area"]) == pytest.approx(areas(other, name, 3, world_class)[0], rel=1e-12)
+
+
+def test_mean_curves_of_a_variant(folder: Path) -> None:
+    found = stage(folder, "sensitivity").sel(variant="q-rate", world_class="1-2-3", strategy="PEIG(Q)")
+    how = berlyne.strategy("PEIG(Q)", learning_rate=0.1)
+    curves = [
+        berlyne.explore(world("1-2-3", i), how, n_steps=1250, seed=by_hand.stream(f"1-2-3/{i:03d}/PEIG(Q)"))
+        for i in range(N_WORLDS)
+    ]
+    expected = np.mean([c.missing_information for c in curves], axis=0)
+    assert found["curve"].values[:1251] == pytest.approx(expected, rel=1e-6)
+    assert not found["curve"].values[1251:].any()
+
+
+def test_evidence(folder: Path, study: Study) -> None:
+    evidence = study.evidence
+    for name, here in stored(folder).items():
+        for s in STRATEGIES:
+            of = here.sel(strategy=s)
+            assert evidence.areas[name][s].tolist() == of["area"].values.tolist()
+            assert evidence.l1_areas[name][s] == pytest.approx(of["l1_distance"].values.sum(axis=1), rel=1e-6)
+            assert evidence.curves[name][s] == pytest.approx(of["missing_information"].values.mean(axis=0), rel=1e-5)
+    for name in ("structure", "gains", "tasks", "learned"):
+        assert evidence.stages[name].equals(stage(folder, name))
+
+
+@pytest.mark.parametrize(("variant", "share"), [("half-length", 0.5), ("quarter-length", 0.25)])
+def test_evidence_of_shorter_runs(variant: str, share: float, folder: Path, study: Study) -> None:
+    (chosen,) = (v for v in VARIANTS if v.id == variant)
+    evidence = evidence_of(study, study.stage("sensitivity"), chosen)
+    for name, here in stored(folder).items():
+        n = int(share * N_STEPS[name]) + 1
+        for s in STRATEGIES:
+            missing, l1 = (here[key].sel(strategy=s).values[:, :n] for key in ("missing_information", "l1_distance"))
+            assert evidence.areas[name][s] == pytest.approx(missing.sum(axis=1), rel=1e-5)
+            assert evidence.l1_areas[name][s] == pytest.approx(l1.sum(axis=1), rel=1e-5)
+            assert evidence.curves[name][s] == pytest.approx(missing.mean(axis=0), rel=1e-5)
+
+
+@pytest.mark.parametrize("variant", [*ALTERED, *REDRAWN])
+def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(variant: str, folder: Path, study: Study) -> None:
+    (chosen,) = (v for v in VARIANTS if v.id == variant)
+    evidence, found = evidence_of(study, study.stage("sensitivity"), chosen), stage(folder, "sensitivity")
+    names, places = (ALTERED[variant][0], CLASSES) if variant in ALTERED else (STRATEGIES, REDRAWN[variant][:1])
+    for world_class in CLASSES:
+        for s in STRATEGIES:
+            new = found.sel(variant=variant, world_class=world_class, strategy=s)
+            altered = s in names and world_class in places
+            old = study.evidence.areas[world_class][s]
+            assert evidence.areas[world_class][s].tolist() == (new["area"].values if altered else old).tolist()
+            old = study.evidence.l1_areas[world_class][s]
+            assert evidence.l1_areas[world_class][s].tolist() == (new["l1_area"].values if altered else old).tolist()
+            curve = new["curve"].values[: N_STEPS[world_class] + 1]
+            old = study.evidence.curves[world_class][s]
+            assert evidence.curves[world_class][s].tolist() == (curve if altered else old).tolist()
+    assert not evidence.pool_all
+
+
+def test_evidence_of_the_variant_pool_is_ours_in_one_pool(study: Study) -> None:
+    (chosen,) = (v for v in VARIANTS if v.id == "pool")
+    evidence = evidence_of(study, study.stage("sensitivity"), chosen)
+    assert evidence.pool_all
+    assert evidence.areas["maze"]["LTA"].tolist() == study.evidence.areas["maze"]["LTA"].tolist()
+    assert {v.id for v in VARIANTS} == {*ALTERED, *REDRAWN, "half-length", "quarter-length", "pool"}
+
+
+def alone(label: str, items: list, function) -> list:
+    return [function(item) for item in items]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_every_setting_of_a_stage_decides_some_number(name: str, folder: Path) -> None:
+    study = Study(folder, 2, 0)
+    usual = STAGES[name].work_out(study, alone)
+    for setting, other in ((s, value) for (stage_, s), value in CHANGES.items() if stage_ == name):
+        found = replace(STAGES[name], **{setting: other}).work_out(study, alone)
+        assert not found.equals(usual), setting
+
+
+def test_a_changed_setting_works_out_its_stage_again_and_nothing_else(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    data = {name: copy / "data" / f"{name}.zarr" for name in STAGES}
+    before = {name: place.stat().st_ino for name, place in data.items()}
+    monkeypatch.setitem(STAGES, "structure", replace(STAGES["structure"], horizon=25))
+    done = reproduce(copy, N_WORLDS, jobs=1, only=tuple(name for name in STAGES if name != "sensitivity"))
+    assert set(done.seconds) == {"explorations", "structure", "figures"}
+    assert [name for name, place in data.items() if place.stat().st_ino != before[name]] == ["structure"]
+    assert stage(copy, "structure").sizes["lag"] == 25
+
+
+def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sensitivity, "AREA_CLAIMS", ("embodiment-index",))
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    before = sensitivity.verdicts(Study(copy, N_WORLDS, 0))
+    study = Study(copy, N_WORLDS, 0)
+    changed = study.stage("sensitivity")
+    changed["area"].loc[{"variant": "maze-law", "strategy": "PIG(greedy)"}] *= 100
+    study.keep(STAGES["sensitivity"], changed)
+    after = sensitivity.verdicts(Study(copy, N_WORLDS, 0))
+    assert after["maze-law"]["embodiment-index"] == "does not hold"
+    assert {v for v in after if after[v] != before[v]} <= {"maze-law"}
