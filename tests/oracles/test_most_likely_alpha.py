@@ -1,0 +1,37 @@
+"""The concentration that exploration learns, to nine digits: where SciPy finds that the likelihood has no slope."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import berlyne
+from berlyne.learned_prior import Schedule, explore_learning_alpha
+
+
+def slope(alpha: float, counts: np.ndarray, support: np.ndarray) -> float:
+    """d log L / d alpha, row by row: rows are Dirichlet-multinomial over what is possible."""
+    total = 0.0
+    for n, possible in zip(counts, support, strict=True):
+        size = int(possible.sum())
+        total += sum(1 / (alpha + j) for n_entry in n for j in range(n_entry))
+        total -= sum(size / (alpha * size + j) for j in range(int(n.sum())))
+    return total
+
+
+@pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.maze])
+@pytest.mark.parametrize("strategy", ["Random", "PIG(VI)"])
+def test_the_likelihood_has_no_slope_at_what_is_learned(make, strategy) -> None:
+    world, n_steps = make(5), 250
+    run = explore_learning_alpha(world, strategy, n_steps, seed=3, refit=Schedule(always=n_steps, tolerance=0.0))
+    support = (world.theta > 0).reshape(-1, world.n_states)
+    counts, inside = np.zeros_like(world.theta, dtype=int), 0
+    for t in range(n_steps):
+        counts[run.actions[t], run.states[t], run.next_states[t]] += 1
+        if t % 10 == 9 and counts.sum(axis=2).max() > 1 and 1e-3 < run.alpha[t + 1] < 1e3:
+            seen = counts.reshape(-1, world.n_states)
+            best = brentq(slope, 1e-3, 1e3, args=(seen, support), xtol=1e-14, rtol=1e-14)
+            assert run.alpha[t + 1] == pytest.approx(best, rel=1e-9)
+            inside += 1
+    assert inside >= 15
