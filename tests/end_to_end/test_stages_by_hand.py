@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import berlyne
+from berlyne.experiments.store import StoreError
 from berlyne.learned_prior import Schedule, explore_learning_alpha
 from berlyne.reproduction import sensitivity
+from berlyne.reproduction.report import remake_report
 from berlyne.reproduction.run import reproduce
 from berlyne.reproduction.sensitivity import VARIANTS, evidence_of
 from berlyne.reproduction.stages import STAGES
@@ -289,6 +291,12 @@ def test_a_changed_setting_works_out_its_stage_again_and_nothing_else(
     assert set(done.seconds) == {"explorations", "structure", "figures"}
     assert [name for name, place in data.items() if place.stat().st_ino != before[name]] == ["structure"]
     assert stage(copy, "structure").sizes["lag"] == 25
+
+
+def test_no_report_is_made_from_numbers_of_other_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STAGES, "gains", replace(STAGES["gains"], n_trials=51))
+    with pytest.raises(StoreError, match=r"other numbers than these settings give \(gains\); run: berlyne reproduce"):
+        remake_report(folder)
 
 
 def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(

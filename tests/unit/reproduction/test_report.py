@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from berlyne.claims import Finding, Verdict
 from berlyne.reproduction import report
+from berlyne.reproduction.study import Study
 from berlyne.stats import Friedman
 
 LOOKS = {
@@ -31,6 +33,18 @@ def test_a_claim_has_the_word_the_mark_and_the_class_of_its_verdict(ok: bool | N
     evidence = report._evidence(found)
     assert f'<h3 id="claim-cb">cb: <span class="{class_}">{word}</span></h3>' in evidence
     assert f'<td class="{class_}" title="{word}">{mark}</td>' in evidence
+
+
+def test_the_summary_counts_verdicts_and_lists_what_does_not_hold() -> None:
+    found = {"cb": Verdict((finding(False),)), "lta": Verdict((finding(None),)), "l1": Verdict((finding(True),) * 2)}
+    page = report._summary(Study(Path(), 99, 7), {**found, "pig-q": found["l1"]}, {"a": 2.0, "b": 3.0})
+    tally = re.findall(r'<li class="(\w+)"><b>(\d)</b>([^<]+)</li>', page)
+    assert tally == [("yes", "2", "claims hold"), ("no", "1", "do not hold"), ("open", "1", "undecided")]
+    assert re.findall(r'<a href="#claim-([a-z0-9-]+)">', page) == ["cb"]
+    assert "cb</a>: Mazes: CB against Random: area +3 %" in page
+    assert "5 seconds of computing" in page
+    assert "equality cannot be decided" in page
+    assert "equality" not in report._summary(Study(Path(), 100, 7), found, {})
 
 
 def test_a_finding_shows_both_p_values_and_friedmans_tests_of_both_pools() -> None:

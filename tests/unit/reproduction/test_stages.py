@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -149,16 +150,44 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
+def test_what_is_there_is_not_worked_out_again(tmp_path: Path, worked_out: list[str]) -> None:
+    for _ in range(2):
+        reproduce(tmp_path, 4, jobs=1, only=tuple(STAGES))
+        assert worked_out == list(STAGES)
+
+
 @every_change
 def test_only_the_stage_whose_setting_changed_is_worked_out_again(
-    name: str, setting: str, tmp_path: Path, worked_out: list[str], monkeypatch: pytest.MonkeyPatch
+    name: str, setting: str, kept: Path, tmp_path: Path, worked_out: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reproduce(tmp_path, 4, jobs=1, only=tuple(STAGES))
-    reproduce(tmp_path, 4, jobs=1, only=tuple(STAGES))
-    assert worked_out == list(STAGES)
+    shutil.copytree(kept, tmp_path / "kept")
     monkeypatch.setitem(STAGES, name, changed(name, setting))
-    reproduce(tmp_path, 4, jobs=1, only=tuple(STAGES))
-    assert worked_out == [*STAGES, name]
+    reproduce(tmp_path / "kept", 4, jobs=1, only=tuple(STAGES))
+    assert worked_out == [name]
+
+
+@pytest.mark.parametrize(
+    ("part", "rests_on"),
+    [
+        ("structure", set()),
+        ("gains", set()),
+        ("lengths", set()),
+        ("tasks", {"explorations"}),
+        ("learned", {"explorations"}),
+        ("sensitivity", {"explorations"}),
+        ("fig1", set()),
+        ("fig2", {"gains"}),
+        ("fig3", {"explorations"}),
+        ("fig5", {"explorations", "structure"}),
+        ("fig8", {"explorations", "tasks"}),
+        ("figS5", {"explorations", "learned"}),
+        ("index-by-length", {"lengths"}),
+        ("claims", {"explorations", "structure", "gains", "tasks", "learned"}),
+        ("report", set(run_module.PARTS)),
+    ],
+)
+def test_what_a_part_rests_on_is_worked_out_with_it(part: str, rests_on: set[str]) -> None:
+    assert run_module._needed((part,)) == {part} | rests_on
 
 
 def test_the_experiment_of_a_study_is_made_once(tmp_path: Path) -> None:
