@@ -113,7 +113,7 @@ def test_stages_of_other_runs_are_not_there(kept: Path, monkeypatch: pytest.Monk
         (Strategy("PEIG(Q)", QLearning(epsilon=0.25), "PEIG"), {"tasks", "sensitivity"}),
         (Strategy("Unembodied", STRATEGIES["Unembodied"].coordinate, "PMC"), {"tasks", "lengths", "sensitivity"}),
     ],
-    ids=str,
+    ids=["PIG(VI)", "PEIG(Q)", "Unembodied"],
 )
 def test_stages_of_another_strategy_of_that_name_are_not_there(
     strategy: Strategy, stale: set[str], kept: Path, monkeypatch: pytest.MonkeyPatch
