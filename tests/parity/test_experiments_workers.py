@@ -1,7 +1,11 @@
 """Who computes changes no bit: one thread, several, processes; and a lost worker costs time only."""
 
 import os
+import re
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -130,18 +134,123 @@ def test_the_error_of_a_piece_comes_back_with_its_name(tmp_path, local):
 
 
 def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
+    wanted = r"has numba \S+, and 0\.1 is wanted; install the same versions$"
+    with pytest.raises(StoreError, match=rf"^the worker {wanted}"):
+        dask_cluster.compute_elsewhere(study(), None, None, {"numba": "0.1"})  # on one that came late
     monkeypatch.setattr(dask_cluster, "versions", lambda: {"numba": "0.1"})
-    with pytest.raises(
-        StoreError, match=r"failed on the cluster: the worker has numba \S+, and 0\.1 is wanted; install"
-    ):
+    with pytest.raises(StoreError, match=rf"^the worker at tcp://\S+ {wanted}"):
         study().run(tmp_path / "r.zarr", cluster=local.scheduler_address)
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "tcp://"])
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:9", "nonsense", "tcp://", "inproc://", "inproc://a/1/2", "tls://"]
+)
 def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
     monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {address}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
+
+
+@pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "ucx://a:1"])
+def test_a_scheduler_that_needs_more_than_an_address(tmp_path, address, monkeypatch):
+    """Certificates, or a transport that is not installed."""
+    monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
+    with pytest.raises(StoreError, match=f"^no Dask scheduler (can be reached|answers) at {address}"):
+        study().run(tmp_path / "r.zarr", cluster=address)
+
+
+SCHEDULER = "from distributed.cli.dask_scheduler import main; main(['--port', '{}', '--no-dashboard'])"
+WORKER = (
+    "from distributed.cli.dask_worker import main; "
+    "main(['tcp://127.0.0.1:{}', '--no-nanny', '--no-dashboard', '--nthreads', '1'])"
+)
+WITHOUT_US = "import sys; sys.modules['berlyne'] = None; "
+WATCHED = """
+import sys, time
+from berlyne.cli import main
+from berlyne.experiments import cluster, store
+store.BLOCK, cluster.WAIT, cluster.SAY = 2, 4.0, 1.0
+main()
+"""
+STUDY = """
+worlds = {maze = {side = 3, n_transporters = 4}}
+strategies = ["Random", "PIG(VI)"]
+n_worlds = 3000
+n_steps = 100
+"""
+
+
+@pytest.fixture
+def a_cluster(tmp_path):
+    """Starts processes of a cluster on a free port, and the command that uses it; all end with the test."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = []
+
+    def start(code, *arguments, **options):
+        asked = [sys.executable, "-c", code.format(port), *arguments]
+        process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.DEVNULL, text=True, **options)
+        started.append(process)
+        return process
+
+    def use():
+        (tmp_path / "study.toml").write_text(STUDY)
+        arguments = ["run", "study.toml", "r.zarr", "--cluster", f"tcp://127.0.0.1:{port}"]
+        return start(WATCHED.replace("{", "{{").replace("}", "}}"), *arguments, stderr=subprocess.PIPE)
+
+    yield lambda code: start(code, stderr=subprocess.DEVNULL), use, f"tcp://127.0.0.1:{port}"
+    for process in started:
+        process.kill()
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+
+
+def test_no_workers_are_not_waited_for_for_ever(a_cluster):
+    start, use, address = a_cluster
+    start(SCHEDULER)
+    _, told = (using := use()).communicate(timeout=60)
+    assert using.returncode == 1
+    assert told.splitlines() == [
+        f"berlyne: waiting for workers of the Dask scheduler at {address}, for 4 s at most",
+        f"berlyne: the Dask scheduler at {address} had no workers for 4 s; start some, and run again",
+    ]
+
+
+def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
+    start, use, _ = a_cluster
+    start(SCHEDULER)
+    start(WITHOUT_US + WORKER)
+    _, told = (using := use()).communicate(timeout=60)
+    assert using.returncode == 1
+    *waited, last = told.splitlines()
+    assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), told
+    assert len(waited) <= 1 and all("waiting for workers" in line for line in waited)
+
+
+@pytest.mark.parametrize("who", ["workers", "scheduler"])
+def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
+    start, use, address = a_cluster
+    scheduler, workers = start(SCHEDULER), [start(WORKER), start(WORKER)]
+    using = use()
+    while not any(tmp_path.glob("r.zarr/area/c.*")):
+        assert using.poll() is None
+        time.sleep(0.02)
+    for process in workers if who == "workers" else [scheduler]:
+        process.kill()
+    _, told = using.communicate(timeout=60)
+    assert using.returncode == 1
+    ends = {
+        "workers": "had no workers for 4 s; start some, and run again",
+        "scheduler": "went away; what is finished is kept, run again to go on",
+    }
+    *waited, last = told.splitlines()
+    assert last == f"berlyne: the Dask scheduler at {address} {ends[who]}" and all(
+        "waiting for workers" in line for line in waited
+    ), told
+    assert 0 < len(list(tmp_path.glob("r.zarr/area/c.*"))) < 3000
+    assert not (tmp_path / "r.zarr.lock").exists()
 
 
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):

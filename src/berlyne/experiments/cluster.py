@@ -166,13 +166,19 @@ class _Cluster:
         return [future for future in futures if future.done()]
 
     def _result(self, future: Any, name: str) -> dict[str, bytes]:
-        try:
-            computed: dict[str, bytes] = future.result(timeout=WAIT)
-        except Exception as error:
-            if future.cancelled():  # as all are when the scheduler is lost
-                self.n_threads()
-            raise StoreError(f"{name} failed on the cluster: {' '.join(str(error).split())}") from error
-        return computed
+        """What came of a piece; if its worker died with it, another works it out, if there is one."""
+        begin = time.monotonic()
+        while True:
+            try:
+                computed: dict[str, bytes] = future.result(timeout=2 * LOOK)
+                return computed
+            except Exception as error:
+                late = not isinstance(error, TimeoutError) and time.monotonic() - begin > WAIT
+                if future.status == "error" or late:
+                    said = " ".join(str(error).split())
+                    raise StoreError(f"{name} failed on the cluster: {said}") from error
+            self.look()  # an error if the scheduler is gone, or all workers are
+            time.sleep(LOOK / 10)
 
 
 def compute_elsewhere(
@@ -192,8 +198,9 @@ def _refuse_versions(who: str, has: dict[str, str], expected: dict[str, str]) ->
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the messages of Dask: what matters in them is told here."""
+    logging.getLogger("asyncio").addFilter(_of_others)  # for good: what was given up is complained of much later
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
-    loggers = [logging.getLogger(name) for name in {"distributed", "asyncio", *names}]
+    loggers = [logging.getLogger(name) for name in {"distributed", *names}]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
@@ -202,3 +209,7 @@ def _quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def _of_others(record: logging.LogRecord) -> bool:
+    return "distributed" not in record.getMessage()
