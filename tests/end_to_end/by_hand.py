@@ -126,17 +126,14 @@ def _observe_dirichlet(row: np.ndarray, u: np.ndarray, r: int, world_class: str)
 
 
 def _observe_1_2_3(row: np.ndarray, u: np.ndarray, r: int, world_class: str) -> np.ndarray:
-    """By the internal model, for each set of targets seen."""
-    found, s, a = np.empty((2, *u.shape)), r // 3, r % 3
-    outcomes = _outcomes(row, u)
-    for trial, history in enumerate(outcomes):
-        for k in range(len(history)):
-            now, pig = _model_1_2_3(a, s, frozenset(history[:k].tolist()))
-            then, _ = _model_1_2_3(a, s, frozenset(history[: k + 1].tolist()))
-            support = row > 0
-            found[0, trial, k] = pig
-            found[1, trial, k] = np.sum(row[support] * np.log2(then[support] / now[support]))
-    return found
+    """By the internal model, for each set of targets seen; a set is a number, one bit for each target."""
+    targets = np.flatnonzero(row)
+    sets = [frozenset(t for j, t in enumerate(targets.tolist()) if mask >> j & 1) for mask in range(2 ** len(targets))]
+    models = [_model_1_2_3(r % 3, r // 3, seen) for seen in sets]
+    pig, estimate = np.array([m[1] for m in models]), np.array([m[0][targets] for m in models])
+    after = np.bitwise_or.accumulate(1 << np.searchsorted(targets, _outcomes(row, u)), axis=1)
+    before = np.concatenate([np.zeros((len(u), 1), dtype=int), after[:, :-1]], axis=1)
+    return np.stack([pig[before], np.sum(row[targets] * np.log2(estimate[after] / estimate[before]), axis=-1)])
 
 
 @cache
