@@ -1,0 +1,49 @@
+"""What lies in the folder of a reproduction is neither believed nor written through."""
+
+import os
+
+import pytest
+
+from berlyne.experiments.store import StoreError
+from berlyne.reproduction import report, run
+from berlyne.reproduction.study import Study
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"a": "x"}', '{"a": null}', "[" * 100_000, "\udcff", '{"a": [1]}'])
+def test_damaged_seconds_are_one_sentence(tmp_path, text):
+    (tmp_path / "seconds.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(StoreError, match=r"seconds\.json is damaged; remove it, it only says how long the parts took$"):
+        report._stored_seconds(tmp_path)
+
+
+def test_seconds_are_kept_and_may_be_missing(tmp_path):
+    assert report._stored_seconds(tmp_path) == {}
+    (tmp_path / "seconds.json").write_text('{"claims": 2}')
+    assert report._stored_seconds(tmp_path) == {"claims": 2.0}
+
+
+def test_seconds_that_are_a_pipe_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "seconds.json")
+    with pytest.raises(StoreError, match=r"seconds\.json is a pipe; it must be a file$"):
+        report._stored_seconds(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["claims.json", "report.html", "seconds.json"])
+def test_links_beside_the_report_are_refused(tmp_path, monkeypatch, name):
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / f"{name}.partial").symlink_to(tmp_path / "notes")
+    monkeypatch.setattr(report, "_page", lambda *_: "<p>page</p>")
+    with pytest.raises(StoreError, match=rf"{name}\.partial is a symbolic link and not a file of ours"):
+        report.write_report(Study(tmp_path, 1, 0), {}, {})
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "csv"])
+def test_links_beside_a_figure_are_refused_before_it_is_drawn(tmp_path, kind):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "notes").write_text("mine")
+    name = next(iter(run.FIGURES))
+    (tmp_path / "figures" / f".{name}.{kind}.partial").symlink_to(tmp_path / "notes")
+    with pytest.raises(StoreError, match=rf"\.{name}\.{kind}\.partial is a symbolic link and not a file of ours"):
+        run._draw(Study(tmp_path, 1, 0), [name])
+    assert (tmp_path / "notes").read_text() == "mine"
