@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 LARGEST = 1 << 30
 """Most bytes that a file may unpack to."""
-MOST_ROWS = 1 << 26
+MOST_ROWS = 1 << 22
 """Most rows of an explorer that is read from a file."""
 E = TypeVar("E", bound="Explorer")
 

@@ -18,7 +18,10 @@ print(repr(float(explorer.utility()[0, 0])))
 """
 
 
-FORMULA, KERNEL = "return np.maximum(gain / LN2, 0.0)", "belief.utility[r] = value_of(belief.form, sums)"
+FORMULA, KERNEL = (
+    "return gain / (row.kappa * (row.kappa + 1.0)) / LN2",
+    "belief.utility[r] = value_of(belief.form, sums)",
+)
 
 
 @pytest.mark.slow
@@ -26,7 +29,7 @@ FORMULA, KERNEL = "return np.maximum(gain / LN2, 0.0)", "belief.utility[r] = val
     ("file", "line", "doubled"),
     [
         ("engine/belief.py", KERNEL, KERNEL.replace("= ", "= 2.0 * ")),
-        ("priors/forms.py", FORMULA, FORMULA.replace("np", "2.0 * np")),
+        ("priors/forms.py", FORMULA, FORMULA.replace("gain", "2.0 * gain")),
     ],
 )
 def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path, file, line, doubled):

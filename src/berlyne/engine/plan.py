@@ -24,6 +24,7 @@ from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from berlyne.engine.compile import bare_kernel, folded, inlined
 from berlyne.engine.graph import Graph, is_complete, slot_of
 from berlyne.engine.vector import LANES, add, four, gather, item, larger, largest, load, multiply_add
+from berlyne.priors.forms import NOISE
 
 BLOCK = 5
 """States of a complete graph that are worked on at once, so that their sums do not wait for one another."""
@@ -214,6 +215,8 @@ def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
         total_now = 0.0
         for z in range(n_states):
             best = best_value(plan, utility, z, j, total, True)
+            if abs(best) <= NOISE * abs(total):
+                best = 0.0  # what is left of a share for all states, less those of states in slots
             plan.values[z * depth + j] = plan.gamma * best
             total_now += plan.gamma * best
         total = total_now
@@ -337,4 +340,6 @@ def action_values(plan: Plan, utility: FloatArray, y: int, q: FloatArray) -> Non
             for a in range(len(q)):
                 q[a] += plan.weight[k * graph.stride + a] * v
     for a in range(len(q)):
+        if abs(q[a]) <= NOISE * abs(total):
+            q[a] = 0.0
         q[a] += utility[y * graph.stride + a]

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
-from berlyne.priors.forms import without_noise
+from berlyne.priors.forms import NOISE, without_noise
 from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.priors.worth import WORTH
 from berlyne.rows import Counts, Rows, Support, by_action, row_name
@@ -295,7 +295,7 @@ class OneTwoThree:
             for kind in (0, 1):
                 weight[a, t, first, kind], now, after, many = self._surprise(a, t, first, kind)
                 worth[a, t, first, kind] = WORTH[name](after, now, many)
-        return weight, worth
+        return weight, np.where(np.abs(worth) > NOISE, worth, 0.0)
 
     @cached_property
     def _gain(self) -> FloatArray:
