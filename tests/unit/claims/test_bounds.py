@@ -256,6 +256,14 @@ def test_the_number_of_pig_vi_is_among_those_that_are_no_controls() -> None:
     assert finding("tasks-top", e, 0).measured.startswith("mean rank 4.00 of 13, number 2 without controls; beaten by")
 
 
+def test_the_best_of_those_that_beat_pig_vi_is_named() -> None:
+    order = ("Unembodied", "PMC(VI)", "CB", "PLC(VI)", "LTA")
+    losses = {name: np.full(200, 110.0 + i) for i, name in enumerate(FIG8)}
+    losses |= {name: np.full(200, 100.0 + i) for i, name in enumerate(order)}
+    e = with_losses(invented(200), *TASKS[0], losses)
+    assert finding("tasks-top", e, 0).measured.endswith("; beaten by PMC(VI)")
+
+
 @pytest.mark.parametrize("place", range(6))
 def test_tasks_are_judged_in_the_pool_of_all_if_asked(place: int) -> None:
     def among(m: int) -> bool | None:
