@@ -291,3 +291,7 @@ if CHECKING:  # NUMBA_BOUNDSCHECK is set: these look where they read and write, 
     def add_outer(sums: Any, array: Any, index: int, xs: Any) -> Any:  # noqa: D103
         look(array, index, len(sums) // len(xs))
         return _blind_outer(sums, array, index, xs)
+
+    _looking = (item, _blind_item), (load, _blind_load), (gather, _blind_gather), (scatter, _blind_scatter)
+    for _sees, _blind in (*_looking, (add_outer, _blind_outer)):
+        _sees.plain = _blind.plain
