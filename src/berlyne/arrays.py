@@ -18,12 +18,15 @@ DENSE_LIMIT = 2**30
 
 def generator(seed: Seed) -> np.random.Generator:
     """The random generator that `seed` stands for; a `Generator` is used as it is."""
-    if isinstance(seed, np.random.Generator):
-        return seed
+    return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed_sequence(seed))
+
+
+def seed_sequence(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
+    """What seeds a generator; a `SeedSequence` is used as it is."""
     if isinstance(seed, np.random.SeedSequence):
-        return np.random.default_rng(seed)
+        return seed
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
-        return np.random.default_rng(int(seed))
+        return np.random.SeedSequence(int(seed))
     raise ValueError(f"seed is {seed!r}; it must be a non-negative int, a numpy SeedSequence or a numpy Generator")
 
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, generator
+from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, seed_sequence
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
 from berlyne.plotting import figures
@@ -172,13 +172,7 @@ def make_mind(
 
 def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
     """Independent generators for the start state, the agent and the world."""
-    if isinstance(seed, np.random.Generator):
-        root = np.random.SeedSequence(int(seed.integers(2**63)))
-    elif isinstance(seed, np.random.SeedSequence):
-        root = seed
-    else:
-        generator(seed)  # refuses what is not a seed
-        root = np.random.SeedSequence(int(seed))
+    root = seed_sequence(int(seed.integers(2**63)) if isinstance(seed, np.random.Generator) else seed)
     children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(3))
     first, agent, world = (np.random.default_rng(child) for child in children)
     return first, agent, world

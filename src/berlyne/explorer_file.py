@@ -38,7 +38,7 @@ def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer, whole or not at all."""
     if isinstance(explorer._mind, PlainMind):
         raise ValueError(f"{explorer.strategy} with {explorer.prior!r} has a part of your own, which cannot be saved")
-    prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]
+    prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
     sizes = {"n_states": explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
@@ -113,7 +113,7 @@ def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, 
         used = np.arange(capacity) < arrays["mind_length"][:, None]
         by_slot = np.where(used.reshape(-1, 1), by_slot, 0)
     else:
-        graph = graph_of(_prior_from(said, own).support)  # type: ignore[attr-defined]
+        graph = graph_of(_prior_from(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
         succ, start = graph.succ, graph.start
     slot, a = np.nonzero(by_slot > 0)
     s = np.searchsorted(start, slot, side="right") - 1

@@ -59,7 +59,7 @@ def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Se
 def _sums(world: World, u: FloatArray) -> FloatArray:
     if not knows(world.prior):
         raise ValueError(f"the world has the prior {world.prior!r}; gains are known for {' and '.join(FAMILIES)} only")
-    model = InternalModel(world.prior)  # type: ignore[arg-type]
+    model = InternalModel(world.prior)  # type: ignore[arg-type]  # `knows` has refused None
     belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
     if not observe_rows(belief, truth_for(world, model, belief.graph), u, sums):
         raise ValueError("the world did what its prior calls impossible")

@@ -111,7 +111,7 @@ def explore_learning_alpha(
     assumed = world.with_prior(Dirichlet(alpha, prior.support))
     for_start, for_agent, for_world = streams(seed)
     drawn = int(for_start.integers(world.n_states))
-    model = InternalModel(assumed.prior)  # type: ignore[arg-type]
+    model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # given one line above
     trace = Trace.begun(n_steps, drawn if world.start is None else world.start, *first_measures(assumed, model))
     mind = CompiledMind(model, how, assumed)
     u = for_agent.random((n_steps, 2))

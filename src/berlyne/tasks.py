@@ -166,7 +166,10 @@ class Tasks:
         n_blocks, size = known.actions.shape
         times, taken = np.zeros((len(weights), n_blocks, size)), np.empty((n_blocks, size * self.n_actions))
         found = Policies(np.empty_like(known.actions), taken, times)
-        search, walk = first_search(layout.elimination, self.n_actions), first_walk(self._truth)
+        search, walk = (
+            first_search(layout.elimination, self.n_actions),
+            first_walk(self._truth, self._reader.truth.elimination),
+        )
         navigate(layout.graph, weights, search, walk, known, found, self.cap, self._lowest)
         return found
 

@@ -7,6 +7,7 @@ import pytest
 
 from berlyne import World
 from berlyne.tasks import CAP_PER_STATE, HORIZON, N_REWARDS, Tasks, draw_rewards, reward_loss
+from oracles import tasks_by_iteration
 
 
 @pytest.mark.parametrize(("better_by", "steps"), [(1e-12, 2.0), (4e-12, 1.0)])
@@ -45,3 +46,24 @@ def test_what_a_task_is_unless_told_otherwise() -> None:
     assert Tasks(World(theta)).cap == 40
     lost = reward_loss(World(theta), theta[::-1], np.array([[0.0, 1.0]]))
     assert lost == pytest.approx(100 * (0.5 - 0.1))
+
+
+@pytest.mark.parametrize("cap", [1, 15, 16, 17, 200, 3000])
+@pytest.mark.parametrize("trap", [0.0, 1e-9, 1e-3, 0.3])
+def test_steps_of_policies_that_may_never_arrive(trap: float, cap: int) -> None:
+    """A corridor of twelve states, and a trap that one may fall into at every step: added up step by step."""
+    n, rng = 13, np.random.default_rng(0)
+    theta = np.zeros((2, n, n))
+    for s in range(n - 1):
+        for a, step in enumerate((-1, 1)):
+            theta[a, s, min(max(s + step, 0), n - 2)] += 0.7
+            theta[a, s, s] += 0.3 - trap
+            theta[a, s, n - 1] += trap
+    theta[:, n - 1, n - 1] = 1.0
+    tasks = Tasks(World(theta), cap=cap)
+    for estimate in rng.dirichlet(np.ones(n), size=(3, 2, n)):
+        found = tasks.navigation_times([estimate])[0]  # [start, target]
+        for target in range(n):
+            taken = tasks_by_iteration.best_actions(estimate, target)
+            expected = tasks_by_iteration.capped_steps(np.einsum("sa,ast->st", taken, theta), target, cap)
+            assert found[:, target] == pytest.approx(expected, abs=2e-6, rel=2e-9)

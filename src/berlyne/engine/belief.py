@@ -11,7 +11,7 @@ are two layouts:
 One observation touches one row: O(slots of the state), independent of the number of states.
 
 This is the only file that knows the families of priors: to compile another one, add its class to `FAMILIES` and a
-case to `possible`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of the prior itself.
+case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of the prior itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import numpy as np
 from berlyne.arrays import FloatArray, IndexArray, IntArray
 from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph, positions, slot_of
-from berlyne.engine.special import term_of, value_of
+from berlyne.engine.special import BY_MOST, term_of, value_of
+from berlyne.engine.vector import lined_up, zeros_lined_up
 from berlyne.priors.dirichlet import Dirichlet
 from berlyne.priors.forms import LN2, Sums
 from berlyne.priors.one_two_three import OneTwoThree
@@ -73,7 +74,7 @@ def knows(prior: Any) -> bool:
 def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
     """What is believed before any data; `utility` as in `Belief`."""
     n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
-    weight = np.zeros(len(graph.succ) * stride)
+    weight = zeros_lined_up(len(graph.succ) * stride)
     tally = np.zeros((n_states, stride, 4), dtype=np.int32)
     tally[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
     if graph.capacity == 0:
@@ -100,8 +101,9 @@ def copied(belief: Belief) -> Belief:
     graph = belief.graph
     if graph.capacity:
         graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
-    changing = ("weight", "rest", "n", "tally", "utility")
-    return belief._replace(graph=graph, **{name: getattr(belief, name).copy() for name in changing})
+    weight, rest, utility = lined_up(belief.weight, belief.rest, belief.utility)
+    n, tally = belief.n.copy(), belief.tally.copy()
+    return belief._replace(graph=graph, weight=weight, rest=rest, n=n, tally=tally, utility=utility)
 
 
 def widened(belief: Belief, capacity: int) -> Belief:
@@ -116,23 +118,14 @@ def widened(belief: Belief, capacity: int) -> Belief:
 
     start = np.arange(n_states, dtype=np.int64) * capacity
     wide = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
-    return belief._replace(graph=wide, weight=wider(belief.weight, graph.stride), n=wider(belief.n, graph.stride))
+    (weight,) = lined_up(wider(belief.weight, graph.stride))
+    return belief._replace(graph=wide, weight=weight, n=wider(belief.n, graph.stride))
 
 
 @inlined
-def line_of(belief: Belief, a: int, n_seen: int, first: int) -> int:
+def line_of(n_actions: int, a: int, n_seen: int, first: int) -> int:
     """The line of the table of 1-2-3 Worlds for a row of which so much is known."""
-    return (a * (belief.graph.n_actions + 1) + n_seen) * 2 + first
-
-
-@inlined
-def possible(belief: Belief, s: int, a: int, s_next: int) -> bool:
-    """Whether an outcome that the support allows, but that was not seen yet, can still occur."""
-    if belief.family == ONE_TWO_THREE:
-        r = s * belief.graph.stride + a
-        line = line_of(belief, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
-        return belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0  # type: ignore[no-any-return]
-    return True
+    return (a * (n_actions + 1) + n_seen) * 2 + first
 
 
 @inlined
@@ -141,7 +134,12 @@ def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
     graph = belief.graph
     slot = slot_of(graph, s, s_next)
     seen = 0 if slot < 0 else belief.n[slot * graph.stride + a]
-    if seen < 0 or (slot < 0 and graph.capacity == 0) or (seen == 0 and not possible(belief, s, a, s_next)):
+    possible = seen > 0 or (seen == 0 and (slot >= 0 or graph.capacity > 0))
+    if possible and seen == 0 and belief.family == ONE_TWO_THREE:
+        r = s * graph.stride + a
+        line = line_of(graph.n_actions, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+        possible = belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0
+    if not possible:
         slot = IMPOSSIBLE
     elif slot < 0:
         if graph.length[s] == graph.capacity:
@@ -163,7 +161,7 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
     if len(belief.rest):
         belief.rest[r] = alpha / kappa
         base = 0.0
-    unseen = tally[r, SIZE] - tally[r, SEEN]
+    unseen, by_most = tally[r, SIZE] - tally[r, SEEN], belief.form >= 0 and BY_MOST[belief.form]
     total, most, n_most = 0.0, 0, unseen
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         i = k * graph.stride + a
@@ -174,10 +172,9 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
         if count == 0 or belief.form < 0:
             continue
         total += table[count, TERM] if count < len(table) else term_of(belief.form, alpha + count)
-        if count > most:
-            most, n_most = count, 1
-        elif count == most:
-            n_most += 1
+        if by_most and count >= most:
+            n_most = n_most + 1 if count == most else 1
+            most = count
     total += unseen * table[0, TERM]
     others = alpha * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
     return Sums(kappa, total, alpha + most, n_most, alpha + before, others, len(graph.start))
@@ -188,7 +185,7 @@ def weigh_one_two_three(belief: Belief, s: int, a: int) -> int:
     """Estimates of row (a, s), all of them in the table; returns the line of what is known of it."""
     graph = belief.graph
     r = s * graph.stride + a
-    line = line_of(belief, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+    line = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
     other, base = belief.table[line, P_OTHER], 0.0
     if len(belief.rest):
         belief.rest[r] = other
@@ -230,7 +227,7 @@ def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
         line = weigh_one_two_three(belief, s, a)
         if belief.realised:
             was_first = 0 if s_next == 0 else belief.tally[r, FIRST]
-            known = line_of(belief, a, belief.tally[r, SEEN] - 1, was_first)
+            known = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN] - 1, was_first)
             belief.utility[r] = belief.table[known, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
         elif belief.form >= 0:
             belief.utility[r] = belief.table[line, UTILITY]
@@ -284,9 +281,9 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
 
 
 @inlined
-def has_moved(belief: Belief, before: int) -> bool:
+def has_moved(family: int, before: int) -> bool:
     """Whether an outcome seen so often before has changed the estimate of its row."""
-    return belief.family == DIRICHLET or before == 0
+    return family == DIRICHLET or before == 0
 
 
 @bare_kernel
@@ -314,9 +311,12 @@ def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: floa
         log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
         gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
     elif before == 0:
-        n_seen, first = belief.tally[r, SEEN], belief.tally[r, FIRST]
+        n_seen, first = int(belief.tally[r, SEEN]), belief.tally[r, FIRST]
         was_first = 0 if s_next == 0 else first
-        then, now = line_of(belief, a, n_seen - 1, was_first), line_of(belief, a, n_seen, first)
+        then, now = (
+            line_of(belief.graph.n_actions, a, n_seen - 1, was_first),
+            line_of(belief.graph.n_actions, a, n_seen, first),
+        )
         gain = missing_one_two_three(table, then, a + 1, n_seen - 1, has_first and was_first == 0)
         gain -= missing_one_two_three(table, now, a + 1, n_seen, has_first and first == 0)
     return gain

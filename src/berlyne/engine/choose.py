@@ -1,7 +1,7 @@
 """How an action is chosen, and what a method of coordination remembers.
 
 This is the only file that knows methods: to compile another one, add its class to `METHODS`, what it needs to
-`first_agent`, and a case to `value_actions` or `choose`, and to `adjust` if it learns. What they do is said in
+`first_agent`, and a case to `choose`, and to `adjust` if it learns. What they do is said in
 plain NumPy in `berlyne.coordination`.
 """
 
@@ -74,19 +74,19 @@ def first_agent(coordinate: Any, belief: Belief, support: Support, world: World 
     """An agent that has done nothing yet; `support` is that of the belief, `world` for methods that may see it."""
     graph, n_rows = belief.graph, len(belief.utility)
     method = METHODS.index(type(coordinate))
-    q, learning, n_nodes = np.empty(0), np.zeros(3), 0
-    plan = first_plan(graph, belief.weight, belief.rest, 0, 1.0, NOTHING_LISTED)
-    if method == PLANNING:
-        repairs = None if graph.capacity else kept_repairs(support, graph, coordinate.steps_back)
-        plan = first_plan(graph, belief.weight, belief.rest, coordinate.steps_back, coordinate.gamma, repairs)
-    elif method == PLANNING_WITH_WORLD:
+    q, learning, tree = np.empty(0), np.zeros(3), NO_TREE
+    depth, gamma = (coordinate.steps_back, coordinate.gamma) if method == PLANNING else (0, 1.0)
+    if method == PLANNING_WITH_WORLD:
         assert world is not None
         plan = _knowing_plan(coordinate.inner, world, support)
-    elif method == Q_LEARNING:
+    else:
+        repairs = kept_repairs(support, graph, depth) if depth and not graph.capacity else NOTHING_LISTED
+        plan = first_plan(graph, belief.weight, belief.rest, depth, gamma, repairs)
+    if method == Q_LEARNING:
         q = np.full(n_rows, float(coordinate.initial))
         learning = np.array([coordinate.learning_rate, coordinate.gamma, coordinate.epsilon], dtype=np.float64)
     elif method == RELOCATING:
-        n_nodes = 2 << (n_rows - 1).bit_length()
+        tree = new_tree(2 << (n_rows - 1).bit_length())
     agent = Agent(
         method,
         np.zeros(graph.n_actions),
@@ -94,7 +94,7 @@ def first_agent(coordinate: Any, belief: Belief, support: Support, world: World 
         np.array([-1], dtype=np.int64),
         q,
         learning,
-        new_tree(n_nodes),
+        tree,
         plan,
     )
     think_again(agent, belief)
@@ -105,6 +105,9 @@ def new_tree(n_nodes: int) -> Tree:
     """A tournament that is yet to be grown."""
     top, ties = np.full(n_nodes, -np.inf), np.zeros(n_nodes, dtype=np.int64)
     return Tree(top, ties, top.copy(), np.zeros(n_nodes.bit_length() + 2, dtype=np.int64))
+
+
+NO_TREE = new_tree(0)
 
 
 def _knowing_plan(inner: ValueIteration, world: World, support: Support) -> Plan:
@@ -153,22 +156,33 @@ def best_of(values: FloatArray, u: float) -> int:
     return found
 
 
-@bare_kernel
+@inlined
 def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     """How many rows below a node have at least `bound`, and the least utility among them.
 
     `bound` is at least that of the node itself, so rows that are not tied with its largest do not count either.
     Only where some, but not all, of its tied rows count must one look further down.
     """
+    n_ties, low = 0, np.inf
+    if tree.low[node] >= bound:
+        n_ties, low = tree.ties[node], tree.low[node]
+    elif tree.top[node] >= bound:
+        n_ties, low = some_tied_below(tree, node, bound)
+    return n_ties, low
+
+
+@bare_kernel
+def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
+    """The same by going down to where all or none of a node's tied rows count."""
     n_ties, low, depth = 0, np.inf, 0
     tree.stack[0] = node
     while depth >= 0:
         node = tree.stack[depth]
-        if tree.top[node] < bound or tree.ties[node] == 0:
-            depth -= 1
-        elif tree.low[node] >= bound:
+        if tree.low[node] >= bound:
             n_ties += tree.ties[node]
             low = min(low, tree.low[node])
+            depth -= 1
+        elif tree.top[node] < bound:
             depth -= 1
         else:
             tree.stack[depth] = 2 * node
@@ -236,49 +250,41 @@ def expected_visits(belief: Belief, visits: IntArray, s: int, values: FloatArray
 
 
 @inlined
-def value_actions(belief: Belief, agent: Agent, s: int) -> None:
-    """Into `agent.values`: what the method thinks of each action in state s."""
-    values, first = agent.values, s * belief.graph.stride
-    if agent.method == PLANNING or agent.method == PLANNING_WITH_WORLD:
-        action_values(agent.plan, belief.utility, s, values)
-    elif agent.method == COUNTER:
-        expected_visits(belief, agent.visits, s, values)
-    elif agent.method == GREEDY:
-        for a in range(len(values)):
-            values[a] = belief.utility[first + a]
-    elif agent.method == Q_LEARNING:
-        for a in range(len(values)):
-            values[a] = agent.q[first + a]
-    elif agent.method == LEAST_TAKEN:
-        for a in range(len(values)):
-            values[a] = -float(belief.tally[first + a, TOTAL])
-    elif agent.method == UNIFORM:
-        for a in range(len(values)):
-            values[a] = 0.0
-    else:
-        raise ValueError("a method that kernels do not know")
-
-
-@inlined
-def arrive(agent: Agent, s: int) -> None:
+def arrive(here: IntArray, visits: IntArray, s: int) -> None:
     """Count the visit if the agent is found in a state that its last step did not lead to."""
-    if agent.here[0] != s:
-        agent.here[0] = s
-        agent.visits[s] += 1
-        agent.visits[-1] += 1
+    if here[0] != s:
+        here[0] = s
+        visits[s] += 1
+        visits[-1] += 1
 
 
 @inlined
 def choose(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tuple[int, int]:
-    """The state to act in, which only an agent that may relocate chooses, and the action."""
-    if agent.method == RELOCATING:
+    """The state to act in, which only an agent that may relocate chooses, and the action.
+
+    Other methods put what they think of each action in state s into `agent.values`, and take the best.
+    """
+    method, values, stride = agent.method, agent.values, belief.graph.stride
+    if method == RELOCATING:
         r = best_row(agent.tree, u)
-        s, a = r // belief.graph.stride, r % belief.graph.stride
-    elif agent.method == UNIFORM or (agent.method == Q_LEARNING and u_explore < agent.learning[EPSILON]):
-        a = int(u * len(agent.values))
+        s, a = r // stride, r % stride
+    elif method == UNIFORM or (method == Q_LEARNING and u_explore < agent.learning[EPSILON]):
+        a = int(u * len(values))
     else:
-        value_actions(belief, agent, s)
-        a = best_of(agent.values, u)
+        if method == PLANNING or method == PLANNING_WITH_WORLD:
+            action_values(agent.plan, belief.utility, s, values)
+        elif method == COUNTER:
+            expected_visits(belief, agent.visits, s, values)
+        elif method == GREEDY or method == Q_LEARNING:
+            known = belief.utility if method == GREEDY else agent.q
+            for b in range(len(values)):
+                values[b] = known[s * stride + b]
+        elif method == LEAST_TAKEN:
+            for b in range(len(values)):
+                values[b] = -float(belief.tally[s * stride + b, TOTAL])
+        else:
+            raise ValueError("a method that kernels do not know")
+        a = best_of(values, u)
     return s, a
 
 

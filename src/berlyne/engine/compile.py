@@ -55,8 +55,8 @@ def folded(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, {"forceinline": True, **_uncounted()})
 
 
-def one_of(functions: Sequence[Callable[..., R]]) -> Callable[..., R]:
-    """A function of a code and an argument that hands the argument to `functions[code]`.
+def one_of(functions: Sequence[Callable[..., R]], *, often: bool) -> Callable[..., R]:
+    """A function of a code and an argument that hands the argument to `functions[code]`, folded if it is called often.
 
     Codes are positions in the table that the functions come from, and exist nowhere else.
     """
@@ -72,7 +72,7 @@ def one_of(functions: Sequence[Callable[..., R]]) -> Callable[..., R]:
     def chosen(code: int, argument: Any) -> R:
         return rest(code, argument)
 
-    return _compiled(chosen, _uncounted())
+    return folded(chosen) if often else _compiled(chosen, _uncounted())
 
 
 def _link(here: int, chosen: Callable[..., R], rest: Callable[..., R]) -> Callable[..., R]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, IntArray
 from berlyne.engine.compile import bare_kernel, inlined
-from berlyne.engine.vector import LANES
+from berlyne.engine.vector import LANES, zeros_lined_up
 from berlyne.rows import Rows, Support
 
 
@@ -79,7 +79,7 @@ def positions(graph: Graph, support: Support | Rows) -> IntArray:
 
 def spread(graph: Graph, rows: Rows) -> FloatArray:
     """Probabilities of `rows` in the slots of a graph, `[slot * stride + a]`."""
-    out = np.zeros(len(graph.succ) * graph.stride)
+    out = zeros_lined_up(len(graph.succ) * graph.stride)
     out[positions(graph, rows)] = rows.data
     return out
 

@@ -18,37 +18,39 @@ SMALL = 1 << 20
 ALIKE = 64
 """Priors told by a few numbers, of which what follows is kept."""
 
-_GRAPHS: WeakKeyDictionary[Support, Graph] = WeakKeyDictionary()
-_REPAIRS: WeakKeyDictionary[Support, dict[int, Repairs]] = WeakKeyDictionary()
-_TRUTHS: WeakKeyDictionary[World, FloatArray] = WeakKeyDictionary()
-_OF_PRIORS: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 _OF_ALIKE: OrderedDict[tuple[Any, ...], dict[Any, Any]] = OrderedDict()
-_OF_WORLDS: WeakKeyDictionary[World, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def kept_with(what: Support | World | CompiledPrior) -> dict[Any, Any]:
+    """Where to keep what follows from a support, a prior, or a world and its prior, as long as they live."""
+    return _KEPT.setdefault(what, {})
 
 
 def kept_graph(support: Support) -> Graph:
     """The graph of a support."""
-    if support not in _GRAPHS:
-        _GRAPHS[support] = graph_of(support)
-    return _GRAPHS[support]
+    kept = kept_with(support)
+    if "graph" not in kept:
+        kept["graph"] = graph_of(support)
+    graph: Graph = kept["graph"]
+    return graph
 
 
 def kept_repairs(support: Support, graph: Graph, depth: int) -> Repairs:
     """What steps can change on the graph of a support."""
-    by_depth = _REPAIRS.setdefault(support, {})
-    if depth not in by_depth:
-        by_depth[depth] = list_repairs(graph, depth)
-    return by_depth[depth]
+    kept = kept_with(support)
+    if ("repairs", depth) not in kept:
+        kept["repairs", depth] = list_repairs(graph, depth)
+    repairs: Repairs = kept["repairs", depth]
+    return repairs
 
 
 def graph_and_truth(world: World, support: Support) -> tuple[Graph, FloatArray]:
     """A graph of the support of a world, and its true probabilities there."""
-    graph = kept_graph(support)
-    weight = _TRUTHS.get(world)
-    if weight is None:
-        weight = spread(graph, world.rows)
-        if weight.size <= SMALL:
-            _TRUTHS[world] = weight
+    graph, kept = kept_graph(support), kept_with(world)
+    weight: FloatArray = kept["weight"] if "weight" in kept else spread(graph, world.rows)
+    if weight.size <= SMALL:
+        kept["weight"] = weight
     return graph, weight
 
 
@@ -56,14 +58,9 @@ def kept_of_prior(prior: CompiledPrior) -> dict[Any, Any]:
     """Where to keep what follows from a prior alone; priors that a few numbers describe share it."""
     said = prior.describe()
     if said.arrays:
-        return _OF_PRIORS.setdefault(prior, {})
+        return kept_with(prior)
     key = (said.kind, prior.n_states, prior.n_actions, *said.parameters.values())
     kept = _OF_ALIKE.setdefault(key, {})
     while len(_OF_ALIKE) > ALIKE:
         _OF_ALIKE.popitem(last=False)
     return kept
-
-
-def kept_of_world(world: World) -> dict[Any, Any]:
-    """Where to keep what follows from a world and its prior."""
-    return _OF_WORLDS.setdefault(world, {})

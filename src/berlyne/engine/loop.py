@@ -33,7 +33,7 @@ def explore(belief: Belief, agent: Agent, truth: Truth, trace: Trace, u_agent: F
     """
     for t in range(len(u_world)):
         s = trace.states[t]
-        arrive(agent, s)
+        arrive(agent.here, agent.visits, s)
         s, a = choose(belief, agent, s, u_agent[t, 0], u_agent[t, 1])
 
         row = s * belief.graph.n_actions + a
@@ -50,7 +50,7 @@ def explore(belief: Belief, agent: Agent, truth: Truth, trace: Trace, u_agent: F
         trace.missing[t + 1] = trace.missing[t] - gain
         r = s * belief.graph.stride + a
         was = truth.l1[r]
-        if has_moved(belief, before):
+        if has_moved(belief.family, before):
             truth.l1[r] = row_distance(belief, truth, s, a)
         trace.l1[t + 1] = trace.l1[t] + truth.l1[r] - was
     return len(u_world)
@@ -60,12 +60,12 @@ def explore(belief: Belief, agent: Agent, truth: Truth, trace: Trace, u_agent: F
 def act(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tuple[int, int]:
     """The state to act in and the action to take, for a world that is not ours; s is -1 if it does not matter."""
     if s >= 0:
-        arrive(agent, s)
+        arrive(agent.here, agent.visits, s)
     return choose(belief, agent, s, u, u_explore)
 
 
 @bare_kernel
 def observe(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
     """Learn what such a world did; returns as `take_in` does."""
-    arrive(agent, s)
+    arrive(agent.here, agent.visits, s)
     return take_in(belief, agent, s, a, s_next)

@@ -23,7 +23,7 @@ import numpy as np
 from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from berlyne.engine.compile import bare_kernel, folded, inlined
 from berlyne.engine.graph import Graph, is_complete, slot_of
-from berlyne.engine.vector import LANES, add, four, gather, item, larger, largest, load, multiply_add
+from berlyne.engine.vector import LANES, add, four, gather, item, larger, largest, load, multiply_add, set_item
 from berlyne.priors.forms import NOISE
 
 BLOCK = 5
@@ -75,23 +75,23 @@ class Plan(NamedTuple):
 
 
 NOTHING_LISTED = Repairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
+EVERYTHING = NOTHING_LISTED._replace()
+"""In place of lists for a complete graph: every step can change every value."""
 
 
-def first_plan(
-    graph: Graph, weight: FloatArray, rest: FloatArray, depth: int, gamma: float, repairs: Repairs | None
-) -> Plan:
-    """A plan that has not looked at anything yet; `repairs` None for a graph that grows."""
+def first_plan(graph: Graph, weight: FloatArray, rest: FloatArray, depth: int, gamma: float, repairs: Repairs) -> Plan:
+    """A plan that has not looked at anything yet; `repairs` as listed for a graph that does not grow."""
     n_states = len(graph.start)
     if n_states * depth > MOST_VALUES:
         raise ValueError(f"{depth} steps back in {n_states} states are {n_states * depth} values; use fewer steps")
-    in_one_piece = repairs is not None and n_states >= BLOCK and is_complete(graph)
+    in_one_piece = repairs is EVERYTHING
     searching = depth > 0 and len(rest) == 0 and not in_one_piece
     return Plan(
         graph,
         weight,
         rest,
         np.zeros(n_states * depth),
-        repairs or NOTHING_LISTED,
+        repairs,
         np.array([-1, 0], dtype=np.int64),
         np.zeros(n_states + 1 if searching else 1, dtype=np.int64),
         np.empty(n_states if searching else 0, dtype=np.int32),
@@ -111,13 +111,17 @@ def start_over(plan: Plan, utility: FloatArray) -> None:
 
 
 def list_repairs(graph: Graph, depth: int) -> Repairs:
-    """For every step x -> y the states to repair at each level; nothing if that is too much, or if it is all of them.
+    """For every step x -> y the states to repair at each level; nothing if that is too much.
 
     Level j of the list of (x, y) holds the z with d(y, z) <= depth - j and either
     d(z, x) <= j, so that V_j(z) has changed, or d(x, z) > depth - j, so that it was not kept.
     """
     n_states = len(graph.start)
-    if depth < 2 or n_states**2 > LISTED or is_complete(graph):
+    if depth < 2:
+        return NOTHING_LISTED
+    if n_states >= BLOCK and is_complete(graph):
+        return EVERYTHING
+    if n_states**2 > LISTED:
         return NOTHING_LISTED
     distance = _distances(graph, depth)
     x = np.repeat(np.arange(n_states), graph.length)
@@ -179,7 +183,7 @@ def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, sh
     graph, below, stride = plan.graph, j - 1, LANES * len(plan.lanes)
     succ, weight, values, depth = graph.succ, plan.weight, plan.values, plan.depth
     first = item(graph.start, z)
-    last, best = first + item(graph.length, z), -np.inf
+    last, best = first + item(graph.length, z), four(-np.inf)
     for lane in range(0, stride, LANES):
         even, odd = load(utility, z * stride + lane), four(0.0)
         if shared:
@@ -193,8 +197,9 @@ def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, sh
             even = multiply_add(even, load(weight, at), four(item(values, item(succ, k + 2) * depth + below)))
             odd = multiply_add(odd, load(weight, at + stride), four(item(values, item(succ, k + 3) * depth + below)))
             k += LANES
-        best = max(best, largest(add(even, odd)))
-    return best
+        sums = add(even, odd)
+        best = larger(sums, best) if lane else sums
+    return largest(best)  # type: ignore[no-any-return]  # vectors are Any to mypy, this is a float
 
 
 @inlined
@@ -202,7 +207,7 @@ def sweep(plan: Plan, utility: FloatArray, listed: IndexArray, begin: int, end: 
     """V_j of the states `listed[begin:end]` from V_{j-1}."""
     for i in range(begin, end):
         z = item(listed, i)
-        plan.values[z * plan.depth + j] = plan.gamma * best_value(plan, utility, z, j, 0.0, False)
+        set_item(plan.values, z * plan.depth + j, plan.gamma * best_value(plan, utility, z, j, 0.0, False))
 
 
 @inlined
@@ -217,7 +222,7 @@ def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
             best = best_value(plan, utility, z, j, total, True)
             if abs(best) <= NOISE * abs(total):
                 best = 0.0  # what is left of a share for all states, less those of states in slots
-            plan.values[z * depth + j] = plan.gamma * best
+            set_item(plan.values, z * depth + j, plan.gamma * best)
             total_now += plan.gamma * best
         total = total_now
     return total
@@ -238,12 +243,12 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> 
             sums, first = gather(utility, own, z * stride + lane), z * apart + lane
             for k in range(n_states):
                 sums = multiply_add(sums, gather(weight, rows, first + k * stride), four(item(level, before + k)))
-            best = larger(sums, best)
-        level[after + z] = gamma * largest(best[0])
-        level[after + z + 1] = gamma * largest(best[1])
-        level[after + z + 2] = gamma * largest(best[2])
-        level[after + z + 3] = gamma * largest(best[3])
-        level[after + z + 4] = gamma * largest(best[4])
+            best = larger(sums, best) if lane else sums
+        set_item(level, after + z, gamma * largest(best[0]))
+        set_item(level, after + z + 1, gamma * largest(best[1]))
+        set_item(level, after + z + 2, gamma * largest(best[2]))
+        set_item(level, after + z + 3, gamma * largest(best[3]))
+        set_item(level, after + z + 4, gamma * largest(best[4]))
 
 
 @inlined

@@ -8,9 +8,18 @@ from typing import Any
 from numba.extending import overload, register_jitable
 
 from berlyne.engine.compile import one_of
-from berlyne.priors.forms import FORMS, LARGE, SERIES, digamma, excess, without_noise
+from berlyne.priors.forms import FORMS, LARGE, SERIES, digamma, either, excess, peig_of_few, peig_of_many, without_noise
 
-register_jitable(without_noise)
+for _function in (without_noise, peig_of_few, peig_of_many):
+    register_jitable(_function)
+
+
+@overload(either)
+def _either(first: Any, one: Any, other: Any, row: Any) -> Any:
+    def compiled(first: Any, one: Any, other: Any, row: Any) -> Any:
+        return one(row) if first else other(row)
+
+    return compiled
 
 
 @overload(digamma)
@@ -41,7 +50,9 @@ def _excess(x: Any) -> Any:
     return compiled
 
 
-term_of = one_of([form.term for form in FORMS.values()])
+BY_MOST = tuple(form.by_most for form in FORMS.values())
+"""Whether each form depends on the largest pseudo-count."""
+term_of = one_of([form.term for form in FORMS.values()], often=False)
 """`term_of(form, c)`: what an outcome of pseudo-count c adds to the sum of a form."""
-value_of = one_of([form.value for form in FORMS.values()])
+value_of = one_of([form.value for form in FORMS.values()], often=True)
 """`value_of(form, sums)`: the utility of a row."""

@@ -13,7 +13,7 @@ from berlyne.arrays import FloatArray, IndexArray, IntArray
 from berlyne.engine.belief import Belief
 from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph, spread
-from berlyne.engine.kept import SMALL, graph_and_truth, kept_of_world
+from berlyne.engine.kept import SMALL, graph_and_truth, kept_with
 from berlyne.model import InternalModel
 from berlyne.worlds.world import World
 
@@ -35,25 +35,23 @@ class Truth(NamedTuple):
 
 def truth_for(world: World, model: InternalModel, graph: Graph) -> Truth:
     """The truth about a world, for a belief of nothing yet that lies in `graph`; `model` is that belief."""
-    kept = kept_of_world(world)
-    if "distances" not in kept:
-        aligned = np.empty(0)
-        if graph.capacity == 0:
-            support = world.prior.support  # type: ignore[union-attr]
-            same = support.indices is world.rows.indices
-            aligned = graph_and_truth(world, support)[1] if same else spread(graph, world.rows)
-        l1 = np.zeros((world.n_states, graph.stride))
-        l1[:, : world.n_actions] = model.l1_distances(world).T
-        found = aligned, l1.ravel()
-        if aligned.size > SMALL:
-            return _with_distances(world, *found)
-        kept["distances"] = found
-    return _with_distances(world, *kept["distances"])
-
-
-def _with_distances(world: World, aligned: FloatArray, l1: FloatArray) -> Truth:
-    rows = world.rows
+    kept, rows = kept_with(world), world.rows
+    aligned, l1 = kept.get("distances") or _distances(world, model, graph)
+    if aligned.size <= SMALL:
+        kept["distances"] = aligned, l1
     return Truth(rows.indptr, rows.indices, rows.data, rows.cumulative, aligned, l1.copy())
+
+
+def _distances(world: World, model: InternalModel, graph: Graph) -> tuple[FloatArray, FloatArray]:
+    """`aligned` and `l1` of the truth before any data."""
+    aligned = np.empty(0)
+    if graph.capacity == 0:
+        support = world.prior.support  # type: ignore[union-attr]  # only worlds whose prior is compiled come here
+        same = support.indices is world.rows.indices
+        aligned = graph_and_truth(world, support)[1] if same else spread(graph, world.rows)
+    l1 = np.zeros((world.n_states, graph.stride))
+    l1[:, : world.n_actions] = model.l1_distances(world).T
+    return aligned, l1.ravel()
 
 
 @inlined

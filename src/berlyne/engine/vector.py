@@ -21,16 +21,37 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from berlyne.engine.compile import CHECKING, COMPILING, inlined
+from berlyne.arrays import FloatArray
+from berlyne.engine.compile import CHECKING, COMPILING
 
 LANES = 4
 """Doubles in one value."""
+LINE = 8
+"""Doubles in one line of the cache."""
 
 _FOUR = ir.VectorType(ir.DoubleType(), LANES)
 _I32 = ir.IntType(32)
 _CONTRACT = ("contract",)
 _tools: Any = cgutils
 _tuple_of: Any = types.UniTuple
+
+
+def zeros_lined_up(n: int) -> FloatArray:
+    """So many zeros, which begin where a line of the cache does: no four of them, taken in fours, lie across two."""
+    room = np.zeros(n + LINE)
+    first = -(room.__array_interface__["data"][0] // room.itemsize) % LINE
+    return room[first : first + n]
+
+
+def lined_up(*arrays: FloatArray) -> list[FloatArray]:
+    """Copies that begin so, in one piece: to ask where memory begins takes longer than to copy some hundred numbers."""
+    copies, first = [], 0
+    room = zeros_lined_up(sum(len(values) + LINE for values in arrays))
+    for values in arrays:
+        copies.append(room[first : first + len(values)])
+        copies[-1][:] = values
+        first += -(-len(values) // LINE) * LINE
+    return copies
 
 
 class _Four(types.Type):
@@ -44,7 +65,7 @@ FOUR = _Four()
 @register_model(_Four)
 class _FourModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _FOUR)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, _FOUR)  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 def _given(kind: Any) -> Any:
@@ -61,14 +82,34 @@ def _taken_apart(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return _tools.unpack_tuple(builder, value) if isinstance(kind, types.UniTuple) else value
 
 
-def _primitive(result: Callable[..., Any], write: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Compile calls of a plain function to what `write(builder, *arguments)` writes; `result` is its type by theirs."""
+def _look(context: Any, builder: Any, size: Any, pieces: list[tuple[Any, int]]) -> None:
+    """Stop a kernel that is about to leave an array of that size: pieces are `first : first + n`."""
+    for first, n in pieces:
+        last = builder.sub(size, ir.Constant(size.type, n))
+        outside = builder.icmp_signed("<", first, ir.Constant(first.type, 0))
+        with builder.if_then(builder.or_(outside, builder.icmp_signed(">", first, last))):
+            context.call_conv.return_user_exc(builder, IndexError, ("a kernel left its array",))
+
+
+def _primitive(
+    result: Callable[..., Any], write: Callable[..., Any], reach: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Any]:
+    """Compile calls of a plain function to what `write(builder, *arguments)` writes; `result` is its type by theirs.
+
+    `reach(builder, *arguments)` lists the pieces of its array that are touched: with NUMBA_BOUNDSCHECK set they are
+    looked at.
+    """
 
     def decorate(plain: Callable[..., Any]) -> Any:
         def typed(typingctx: Any, *kinds: Any) -> Any:
             def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-                pairs = zip(sig.args, args, strict=True)
-                written = write(builder, *(_taken_apart(context, builder, kind, value) for kind, value in pairs))
+                pairs = list(zip(sig.args, args, strict=True))
+                parts = [_taken_apart(context, builder, kind, value) for kind, value in pairs]
+                if CHECKING and reach is not None:
+                    kind, value = next(pair for pair in pairs if isinstance(pair[0], types.Array))
+                    size = context.make_array(kind)(context, builder, value).nitems
+                    _look(context, builder, size, reach(builder, *parts))
+                written = write(builder, *parts)
                 if isinstance(written, list):
                     return context.make_tuple(builder, sig.return_type, written)
                 return context.get_dummy_value() if sig.return_type == types.void else written
@@ -77,7 +118,7 @@ def _primitive(result: Callable[..., Any], write: Callable[..., Any]) -> Callabl
 
         first = inspect.Parameter("typingctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         own = inspect.signature(plain).parameters.values()
-        typed.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+        typed.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]  # for Numba to read
         if not COMPILING:
             return plain
         compiled: Any = intrinsic(typed)
@@ -105,7 +146,7 @@ def _each(write: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
             found = spread(plain, bundles)
             return tuple(found) if isinstance(found, list) else found
 
-        each.__signature__ = inspect.signature(plain)  # type: ignore[attr-defined]
+        each.__signature__ = inspect.signature(plain)  # type: ignore[attr-defined]  # for Numba to read
         return _primitive(result, lambda builder, *bundles: spread(lambda *x: write(builder, *x), bundles))(each)
 
     return decorate
@@ -133,6 +174,10 @@ def _at_least(builder: Any, x: Any, y: Any) -> Any:
 def _item(builder: Any, data: Any, index: Any) -> Any:
     value = builder.load(builder.gep(data, [index]))
     return builder.sext(value, ir.IntType(64)) if value.type == _I32 else value
+
+
+def _set_item(builder: Any, data: Any, index: Any, number: Any) -> None:
+    builder.store(number, builder.gep(data, [index]))
 
 
 def _pointer(builder: Any, data: Any, index: Any) -> Any:
@@ -166,6 +211,14 @@ def _add_outer(builder: Any, sums: Any, data: Any, index: Any, xs: Any) -> Any:
         scalar = _splat(builder, _item(builder, data, builder.add(index, ir.Constant(index.type, k))))
         found += [_multiply_add(builder, sums[k * len(xs) + j], scalar, x) for j, x in enumerate(xs)]
     return found
+
+
+def _one_there(builder: Any, data: Any, index: Any, *rest: Any) -> list[tuple[Any, int]]:
+    return [(index, 1)]
+
+
+def _four_everywhere(builder: Any, data: Any, places: Any, index: Any, *rest: Any) -> list[tuple[Any, int]]:
+    return [(builder.add(place, index), LANES) for place in places]
 
 
 @_each(_splat)
@@ -222,76 +275,38 @@ def largest(x: Any) -> Any:
     return float(x.max())
 
 
-@_primitive(lambda array, i: array.dtype if isinstance(array.dtype, types.Float) else types.int64, _item)
+@_primitive(lambda array, i: array.dtype if isinstance(array.dtype, types.Float) else types.int64, _item, _one_there)
 def item(array: Any, index: int) -> Any:
     """`array[index]` for an index of at least 0, without the question whether it is."""
     return array[index]
 
 
-@_primitive(lambda array, i: FOUR, _load)
+@_primitive(lambda array, i, x: types.void, _set_item, _one_there)
+def set_item(array: FloatArray, index: int, number: float) -> None:
+    """`array[index] = number` for an index of at least 0, without the question whether it is."""
+    array[index] = number
+
+
+@_primitive(lambda array, i: FOUR, _load, lambda builder, data, index: [(index, LANES)])
 def load(array: Any, index: int) -> Any:
     """`array[index : index + 4]`."""
     return np.array(array[index : index + LANES])
 
 
-@_primitive(lambda array, places, i: _tuple_of(FOUR, places.count), _gather)
+@_primitive(lambda array, places, i: _tuple_of(FOUR, places.count), _gather, _four_everywhere)
 def gather(array: Any, places: tuple[int, ...], index: int) -> Any:
     """A bundle of `array[place + index : place + index + 4]` for every place."""
     return tuple(np.array(array[place + index : place + index + LANES]) for place in places)
 
 
-@_primitive(lambda array, places, i, bundle: types.void, _scatter)
+@_primitive(lambda array, places, i, bundle: types.void, _scatter, _four_everywhere)
 def scatter(array: Any, places: tuple[int, ...], index: int, bundle: Any) -> None:
     """The inverse of `gather`."""
     for place, part in zip(places, bundle, strict=True):
         array[place + index : place + index + LANES] = part
 
 
-@_primitive(lambda sums, array, i, xs: sums, _add_outer)
+@_primitive(lambda sums, array, i, xs: sums, _add_outer, lambda _, sums, data, i, xs: [(i, len(sums) // len(xs))])
 def add_outer(sums: Any, array: Any, index: int, xs: Any) -> Any:
     """Adds `array[index + k] xs[j]` to number `k len(xs) + j` of the bundle `sums`."""
     return tuple(total + array[index + i // len(xs)] * xs[i % len(xs)] for i, total in enumerate(sums))
-
-
-if CHECKING:  # NUMBA_BOUNDSCHECK is set: these look where they read and write, too
-
-    def _look(array: Any, first: int, n: int) -> None:
-        if first < 0 or first + n > len(array):
-            raise IndexError("a kernel left its array")
-
-    def _look_everywhere(array: Any, places: tuple[int, ...], index: int) -> None:
-        for place in places:
-            look(array, place + index, LANES)
-
-    look = inlined(_look)
-    look_everywhere = inlined(_look_everywhere)
-    _blind_item, _blind_load, _blind_gather, _blind_scatter, _blind_outer = item, load, gather, scatter, add_outer
-
-    @inlined
-    def item(array: Any, index: int) -> Any:  # noqa: D103 - as above
-        look(array, index, 1)
-        return _blind_item(array, index)
-
-    @inlined
-    def load(array: Any, index: int) -> Any:  # noqa: D103
-        look(array, index, LANES)
-        return _blind_load(array, index)
-
-    @inlined
-    def gather(array: Any, places: tuple[int, ...], index: int) -> Any:  # noqa: D103
-        look_everywhere(array, places, index)
-        return _blind_gather(array, places, index)
-
-    @inlined
-    def scatter(array: Any, places: tuple[int, ...], index: int, bundle: Any) -> None:  # noqa: D103
-        look_everywhere(array, places, index)
-        _blind_scatter(array, places, index, bundle)
-
-    @inlined
-    def add_outer(sums: Any, array: Any, index: int, xs: Any) -> Any:  # noqa: D103
-        look(array, index, len(sums) // len(xs))
-        return _blind_outer(sums, array, index, xs)
-
-    _looking = (item, _blind_item), (load, _blind_load), (gather, _blind_gather), (scatter, _blind_scatter)
-    for _sees, _blind in (*_looking, (add_outer, _blind_outer)):
-        _sees.plain = _blind.plain

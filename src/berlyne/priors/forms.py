@@ -43,10 +43,14 @@ class Sums(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The closed form of a utility: what each outcome adds to a sum, and what the sums amount to."""
+    """The closed form of a utility: what each outcome adds to a sum, and what the sums amount to.
+
+    by_most : whether it depends on the largest pseudo-count, which kernels look for only then.
+    """
 
     term: Callable[[Any], Any]
     value: Callable[[Sums], Any]
+    by_most: bool = False
 
 
 def digamma(x: Any) -> Any:
@@ -71,6 +75,11 @@ def excess(x: Any) -> Any:
 def without_noise(difference: Any, of: Any) -> Any:
     """A difference that cannot be negative, and is zero if it may be but rounding errors `of` a larger number."""
     return np.maximum(difference, 0.0) * (difference > NOISE * of)
+
+
+def either(first: Any, one: Callable[[Sums], Any], other: Callable[[Sums], Any], row: Sums) -> Any:
+    """`one(row)` where it is the `first`, elsewhere `other(row)`; kernels, which have one row, do not work out both."""
+    return np.where(first, one(row), other(row))
 
 
 def _no_term(c: Any) -> Any:
@@ -98,11 +107,21 @@ def _peig(row: Sums) -> Any:
     `excess` it is (e(c) - e(kappa)) / (kappa + 1), but for small d that is a difference of almost equal numbers, and
     ((c + 1) log(1 + d / (c (kappa + 1))) - d log(1 + 1 / kappa)) / (kappa + 1) is not.
     """
-    kappa, few = row.last + row.others, row.others < 1.0
+    kappa = row.last + row.others
+    return either(row.others < 1.0, peig_of_few, peig_of_many, row) / (kappa + 1.0) / LN2
+
+
+def peig_of_few(row: Sums) -> Any:
+    """The part of `_peig` that needs care, for others of which less than one was seen."""
+    kappa = row.last + row.others
     lost = row.others * np.log1p(1.0 / kappa)
-    of_few = without_noise((row.last + 1.0) * np.log1p(row.others / (row.last * (kappa + 1.0))) - lost, lost)
-    of_many = without_noise(excess(row.last) - excess(kappa), excess(kappa))
-    return (few * of_few + (1 - few) * of_many) / (kappa + 1.0) / LN2
+    return without_noise((row.last + 1.0) * np.log1p(row.others / (row.last * (kappa + 1.0))) - lost, lost)
+
+
+def peig_of_many(row: Sums) -> Any:
+    """The same part, for others of which there are enough."""
+    kappa = row.last + row.others
+    return without_noise(excess(row.last) - excess(kappa), excess(kappa))
 
 
 def _pmc(row: Sums) -> Any:
@@ -136,7 +155,7 @@ def _novelty(row: Sums) -> Any:
 FORMS: dict[str, Form] = {
     "PIG": Form(_pig_term, _pig),
     "PEIG": Form(_no_term, _peig),
-    "PMC": Form(_no_term, _pmc),
+    "PMC": Form(_no_term, _pmc, by_most=True),
     "PLC": Form(_plc_term, _plc),
     "novelty": Form(_novelty_term, _novelty),
 }

@@ -46,8 +46,9 @@ def test_kernels_are_stamped_with_all_sources():
     assert kernel(lambda x: x)._cache._cache_file._source_stamp == compiling._hash_of_sources()
 
 
-def test_one_of_several_functions_is_chosen_by_its_number():
-    chosen = one_of([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x])
+@pytest.mark.parametrize("often", [False, True])
+def test_one_of_several_functions_is_chosen_by_its_number(often):
+    chosen = one_of([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], often=often)
     ask = kernel(lambda code, x: chosen(code, x))
     assert [ask(code, 5.0) for code in range(3)] == [6.0, 10.0, -5.0]
 

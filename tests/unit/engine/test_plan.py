@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import shortest_path
 from berlyne import dense_world, maze
 from berlyne.engine import plan
 from berlyne.engine.graph import graph_of
-from berlyne.engine.plan import NOTHING_LISTED, list_repairs
+from berlyne.engine.plan import EVERYTHING, NOTHING_LISTED, list_repairs
 from parity.zoo import AWKWARD
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_listed_where_it_is_too_much_or_saves_nothing(monkeypatch):
     small = graph_of(maze(0).rows.support)
     assert list_repairs(small, 10) is not NOTHING_LISTED
     assert list_repairs(small, 1) is NOTHING_LISTED  # V_0 is always up to date
-    assert list_repairs(graph_of(dense_world(0).rows.support), 10) is NOTHING_LISTED
+    assert list_repairs(graph_of(dense_world(0).rows.support), 10) is EVERYTHING
     total = len(list_repairs(small, 10).states)
     monkeypatch.setattr(plan, "AT_ONCE", 1)
     monkeypatch.setattr(plan, "LISTED", total)

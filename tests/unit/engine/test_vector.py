@@ -19,10 +19,13 @@ from berlyne.engine.vector import (
     gather,
     item,
     larger,
+    lined_up,
     multiply,
     multiply_add,
     scatter,
+    set_item,
     smaller,
+    zeros_lined_up,
 )
 
 PLACES = {n: tuple(int(p) for p in np.random.default_rng(n).permutation(2 * n)[:n] * LANES) for n in (1, 2, 3, 5, 12)}
@@ -138,6 +141,27 @@ def test_items_of_every_kind_of_array():
 
 
 @kernel
+def set_one(array, i, number):
+    set_item(array, i, number)
+
+
+@pytest.mark.parametrize("how", [set_one, set_item.plain], ids=["compiled", "plain"])
+def test_one_item_is_set(how):
+    array = np.arange(4.0)
+    how(array, 2, 7.5)
+    how(array, 3, 1.0)
+    assert array.tolist() == [0.0, 1.0, 7.5, 1.0]
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 40, 5000])
+def test_what_is_lined_up_begins_with_a_line_of_the_cache(n):
+    zeros, copies = [zeros_lined_up(n) for _ in range(5)], lined_up(np.arange(float(n)), np.ones(3), -np.ones(n))
+    assert all(array.ctypes.data % 64 == 0 for array in (*zeros, *copies))
+    assert all(array.tolist() == [0.0] * n for array in zeros)
+    assert [copy.tolist() for copy in copies] == [list(range(n)), [1.0] * 3, [-1.0] * n]
+
+
+@kernel
 def outer(out, to, array, i, x, xs):
     scatter(out, to, 0, add_outer(gather(out, to, 0), array, i, gather(x, xs, 0)))
 
@@ -160,12 +184,16 @@ def test_outer_products_are_added(width, n_columns):
 BOUNDS = """
 import numpy as np
 from berlyne.engine.compile import kernel
-from berlyne.engine.vector import add_outer, four, gather, item, load, scatter
+from berlyne.engine.vector import add_outer, four, gather, item, load, scatter, set_item
 x = np.arange(8.0)
 
 @kernel
 def an_item(x, i):
     return item(x, i)
+
+@kernel
+def a_set_item(x, i):
+    set_item(x, i, 1.0)
 
 @kernel
 def a_load(x, i):
@@ -183,7 +211,9 @@ def a_scatter(x, i):
 def an_outer(x, i):
     scatter(x, (0,), 0, add_outer((four(0.0),), x, i, (four(1.0),)))
 
-for function, last in ((an_item, 7), (a_load, 4), (a_gather, 4), (a_scatter, 4), (an_outer, 7)):
+for function, last in (
+    (an_item, 7), (a_set_item, 7), (a_load, 4), (a_gather, 4), (a_scatter, 4), (an_outer, 7)
+):
     function(x.copy(), last)
     for wrong in (last + 1, -1):
         try:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from berlyne.engine.compile import bare_kernel
+from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph
-from berlyne.engine.tasks.lanes import line, mixed, put
+from berlyne.engine.tasks.lanes import LANES, line, mixed, put
 from berlyne.engine.vector import add, divide, four, item, multiply, multiply_add
 
 
@@ -59,6 +59,27 @@ class Equations(NamedTuple):
     cost: FloatArray
     inverse: FloatArray
     values: FloatArray
+
+
+GIVE_UP = 1e-30
+"""Chance per step of giving up: a target that cannot be reached is worth 1e30 steps rather than infinitely many."""
+
+
+def first_equations(elimination: Elimination) -> Equations:
+    """Room for the equations of twelve chains."""
+    size, n_entries = len(elimination.order) * LANES, elimination.n_entries * LANES
+    return Equations(*(np.empty(n) for n in (n_entries, size, size, size, size)))
+
+
+@inlined
+def end_at(equations: Equations, target: int, n_going: int) -> None:
+    """Let every step cost one, and the chain of lane l end at state `target + l`."""
+    for i in range(len(equations.leave)):
+        equations.leave[i] = GIVE_UP
+        equations.cost[i] = 1.0
+    for lane in range(n_going):
+        equations.leave[(target + lane) * LANES + lane] = 1.0
+        equations.cost[(target + lane) * LANES + lane] = 0.0
 
 
 def list_elimination(graph: Graph) -> Elimination:

@@ -72,11 +72,12 @@ class Reader:
 
     def read(self, models: Models) -> Iterator[tuple[Layout, FloatArray]]:
         """Layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`."""
-        if isinstance(models, np.ndarray) and np.issubdtype(models.dtype, np.integer):
-            models = _split(models)
         if not len(models):
             raise ValueError("there are no models to read")
-        readable = [self._prior_and_counts(model) for model in models]
+        if isinstance(models, np.ndarray) and np.issubdtype(models.dtype, np.integer):
+            readable = self._split(models)
+        else:
+            readable = [self._prior_and_counts(model) for model in models]
         for _, group in groupby(readable, key=lambda pair: id(pair[0])):
             batch = list(group)
             if batch[0][0] is None:
@@ -102,6 +103,22 @@ class Reader:
         self._check_size(rows.n_actions, rows.n_states)
         return None, rows
 
+    def _split(self, counts: IntArray) -> list[tuple[Any, Any]]:
+        """The same of `(K, M, N, N)` counts, which are checked all at once."""
+        if counts.ndim != 4 or counts.shape[2] != counts.shape[3]:
+            raise ValueError(f"counts have shape {counts.shape}; it must be (n_models, n_actions, n_states, n_states)")
+        n_models, n_actions, n_states, _ = counts.shape
+        by_row = counts.transpose(0, 2, 1, 3).reshape(n_models, n_states * n_actions, n_states)
+        model, row, s_next = np.nonzero(by_row)
+        all_ = checked_counts(Counts(n_actions, n_states, row, s_next, by_row[model, row, s_next].astype(np.int64)))
+        ends = np.searchsorted(model, np.arange(n_models + 1))
+        pieces = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
+        split = [Counts(n_actions, n_states, row[piece], s_next[piece], all_.n[piece]) for piece in pieces]
+        if not knows(self.world.prior):
+            return [self._prior_and_counts(one) for one in split]
+        self._check_size(n_actions, n_states)
+        return [(self.world.prior, one) for one in split]
+
     def _check_size(self, n_actions: int, n_states: int) -> None:
         ours = self.world.n_actions, self.world.n_states
         if (n_actions, n_states) != ours:
@@ -117,19 +134,6 @@ class Reader:
             belief = first_belief(prior, prior.rule(None), layout.graph, np.empty(0), False)
             self._of_prior[id(prior)] = prior, layout, belief
         return self._of_prior[id(prior)]
-
-
-def _split(counts: IntArray) -> list[Counts]:
-    """Sparse counts of every model of `(K, M, N, N)`."""
-    if counts.ndim != 4 or counts.shape[2] != counts.shape[3]:
-        raise ValueError(f"counts have shape {counts.shape}; it must be (n_models, n_actions, n_states, n_states)")
-    n_models, n_actions, n_states, _ = counts.shape
-    by_row = counts.transpose(0, 2, 1, 3).reshape(n_models, n_states * n_actions, n_states)
-    model, row, s_next = np.nonzero(by_row)
-    n = by_row[model, row, s_next].astype(np.int64)
-    ends = np.searchsorted(model, np.arange(n_models + 1))
-    pieces = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
-    return [Counts(n_actions, n_states, row[piece], s_next[piece], n[piece]) for piece in pieces]
 
 
 def _estimates(prior: CompiledPrior, belief: Belief, counts: list[Counts]) -> FloatArray:

@@ -15,13 +15,11 @@ from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from berlyne.coordination import TIE_TOLERANCE
 from berlyne.engine.compile import bare_kernel, folded, inlined
 from berlyne.engine.graph import Graph
-from berlyne.engine.tasks.eliminate import Elimination, Equations, solve
+from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, first_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, line, put, weighted
 from berlyne.engine.tasks.walk import Walk, follow, times
 from berlyne.engine.vector import add, at_least, divide, four, multiply, multiply_add, smaller
 
-GIVE_UP = 1e-30
-"""Chance per step of giving up: a target that cannot be reached is worth 1e30 steps rather than infinitely many."""
 MOST = 1000
 """Policies tried at most; a few are enough."""
 
@@ -54,9 +52,8 @@ class Search(NamedTuple):
 
 def first_search(elimination: Elimination, n_actions: int) -> Search:
     """Room to find policies on a graph."""
-    size, n_entries = len(elimination.order) * LANES, elimination.n_entries * LANES
-    equations = Equations(*(np.empty(n) for n in (n_entries, size, size, size, size)))
-    return Search(elimination, np.empty(n_entries), equations, np.empty(n_actions * LANES))
+    p, q = np.empty(elimination.n_entries * LANES), np.empty(n_actions * LANES)
+    return Search(elimination, p, first_equations(elimination), q)
 
 
 @bare_kernel
@@ -107,15 +104,9 @@ def enter(model: Chain, entry: IntArray, s: int, lane: int, a: int, p: FloatArra
 @inlined
 def set_up(search: Search, target: int, n_going: int) -> None:
     """The equations of the present policy: every step costs one, and the chain ends at the target."""
-    equations = search.equations
     for i in range(len(search.p)):
-        equations.p[i] = search.p[i]
-    for i in range(len(equations.leave)):
-        equations.leave[i] = GIVE_UP
-        equations.cost[i] = 1.0
-    for lane in range(n_going):
-        equations.leave[(target + lane) * LANES + lane] = 1.0
-        equations.cost[(target + lane) * LANES + lane] = 0.0
+        search.equations.p[i] = search.p[i]
+    end_at(search.equations, target, n_going)
 
 
 @inlined

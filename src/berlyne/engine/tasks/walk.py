@@ -12,6 +12,7 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray
 from berlyne.engine.compile import bare_kernel
+from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, first_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, line, mixed, put
 from berlyne.engine.vector import at_least, divide, four, item, larger, multiply, multiply_add, smaller
 
@@ -19,6 +20,8 @@ ERROR, RELATIVE_ERROR = 1e-6, 1e-9
 """Largest error of an expected number of steps, and share of it, that comes from not making every sweep."""
 CHECK = 16
 """Sweeps from one check to the next."""
+LITTLE, PATIENCE = 1e-7, 1e6
+"""What is left of an expected number of steps and is hardly worth a look; and the largest from which that is told."""
 NONE_LEFT = 1e-300
 """A chance below this is as good as none."""
 
@@ -26,29 +29,35 @@ NONE_LEFT = 1e-300
 class Walk(NamedTuple):
     """How policies fare in one world: scratch for following them.
 
-    truth : the world.
+    truth : the world; elimination, equations : how expected steps without a cap are worked out in it.
+    never : [s, lane], chance of never arriving.
     steps : [slot, lane], probability of each transition.
     cost : [s, lane], 1, and 0 at the target.
     before, now, after : [s, lane], E[min(T, t)] of three t in a row.
-    extremes : [4, lane], see `compare`.
+    extremes, rest : [4, lane], see `compare` and `compare_rest`.
     going : (12,), whether the answer is still open.
     """
 
     truth: Chain
+    elimination: Elimination
+    equations: Equations
+    never: FloatArray
     steps: FloatArray
     cost: FloatArray
     before: FloatArray
     now: FloatArray
     after: FloatArray
     extremes: FloatArray
+    rest: FloatArray
     going: BoolArray
 
 
-def first_walk(truth: Chain) -> Walk:
+def first_walk(truth: Chain, elimination: Elimination) -> Walk:
     """Room to follow policies in a world."""
-    size = len(truth.graph.start) * LANES
-    steps, (cost, before, now, after) = np.empty(len(truth.graph.succ) * LANES), np.empty((4, size))
-    return Walk(truth, steps, cost, before, now, after, np.empty(4 * LANES), np.empty(LANES, dtype=np.bool_))
+    never, cost, before, now, after = np.empty((5, len(truth.graph.start) * LANES))
+    steps, (extremes, rest) = np.empty(len(truth.graph.succ) * LANES), np.empty((2, 4 * LANES))
+    room = (first_equations(elimination), never, steps, cost, before, now, after, extremes, rest)
+    return Walk(truth, elimination, *room, np.empty(LANES, dtype=np.bool_))
 
 
 @bare_kernel
@@ -71,11 +80,12 @@ def follow(walk: Walk, taken: FloatArray, target: int) -> None:
 def times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
     """Into `out[s, lane]`, for lanes that are `going`: u_cap = E[min(T, cap)] of the time T to the target.
 
-    u_0 = 0 and u_{t + 1} = 1 + Q u_t, sweep by sweep, until `close` knows the rest.
+    u_0 = 0 and u_{t + 1} = 1 + Q u_t, sweep by sweep, until `close_rest` or `close` knows the rest.
     Each lane stops by itself, so that its answer does not depend on the others.
     """
     graph, steps, cost, now, after, before = walk.truth.graph, walk.steps, walk.cost, walk.now, walk.after, walk.before
     n_states = len(graph.start)
+    solve_without_cap(walk, target)
     for i in range(len(now)):
         before[i] = now[i] = 0.0
         cost[i] = 1.0
@@ -87,10 +97,98 @@ def times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
             last = first + item(graph.length, s)
             put(after, s, mixed(line(cost, s), steps, graph.succ, now, first, last))
         if t % CHECK == 0 or t == cap:
+            compare_rest(walk, now, after, t)
+            close_rest(walk, after, t, cap, out)
             compare(before, now, after, walk.extremes)
             if not close(now, after, walk.extremes, walk.going, cap - t, out):
                 break
         before, now, after = now, after, before
+
+
+@bare_kernel
+def solve_without_cap(walk: Walk, target: int) -> None:
+    """How the policies fare without a cap: into `never[s, lane]` the chance of never arriving, and into
+    `equations.values` the expected number of steps before it is settled which, E[sum over t of P(T > t) - never].
+
+    A chain that ends at every step with chance `GIVE_UP` gives up, if it cannot arrive, after 1 / GIVE_UP steps.
+    """
+    cost, values, never = walk.equations.cost, walk.equations.values, walk.never
+    lay_out(walk, target)
+    solve(walk.elimination, walk.equations)
+    again = False
+    for i in range(len(values)):
+        never[i] = min(GIVE_UP * values[i], 1.0) if values[i] > 1.0 / math.sqrt(GIVE_UP) else 0.0
+        again = again or never[i] > 0.0
+    if again:
+        lay_out(walk, target)
+        for i in range(len(cost)):
+            cost[i] = 0.0 if never[i] > 1.0 - 1e-12 else cost[i] * (1.0 - never[i])
+        solve(walk.elimination, walk.equations)
+
+
+@bare_kernel
+def lay_out(walk: Walk, target: int) -> None:
+    """The equations of the policies in the world."""
+    graph, entry, equations = walk.truth.graph, walk.elimination.entry, walk.equations
+    for i in range(len(equations.p)):
+        equations.p[i] = 0.0
+    for k in range(len(graph.succ)):
+        if entry[k] >= 0:
+            put(equations.p, entry[k], line(walk.steps, k))
+    end_at(equations, target, min(LANES, len(graph.start) - target))
+
+
+@bare_kernel
+def compare_rest(walk: Walk, now: FloatArray, after: FloatArray, t: int) -> None:
+    """Of what is left of these steps, r before and r_next after step t: how fast it falls, and how much there is.
+
+    rest : [0] the largest r_next / r of all states, [1] the least, [2] the largest r_next, [3] the most steps in all.
+    """
+    slow, fast, most, longest = four(ZEROS), four(ONES), four(ZEROS), four(ZEROS)
+    i, n, rest = 0, len(now) // LANES, walk.rest
+    while i < n:
+        whole, never = line(walk.equations.values, i), line(walk.never, i)
+        r = multiply_add(multiply_add(whole, never, four(t - 1.0)), line(now, i), four(-1.0))
+        r_next = multiply_add(multiply_add(whole, never, four(float(t))), line(after, i), four(-1.0))
+        counts = at_least(r, four(LITTLE))
+        ratio = divide(r_next, larger(r, four(LITTLE)))
+        slow = larger(slow, multiply(ratio, counts))
+        fast = smaller(fast, multiply_add(multiply_add(four(1.0), counts, four(-1.0)), ratio, counts))
+        most = larger(most, r_next)
+        longest = larger(longest, whole)
+        i += 1
+    put(rest, 0, slow)
+    put(rest, 1, fast)
+    put(rest, 2, most)
+    put(rest, 3, longest)
+
+
+@bare_kernel
+def close_rest(walk: Walk, after: FloatArray, t: int, cap: int, out: FloatArray) -> None:
+    """Write u_cap into `out` and stop the lane, where what is left after step t is known well enough.
+
+    With z_t = P(T > t) - P(T never) and r_t the sum of z from t on, r_{t + 1} = Q r_t. If low r_t <= r_{t + 1} <=
+    high r_t in all states then so it stays, because Q has no negative entry: r_cap is between low^n r_t and high^n r_t.
+    This is sure long before z_t is small. Where the sum is beyond `PATIENCE`, differences from it say too little.
+    """
+    rest, whole, never, n = walk.rest, walk.equations.values, walk.never, cap - t
+    for lane in range(LANES):
+        most, longest = rest[2 * LANES + lane], rest[3 * LANES + lane]
+        if walk.going[lane] and longest <= PATIENCE:
+            high, low = power(min(rest[lane], 1.0), n), power(rest[LANES + lane], n)
+            if most * (high - low) <= 2.0 * ERROR:
+                walk.going[lane] = False
+                for i in range(lane, len(after), LANES):
+                    left = (whole[i] - after[i] + t * never[i]) * 0.5 * (low + high)
+                    out[i] = whole[i] + cap * never[i] - left
+
+
+@bare_kernel
+def power(ratio: float, n: int) -> float:
+    """ratio^n, for a ratio of at most one; 0 if it is not positive."""
+    if n == 0:
+        return 1.0
+    return math.exp(n * math.log(ratio)) if ratio > 0.0 else 0.0
 
 
 @bare_kernel
