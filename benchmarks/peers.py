@@ -29,7 +29,7 @@ def quantecon_jobs(world: World) -> dict[str, tuple[Any, int]]:
 
     run = explore(world, "PIG(VI)", n_steps=N_MODELS)
     history = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
-    model, estimates = InternalModel(run.world.prior), []  # type: ignore[arg-type]
+    model, estimates = InternalModel(run.world.prior), []  # type: ignore[arg-type]  # our worlds have priors
     for step in history:
         estimates.append((UTILITIES["PIG"].of(model).T.copy(), model.theta_hat.transpose(1, 0, 2).copy()))
         model.observe_many(step[None])
@@ -55,8 +55,8 @@ def pymdp_job(world: World, policy_len: int, n_steps: int) -> Any:
     n, m = world.n_states, world.n_actions
     mask = np.zeros((n, n, m))
     for a, s in np.ndindex(m, n):
-        mask[world.prior.support.row(a, s), s, a] = 1.0  # type: ignore[union-attr]
-    counts = jnp.asarray(world.prior.alpha * mask + 1e-16)[None]  # type: ignore[union-attr]
+        mask[world.prior.support.row(a, s), s, a] = 1.0  # type: ignore[union-attr]  # a Dirichlet prior
+    counts = jnp.asarray(world.prior.alpha * mask + 1e-16)[None]  # type: ignore[union-attr]  # a Dirichlet prior
     identity, theta = jnp.eye(n)[None], jnp.asarray(world.theta)
     agent = Agent(
         A=[identity], B=[counts / counts.sum(axis=1, keepdims=True)], C=[jnp.zeros((1, n))], D=[jnp.ones((1, n)) / n],

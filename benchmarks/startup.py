@@ -37,7 +37,7 @@ def explorer_step(name: str, n_steps: int = 20_000) -> float:
     world = maze(0)
     run = explore(world, name, n_steps=n_steps)
     history = list(zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True))
-    explorer = Explorer(world.prior, name)  # type: ignore[arg-type]
+    explorer = Explorer(world.prior, name)  # type: ignore[arg-type]  # our worlds have priors
 
     def go() -> None:
         for s, a, s_next in history:

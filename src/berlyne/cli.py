@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import berlyne
-from berlyne.claims import CLAIMS, Verdict
-from berlyne.claims.verdict import FAILS, HOLDS, OPEN
+from berlyne.claims import CLAIMS
+from berlyne.claims.verdict import FAILS, HOLDS, OPEN, tallied
 from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.store import StoreError
 from berlyne.reproduction.study import PRESETS
@@ -28,29 +28,56 @@ def commands() -> None:
     """berlyne: a laboratory for learning-driven exploration."""
 
 
-@commands.command()
+class _WithParts(click.Command):
+    """A command whose help ends with the parts that `--only` may name."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from berlyne.reproduction.run import PARTS
+
+        with formatter.section("Parts"):
+            formatter.write_text(", ".join(PARTS))
+
+
+@commands.command(cls=_WithParts)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=Path("reproduction"))
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="paper", show_default=True, help="How many worlds.")
-@click.option("--only", help="Parts to do, with commas between: explorations, claims, fig6, ...")
+@click.option("--only", metavar="PARTS", help="Parts to do, with commas between; they are listed below.")
+@click.option("--set", "said", multiple=True, metavar="KEY=VALUE", help="Assume something else; again for more.")
+@click.option(
+    "--readings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Assumptions in a TOML file."
+)
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all random numbers.")
-def reproduce(folder: Path, preset: str, only: str | None, jobs: int | None, seed: int) -> None:
+def reproduce(
+    folder: Path,
+    preset: str,
+    only: str | None,
+    said: tuple[str, ...],
+    readings: Path | None,
+    jobs: int | None,
+    seed: int,
+) -> None:
     """Reproduce the paper into FOLDER (default: reproduction): every figure, every claim, one report.
 
     What the folder holds already is kept, so an interrupted reproduction goes on where it was.
+
+    With --set gamma=0.9, say, all of it is done under another assumption, and the report tells what changes;
+    `berlyne list assumptions` names what can be set.
     """
+    from berlyne.reproduction.assumptions import assumptions
     from berlyne.reproduction.run import reproduce as run_reproduction
 
     parts = tuple(part.strip() for part in only.split(",") if part.strip()) if only else ()
     try:
-        done = run_reproduction(folder, PRESETS[preset], seed, jobs, parts)
+        done = run_reproduction(folder, PRESETS[preset], seed, jobs, parts, assumptions(said, readings))
     except KeyboardInterrupt:
         sys.exit(f"berlyne: stopped; what is finished is in {folder}, run the same command again to go on")
     console = Console()
     if done.verdicts:
-        console.print(_verdict_table(done.verdicts))
+        console.print(_verdict_table(done.verdicts, done.default_verdicts))
+        console.print(_tally(done.verdicts), highlight=False)
     took = ", ".join(f"{name} {value:.0f} s" for name, value in done.seconds.items() if value >= 0.5)
-    console.print(f"Took {sum(done.seconds.values()):.0f} s ({took}).", highlight=False)
+    console.print(f"Took {sum(done.seconds.values()):.0f} s{f' ({took})' if took else ''}.", highlight=False)
     where = done.report if done.report is not None else folder
     console.print(f"{'The report is' if done.report else 'Results are in'} {where}", highlight=False, soft_wrap=True)
 
@@ -90,9 +117,9 @@ def run(
 
 
 @commands.command("list")
-@click.argument("what", type=click.Choice(["worlds", "strategies", "utilities", "measures"]))
+@click.argument("what", type=click.Choice(["worlds", "strategies", "utilities", "measures", "assumptions"]))
 def list_(what: str) -> None:
-    """Say what there is: worlds, strategies, utilities or measures."""
+    """Say what there is: worlds, strategies, utilities, measures, or assumptions of the reproduction."""
     headings, lines = _LISTS[what]()
     table = Table(*headings, box=None, pad_edge=False)
     for line in lines:
@@ -125,6 +152,18 @@ def _measures() -> Listing:
     return ("name", "units", "meaning"), [(m.name, m.units, m.meaning) for m in MEASURES.values()]
 
 
+def _assumptions() -> Listing:
+    from berlyne.reproduction.assumptions import KEYS
+
+    def shown(value: object) -> str:
+        return str(list(value)) if isinstance(value, tuple) else str(value)
+
+    return ("key", "default", "reading", "meaning"), [
+        (k.name, shown(k.default), k.reading, f"{k.text}{': ' if k.one_of else ''}{' or '.join(k.one_of)}")
+        for k in KEYS.values()
+    ]
+
+
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     return [p for p in inspect.signature(function).parameters.values() if p.name != "seed"]
 
@@ -134,6 +173,7 @@ _LISTS: dict[str, Callable[[], Listing]] = {
     "strategies": _strategies,
     "utilities": _utilities,
     "measures": _measures,
+    "assumptions": _assumptions,
 }
 
 
@@ -159,11 +199,25 @@ def _sentence(text: str) -> str:
     return "berlyne: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def _verdict_table(found: Mapping[str, Verdict]) -> Table:
+def _verdict_table(found: Mapping[str, str], default: Mapping[str, str]) -> Table:
+    """Claims and what becomes of them; under other assumptions, beside what becomes of them by default."""
     table = Table(title="Claims of the paper")
-    for heading in ("claim", "verdict", "what the paper says"):
-        table.add_column(heading, no_wrap=heading != "what the paper says")
-    colours = {HOLDS: "green", FAILS: "red", OPEN: "yellow"}
-    for id_, verdict in found.items():
-        table.add_row(id_, f"[{colours[verdict.word]}]{verdict.word}[/]", escape(CLAIMS[id_].text))
+    headings = ("claim", "verdict", "by default", "rests on", "what the paper says")
+    shown = [heading for heading in headings if heading != "by default" or default]
+    for heading in shown:
+        table.add_column(heading, no_wrap=heading in ("claim", "by default"))
+    for id_, word in found.items():
+        claim, before = CLAIMS[id_], default.get(id_, "")
+        verdict = f"[{_COLOURS[word]}]{claim.group(word)}[/]"
+        cells = [id_, verdict, before if before != word else "the same", ", ".join(claim.rests_on), escape(claim.short)]
+        table.add_row(*(cell for cell, heading in zip(cells, headings, strict=True) if heading in shown))
     return table
+
+
+_COLOURS = {HOLDS: "green", FAILS: "red", OPEN: "yellow"}
+
+
+def _tally(found: Mapping[str, str]) -> str:
+    """How many claims there are of each group."""
+    groups = [CLAIMS[id_].group(word) for id_, word in found.items()]
+    return f"{len(groups)} claims: {'; '.join(tallied(groups))}."

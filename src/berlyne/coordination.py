@@ -167,7 +167,7 @@ class QLearning:
 
     learning_rate: float = 0.5
     gamma: float = 0.9
-    epsilon: float = 0.1
+    epsilon: float = 0.2
     initial: float = 0.0
     short: ClassVar[str] = "Q"
 

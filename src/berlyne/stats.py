@@ -64,14 +64,23 @@ def friedman(values: ArrayLike) -> Friedman:
 
     Corrected for ties; p from the chi-squared distribution with k - 1 degrees of freedom.
     """
+    return friedman_of_ranks(ranks(values))
+
+
+def friedman_of_ranks(ranked: ArrayLike) -> Friedman:
+    """Friedman's test of ranks `(n, k)`, or of ranks in several orders of the same worlds, averaged (reading R19).
+
+    If strategies do not differ, those of one world may change places; the variance of what stands there, whatever
+    it is, is all that the test needs to know.
+    """
     from scipy.stats import chi2
 
-    ranked = ranks(values)
-    n, k = ranked.shape
-    variance = rank_variance(ranked)
+    ranked_ = _checked(ranked)
+    n, k = ranked_.shape
+    variance = rank_variance(ranked_)
     if variance == 0.0:
         return Friedman(0.0, k - 1, 1.0)
-    statistic = float(n * np.sum((ranked.mean(axis=0) - (k + 1) / 2) ** 2) / variance)
+    statistic = float(n * np.sum((ranked_.mean(axis=0) - (k + 1) / 2) ** 2) / variance)
     return Friedman(statistic, k - 1, float(chi2.sf(statistic, k - 1)))
 
 
@@ -81,9 +90,14 @@ def mean_rank_p_values(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
     Reading R15: a difference of mean ranks is compared with the range of k normal variates of the
     variance of a mean rank.
     """
-    ranked = ranks(values)
-    n, k = ranked.shape
-    mean, variance = ranked.mean(axis=0), rank_variance(ranked)
+    return p_values_of_ranks(ranks(values))
+
+
+def p_values_of_ranks(ranked: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The same of ranks `(n, k)`, which may be averages as in `friedman_of_ranks`."""
+    ranked_ = _checked(ranked)
+    n, k = ranked_.shape
+    mean, variance = ranked_.mean(axis=0), rank_variance(ranked_)
     p = np.ones((k, k))
     if variance > 0.0:
         i, j = np.triu_indices(k, 1)
@@ -94,6 +108,13 @@ def mean_rank_p_values(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def critical_difference(k: int, n: int, alpha: float) -> float:
     """The difference of mean ranks of k strategies in n worlds that has a p-value of `alpha`, without ties (R16)."""
     return studentized_range_isf(alpha, k) * float(np.sqrt(k * (k + 1) / 12.0 / check_count("n", n, 1)))
+
+
+def reach_of_ranks(ranked: ArrayLike, alpha: float) -> float:
+    """The difference of mean ranks `(n, k)`, averages or not, that has a p-value of `alpha` (Fig. 8)."""
+    ranked_ = _checked(ranked)
+    n, k = ranked_.shape
+    return studentized_range_isf(alpha, k) * float(np.sqrt(rank_variance(ranked_) / n))
 
 
 def studentized_range_sf(q: ArrayLike, k: int) -> FloatArray:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import csv
+import re
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
+from PIL import Image
 from scipy.stats import rankdata, studentized_range
 
 from berlyne.claims import CLAIMS
-from berlyne.reproduction import figures, sensitivity
+from berlyne.figures import Drawing
+from berlyne.figures.drawing import FILES
+from berlyne.reproduction import sensitivity
+from berlyne.reproduction.draw import draw
 from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.study import Study
 
-from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, STRATEGIES, stage, stored, world
+from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, stage, stored, world
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +54,11 @@ def study(folder: Path) -> Study:
     return Study(folder, N_WORLDS, 0)
 
 
+@pytest.fixture(scope="module")
+def drawings(study: Study) -> dict[str, Drawing]:
+    return {name: figure.draw(study) for name, figure in FIGURES.items()}
+
+
 def lines(folder: Path, name: str) -> Iterator[dict[str, str]]:
     with (folder / "figures" / f"{name}.csv").open() as file:
         yield from csv.DictReader(file)
@@ -65,7 +81,7 @@ def test_graphs_are_drawn_of_every_transition_of_the_first_world(name: str, worl
 def test_two_rows_of_the_first_maze(folder: Path) -> None:
     found = numbers(folder, "fig1", "action", "room", "next_room", "probability")
     rows = np.unique(found[:, :2].astype(int), axis=0)
-    assert rows[:, 0].tolist() == [0, 3]
+    assert len(rows) == 2
     for a, s in rows:
         drawn = np.zeros(36)
         of_row = found[(found[:, 0] == a) & (found[:, 1] == s)]
@@ -107,14 +123,134 @@ def test_learning_curves(name: str, folder: Path) -> None:
         np.testing.assert_allclose(drawn, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_curves_are_drawn_in_the_panel_of_their_class(study: Study, folder: Path) -> None:
-    axes = FIGURES["fig3"].draw(study).figure.axes
+def labelled(ax: Axes) -> dict[str, Line2D]:
+    return {str(line.get_label()): line for line in ax.lines if not str(line.get_label()).startswith("_")}
+
+
+def dotted(ax: Axes) -> list[Line2D]:
+    return [line for line in ax.lines if line.get_linestyle() == ":"]
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_curves_are_drawn_in_the_panel_of_their_class(name: str, drawings: dict[str, Drawing], folder: Path) -> None:
+    axes = drawings[name].figure.axes[:3]
     assert [ax.get_title() for ax in axes] == list(TITLES.values())
-    for ax, name in zip(axes, CLASSES, strict=True):
-        drawn = {line.get_label(): line.get_ydata() for line in ax.lines if not line.get_label().startswith("_")}
-        assert set(drawn) == {"Unembodied", "Random"}
-        for strategy, mean in drawn.items():
-            assert mean.tolist() == numbers(folder, "fig3", "mean", world_class=name, strategy=strategy)[:, 0].tolist()
+    for ax, world_class in zip(axes, CLASSES, strict=True):
+        assert list(labelled(ax)) == list(CURVES[name])
+        for strategy, line in labelled(ax).items():
+            where = {"world_class": world_class, "strategy": strategy}
+            found = numbers(folder, name, "mean", "standard_error", **where)
+            times = line.get_xdata().astype(int)
+            assert (times[0], times[-1]) == (0, N_STEPS[world_class])
+            assert np.array_equal(line.get_ydata(), found[times, 0])
+            errors = [other.get_ydata() for other in dotted(ax) if other.get_color() == line.get_color()]
+            expected = {tuple((found @ [1, sign])[times]) for sign in (-1, 1)}
+            assert {tuple(error) for error in errors} >= expected
+
+
+@pytest.mark.parametrize("name", ["fig7", "figS4"])
+def test_differences_from_pig_vi_are_taken_world_by_world(
+    name: str, drawings: dict[str, Drawing], folder: Path
+) -> None:
+    measure = "l1_distance" if name == "figS4" else "missing_information"
+    for ax, world_class in zip(drawings[name].figure.axes[3:], CLASSES, strict=True):
+        values = stored(folder)[world_class][measure].astype(float)
+        others = [s for s in CURVES[name] if s != "PIG(VI)"]
+        assert list(labelled(ax)) == others
+        assert len(dotted(ax)) == 2 * len(others)
+        for strategy in others:
+            apart = (values.sel(strategy=strategy) - values.sel(strategy="PIG(VI)")).values
+            expected = np.stack([apart.mean(axis=0), apart.std(axis=0, ddof=1) / 2], axis=1)  # four worlds
+            where = {"world_class": world_class, "strategy": strategy}
+            found = numbers(folder, name, "mean_difference", "standard_error_of_difference", **where)
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+            line = labelled(ax)[strategy]
+            assert np.array_equal(line.get_ydata(), found[line.get_xdata().astype(int), 0])
+
+
+def beyond(ax: Axes) -> list[Artist]:
+    """What was drawn in a panel and does not lie in it."""
+    (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
+    slack_x, slack_y = 1e-6 * (right - left), 1e-6 * (high - low)
+    found = []
+    for artist in (*ax.lines, *ax.collections):
+        if isinstance(artist, Line2D):
+            points = artist.get_xydata() if artist.get_transform() == ax.transData else np.zeros((0, 2))
+        elif len(artist.get_offsets()) > 1:
+            points = np.asarray(artist.get_offsets())
+        else:
+            curves = [path.to_polygons(closed_only=False) for path in artist.get_paths()]
+            points = np.concatenate([np.zeros((0, 2)), *(piece for curve in curves for piece in curve)])
+        points = points[np.isfinite(points).all(axis=1)]
+        x, y = points.T
+        inside = (x >= left - slack_x) & (x <= right + slack_x) & (y >= low - slack_y) & (y <= high + slack_y)
+        if not inside.all():
+            found.append(artist)
+    return found
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_is_cut_off(name: str, drawings: dict[str, Drawing]) -> None:
+    assert [beyond(ax) for ax in drawings[name].figure.axes] == [[] for _ in drawings[name].figure.axes]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_markers_at_the_edges_are_drawn_whole(name: str, drawings: dict[str, Drawing]) -> None:
+    for ax in drawings[name].figure.axes:
+        (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
+        for line in ax.lines:
+            if line.get_marker() not in ("None", None, "") and line.get_clip_on():
+                x, y = line.get_data()
+                assert left < min(x)
+                assert max(x) < right
+                assert low < min(y)
+                assert max(y) < high
+
+
+WITH_ERRORS = (*CURVES, "figS5")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_only_standard_errors_are_dotted(name: str, drawings: dict[str, Drawing]) -> None:
+    for ax in drawings[name].figure.axes:
+        errors = [line for line in dotted(ax) if line.get_marker() == "None" and line.get_linewidth() < 1]
+        curves = [line for line in ax.lines if line.get_marker() != "None"]
+        assert dotted(ax) == errors
+        if name in WITH_ERRORS and ax.get_yscale() != "log":
+            assert len(errors) == 2 * len(curves)
+        else:
+            assert errors == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_panels_have_letters_if_there_are_several(name: str, drawings: dict[str, Drawing]) -> None:
+    letters = [ax.get_title(loc="left") for ax in drawings[name].figure.axes if ax.get_title(loc="left")]
+    expected = {"fig1": 0, "fig5": 2, "figS1": 4, "figS5": 4, "sensitivity": 0}
+    expected |= dict.fromkeys(("fig7", "figS4", "fig8", "fig8-times"), 6)
+    assert letters == list("abcdef")[: expected.get(name, 3)]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_captions_are_sentences_that_say_how_many_worlds(name: str) -> None:
+    caption = FIGURES[name].caption.format(n=N_WORLDS)
+    assert "{" not in caption
+    assert caption.endswith(".")
+    assert "  " not in caption
+    assert (
+        f"n = {N_WORLDS} worlds" in caption
+        or f"One of the {N_WORLDS}" in caption
+        or f"of the {N_WORLDS} worlds" in caption
+    )
+    assert (re.search(r"(?<!dash-)dotted", caption) is not None) == (name in WITH_ERRORS)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_has_a_dark_copy(name: str, folder: Path) -> None:
+    light, night = (np.asarray(Image.open(folder / "figures" / f"{name}{kind}.png")) for kind in ("", "-dark"))
+    assert light.shape == night.shape
+    assert light[0, 0].tolist() == [255, 255, 255]
+    assert max(night[0, 0].tolist()) < 40
+    assert night.mean() < 0.5 * light.mean()
 
 
 def embodiment_index(folder: Path, world_class: str) -> np.ndarray:
@@ -146,13 +282,18 @@ def test_fig_5_has_structure_along_and_embodiment_up_and_lags_along_and_bits_up(
         assert np.array_equal(np.transpose(curve.lines[0].get_data()), b)
 
 
+def average_ranks(tasks: xr.Dataset, task: str) -> np.ndarray:
+    """Ranks of the thirteen at each time of testing, averaged, (world, strategy)."""
+    losses = tasks[f"{task}_loss"].sel(strategy=list(FIG8)).transpose("snapshot", "world", "strategy").values
+    return np.mean([rankdata(at_time, axis=1) for at_time in losses], axis=0)
+
+
 @pytest.mark.parametrize("world_class", CLASSES)
 def test_fig_8(world_class: str, folder: Path) -> None:
     tasks = stage(folder, "tasks").sel(world_class=world_class)
     expected = []
     for task in ("navigation", "reward"):
-        losses = np.stack([tasks[f"{task}_loss"].sel(strategy=s).mean("snapshot").values for s in FIG8], axis=1)
-        ranks = rankdata(losses, axis=1)
+        ranks = average_ranks(tasks, task)
         expected += [ranks.mean(axis=0), ranks.std(axis=0, ddof=1)]
     columns = ("navigation_rank", "navigation_sd", "reward_rank", "reward_sd")
     found = numbers(folder, "fig8", *columns, world_class=world_class)
@@ -161,52 +302,77 @@ def test_fig_8(world_class: str, folder: Path) -> None:
 
 
 def test_fig_8_has_navigation_along_and_reward_up_with_bounds_of_both_levels(study: Study, folder: Path) -> None:
-    axes = FIGURES["fig8"].draw(study).figure.axes
-    assert axes[0].get_ylabel() == "rank in reward loss"
-    variance = 13 * 14 / 12 / N_WORLDS
+    axes = FIGURES["fig8"].draw(study).figure.axes[:3]
+    assert axes[0].get_ylabel() == "mean rank in reward loss"
     for ax, name in zip(axes, CLASSES, strict=True):
-        assert (ax.get_title(), ax.get_xlabel()) == (TITLES[name], "rank in navigation loss")
+        assert (ax.get_title(), ax.get_xlabel()) == (TITLES[name], "mean rank in navigation loss")
         points = {line.get_label(): line.get_xydata()[0].tolist() for line in ax.lines if line.get_label() in FIG8}
         found = numbers(folder, "fig8", "navigation_rank", "reward_rank", world_class=name)
         assert points == dict(zip(FIG8, found.tolist(), strict=True))
         bounds = [line for line in ax.lines if line.get_label().startswith("_child") and len(line.get_xdata()) == 2]
         for along, colour in ((0, "#1a9641"), (1, "#2b55c4")):
-            drawn = [line.get_xydata()[0][along] for line in bounds if to_hex(line.get_color()) == colour]
-            reach = np.abs(np.array(drawn) - points["PIG(VI)"][along]) / np.sqrt(variance)
-            p = studentized_range.sf(reach, 13, np.inf)
-            assert p == pytest.approx([0.001, 0.001, 0.0001, 0.0001], rel=1e-6)
-            assert drawn[0] < points["PIG(VI)"][along] < drawn[1]
+            of_task = [line for line in bounds if to_hex(line.get_color()) == colour]
+            drawn = np.array([line.get_xydata()[0][along] for line in of_task])
+            ranks = average_ranks(stage(folder, "tasks").sel(world_class=name), ("navigation", "reward")[along])
+            variance = np.sum((ranks - 7.0) ** 2) / (N_WORLDS * 12) / N_WORLDS  # of a mean rank
+            p = studentized_range.sf(np.abs(drawn - points["PIG(VI)"][along]) / np.sqrt(variance), 13, np.inf)
+            level = {"-": 0.0001, "--": 0.001}  # solid: the level of the paper's caption
+            assert p == pytest.approx([level[line.get_linestyle()] for line in of_task], rel=1e-6)
+            limits = (ax.get_xlim(), ax.get_ylim())[along]
+            reach = studentized_range.isf([0.001, 0.0001], 13, np.inf) * np.sqrt(variance)
+            all_four = points["PIG(VI)"][along] + np.array([*reach, *-reach])
+            assert len(drawn) == np.sum((all_four >= limits[0]) & (all_four <= limits[1]))
+
+
+@pytest.mark.parametrize("world_class", CLASSES)
+def test_ranks_at_each_time_point(world_class: str, folder: Path) -> None:
+    tasks = stage(folder, "tasks").sel(world_class=world_class)
+    for task in ("navigation", "reward"):
+        for share in SNAPSHOTS:
+            losses = tasks[f"{task}_loss"].sel(snapshot=share)
+            ranks = rankdata(np.stack([losses.sel(strategy=s).values for s in FIG8], axis=1), axis=1)
+            where = {"task": task, "world_class": world_class, "snapshot": str(share)}
+            found = numbers(folder, "fig8-times", "mean_rank", "sd", **where)
+            assert found == pytest.approx(np.stack([ranks.mean(axis=0), ranks.std(axis=0, ddof=1)], axis=1))
 
 
 @pytest.mark.parametrize("world_class", ["dense", "maze"])
 def test_fig_s5(world_class: str, folder: Path) -> None:
     learned, n = stage(folder, "learned").sel(world_class=world_class), N_STEPS[world_class] + 1
-    for prior in ("given", "learned"):
-        values = learned["missing_information"].sel(prior=prior).values[:, :n].astype(float)
-        expected = np.stack([values.mean(axis=0), values.std(axis=0, ddof=1) / 2], axis=1)  # four worlds
-        where = {"quantity": "missing_information", "world_class": world_class, "prior": prior}
-        found = numbers(folder, "figS5", "mean", "standard_error", **where)
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    alpha = learned["alpha"].values[:, :n].astype(float)
-    expected = np.stack([np.arange(n), alpha.mean(axis=0), alpha.std(axis=0, ddof=1)], axis=1)
-    where = {"quantity": "alpha", "world_class": world_class}
-    found = numbers(folder, "figS5", "time", "mean", "standard_error", **where)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    columns = ("mean", "standard_error", "median", "percentile_16", "percentile_84")
+    for quantity, prior, values in of_learned(learned):
+        there = values[:, :n].astype(float)
+        expected = [there.mean(axis=0), there.std(axis=0, ddof=1) / 2]  # four worlds
+        expected += [np.quantile(there, q, axis=0) for q in (0.5, 0.16, 0.84)]
+        where = {"quantity": quantity, "world_class": world_class, "prior": prior[0], "start": str(prior[1])}
+        found = numbers(folder, "figS5", *columns, **where)
+        np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=1e-4, atol=1e-5)
 
 
-def test_fig_s5_is_labelled_as_it_is_drawn(study: Study, folder: Path) -> None:
-    axes = FIGURES["figS5"].draw(study).figure.axes
-    for k, name in enumerate(("dense", "maze")):
-        curves, alpha = axes[2 * k], axes[2 * k + 1]
-        assert curves.get_title() == alpha.get_title() == TITLES[name]
-        drawn = {line.get_label(): line.get_ydata() for line in (*curves.lines, *alpha.lines)}
-        for prior in ("given", "learned"):
-            where = {"quantity": "missing_information", "world_class": name, "prior": prior}
-            mean = numbers(folder, "figS5", "mean", **where)[:, 0]
-            np.testing.assert_allclose(drawn[f"{prior} prior"], mean, rtol=1e-6)
-        mean = numbers(folder, "figS5", "mean", quantity="alpha", world_class=name)[:, 0]
-        np.testing.assert_allclose(drawn["learned"], mean, rtol=1e-6)
-        assert set(drawn["true"]) == {ALPHA[name]}
+def of_learned(learned: xr.Dataset) -> Iterator[tuple[str, tuple[str, float], np.ndarray]]:
+    """What the stage holds, with the prior and the start that the table calls it by, (world, time)."""
+    yield "missing_information", ("given", float(learned["true_alpha"])), learned["given"].values
+    for start in (1.0, 10.0):
+        yield "missing_information", ("learned", start), learned["learned"].sel(start=start).values
+        yield "alpha", ("learned", start), learned["alpha"].sel(start=start).values
+
+
+def test_fig_s5_is_labelled_as_it_is_drawn(drawings: dict[str, Drawing], folder: Path) -> None:
+    axes = drawings["figS5"].figure.axes
+    for above, below, name in zip(axes[:2], axes[2:], ("dense", "maze"), strict=True):
+        assert (above.get_title(), below.get_title()) == (TITLES[name], "")
+        drawn = labelled(above)
+        assert list(drawn) == ["given", "learned from 1", "learned from 10"]
+        *medians, true = below.lines
+        for start, line in zip((ALPHA[name], 1.0, 10.0), drawn.values(), strict=True):
+            prior = "given" if line.get_label() == "given" else "learned"
+            where = {"quantity": "missing_information", "world_class": name, "prior": prior, "start": str(start)}
+            mean = numbers(folder, "figS5", "mean", **where)[line.get_xdata().astype(int), 0]
+            np.testing.assert_allclose(line.get_ydata(), mean, rtol=1e-6)
+        for start, line in zip((1.0, 10.0), medians, strict=True):
+            expected = numbers(folder, "figS5", "median", quantity="alpha", world_class=name, start=str(start))
+            np.testing.assert_allclose(line.get_ydata(), expected[line.get_xdata().astype(int), 0], rtol=1e-6)
+        assert set(true.get_ydata()) == {ALPHA[name]}
 
 
 @pytest.mark.parametrize("world_class", CLASSES)
@@ -232,23 +398,55 @@ def test_index_by_length_marks_the_published_index_and_our_lengths(study: Study)
 
 
 def test_sensitivity(study: Study, folder: Path) -> None:
-    found: dict[str, dict[str, tuple[str, str]]] = {}
+    found: dict[str, dict[str, tuple[str, str, float]]] = {}
     for line in lines(folder, "sensitivity"):
-        found.setdefault(line["variant"], {})[line["claim"]] = (line["verdict"], line["changed"])
-    asked = [id_ for id_, claim in CLAIMS.items() if claim.needs == ("explorations",)]
+        found.setdefault(line["variant"], {})[line["claim"]] = (line["verdict"], line["flip"], float(line["change"]))
+    asked = [id_ for id_, claim in CLAIMS.items() if {"explorations", "tasks", "structure"} & set(claim.needs)]
     assert list(found) == ["as read", *(v.id for v in sensitivity.VARIANTS)]
-    at_hand = study.stage("sensitivity")
-    for variant in (v for v in sensitivity.VARIANTS if v.id in ("ties", "maze-law", "half-length", "pool")):
-        evidence = sensitivity.evidence_of(study, at_hand, variant)
-        words = {id_: CLAIMS[id_].verdict(evidence).word for id_ in asked}
-        assert {id_: word for id_, (word, _) in found[variant.id].items()} == words
-        changed = {id_ for id_, (_, changed) in found[variant.id].items() if changed == "True"}
-        assert changed == {id_ for id_ in asked if words[id_] != found["as read"][id_][0]}
+    assert all(list(row) == asked for row in found.values())
+    as_read = {id_: CLAIMS[id_].verdict(study.evidence) for id_ in asked}
+    assert found["as read"] == {id_: (verdict.word, "", 0.0) for id_, verdict in as_read.items()}
+    for variant in (v for v in sensitivity.VARIANTS if v.id in ("ties", "maze-law", "half-length", "pool-all", "cap")):
+        evidence = sensitivity.evidence_of(study, variant)
+        for id_ in asked:
+            verdict = CLAIMS[id_].verdict(evidence)
+            word, flip, change = found[variant.id][id_]
+            if id_ in ("tasks-top", "tasks-only") and variant.id in ("ties", "maze-law"):
+                assert (word, flip, np.isnan(change)) == ("", "", True)
+                continue
+            assert word == verdict.word
+            assert bool(flip) == (word != as_read[id_].word)
+            moved = [
+                abs(b.effect - a.effect) / (10 if a.unit == "ranks" else 1)
+                for a, b in zip(as_read[id_].findings, verdict.findings, strict=True)
+                if a.effect is not None
+            ]
+            assert change == pytest.approx(max(moved))
 
 
-def test_every_verdict_has_its_own_mark_in_the_figure_of_variants() -> None:
-    assert figures.VERDICT_MARKS == {
-        "holds": ("o", "#1a9641"),
-        "does not hold": ("X", "#d7191c"),
-        "undecided": ("_", "#777777"),
+def copied(folder: Path, to: Path) -> Study:
+    """A study of the same numbers without figures."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("figures"))
+    return Study(to, N_WORLDS, 0)
+
+
+SOME = ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity")
+
+
+def test_two_processes_draw_what_one_draws(folder: Path, tmp_path: Path) -> None:
+    study = copied(folder, tmp_path / "copy")
+    assert sorted(draw(study, SOME, jobs=2)) == sorted(SOME)
+    for name in SOME:
+        for file in (f"{name}.png", f"{name}-dark.png", f"{name}.csv"):
+            assert (study.folder / "figures" / file).read_bytes() == (folder / "figures" / file).read_bytes()
+
+
+def test_what_a_second_process_does_not_manage_is_drawn_here(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = copied(folder, tmp_path / "copy")
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    assert sorted(draw(study, SOME, jobs=2)) == sorted(SOME)
+    assert {path.name for path in (study.folder / "figures").iterdir()} == {
+        file.format(name=name) for name in SOME for file in FILES
     }

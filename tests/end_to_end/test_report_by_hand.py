@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,32 @@ import pytest
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from berlyne.claims import CLAIMS, Evidence
-from berlyne.reproduction.sensitivity import VARIANTS
+from berlyne.claims.fitted import FITTED
+from berlyne.reproduction.robustness import ASKED
+from berlyne.reproduction.sensitivity import VARIANTS, evidence_of
+from berlyne.reproduction.study import Study
+from unit.reproduction.reading_page import Page, plain
 
 from .by_hand import STRATEGIES, stage, stored
-from .test_figures_by_hand import lines
 
 pytestmark = pytest.mark.slow
 
-MARKS = {"holds": ("yes", "✓"), "does not hold": ("no", "✗"), "undecided": ("open", "?")}
+MARKS = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
 WORDS = {True: "holds", False: "does not hold", None: "undecided"}
+CHOSEN = {id_ for fitted in FITTED.values() for id_ in fitted.chosen_by}
+CURVES = tuple(name for name in STRATEGIES if name not in ("PEIG(greedy)", "PMC(greedy)", "PLC(greedy)"))
+POOLS = {"curves": CURVES, "figure": ("Unembodied", "Random", "LTA", "CB", "PEIG(Q)", "PIG(VI)"), "all": STRATEGIES}
+
+
+def group(id_: str, word: str) -> str:
+    """What a verdict counts as."""
+    if word != "holds":
+        return word
+    return "holds, but was used to choose a reading" if id_ in CHOSEN else "holds on its own"
+
+
+def p_text(p: float) -> str:
+    return "p < 1e-15" if p < 1e-15 else f"p = {p:.2g}"
 
 
 @pytest.fixture(scope="module")
@@ -51,115 +67,122 @@ def evidence(folder: Path) -> Evidence:
 def test_claims_json_says_what_the_stored_numbers_say(id_: str, said: dict[str, Any], evidence: Evidence) -> None:
     verdict, found = CLAIMS[id_].verdict(evidence), said[id_]
     assert (found["verdict"], found["claim"], found["place"]) == (verdict.word, CLAIMS[id_].text, CLAIMS[id_].place)
+    assert (found["group"], set(found["chose"])) == (
+        group(id_, verdict.word),
+        {name for name, fitted in FITTED.items() if id_ in fitted.chosen_by},
+    )
     assert len(found["findings"]) == len(verdict.findings)
     for ours, theirs in zip(verdict.findings, found["findings"], strict=True):
         assert (theirs["about"], theirs["expected"], theirs["ok"]) == (ours.about, ours.expected, ours.ok)
-        for key in ("effect", "low", "high", "p", "p_all"):
+        assert (theirs["ours"], theirs["unit"]) == (ours.ours, ours.unit)
+        for key in ("effect", "low", "high", "p"):
             number = getattr(ours, key)
             assert theirs[key] == (None if number is None else pytest.approx(number, rel=1e-5, nan_ok=True))
-        for key in ("friedman", "friedman_all"):
-            test = getattr(ours, key)
-            assert theirs[key] == (None if test is None else {"statistic": test[0], "df": test[1], "p": test[2]})
+        assert set(theirs["pools"]) == set(ours.pools)
+        for pool, test in ours.pools.items():
+            assert theirs["pools"][pool]["p"] == pytest.approx(test.p, rel=1e-5)
 
 
 def test_a_pair_in_claims_json_worked_out_by_scipy(said: dict[str, Any], evidence: Evidence) -> None:
     found = said["cb"]["findings"][3]
     assert found["about"] == "Mazes: CB against PIG(VI)"
     areas = evidence.areas["maze"]
-    for pool, key in ((("Unembodied", "Random", "LTA", "CB", "PEIG(Q)", "PIG(VI)"), ""), (STRATEGIES, "_all")):
-        values = np.stack([areas[name] for name in pool], axis=1)
+    for name, pool in POOLS.items():
+        values = np.stack([areas[strategy] for strategy in pool], axis=1)
         mean, k = rankdata(values, axis=1).mean(axis=0), len(pool)
         gap = abs(mean[pool.index("CB")] - mean[pool.index("PIG(VI)")])
         p = studentized_range.sf(gap / np.sqrt(k * (k + 1) / 12 / len(values)), k, np.inf)
-        assert found[f"p{key}"] == pytest.approx(p, rel=1e-6)
+        assert found["pools"][name]["p"] == pytest.approx(p, rel=1e-6)
         test = friedmanchisquare(*values.T)
-        assert found[f"friedman{key}"] == pytest.approx({"statistic": test.statistic, "df": k - 1, "p": test.pvalue})
-
-
-class Tables(HTMLParser):
-    """Headings with an id, and after each its paragraphs' lines of tables: cells as (class, title, text)."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.headings: dict[str, list[Any]] = {}
-        self.rows: dict[str, list[list[list[Any]]]] = {}
-        self.tally: list[list[Any]] = []
-        self.at = ""
-        self.into: list[Any] | None = None
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag in ("h2", "h3"):
-            self.at = str(given.get("id"))
-            self.rows[self.at] = []
-            self.headings[self.at] = self.into = [None, None, ""]
-        elif tag == "tr":
-            self.rows[self.at].append([])
-        elif tag == "td":
-            self.into = [given.get("class"), given.get("title"), ""]
-            self.rows[self.at][-1].append(self.into)
-        elif tag == "li" and given.get("class"):
-            self.into = [given["class"], None, ""]
-            self.tally.append(self.into)
-        elif tag == "span" and self.into is not None and given.get("class") in ("yes", "no", "open"):
-            self.into[0] = given["class"]
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("h2", "h3", "td", "li"):
-            self.into = None
-
-    def handle_data(self, data: str) -> None:
-        if self.into is not None:
-            self.into[2] += data
+        assert found["pools"][name]["friedman"] == pytest.approx(
+            {"statistic": test.statistic, "df": k - 1, "p": test.pvalue}
+        )
+    assert found["p"] == found["pools"]["curves"]["p"]
 
 
 @pytest.fixture(scope="module")
-def page(folder: Path) -> Tables:
-    return Tables((folder / "report.html").read_text())
+def page(folder: Path) -> Page:
+    return Page((folder / "report.html").read_text())
 
 
-def test_the_table_of_claims_has_word_mark_and_class_of_claims_json(page: Tables, said: dict[str, Any]) -> None:
-    rows = page.rows["claims"][1:]  # after the heading of the table
-    assert [row[0][2] for row in rows] == list(said)
-    for row, claim in zip(rows, said.values(), strict=True):
-        class_, mark = MARKS[claim["verdict"]]
-        assert (row[2][0], row[2][2]) == (f"verdict {class_}", f"{mark} {claim['verdict']}")
-        assert claim["claim"] in row[1][2]
+@pytest.fixture(scope="module")
+def findings(page: Page) -> dict[str, list[dict[str, str]]]:
+    """The tables of findings, by claim: they come in the order of the claims."""
+    tables = [lines for caption, lines in page.tables if caption == "Findings"]
+    return dict(zip(CLAIMS, tables, strict=True))
+
+
+def test_the_table_of_claims_says_what_claims_json_says(page: Page, said: dict[str, Any]) -> None:
+    lines = page.lines("Every claim, what its verdict counts as")
+    assert [line["claim"].split()[0] for line in lines] == list(said)
+    for line, (id_, claim) in zip(lines, said.items(), strict=True):
+        word = group(id_, claim["verdict"])
+        mark = "(✓)" if word.endswith("reading") else MARKS[claim["verdict"]]
+        assert line["verdict"] == f"{mark} {word}"
 
 
 @pytest.mark.parametrize("id_", CLAIMS)
-def test_the_evidence_of_a_claim_has_the_marks_of_its_findings(id_: str, page: Tables, said: dict[str, Any]) -> None:
-    word = said[id_]["verdict"]
-    assert page.headings[f"claim-{id_}"] == [MARKS[word][0], None, f"{id_}: {word}"]
-    rows = page.rows[f"claim-{id_}"][1:]
-    assert len(rows) == len(said[id_]["findings"])
-    for row, finding in zip(rows, said[id_]["findings"], strict=True):
+def test_the_evidence_of_a_claim_prints_every_finding(
+    id_: str, page: Page, findings: dict[str, list[dict[str, str]]], said: dict[str, Any]
+) -> None:
+    text = plain(page.text[f"claim-{id_}"])
+    assert plain(said[id_]["claim"]) in text
+    assert len(findings[id_]) == len(said[id_]["findings"])
+    for line, finding in zip(findings[id_], said[id_]["findings"], strict=True):
         word = WORDS[finding["ok"]]
-        assert [cell[2] for cell in row[:3]] == [finding["about"], finding["expected"], finding["measured"]]
-        assert row[5] == [MARKS[word][0], word, MARKS[word][1]]
-        for cell, p, test in ((row[3], "p", "friedman"), (row[4], "p_all", "friedman_all")):
-            assert (cell[2] == "") == (finding[p] is None and finding[test] is None)
-            if finding[p] is not None and finding[p] >= 1e-15:
-                assert cell[2].startswith(f"{finding[p]:.2g}")
-            if finding[test] is not None:
-                assert f"χ²({finding[test]['df']})\xa0=\xa0{finding[test]['statistic']:.1f}" in cell[2]
+        assert (line["what"], line["the paper says"]) == (finding["about"], finding["expected"])
+        assert line["our criterion"] == (finding["ours"] or "\N{EN DASH}")
+        assert line["measured"] == plain(finding["measured"])
+        assert line["agrees"] == f"{MARKS[word]} {word}"
+        if "p that decides" in line:
+            assert line["p that decides"] == ("\N{EN DASH}" if finding["p"] is None else p_text(finding["p"]))
+        for pool, head in (("figure", "p, the figure alone"), ("all", "p, all 15")):
+            if pool in finding["pools"]:
+                assert line[head] == p_text(finding["pools"][pool]["p"])
+                test = finding["pools"][pool]["friedman"]
+                assert f"χ²({test['df']}) = {test['statistic']:.1f}, {p_text(test['p'])}" in text
 
 
-def test_the_tally_counts_the_verdicts(page: Tables, said: dict[str, Any]) -> None:
-    words = [claim["verdict"] for claim in said.values()]
-    texts = {"holds": "claims hold", "does not hold": "do not hold", "undecided": "undecided"}
-    expected = [[MARKS[word][0], None, f"{words.count(word)}{text}"] for word, text in texts.items()]
-    assert page.tally == expected
+def test_the_tally_counts_the_groups(page: Page, said: dict[str, Any]) -> None:
+    groups = [group(id_, claim["verdict"]) for id_, claim in said.items()]
+    texts = {
+        "holds on its own": "hold on their own",
+        "holds, but was used to choose a reading": "hold, but were used to choose a reading",
+        "does not hold": "do not hold",
+        "undecided": "are undecided",
+    }
+    singular = {"undecided": "is undecided"}
+    summary = plain(page.text["main"])
+    for word, text in texts.items():
+        if word in groups:
+            count = groups.count(word)
+            assert f"{count} {text if count > 1 else singular.get(word, word)}" in summary
 
 
-def test_the_table_of_variants_lists_the_verdicts_that_change(page: Tables, folder: Path) -> None:
-    found = {(line["variant"], line["claim"]): line["verdict"] for line in lines(folder, "sensitivity")}
-    claims = list(dict.fromkeys(claim for _, claim in found))
-    for row, variant in zip(page.rows["sensitivity"][1:], VARIANTS, strict=True):
-        changes = [
-            f"{id_}: {found['as read', id_]} → {found[variant.id, id_]}"
-            for id_ in claims
-            if found[variant.id, id_] != found["as read", id_]
-        ]
-        assert [cell[2] for cell in row] == [variant.reading, variant.text, "".join(changes) or "no verdict changes"]
+def test_every_finding_that_does_not_agree_is_listed(page: Page, said: dict[str, Any]) -> None:
+    against = [
+        (id_, finding["about"], plain(finding["measured"]))
+        for id_, claim in said.items()
+        for finding in claim["findings"]
+        if (finding["ok"] is False if claim["verdict"] == "does not hold" else finding["ok"] is None)
+    ]
+    lines = page.lines("Every finding that a verdict fails on")
+    assert [(line["claim"], line["what"], line["measured"]) for line in lines] == against
+
+
+def test_every_variant_says_which_verdicts_flip(page: Page, folder: Path, said: dict[str, Any]) -> None:
+    study = Study.open(folder)
+    for variant in VARIANTS:
+        other = evidence_of(study, variant)
+        words = {id_: CLAIMS[id_].verdict(other).word for id_ in ASKED}
+        text = plain(page.text[f"variant-{variant.id}"])
+        flips = [id_ for id_ in ASKED if words[id_] != said[id_]["verdict"]]
+        number = f"{len(flips)} verdict" if flips else "no verdict flips"
+        assert number in text
+        for id_ in flips:
+            before = said[id_]["verdict"]
+            assert f"{id_} {MARKS[before]} {before} → {MARKS[words[id_]]} {words[id_]}" in text
+
+
+def test_the_default_is_compared_with_nothing(page: Page) -> None:
+    assert "changes" not in page.ids

@@ -164,6 +164,77 @@ def test_another_seed_in_the_same_folder_is_refused(finished: tuple[Path, str]) 
     assert "Traceback" not in done.stderr
 
 
+def test_a_second_run_makes_nothing_again(finished: tuple[Path, str]) -> None:
+    folder, printed = finished
+    made = [path for path in folder.rglob("*") if path.is_file() and path.name != "seconds.json"]
+    before = {path: path.stat().st_mtime_ns for path in made if "lock" not in path.name}
+    done = run("reproduce", folder.name, "--preset", "smoke", cwd=folder.parent)
+    assert done.returncode == 0, done.stderr
+    after = {path: path.stat().st_mtime_ns for path in before}
+    assert {path.name for path in before if before[path] != after[path]} <= {"reproduction.json"}
+    table, again = (text.split("Took")[0] for text in (printed, done.stdout))
+    assert again == table
+
+
+def test_a_figure_that_is_gone_is_drawn_again_and_no_other(finished: tuple[Path, str], tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(finished[0], copy)
+    (copy / "figures" / "fig3.png").unlink()
+    before = {path: path.stat().st_mtime_ns for path in (copy / "figures").glob("fig[4-8]*.png")}
+    reproduce(copy, 4, only=("fig3", "fig4", "fig5"))
+    assert (copy / "figures" / "fig3.png").is_file()
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+def test_claims_alone_are_written(finished: tuple[Path, str], tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(finished[0], copy)
+    claims = (copy / "claims.json").read_bytes()
+    (copy / "claims.json").unlink()
+    (copy / "report.html").unlink()
+    done = run("reproduce", "copy", "--preset", "smoke", "--only", "claims", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (copy / "claims.json").read_bytes() == claims
+    assert not (copy / "report.html").exists()
+
+
+def test_the_groups_are_the_same_in_the_terminal_and_in_the_file(finished: tuple[Path, str]) -> None:
+    folder, printed = finished
+    groups = [claim["group"] for claim in json.loads((folder / "claims.json").read_text())]
+    said = {"holds on its own": "hold on their own", "does not hold": "do not hold", "undecided": "are undecided"}
+    for group in set(groups):
+        text = said.get(group, "hold, but were used to choose a reading")
+        assert re.search(rf"\b{groups.count(group)}\s+{text}".replace(" ", r"\s+"), printed)
+    assert f"{len(groups)} claims:" in printed
+
+
+def test_the_store_of_a_study_is_no_place_for_a_reproduction(finished: tuple[Path, str], tmp_path: Path) -> None:
+    copy = tmp_path / "store"
+    shutil.copytree(finished[0] / "results.zarr", copy)
+    before = sorted(path.relative_to(copy) for path in copy.rglob("*"))
+    done = run("reproduce", "store", "--preset", "smoke", cwd=tmp_path)
+    assert done.returncode != 0
+    assert re.fullmatch(
+        r"berlyne: store holds something else \(\w+\); use a folder that is new or empty\n", done.stderr
+    )
+    assert [
+        p for p in sorted(path.relative_to(copy) for path in copy.rglob("*")) if p.name != "reproduction.lock"
+    ] == before
+
+
+def test_help_lists_the_parts() -> None:
+    done = run("reproduce", "--help", cwd=Path.cwd())
+    for part in ("explorations", "tasks", "fig8", "figS5", "sensitivity", "claims", "report"):
+        assert part in done.stdout
+
+
+def test_an_unknown_assumption_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    done = run("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
+    assert done.returncode != 0
+    assert done.stderr == "berlyne: gama: there is no such assumption; did you mean gamma?\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_fewer_worlds_than_the_folder_holds_are_refused(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     with pytest.raises(SettingsError, match="more than 3 worlds"):

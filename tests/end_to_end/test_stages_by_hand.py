@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +14,12 @@ import pytest
 import berlyne
 from berlyne.experiments.store import StoreError
 from berlyne.learned_prior import Schedule, explore_learning_alpha
-from berlyne.reproduction import sensitivity
+from berlyne.reproduction import robustness
+from berlyne.reproduction.assumptions import DEFAULT
+from berlyne.reproduction.claims_file import as_data
 from berlyne.reproduction.report import remake_report
 from berlyne.reproduction.run import reproduce
-from berlyne.reproduction.sensitivity import VARIANTS, evidence_of
+from berlyne.reproduction.sensitivity import VARIANTS, Variant, evidence_of
 from berlyne.reproduction.stages import STAGES
 from berlyne.reproduction.study import Study
 from oracles import tasks_by_enumeration, tasks_by_iteration
@@ -133,15 +137,18 @@ def test_learned(world_class: str, i: int, folder: Path) -> None:
     here, n_times = found.isel(world=i), N_STEPS[world_class] + 1
     seed = by_hand.stream(f"{world_class}/{i:03d}/learned prior")
     schedule = Schedule(always=200, tolerance=1e-3)
-    mine = explore_learning_alpha(
-        world(world_class, i), "PIG(VI)", n_times - 1, seed, start_alpha=1.0, bounds=(1e-3, 1e3), refit=schedule
-    )
+    assert found["start"].values.tolist() == [1.0, 10.0]
+    for start in (1.0, 10.0):
+        mine = explore_learning_alpha(
+            world(world_class, i), "PIG(VI)", n_times - 1, seed, start_alpha=start, bounds=(1e-3, 1e3), refit=schedule
+        )
+        learned = here["learned"].sel(start=start).values
+        assert learned[:n_times] == pytest.approx(mine.missing_information, rel=1e-6)
+        assert here["alpha"].sel(start=start).values[:n_times] == pytest.approx(mine.alpha, rel=1e-6)
+        assert np.all(np.isnan(learned[n_times:]))
     told = run(world_class, i, "PIG(VI)")
-    missing = here["missing_information"]
-    assert missing.sel(prior="learned").values[:n_times] == pytest.approx(mine.missing_information, rel=1e-6)
-    assert missing.sel(prior="given").values[:n_times] == pytest.approx(told.missing_information, rel=1e-6)
-    assert here["alpha"].values[:n_times] == pytest.approx(mine.alpha, rel=1e-6)
-    assert np.all(np.isnan(missing.values[:, n_times:]))
+    assert here["given"].values[:n_times] == pytest.approx(told.missing_information, rel=1e-6)
+    assert np.all(np.isnan(here["given"].values[n_times:]))
 
 
 @every_class
@@ -155,26 +162,41 @@ def test_lengths(world_class: str, folder: Path) -> None:
         assert found["area"].sel(strategy=name).isel(world=i).values == pytest.approx(expected, rel=1e-12)
 
 
-VI = ("PIG(VI)", "PIG(VI+)", "PEIG(VI)", "PMC(VI)", "PLC(VI)")
 Q = ("PIG(Q)", "PEIG(Q)")
 PEIG = ("PEIG(greedy)", "PEIG(VI)", "PEIG(Q)")
 ALTERED = {  # variant: strategies, and what is said of them
-    "gamma": (VI, {"gamma": 0.95}),
-    "steps-5": (VI, {"steps_back": 5}),
-    "steps-20": (VI, {"steps_back": 20}),
     "ties": (tuple(n for n in STRATEGIES if n not in ("Random", *Q)), {"ties": "first"}),
     "peig-0": (PEIG, {"untried": 0.0}),
-    "q-rate": (Q, {"learning_rate": 0.1}),
-    "q-epsilon": (Q, {"epsilon": 0.3}),
-    "q-gamma": (Q, {"gamma": 0.5}),
+    "q-rate": (Q, {"learning_rate": 0.1, "epsilon": 0.3}),
+    "q-epsilon": (Q, {"epsilon": 0.1}),
+    "q-initial": (Q, {"initial": 1.0}),
 }
 REDRAWN = {"maze-law": ("maze", {"law": "directions"}), "printed-1-2-3": ("1-2-3", {"formula": "printed"})}
+JUDGED_ONLY = {"index", "pool-figure", "pool-all", "average-loss"}
+TASKS_ONLY = {"cap": "navigation_loss", "leaving": "reward_loss"}
 
 
-def areas(world_: berlyne.World, name: str, i: int, world_class: str, **parameters: object) -> tuple[float, float]:
-    seed = by_hand.stream(f"{world_class}/{i:03d}/{name}")
-    found = berlyne.explore(world_, berlyne.strategy(name, **parameters), n_steps=N_STEPS[world_class], seed=seed)
-    return float(found.missing_information.sum()), float(found.l1_distance.sum())
+def explored(world_: berlyne.World, name: str, i: int, world_class: str, **parameters: object) -> berlyne.Run:
+    how = berlyne.strategy(name, **parameters)
+    seed = by_hand.stream(f"{world_class}/{i:03d}/{how.name}")
+    return berlyne.explore(world_, how, n_steps=N_STEPS[world_class], seed=seed)
+
+
+def losses(found: berlyne.Run, world_class: str, i: int, t: int, **how: int) -> tuple[float, float]:
+    """Navigation and reward loss after t steps, by iteration."""
+    theta = found.world.theta
+    theta_hat = estimate(world_class, counts_after(found, t), theta)
+    n = theta.shape[1]
+    rewards = np.random.default_rng(by_hand.stream(f"{world_class}/{i:03d}/rewards")).standard_normal((10, n))
+    return (
+        tasks_by_iteration.navigation_loss(theta, theta_hat, cap=how.get("cap_per_state", 20) * n),
+        tasks_by_iteration.reward_loss(theta, theta_hat, rewards, horizon=how.get("horizon", 100)),
+    )
+
+
+def test_every_variant_is_looked_at_here() -> None:
+    known = {*ALTERED, *REDRAWN, *JUDGED_ONLY, *TASKS_ONLY, "half-length"}
+    assert {v.id for v in VARIANTS} == known
 
 
 @pytest.mark.parametrize("variant", ALTERED)
@@ -184,9 +206,16 @@ def test_variants_with_other_strategies(variant: str, folder: Path) -> None:
         here = found.sel(world_class=world_class)
         assert set(here["strategy"].values[here["area"].notnull().any("world").values]) == set(names)
         name = names[c % len(names)]
-        expected = areas(world(world_class, c), name, c, world_class, **parameters)
+        mine = explored(world(world_class, c), name, c, world_class, **parameters)
         one = here.sel(strategy=name).isel(world=c)
-        assert (float(one["area"]), float(one["l1_area"])) == pytest.approx(expected, rel=1e-12)
+        assert float(one["area"]) == pytest.approx(mine.missing_information.sum(), rel=1e-12)
+        assert float(one["l1_area"]) == pytest.approx(mine.l1_distance.sum(), rel=1e-12)
+        if name in Q or variant == "ties":  # where tasks are not set again
+            assert one["navigation_loss"].isnull().all()
+        else:
+            expected = losses(mine, world_class, c, round(SNAPSHOTS[c + 1] * N_STEPS[world_class]))
+            shown = [float(one[loss][c + 1]) for loss in ("navigation_loss", "reward_loss")]
+            assert shown == pytest.approx(expected, abs=2e-5)
 
 
 @pytest.mark.parametrize("variant", REDRAWN)
@@ -196,21 +225,45 @@ def test_variants_with_other_worlds(variant: str, folder: Path) -> None:
     assert found["area"].sel(world_class=world_class).notnull().all()
     assert found["area"].drop_sel(world_class=world_class).isnull().all()
     other = by_hand.MAKE[world_class](by_hand.stream(f"{world_class}/003"), **parameters)
+    here = found.sel(world_class=world_class).isel(world=3)
     for name in ("Random", "PIG(VI)", "PLC(VI)"):
-        one = found.sel(world_class=world_class, strategy=name).isel(world=3)
-        assert float(one["area"]) == pytest.approx(areas(other, name, 3, world_class)[0], rel=1e-12)
+        mine = explored(other, name, 3, world_class)
+        assert float(here["area"].sel(strategy=name)) == pytest.approx(mine.missing_information.sum(), rel=1e-12)
+    assert float(here["structure_index"]) == pytest.approx(by_hand.structure_index(other.theta), abs=1e-9)
+    assert float(here["controllability"].sel(lag=7)) == pytest.approx(
+        by_hand.controllability(other.theta, 7), abs=1e-12
+    )
 
 
-def test_mean_curves_of_a_variant(folder: Path) -> None:
-    found = stage(folder, "sensitivity").sel(variant="q-rate", world_class="1-2-3", strategy="PEIG(Q)")
-    how = berlyne.strategy("PEIG(Q)", learning_rate=0.1)
-    curves = [
-        berlyne.explore(world("1-2-3", i), how, n_steps=1250, seed=by_hand.stream(f"1-2-3/{i:03d}/PEIG(Q)"))
-        for i in range(N_WORLDS)
-    ]
-    expected = np.mean([c.missing_information for c in curves], axis=0)
-    assert found["curve"].values[:1251] == pytest.approx(expected, rel=1e-6)
-    assert not found["curve"].values[1251:].any()
+@pytest.mark.parametrize("world_class", CLASSES)
+def test_the_variant_of_shorter_runs(world_class: str, folder: Path) -> None:
+    found = stage(folder, "sensitivity").sel(variant="half-length", world_class=world_class)
+    i, n = CLASSES.index(world_class), N_STEPS[world_class] // 2
+    for name in ("Random", "PIG(VI)"):
+        whole, here = run(world_class, i, name), found.sel(strategy=name).isel(world=i)
+        assert float(here["area"]) == pytest.approx(whole.missing_information[: n + 1].sum(), rel=1e-12)
+        k = 2 + i
+        expected = losses(whole, world_class, i, round(SNAPSHOTS[k] * n))
+        shown = [float(here[loss][k]) for loss in ("navigation_loss", "reward_loss")]
+        assert shown == pytest.approx(expected, abs=2e-5)
+    curves = [run(world_class, j, "Random").missing_information[: n + 1] for j in range(N_WORLDS)]
+    assert found["curve"].sel(strategy="LTA").isnull().all()  # no claim looks at it
+    drawn = found["curve"].sel(strategy="Random").values
+    assert drawn[: n + 1] == pytest.approx(np.mean(curves, axis=0), rel=1e-6)
+    assert np.all(np.isnan(drawn[n + 1 :]))
+
+
+@every_class
+def test_variants_of_the_tasks(world_class: str, folder: Path) -> None:
+    found, i, k = stage(folder, "sensitivity").sel(world_class=world_class), CLASSES.index(world_class), 3
+    mine = run(world_class, i, "PMC(VI)")
+    t = round(SNAPSHOTS[k] * N_STEPS[world_class])
+    for variant, loss in TASKS_ONLY.items():
+        here = found.sel(variant=variant)
+        assert here["area"].isnull().all()
+        assert here[({*TASKS_ONLY.values()} - {loss}).pop()].isnull().all()
+        expected = losses(mine, world_class, i, t, cap_per_state=5, horizon=99)[loss == "reward_loss"]
+        assert float(here[loss].sel(strategy="PMC(VI)").isel(world=i)[k]) == pytest.approx(expected, abs=2e-5)
 
 
 def test_evidence(folder: Path, study: Study) -> None:
@@ -226,56 +279,87 @@ def test_evidence(folder: Path, study: Study) -> None:
         assert evidence.stages[name].equals(stage(folder, name))
 
 
-@pytest.mark.parametrize(("variant", "share"), [("half-length", 0.5), ("quarter-length", 0.25)])
-def test_evidence_of_shorter_runs(variant: str, share: float, folder: Path, study: Study) -> None:
-    (chosen,) = (v for v in VARIANTS if v.id == variant)
-    evidence = evidence_of(study, study.stage("sensitivity"), chosen)
-    for name, here in stored(folder).items():
-        n = int(share * N_STEPS[name]) + 1
-        for s in STRATEGIES:
-            missing, l1 = (here[key].sel(strategy=s).values[:, :n] for key in ("missing_information", "l1_distance"))
-            assert evidence.areas[name][s] == pytest.approx(missing.sum(axis=1), rel=1e-5)
-            assert evidence.l1_areas[name][s] == pytest.approx(l1.sum(axis=1), rel=1e-5)
-            np.testing.assert_allclose(evidence.curves[name][s], missing.mean(axis=0), rtol=1e-5)
-
-
-@pytest.mark.parametrize("variant", [*ALTERED, *REDRAWN])
+@pytest.mark.parametrize("variant", [v.id for v in VARIANTS])
 def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(variant: str, folder: Path, study: Study) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
-    evidence, found = evidence_of(study, study.stage("sensitivity"), chosen), stage(folder, "sensitivity")
-    names, places = (ALTERED[variant][0], CLASSES) if variant in ALTERED else (STRATEGIES, REDRAWN[variant][:1])
+    base, evidence = study.evidence, evidence_of(study, chosen)
+    found = stage(folder, "sensitivity").sel(variant=variant)
     for world_class in CLASSES:
+        n = N_STEPS[world_class] // (2 if variant == "half-length" else 1) + 1
         for s in STRATEGIES:
-            new = found.sel(variant=variant, world_class=world_class, strategy=s)
-            altered = s in names and world_class in places
-            old = study.evidence.areas[world_class][s]
-            assert evidence.areas[world_class][s].tolist() == (new["area"].values if altered else old).tolist()
-            old = study.evidence.l1_areas[world_class][s]
-            assert evidence.l1_areas[world_class][s].tolist() == (new["l1_area"].values if altered else old).tolist()
-            curve = new["curve"].values[: N_STEPS[world_class] + 1]
-            old = study.evidence.curves[world_class][s]
-            assert evidence.curves[world_class][s].tolist() == (curve if altered else old).tolist()
-    assert not evidence.pool_all
+            new = found.sel(world_class=world_class, strategy=s)
+            altered = bool(new["area"].notnull().all())
+            for ours, name, old in (
+                (evidence.areas, "area", base.areas),
+                (evidence.l1_areas, "l1_area", base.l1_areas),
+            ):
+                expected = new[name].values if altered else old[world_class][s]
+                assert ours[world_class][s].tolist() == expected.tolist()
+            altered = altered and s in ("Random", "PEIG(Q)")  # the curves that a claim looks at
+            curve = new["curve"].values[:n] if altered else base.curves[world_class][s]
+            assert evidence.curves[world_class][s].tolist() == curve.tolist()
+            for loss in TASKS_ONLY.values():
+                ours, old = (e.stages["tasks"][loss].sel(world_class=world_class, strategy=s) for e in (evidence, base))
+                expected = new[loss].values if new[loss].notnull().all() else old.values
+                assert ours.values.tolist() == expected.tolist()
+        here = found.sel(world_class=world_class)["structure_index"].values
+        old = base.stages["structure"]["structure_index"].sel(world_class=world_class).values
+        expected = old if np.isnan(here).all() else here
+        assert evidence.stages["structure"]["structure_index"].sel(world_class=world_class).values.tolist() == (
+            expected.tolist()
+        )
+    judged = evidence.pool, evidence.ranking, evidence.index
+    assert judged == {
+        "pool-figure": ("figure", "each time", "per world"),
+        "pool-all": ("all", "each time", "per world"),
+        "average-loss": ("curves", "average loss", "per world"),
+        "index": ("curves", "each time", "ratio of means"),
+    }.get(variant, ("curves", "each time", "per world"))
 
 
-def test_evidence_of_the_variant_pool_is_ours_in_one_pool(study: Study) -> None:
-    (chosen,) = (v for v in VARIANTS if v.id == "pool")
-    evidence = evidence_of(study, study.stage("sensitivity"), chosen)
-    assert evidence.pool_all
-    assert evidence.areas["maze"]["LTA"].tolist() == study.evidence.areas["maze"]["LTA"].tolist()
-    assert {v.id for v in VARIANTS} == {*ALTERED, *REDRAWN, "half-length", "quarter-length", "pool"}
+def plain(verdicts: dict) -> str:
+    return json.dumps(as_data(verdicts), sort_keys=True)
+
+
+def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, study: Study) -> None:
+    said = {claim["id"]: claim for claim in json.loads((folder / "claims.json").read_text())}
+    for by in robustness.cells(study).values():
+        for claim, cell in by.items():
+            assert json.loads(plain({claim: cell.before}))[0] == said[claim]
+    with (folder / "figures" / "sensitivity.csv").open() as file:
+        drawn = {line["claim"]: line["verdict"] for line in csv.DictReader(file) if line["variant"] == "as read"}
+    assert drawn == {claim: said[claim]["verdict"] for claim in robustness.ASKED}
+
+
+@pytest.mark.parametrize("variant", ["q-epsilon", "cap"])
+def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, study: Study, tmp_path: Path) -> None:
+    (chosen,) = (v for v in VARIANTS if v.id == variant)
+    done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumed=DEFAULT.but(chosen.changes))
+    said = {claim["id"]: claim for claim in json.loads((tmp_path / "other" / "claims.json").read_text())}
+    for claim, cell in robustness.cells(study)[variant].items():
+        ours = json.loads(plain({claim: cell.after}))[0]
+        assert ours["verdict"] == said[claim]["verdict"] == done.verdicts[claim]
+        for mine, theirs in zip(ours["findings"], said[claim]["findings"], strict=True):
+            assert (mine["about"], mine["ok"]) == (theirs["about"], theirs["ok"])
+            assert mine["effect"] == pytest.approx(theirs["effect"], rel=1e-6)
+            assert mine["p"] == pytest.approx(theirs["p"])
+    assert set(done.default_verdicts) == set(done.verdicts)
+    assert done.default_verdicts == {id_: verdict.word for id_, verdict in study.verdicts.items()}
 
 
 def alone(label: str, items: list, function) -> list:
     return [function(item) for item in items]
 
 
+SMALL = {"sensitivity": {"variants": (Variant("gamma", "R5", "a discount", {"gamma": 0.95}),)}}
+
+
 @pytest.mark.parametrize("name", STAGES)
 def test_every_setting_of_a_stage_decides_some_number(name: str, folder: Path) -> None:
     study = Study(folder, 2, 0)
-    usual = STAGES[name].work_out(study, alone)
+    usual = replace(STAGES[name], **SMALL.get(name, {})).work_out(study, alone)
     for setting, other in ((s, value) for (stage_, s), value in CHANGES.items() if stage_ == name):
-        found = replace(STAGES[name], **{setting: other}).work_out(study, alone)
+        found = replace(STAGES[name], **{**SMALL.get(name, {}), setting: other}).work_out(study, alone)
         assert not found.equals(usual), setting
 
 
@@ -299,17 +383,19 @@ def test_no_report_is_made_from_numbers_of_other_settings(folder: Path, monkeypa
         remake_report(folder)
 
 
-def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sensitivity, "AREA_CLAIMS", ("embodiment-index",))
+def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    before = sensitivity.verdicts(Study(copy, N_WORLDS, 0))
+    before = robustness.cells(Study(copy, N_WORLDS, 0))
     study = Study(copy, N_WORLDS, 0)
     changed = study.stage("sensitivity")
     changed["area"].loc[{"variant": "maze-law", "strategy": "PIG(greedy)"}] *= 100
     study.keep(STAGES["sensitivity"], changed)
-    after = sensitivity.verdicts(Study(copy, N_WORLDS, 0))
-    assert after["maze-law"]["embodiment-index"] == "does not hold"
-    assert {v for v in after if after[v] != before[v]} <= {"maze-law"}
+    after = robustness.cells(Study(copy, N_WORLDS, 0))
+    assert after["maze-law"]["embodiment-index"].after.word == "does not hold"
+    assert after["maze-law"]["embodiment-index"].largest.of_effect > 100
+    assert [
+        v
+        for v in after
+        if plain({c: x.after for c, x in after[v].items()}) != plain({c: x.after for c, x in before[v].items()})
+    ] == ["maze-law"]

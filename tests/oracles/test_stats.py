@@ -67,3 +67,42 @@ def test_students_interval_is_scipys():
     interval = scipy_stats.ttest_1samp(x / y - 1, 0).confidence_interval(0.99)
     found = stats.relative_difference(x, y, level=0.99)
     assert found == pytest.approx((np.mean(x / y - 1), interval.low, interval.high))
+
+
+def averaged_ranks(n: int, k: int, n_times: int, seed: int) -> np.ndarray:
+    """Ranks in several orders of each world that have much in common, averaged, (n, k)."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(n, 1, k)) + 0.12 * np.arange(k)
+    orders = common + 0.7 * rng.normal(size=(n, n_times, k))
+    return np.asarray((orders.argsort(axis=2).argsort(axis=2) + 1.0).mean(axis=1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_averaged_ranks_are_tested_as_permutations_within_worlds_say(seed: int) -> None:
+    ranked = averaged_ranks(30, 4, 6, seed)
+    test = stats.friedman_of_ranks(ranked)
+    p, mean = stats.p_values_of_ranks(ranked)
+    rng, n_drawn = np.random.default_rng(seed + 10), 20_000
+    drawn = rng.permuted(np.broadcast_to(ranked, (n_drawn, 30, 4)), axis=2).mean(axis=1)  # (drawn, strategy)
+    spread = np.sum((drawn - 2.5) ** 2, axis=1)
+    by_chance = float(np.mean(spread >= np.sum((mean - 2.5) ** 2)))
+    assert test.p == pytest.approx(by_chance, abs=4 * np.sqrt(by_chance * (1 - by_chance) / n_drawn) + 0.012)
+    ranges = np.ptp(drawn, axis=1)
+    for i, j in ((0, 1), (0, 3), (2, 3)):
+        by_chance = float(np.mean(ranges >= abs(mean[i] - mean[j])))
+        assert p[i, j] == pytest.approx(by_chance, abs=4 * np.sqrt(by_chance * (1 - by_chance) / n_drawn) + 0.02)
+
+
+def test_the_reach_of_averaged_ranks_has_the_p_value_it_stands_for() -> None:
+    ranked = averaged_ranks(200, 5, 6, 7)
+    variance = np.sum((ranked - 3.0) ** 2) / (200 * 4)
+    for alpha in (0.05, 0.001):
+        q = stats.reach_of_ranks(ranked, alpha) / np.sqrt(variance / 200)
+        assert scipy_stats.studentized_range.sf(q, 5, np.inf) == pytest.approx(alpha, rel=1e-3)
+
+
+def test_whole_ranks_are_a_special_case() -> None:
+    values = np.random.default_rng(3).normal(size=(40, 6))
+    assert stats.friedman_of_ranks(stats.ranks(values)) == stats.friedman(values)
+    assert stats.friedman(values).statistic == pytest.approx(scipy_stats.friedmanchisquare(*values.T).statistic)
+    assert stats.reach_of_ranks(stats.ranks(values), 0.01) == pytest.approx(stats.critical_difference(6, 40, 0.01))

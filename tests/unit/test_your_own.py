@@ -76,7 +76,7 @@ class MyQ:
         view.memory = {}
 
     def choose(self, view, s, u):
-        if u[1] < 0.1:
+        if u[1] < 0.2:
             return int(u[0] * view.n_actions)
         return best_of(np.array([view.memory.get((s, a), 0.0) for a in range(view.n_actions)]), u[0])
 

@@ -8,98 +8,82 @@ sure one can be.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import get_args
 
-import numpy as np
-
-from berlyne.claims.evidence import Areas, Evidence
-from berlyne.claims.published import ALPHA, FIGURE_POOLS
-from berlyne.claims.verdict import Finding
-from berlyne.stats import Estimate, Friedman, friedman, mean_rank_p_values, relative_difference, share_larger
+from berlyne.claims.evidence import Evidence, Pool
+from berlyne.claims.published import ALPHA, CURVE_POOL, FIGURE_POOLS
+from berlyne.claims.verdict import Finding, InPool
+from berlyne.stats import Estimate, relative_difference, share_larger
 from berlyne.worlds import title
 
 ENOUGH = 100
 """With fewer worlds than this, a difference that is not significant decides nothing."""
+POOLS: tuple[Pool, ...] = get_args(Pool)
 
 
-class InPool(NamedTuple):
-    """Two strategies among those of a pool.
-
-    slower : whether the first has the higher mean rank.
-    p : p-value of their mean ranks.
-    friedman : the test of the whole pool.
-    """
-
-    slower: bool
-    p: float
-    friedman: Friedman
-
-    def differ(self, alpha: float) -> bool:
-        """Whether the pool is not all alike, and these two are among those that differ."""
-        return self.friedman.p < alpha and self.p < alpha
+def p_text(p: float) -> str:
+    """A p-value as it is written everywhere, with its sign: "= 0.0064", "< 1e-15"."""
+    return "< 1e-15" if p < 1e-15 else f"= {p:.2g}"
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two strategies in the worlds of one class.
+class Pair:
+    """Two strategies of a figure, in the worlds of one class.
 
-    effect : mean relative difference of their areas; positive if the first learns more slowly.
-    larger : share of worlds in which the area of the first is the larger.
-    figure, all : the two in the pool of the figure, and in the pool of all strategies.
+    alpha : the level at which they are compared; `printed` tells whether the paper gives it.
+    l1 : whether by L1 distance rather than missing information.
     """
 
-    about: str
-    effect: Estimate
-    larger: float
-    figure: InPool
-    all: InPool
+    world_class: str
+    one: str
+    other: str
+    figure: str
+    alpha: float = ALPHA
+    printed: bool = True
+    l1: bool = False
 
-    def finding(self, expected: str, ok: bool | None) -> Finding:
-        """The comparison as evidence for or against a claim."""
-        effect, low, high = self.effect
-        measured = (
-            f"area {effect:+.1%} [{low:+.1%}, {high:+.1%}], larger in {self.larger:.0%} of worlds, "
-            f"p = {self.figure.p:.2g}"
+    def worse(self, evidence: Evidence) -> Finding:
+        """Whether the first learns significantly more slowly than the second."""
+        judged = self._in(evidence, evidence.pool)
+        ok = judged.slower if judged.differ(self.alpha) else False if evidence.n_worlds >= ENOUGH else None
+        return self._finding(evidence, f"{self.one} worse than {self.other}", f"p < {self.alpha:g}", ok)
+
+    def alike(self, evidence: Evidence) -> Finding:
+        """Whether the two do not differ significantly; few worlds cannot tell."""
+        judged = self._in(evidence, evidence.pool)
+        ok = False if judged.differ(self.alpha) else True if evidence.n_worlds >= ENOUGH else None
+        return self._finding(evidence, f"{self.one} not told apart from {self.other}", f"p > {self.alpha:g}", ok)
+
+    def _in(self, evidence: Evidence, pool: Pool) -> InPool:
+        """The two in a pool."""
+        names = {"curves": CURVE_POOL, "figure": FIGURE_POOLS[self.figure]}.get(pool)
+        strategies = tuple(names or evidence.areas[self.world_class])
+        test = evidence.compared(self.world_class, strategies, self.l1)
+        slower = test.mean_rank[self.one] > test.mean_rank[self.other]
+        return InPool(slower, test.p_of(self.one, self.other), test.friedman)
+
+    def _finding(self, evidence: Evidence, expected: str, level: str, ok: bool | None) -> Finding:
+        areas = (evidence.l1_areas if self.l1 else evidence.areas)[self.world_class]
+        effect = relative_difference(areas[self.one], areas[self.other])
+        larger = share_larger(areas[self.one], areas[self.other])
+        pools: dict[str, InPool] = {pool: self._in(evidence, pool) for pool in POOLS}
+        judged = pools[evidence.pool]
+        told = "told apart" if judged.differ(self.alpha) else f"not told apart at p > {self.alpha:g}"
+        return Finding(
+            f"{title(self.world_class)}: {self.one} against {self.other}",
+            f"{expected} ({level})" if self.printed else expected,
+            f"{told} (p {p_text(judged.p)}); difference {_interval(effect)} of the area, "
+            f"larger in {larger:.0%} of worlds",
+            ok,
+            "" if self.printed else f"the level, {level}: the paper gives none",
+            *effect,
+            "area",
+            judged.p,
+            pools,
+            judged.friedman,
         )
-        tests = self.figure.p, self.all.p, self.figure.friedman, self.all.friedman
-        return Finding(self.about, expected, measured, ok, effect, low, high, *tests)
 
 
-def worse(
-    evidence: Evidence, world_class: str, strategy: str, than: str, figure: str, alpha: float = ALPHA, l1: bool = False
-) -> Finding:
-    """Whether `strategy` learns significantly more slowly than another."""
-    found = _comparison(evidence, world_class, strategy, than, figure, l1)
-    judged, enough = _judged(found, evidence), evidence.n_worlds >= ENOUGH
-    ok = judged.slower if judged.differ(alpha) else False if enough else None
-    return found.finding(f"{strategy} worse than {than} (p < {alpha:g})", ok)
-
-
-def alike(
-    evidence: Evidence, world_class: str, strategy: str, other: str, figure: str, alpha: float = ALPHA, l1: bool = False
-) -> Finding:
-    """Whether two strategies do not differ significantly; few worlds cannot tell."""
-    found = _comparison(evidence, world_class, strategy, other, figure, l1)
-    judged, enough = _judged(found, evidence), evidence.n_worlds >= ENOUGH
-    ok = False if judged.differ(alpha) else True if enough else None
-    return found.finding(f"{strategy} like {other} (p > {alpha:g})", ok)
-
-
-def _judged(found: Comparison, evidence: Evidence) -> InPool:
-    """The pool that decides."""
-    return found.all if evidence.pool_all else found.figure
-
-
-def _comparison(evidence: Evidence, world_class: str, one: str, other: str, figure: str, l1: bool) -> Comparison:
-    areas = (evidence.l1_areas if l1 else evidence.areas)[world_class]
-    pool = list(dict.fromkeys([*FIGURE_POOLS[figure], one, other]))
-    in_figure, in_all = (_in_pool(areas, names, one, other) for names in (pool, list(areas)))
-    effect, larger = relative_difference(areas[one], areas[other]), share_larger(areas[one], areas[other])
-    return Comparison(f"{title(world_class)}: {one} against {other}", effect, larger, in_figure, in_all)
-
-
-def _in_pool(areas: Areas, pool: list[str], one: str, other: str) -> InPool:
-    values = np.stack([areas[s] for s in pool], axis=1)
-    p_values, mean_ranks = mean_rank_p_values(values)
-    i, j = pool.index(one), pool.index(other)
-    return InPool(bool(mean_ranks[i] > mean_ranks[j]), float(p_values[i, j]), friedman(values))
+def _interval(effect: Estimate) -> str:
+    """A share with its confidence interval, in per cent."""
+    return f"{100 * effect.value:+.1f} % [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}]"

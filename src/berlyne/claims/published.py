@@ -25,10 +25,11 @@ FIGURE_POOLS: dict[str, tuple[str, ...]] = {
     "figS3": (*BASELINES, "PIG(Q)", "PEIG(Q)", "PEIG(VI)", "PIG(VI)"),
     "figS4": (*BASELINES, "PMC(VI)", "PLC(VI)", "PIG(VI)"),
 }
-"""Strategies drawn in a figure, which are those that enter one Friedman test (reading R16).
-
-The caption of Fig. 8 has no symbol for Q-learning.
-"""
+"""Strategies drawn in a figure. The caption of Fig. 8 has no symbol for Q-learning."""
+CURVE_POOL = tuple(
+    name for name in PAPER_STRATEGIES if any(name in pool for figure, pool in FIGURE_POOLS.items() if figure != "fig8")
+)
+"""The twelve strategies drawn in the figures of learning curves: those that enter one Friedman test (reading R16)."""
 POSITIVE_CONTROLS = tuple(
     name for name in PAPER_STRATEGIES if STRATEGIES[name].sees_world or STRATEGIES[name].relocates
 )

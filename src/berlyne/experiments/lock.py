@@ -96,7 +96,7 @@ def _try_lock(file: Any) -> bool:
 
         try:
             file.seek(1 << 20)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows only
         except OSError:
             return False
         return True

@@ -211,7 +211,7 @@ class Layout:
         if "next_state" in arrays:
             arrays["next_state"][i, :n] = run.next_states
         if "counts" in arrays:
-            _count(run, steps, arrays["counts"][i])
+            count_at(run, steps, arrays["counts"][i])
 
     def measure(self, arrays: dict[str, Any], i: int, n: int, name: str, values: Any, n_steps: int) -> None:
         """Put a measure of the user's own into line `i` of `n`."""
@@ -231,7 +231,7 @@ def smallest_unsigned(n: int) -> str:
     return next(kind for kind, most in MOST.items() if n <= most)
 
 
-def _count(run: Run, steps: list[int], out: Any) -> None:
+def count_at(run: Run, steps: list[int], out: Any) -> None:
     """Transitions observed up to each of `steps`, at their places in a flattened `counts[a, s, s_next]`."""
     from berlyne.experiments.tally import tally  # here, so that `import berlyne` need not import Numba
 

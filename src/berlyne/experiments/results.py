@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,11 @@ class Results:
         done, asked = int(self.dataset["area"].notnull().sum()), self.dataset["area"].size
         note = f"; {self.unchecked}" if self.unchecked else ""
         return f"Results({self.path.name}: {', '.join(self.classes)}; {done:,} of {asked:,} explorations{note})"
+
+    def renamed(self, names: Mapping[str, str]) -> Results:
+        """The same with other names for some strategies."""
+        labels = [names.get(name, name) for name in self.strategies]
+        return Results(self.path, self.dataset.assign_coords(strategy=labels), self.settings, self._format)
 
     @property
     def unchecked(self) -> str:

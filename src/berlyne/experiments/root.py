@@ -200,7 +200,8 @@ def _first_difference(kept: Any, asked: Any) -> tuple[str, str]:
     if isinstance(kept, dict) and isinstance(asked, dict):
         for key in {**kept, **asked}:
             if key not in kept or key not in asked:
-                return tuple(f".{key} = {_text(x[key])}" if key in x else f" without {key}" for x in (kept, asked))  # type: ignore[return-value]
+                was, wanted = (f".{key} = {_text(x[key])}" if key in x else f" without {key}" for x in (kept, asked))
+                return was, wanted
             if _text(kept[key]) != _text(asked[key]):
                 was, wanted = _first_difference(kept[key], asked[key])
                 return f".{key}{was}", f".{key}{wanted}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from berlyne.coordination import QLearning
 from berlyne.experiments.files import StoreError, read
 from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.world_classes import (
@@ -125,7 +126,7 @@ class Experiment:
     @property
     def strategy_names(self) -> list[str]:
         """Names of the strategies, in order."""
-        return [s.name for s in self.strategies]  # type: ignore[union-attr]
+        return [s.name for s in self.strategies]  # type: ignore[union-attr]  # `__post_init__` made them strategies
 
     def strategy(self, name: str) -> Strategy:
         """The strategy of this study that has this name."""
@@ -143,7 +144,7 @@ class Experiment:
 
     def describe(self) -> dict[str, Any]:
         """All that decides the numbers, as plain data."""
-        own = {s.name: _own(s) for s in map(self.strategy, self.strategy_names) if not _is_known(s)}
+        own = {s.name: _own(s) for s in map(self.strategy, self.strategy_names) if not _says_all(s)}
         return {
             "worlds": {c.name: c.describe(self.seed, self.n_worlds) for c in self.classes},
             "strategies": self.strategy_names,
@@ -203,8 +204,13 @@ def _refuse_large(method: Any) -> None:
         _refuse_large(value)
 
 
-def _is_known(how: Strategy) -> bool:
-    """Whether the name of a strategy says all about it."""
+def _says_all(how: Strategy) -> bool:
+    """Whether the name of a strategy says all about it, and always did.
+
+    Q-learning of no stated epsilon had 0.1 once: what is stored of it must not be mixed with what is run today.
+    """
+    if isinstance(how.coordinate, QLearning) and "epsilon=" not in how.name:
+        return False
     try:
         return strategy(how.name) == how
     except ValueError:

@@ -7,11 +7,11 @@ from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.learning_curves import draw_curves, draw_run
-from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms
+from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms, telling_rows
 from berlyne.figures.prediction import draw_prediction
-from berlyne.figures.ranks import draw_ranks
+from berlyne.figures.ranks import draw_ranks, draw_ranks_by_time
+from berlyne.figures.sensitivity import draw_sensitivity
 from berlyne.figures.structure import draw_index_by_length, draw_structure
-from berlyne.figures.verdicts import draw_verdicts
 
 __all__ = [
     "Drawing",
@@ -23,8 +23,10 @@ __all__ = [
     "draw_maze_and_rows",
     "draw_prediction",
     "draw_ranks",
+    "draw_ranks_by_time",
     "draw_run",
+    "draw_sensitivity",
     "draw_structure",
-    "draw_verdicts",
     "shade_rooms",
+    "telling_rows",
 ]

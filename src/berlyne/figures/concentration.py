@@ -7,60 +7,114 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
+from berlyne.arrays import FloatArray, IntArray
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import RC, panels
+from berlyne.figures.learning_curves import mean_and_error
+from berlyne.figures.style import ERROR_LINE, RC, WHOLE, panels, plain_numbers, thinned
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
     import xarray as xr
 
-GREEN = "#1a9641"
-PRIORS: dict[str, tuple[str, Any]] = {"given": ("black", "-"), "learned": (GREEN, (0, (4, 1.5)))}
+GIVEN = ("black", "-", "^")
+STARTS: tuple[tuple[str, Any, str], ...] = (
+    ("#1a9641", (0, (5, 1.5)), "o"),
+    ("#c51b9b", (0, (8, 1.5, 2, 1.5)), "s"),
+    ("#f07f13", (0, (11, 2)), "D"),
+    ("#2b55c4", (0, (5, 1.5, 2, 1.5, 2, 1.5)), "v"),
+)
+"""Colour, line and marker of the given concentration, and of learning from the first start, the second, ..."""
+BAND = (16.0, 84.0)
+"""Percentiles of worlds between which concentrations are shaded."""
+HEADER = (
+    "quantity", "world_class", "prior", "start", "time", "mean", "standard_error", "median", "percentile_16",
+    "percentile_84",
+)  # fmt: skip
 
 
 def draw_concentration(learned: xr.Dataset) -> Drawing:
-    """Learning curves with the true and with the learned concentration, and the concentration learned.
+    """Learning curves with the true and with learned concentrations, and below the concentrations learned.
 
-    `learned` holds `missing_information` (world_class, world, prior, time) of the priors "given" and "learned",
-    `alpha` (world_class, world, time) and `true_alpha` (world_class,).
+    `learned` holds `given` (world_class, world, time), `learned` and `alpha` (world_class, world, start, time),
+    and `true_alpha` (world_class,); `start` is the concentration that learning starts from.
     """
     classes = [str(name) for name in learned["world_class"].values]
+    starts = [float(start) for start in learned["start"].values]
     with mpl.rc_context(RC):
-        figure, axes = panels(2 * len(classes), height=2.3)
-        drawing = Drawing(figure, ("quantity", "world_class", "prior", "time", "mean", "standard_error"))
-        for left, right, name in zip(axes[::2], axes[1::2], classes, strict=True):
+        figure, axes = panels(len(classes), height=4.7, rows=2, sharex="col")
+        drawing = Drawing(figure, HEADER)
+        for name, above, below in zip(classes, axes, axes[len(classes) :], strict=False):
             here = learned.sel(world_class=name)
-            for prior in PRIORS:
-                lines = _draw_curve(left, here, prior)
-                drawing.add(("missing_information", name, prior, *line) for line in lines)
-            drawing.add(("alpha", name, "learned", *line) for line in _draw_alpha(right, here))
-            left.set_ylim(bottom=0)
-            for ax in (left, right):
-                ax.set(title=title(name), xlabel="time (steps)", xlim=(0, len(lines) - 1))
+            true = float(here["true_alpha"])
+            lines = _draw_curve(above, _there(here["given"]), GIVEN, "given")
+            drawing.add(("missing_information", name, "given", true, *line) for line in lines)
+            for i, start in enumerate(starts):
+                style, of_start = STARTS[i % len(STARTS)], here.isel(start=i)
+                lines = _draw_curve(above, _there(of_start["learned"]), style, f"learned from {start:g}")
+                drawing.add(("missing_information", name, "learned", start, *line) for line in lines)
+                lines = _draw_alpha(below, _there(of_start["alpha"]), style)
+                drawing.add(("alpha", name, "learned", start, *line) for line in lines)
+            below.axhline(true, color="black", linewidth=0.9, zorder=1)
+            _label(above, below, name, len(lines))
         axes[0].set_ylabel("missing information (bits)")
-        axes[0].legend(loc="upper right", handlelength=2.2)
-        axes[1].legend(loc="upper right", handlelength=1.6)
+        axes[len(classes)].set_ylabel("concentration")
+        handles, labels = axes[0].get_legend_handles_labels()
+        handles += [Patch(color="0.8", linewidth=0), axes[-1].lines[-1]]
+        labels += ["central 68 % of worlds", "true concentration"]
+        figure.legend(handles, labels, loc="outside lower center", ncols=6, handlelength=3.2, columnspacing=1.2)
     return drawing
 
 
-def _draw_curve(ax: Axes, learned: xr.Dataset, prior: str) -> list[tuple[Any, ...]]:
-    """A mean learning curve; returns time, mean and standard error."""
-    colour, line = PRIORS[prior]
-    curve = learned["missing_information"].sel(prior=prior).dropna("time", how="all").values
-    mean, error = curve.mean(axis=0), curve.std(axis=0, ddof=1) / np.sqrt(len(curve))
-    ax.plot(mean, color=colour, linestyle=line, label=f"{prior} prior")
+def _there(values: xr.DataArray) -> FloatArray:
+    """(world, time) of one class, as long as its runs."""
+    return np.asarray(values.transpose("world", "time").dropna("time", how="all").values, dtype=float)
+
+
+def _label(above: Axes, below: Axes, name: str, n_times: int) -> None:
+    above.set(title=title(name), xscale="symlog", xlim=(0, n_times - 1))
+    above.set_ylim(bottom=0)
+    below.set(xlabel="time (steps)", yscale="log")
+    plain_numbers(above.xaxis, [0, 1, 10, 100, 1000, 10_000])
+    plain_numbers(below.yaxis)
+
+
+def _draw_curve(ax: Axes, curve: FloatArray, style: tuple[str, Any, str], label: str) -> list[tuple[float, ...]]:
+    """A mean learning curve with its standard errors; returns its lines of the table."""
+    colour = style[0]
+    mean, error = mean_and_error(curve)
+    times = thinned(len(mean))
     for sign in (-1, 1):
-        ax.plot(mean + sign * error, color=colour, linestyle=":", linewidth=0.6)
-    return list(zip(range(len(mean)), mean, error, strict=True))
+        ax.plot(times, (mean + sign * error)[times], color=colour, **ERROR_LINE)
+    ax.plot(times, mean[times], label=label, **_marked(style, times))
+    return _lines(curve)
 
 
-def _draw_alpha(ax: Axes, learned: xr.Dataset) -> list[tuple[Any, ...]]:
-    """The concentration learned, and the true one; returns time, mean and standard deviation."""
-    alpha, true = learned["alpha"].dropna("time", how="all").values, float(learned["true_alpha"])
-    mean, sd = alpha.mean(axis=0), alpha.std(axis=0, ddof=1)
-    ax.fill_between(range(len(mean)), mean - sd, mean + sd, color=GREEN, alpha=0.25, linewidth=0)
-    ax.plot(mean, color=GREEN, label="learned")
-    ax.axhline(true, color="black", linewidth=0.8, label="true")
-    ax.set(ylim=(0, 2.5 * true), ylabel="concentration")
-    return list(zip(range(len(mean)), mean, sd, strict=True))
+def _draw_alpha(ax: Axes, alpha: FloatArray, style: tuple[str, Any, str]) -> list[tuple[float, ...]]:
+    """The median of learned concentrations in a band of most of them; returns their lines of the table."""
+    lines = _lines(alpha)
+    times = thinned(len(lines))
+    median, low, high = np.array(lines)[times, 3:].T
+    ax.fill_between(times, low, high, color=style[0], alpha=0.22, linewidth=0)
+    ax.plot(times, median, **_marked(style, times))
+    return lines
+
+
+def _marked(style: tuple[str, Any, str], times: IntArray) -> dict[str, Any]:
+    """Keywords for a line with a few markers, evenly on a logarithmic axis."""
+    colour, line, marker = style
+    shift = {"^": 0.0, "o": 0.25, "s": 0.5}.get(marker, 0.75)
+    at = np.searchsorted(times, times[-1] ** ((np.arange(5) + shift) / 5))
+    return {
+        "color": colour, "linestyle": line, "marker": marker, "markevery": np.unique(at).tolist(), **WHOLE,
+        "markerfacecolor": colour if marker == "^" else "white",
+    }  # fmt: skip
+
+
+def _lines(values: FloatArray) -> list[tuple[float, ...]]:
+    """Time, mean, standard error, median and percentiles over worlds."""
+    mean, error = mean_and_error(values)
+    low, median, high = np.percentile(values, (BAND[0], 50.0, BAND[1]), axis=0)
+    columns = (mean, error, median, low, high)
+    return list(zip(range(len(mean)), *(column.tolist() for column in columns), strict=True))

@@ -2,79 +2,153 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyArrowPatch
+from matplotlib.patches import Circle
+from matplotlib.path import Path
 
 from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import RC, WIDTH
+from berlyne.figures.style import PROBABILITY, RC, WIDTH, letter
 from berlyne.worlds import World
 
-FAINT = 0.02
-"""Transitions less probable than this are not drawn."""
+FAINT = 0.15
+"""Transitions less probable than this are hairlines without a head, if there are many."""
+BLUE = "#2b55c4"
+BENDS = (0.13, 0.28, -0.28)
+"""How far an arrow may bend to its left, as a share of its length, so that the way there is not the way back; the
+first that stays clear of the middle, where a state may be, is taken."""
+CLEAR = 0.16
 
 
-def draw_graph(world: World, caption: str = "action {a}", marked: int | None = None) -> Drawing:
-    """Every transition of a world, one panel per action; state `marked` is blue.
+class Arrow(NamedTuple):
+    """The path of an arrow, the three corners of its head, and its probability."""
+
+    path: Path
+    head: FloatArray
+    p: float
+
+    def headless(self) -> Path:
+        """The path without a head, which reaches as far as the head would."""
+        return Path(np.vstack([np.asarray(self.path.vertices)[:-1], self.head[0]]), self.path.codes)
+
+
+def draw_graph(
+    world: World, caption: str = "action {a}", marked: int | None = None, centred: int | None = None
+) -> Drawing:
+    """Every transition of a world, one panel per action; state `marked` is blue, state `centred` is in the middle.
 
     States and actions count from 1 in the picture, as in the paper, and from 0 in the numbers; `{a}` in the
     caption stands for the action.
     """
+    m = world.n_actions
+    columns = 1 if m == 1 else 2
+    scale = float(np.ceil(5 * world.rows.data.max()) / 5)  # the probability that is black
+    rows = -(-m // columns)
     with mpl.rc_context(RC):
-        m = world.n_actions
-        figure = Figure(figsize=(WIDTH, WIDTH / m + 0.25))
+        size = WIDTH / 2
+        figure = Figure(figsize=(size * columns, size * rows + (0.2 if m % columns else 0.6)))
         drawing = Drawing(figure, ("action", "state", "next_state", "probability"))
-        for a, ax in enumerate(figure.subplots(1, m, squeeze=False)[0]):
-            _draw_action(ax, world, a, marked)
+        axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+        letter(axes[:m])
+        for a, ax in enumerate(axes[:m]):
+            _draw_action(ax, world, a, scale, _places(world.n_states, centred), marked)
             ax.set_title(caption.format(a=a + 1))
             for s in range(world.n_states):
-                drawing.add((a, s, int(s_next), p) for s_next, p in zip(*world.rows.row(a, s), strict=True))
+                drawing.add((a, s, int(s_next), float(p)) for s_next, p in zip(*world.rows.row(a, s), strict=True))
+        _draw_scale(figure, axes[:m], axes[m:], scale)
     return drawing
 
 
-def _draw_action(ax: Axes, world: World, a: int, marked: int | None) -> None:
-    """States on a circle, transitions as bent arrows, darker where more probable; loops outside."""
-    n = world.n_states
-    angle = np.pi / 2 - 2 * np.pi * np.arange(n) / n
-    centre = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    radius = 0.11 if n <= 12 else 0.085
-    for s in range(n):
-        for s_next, p in zip(*world.rows.row(a, s), strict=True):
-            if p < FAINT:
-                continue
-            shade = {"alpha": float(0.08 + 0.92 * p), "color": "black", "linewidth": 0.5 + 0.9 * p, "zorder": 1 + p}
-            if s_next == s:
-                ax.add_patch(Circle(tuple(centre[s] * (1 + 1.7 * radius)), radius * 0.9, fill=False, **shade))
-            else:
-                ax.add_patch(_arrow(centre[s], centre[s_next], radius, shade))
-    for s in range(n):
+def _draw_scale(figure: Figure, axes: list[Axes], left_over: list[Axes], scale: float) -> None:
+    """Which shade is which probability: in the place of a panel that is not needed, or below all panels."""
+    shades = ScalarMappable(Normalize(0.0, scale), PROBABILITY)
+    if left_over:
+        left_over[0].axis("off")
+        bar = figure.colorbar(shades, cax=left_over[0].inset_axes((0.15, 0.45, 0.7, 0.06)), orientation="horizontal")
+    else:
+        bar = figure.colorbar(shades, ax=axes, orientation="horizontal", shrink=0.5, aspect=30, pad=0.02)
+    bar.set_label("probability of the transition")
+
+
+def _draw_action(ax: Axes, world: World, a: int, scale: float, centre: FloatArray, marked: int | None) -> None:
+    """States on a circle, transitions as bent arrows, darker and wider where more probable; loops outside."""
+    radius = 0.095 if world.n_states <= 12 else 0.078
+    arrows = sorted(_arrows(world, a, centre, radius), key=lambda arrow: arrow.p)
+    crowded = len(arrows) > 4 * world.n_states
+    full = [not crowded or arrow.p >= FAINT for arrow in arrows]
+    colours = PROBABILITY(np.array([arrow.p for arrow in arrows]) / scale)
+    widths = [0.5 + 1.1 * arrow.p if whole else 0.35 for arrow, whole in zip(arrows, full, strict=True)]
+    paths = [arrow.path if whole else arrow.headless() for arrow, whole in zip(arrows, full, strict=True)]
+    ax.add_collection(PathCollection(paths, facecolors="none", edgecolors=colours, linewidths=widths))
+    heads = [arrow.head for arrow, whole in zip(arrows, full, strict=True) if whole]
+    ax.add_collection(PolyCollection(heads, facecolors=colours[full], edgecolors="none", zorder=2))
+    for s in range(world.n_states):
         _draw_state(ax, s, centre[s], radius, s == marked)
-    ax.set(xlim=(-1.38, 1.38), ylim=(-1.38, 1.38), aspect="equal")
+    ax.set(xlim=(-1.33, 1.33), ylim=(-1.33, 1.33), aspect="equal")
     ax.axis("off")
 
 
+def _places(n: int, centred: int | None) -> FloatArray:
+    """Where states are, (n, 2): clockwise on a circle from the top, but for the one in the middle."""
+    around = [s for s in range(n) if s != centred]
+    angle = np.pi / 2 - 2 * np.pi * np.arange(len(around)) / len(around)
+    places = np.zeros((n, 2))
+    places[around] = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return places
+
+
+def _arrows(world: World, a: int, centre: FloatArray, radius: float) -> Iterator[Arrow]:
+    for s in range(world.n_states):
+        for s_next, p in zip(*world.rows.row(a, s), strict=True):
+            if s_next == s:
+                yield _loop(centre[s], radius, float(p))
+            else:
+                yield _bent(centre[s], centre[s_next], radius, float(p))
+
+
+def _bent(begin: FloatArray, end: FloatArray, radius: float, p: float) -> Arrow:
+    """From the rim of one state to the rim of another."""
+    across, middle = np.array([begin[1] - end[1], end[0] - begin[0]]), (begin + end) / 2
+    to_the_middle = not (begin.any() and end.any())
+    bends = [b for b in BENDS if to_the_middle or np.linalg.norm(middle + b / 2 * across) > CLEAR]
+    bend = middle + (bends or BENDS)[0] * across
+    start, tip = begin + radius * _unit(bend - begin), end + radius * _unit(bend - end)
+    head, neck = _head(tip, _unit(tip - bend), radius)
+    return Arrow(Path([start, bend, neck], [Path.MOVETO, Path.CURVE3, Path.CURVE3]), head, p)
+
+
+def _loop(centre: FloatArray, radius: float, p: float) -> Arrow:
+    """Out of a state and back into it, on the side away from the middle."""
+    out = _unit(centre) if np.any(centre) else np.array([0.0, 1.0])
+    side = np.array([-out[1], out[0]])
+    start, tip = (centre + radius * _unit(out + sign * 0.6 * side) for sign in (1, -1))
+    far = [centre + radius * (3.4 * out + sign * 1.9 * side) for sign in (1, -1)]
+    head, neck = _head(tip, _unit(tip - far[1]), radius)
+    return Arrow(Path([start, *far, neck], [Path.MOVETO, *[Path.CURVE4] * 3]), head, p)
+
+
+def _head(tip: FloatArray, along: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
+    """The corners of a head that points along a direction, and the middle of its back."""
+    neck, across = tip - 0.75 * radius * along, 0.32 * radius * np.array([-along[1], along[0]])
+    return np.array([tip, neck - across, neck + across]), neck
+
+
+def _unit(vector: FloatArray) -> FloatArray:
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
 def _draw_state(ax: Axes, s: int, centre: FloatArray, radius: float, marked: bool) -> None:
-    filled = "#2b55c4" if marked else "white"
+    filled = BLUE if marked else "white"
     ax.add_patch(Circle(tuple(centre), radius, facecolor=filled, edgecolor="black", zorder=3, linewidth=0.8))
     x, y = (float(c) for c in centre)
-    colour = "white" if marked else "black"
-    ax.text(x, y, str(s + 1), ha="center", va="center", fontsize=5.5, zorder=4, color=colour)
-
-
-def _arrow(begin: FloatArray, end: FloatArray, radius: float, shade: dict[str, Any]) -> FancyArrowPatch:
-    along = (end - begin) / np.linalg.norm(end - begin)
-    return FancyArrowPatch(
-        tuple(begin + along * radius),
-        tuple(end - along * radius),
-        arrowstyle="-|>",
-        mutation_scale=5,
-        connectionstyle="arc3,rad=0.14",
-        shrinkA=0,
-        shrinkB=0,
-        **shade,
-    )
+    colour, weight = ("white", "bold") if marked else ("black", "normal")
+    ax.text(x, y, str(s + 1), ha="center", va="center_baseline", fontsize=6.5, zorder=4, color=colour, weight=weight)

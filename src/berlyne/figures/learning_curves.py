@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 
+from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import RC, look, panels
+from berlyne.figures.style import ERROR_LINE, RC, look, panels, plain_numbers, thinned
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
@@ -18,13 +20,16 @@ if TYPE_CHECKING:
     from berlyne.explore import Run
 
 LABELS = {"missing_information": "missing information (bits)", "l1_distance": "L1 distance"}
+UNITS = {"missing_information": " (bits)"}
+LINEAR = 1.0
+"""Differences are drawn on an axis that is linear as far as this from zero, and logarithmic beyond."""
 
 
 def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
     """The learning curve of one run: missing information against time, in the look of its strategy."""
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
-    usual = look(str(run.strategy)).curve(run.n_steps + 1)
+    usual = look(str(run.strategy)).curve(range(run.n_steps + 1))
     ax.plot(run.missing_information, **{**usual, **style})
     ax.set(xlabel="time (steps)", ylabel=LABELS["missing_information"], title=run.world.name)
     ax.set_ylim(bottom=0)
@@ -34,25 +39,80 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
 
 
 def draw_curves(
-    results: Results, strategies: Sequence[str] | None = None, measure: str = "missing_information"
+    results: Results,
+    strategies: Sequence[str] | None = None,
+    measure: str = "missing_information",
+    minus: str | None = None,
 ) -> Drawing:
-    """Mean curves over worlds, one panel per class; standard errors dotted above and below, as in the paper."""
+    """Mean curves over worlds, one panel per class; standard errors dotted above and below, as in the paper.
+
+    minus : a strategy that the others are compared with in a second row of panels, which has the mean of their
+        differences from it, world by world, with the standard errors of these.
+    """
     names = results.strategies if strategies is None else list(strategies)
+    classes, rows = results.classes, 1 if minus is None else 2
     with mpl.rc_context(RC):
-        figure, axes = panels(len(results.classes))
-        drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error"))
-        for ax, world_class in zip(axes, results.classes, strict=True):
-            curves = results.curves(world_class, measure, names)
+        figure, axes = panels(len(classes), height=2.7 + 2.2 * (rows - 1), rows=rows, sharex="col")
+        more = () if minus is None else ("mean_difference", "standard_error_of_difference")
+        drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error", *more))
+        for i, world_class in enumerate(classes):
+            ax, values = axes[i], _by_strategy(results, world_class, measure, names)
             for name in names:
-                mean, sem = (curves[part].sel(strategy=name).values for part in ("mean", "sem"))
-                style = look(name)
-                ax.plot(mean, **style.curve(len(mean)))
-                for sign in (-1, 1):
-                    ax.plot(mean + sign * sem, color=style.colour, linestyle=":", linewidth=0.6)
-                drawing.add((world_class, name, t, m, e) for t, (m, e) in enumerate(zip(mean, sem, strict=True)))
-            ax.set(title=title(world_class), xlabel="time (steps)", xlim=(0, curves.sizes["time"] - 1))
-            ax.set_ylim(bottom=0)
-            ax.ticklabel_format(axis="x", style="plain")
+                columns = [*_draw(ax, name, values[name])]
+                if minus is not None:
+                    columns += _draw(axes[i + len(classes)], name, values[name] - values[minus], name != minus)
+                lines = zip(*(column.tolist() for column in columns), strict=True)
+                drawing.add((world_class, name, t, *line) for t, line in enumerate(lines))
+            ax.set(title=title(world_class), xlim=(0, len(columns[0]) - 1))
+            _fit(ax)
+            if minus is not None:
+                _fit_differences(axes[i + len(classes)])
+            axes[i - len(classes)].set_xlabel("time (steps)")
         axes[0].set_ylabel(LABELS.get(measure, measure))
-        axes[-1].legend(loc="upper right", handlelength=3.2)
+        if minus is not None:
+            axes[len(classes)].set_ylabel(f"difference from {minus}{UNITS.get(measure, '')}")
+        handles = axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=min(len(names), 7), handlelength=3.4)
     return drawing
+
+
+def _by_strategy(results: Results, world_class: str, measure: str, names: list[str]) -> dict[str, FloatArray]:
+    """What was measured in the worlds that were explored, (world, time)."""
+    table = results.of(world_class)[measure]
+    return {name: np.asarray(table.sel(strategy=name).values, dtype=float) for name in names}
+
+
+def _draw(ax: Axes, name: str, values: FloatArray, shown: bool = True) -> tuple[FloatArray, FloatArray]:
+    """The mean over worlds and its standard error; returns both."""
+    mean, error = mean_and_error(values)
+    if shown:
+        style, times = look(name), thinned(len(mean))
+        for sign in (-1, 1):
+            ax.plot(times, (mean + sign * error)[times], color=style.colour, **ERROR_LINE)
+        ax.plot(times, mean[times], **style.curve(times))
+    return mean, error
+
+
+def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over worlds and its standard error, of the worlds that are there; `values` is (world, time)."""
+    there = values[~np.isnan(values).any(axis=1)]
+    if not len(there):
+        return values.mean(axis=0), values.mean(axis=0)
+    error = there.std(axis=0, ddof=1) / np.sqrt(len(there)) if len(there) > 1 else np.full(there.shape[1], np.nan)
+    return there.mean(axis=0), error
+
+
+def _fit(ax: Axes) -> None:
+    """From nothing to the largest."""
+    lowest = min(float(np.nanmin(line.get_ydata())) for line in ax.lines)
+    ax.set_ylim(bottom=min(0.0, lowest))
+    ax.locator_params(axis="x", nbins=5)
+
+
+def _fit_differences(ax: Axes) -> None:
+    """Small differences on a linear part of the axis, large ones on logarithmic parts; a line at none."""
+    ax.set_yscale("symlog", linthresh=LINEAR, linscale=1.0)
+    ax.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
+    ax.margins(y=0.08)
+    marks = [sign * mark for mark in (0.5, 1, 3, 10, 30, 100, 1000) for sign in (-1, 1)]
+    plain_numbers(ax.yaxis, sorted([0.0, *marks]))

@@ -8,16 +8,17 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Polygon
 from numpy.typing import ArrayLike
 
-from berlyne.arrays import FloatArray, IntArray, check_index
+from berlyne.arrays import BoolArray, FloatArray, IntArray, check_index
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import RC, WIDTH
+from berlyne.figures.style import PROBABILITY, RC, WIDTH
 from berlyne.rows import by_action
 from berlyne.worlds import Geometry, World
 
@@ -26,6 +27,11 @@ AMBER = LinearSegmentedColormap.from_list("amber", ["#f8f4ea", "#fbe6b8", "#f7bf
 """Off-white to amber, evenly darker in print; black walls and blue transporters stay visible on all of it."""
 STEP = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
 """Up, down, left, right; the vertical axis points down, as lines of rooms are numbered."""
+
+ANGLE = (90.0, 270.0, 180.0, 0.0)
+"""The same directions in degrees, from the right against the clock."""
+JOINT = 0.2
+"""How far from the centre of a room an arc joins arrows with one destination."""
 
 LENGTH = {"passage": 0.92, "wall": 0.44, "transporter": 0.45}
 """How far an arrow reaches from the centre of a room, by what it runs into."""
@@ -37,8 +43,8 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
     Walls are black, transporters blue lines on the face of a wall, the base room a blue target.
     A transition distribution is four arrows, one for each direction, the darker the more probable
     where they lead: flat-headed into a wall (the agent stays), dashed into a transporter (the agent
-    goes to the base). Directions with the same destination have the same shade, the probability
-    of arriving there.
+    goes to the base). Directions with the same destination are one outcome: an arc joins them, and
+    their shade is the probability of arriving there.
 
     Parameters
     ----------
@@ -47,7 +53,7 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
     rows : pairs (a, s) whose transition distributions are drawn; two telling ones if left out.
     """
     maze = _geometry(world)
-    chosen = _telling_rows(world) if rows is None else rows
+    chosen = telling_rows(world) if rows is None else rows
     checked = [(check_index("a", a, world.n_actions), check_index("s", s, world.n_states)) for a, s in chosen]
     ax = _prepared(ax, maze.side)
     _draw_walls(ax, maze)
@@ -57,13 +63,18 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
 
 
 def draw_maze_and_rows(world: World, rows: Sequence[tuple[int, int]]) -> Drawing:
-    """A maze with the transition distributions of some pairs (a, s), and their probabilities as numbers."""
+    """A maze with the transition distributions of some pairs (a, s), each probability written once."""
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(WIDTH / 2, WIDTH / 2))
-        draw_maze(world, figure.subplots(), rows)
+        figure = Figure(figsize=(0.72 * WIDTH, 0.6 * WIDTH))
+        ax = figure.subplots()
+        draw_maze(world, ax, rows)
+        for a, s in rows:
+            _write_row(ax, world, _geometry(world), a, s)
+        bar = figure.colorbar(ScalarMappable(cmap=PROBABILITY), ax=ax, shrink=0.6, aspect=18, pad=0.02)
+        bar.set_label("probability of the transition")
     drawing = Drawing(figure, ("action", "room", "next_room", "probability"))
     for a, s in rows:
-        drawing.add((a, s, int(s_next), p) for s_next, p in zip(*world.rows.row(a, s), strict=True))
+        drawing.add((a, s, int(s_next), float(p)) for s_next, p in zip(*world.rows.row(a, s), strict=True))
     return drawing
 
 
@@ -148,32 +159,75 @@ def _draw_walls(ax: Axes, maze: Geometry) -> None:
 
 
 def _draw_row(ax: Axes, world: World, maze: Geometry, a: int, s: int) -> None:
-    """Four arrows out of room s, shaded by the probabilities of row (a, s)."""
-    s_next, p = world.rows.row(a, s)
-    probability = dict(zip(s_next.tolist(), p.tolist(), strict=True))
+    """Four arrows out of room s, shaded by the probabilities of row (a, s); those to one destination are joined."""
     centre = _centres(s, maze.side)
-    for direction, destination in enumerate(maze.destination[s].tolist()):
-        kind = "passage" if maze.passages[s, direction] else "wall"
-        kind = "transporter" if maze.transporters[s, direction] else kind
-        _draw_arrow(ax, centre, STEP[direction], kind, probability[destination])
+    for directions, p in _outcomes(world, maze, a, s):
+        for direction in directions:
+            kind = "passage" if maze.passages[s, direction] else "wall"
+            kind = "transporter" if maze.transporters[s, direction] else kind
+            _draw_arrow(ax, centre, STEP[direction], kind, p)
+        if len(directions) > 1:
+            first, last = _span(directions, maze.passages[s])
+            around = np.radians(np.linspace(first, last, 40))
+            x, y = centre[0] + JOINT * np.cos(around), centre[1] - JOINT * np.sin(around)
+            ax.add_line(Line2D(x, y, color=_shade(p), lw=1.2, zorder=5.0 + p, gid="joint"))
     ax.add_patch(Circle((centre[0], centre[1]), 0.07, color="black", zorder=7, gid="start"))
+
+
+def _outcomes(world: World, maze: Geometry, a: int, s: int) -> list[tuple[list[int], float]]:
+    """Directions by destination, each with the probability of that destination."""
+    s_next, p = world.rows.row(a, s)
+    destinations = maze.destination[s].tolist()
+    return [
+        ([d for d in range(4) if destinations[d] == destination], float(probability))
+        for destination, probability in zip(s_next.tolist(), p.tolist(), strict=True)
+    ]
+
+
+def _span(directions: list[int], passages: BoolArray) -> tuple[float, float]:
+    """Where an arc that joins some directions begins and ends, in degrees from the right against the clock.
+
+    The shortest; of equal ones, that which crosses a passage, whose probability is written outside the room.
+    """
+    angles = sorted(ANGLE[direction] for direction in directions)
+    arcs = [(first, last + 360.0 * (last < first)) for first, last in zip(angles, [angles[-1], *angles], strict=False)]
+    return min(arcs, key=lambda arc: (arc[1] - arc[0], not passages[ANGLE.index(float(np.mean(arc)) // 90 * 90 % 360)]))
+
+
+def _write_row(ax: Axes, world: World, maze: Geometry, a: int, s: int) -> None:
+    """The probability of every outcome of a row, once: by its arrow, or by the first of the arrows that an arc joins.
+
+    Each direction has the corner of the room that follows it against the clock, so no two outcomes share one.
+    """
+    x, y = _centres(s, maze.side)
+    for directions, p in _outcomes(world, maze, a, s):
+        first, _ = _span(directions, maze.passages[s])
+        alone = len(directions) == 1 and maze.passages[s, directions[0]]
+        reach, angle = (0.66, first + 12.0) if alone else (0.35, first + 45.0)
+        at = x + reach * np.cos(np.radians(angle)), y - reach * np.sin(np.radians(angle))
+        words = f"{p:.2f}" if p >= 0.005 else "<.005"
+        ax.text(*at, words, ha="center", va="center", fontsize=6, zorder=8, gid="probability")
+
+
+def _shade(p: float) -> str:
+    return to_hex(PROBABILITY(p))
 
 
 def _draw_arrow(ax: Axes, centre: FloatArray, step: FloatArray, kind: str, p: float) -> None:
     """One arrow, black for p = 1 and light grey for p = 0; darker ones lie on top."""
     tip, across = centre + LENGTH[kind] * step, 0.085 * step[::-1]
-    shade, zorder = str(0.86 * (1.0 - p)), 5.0 + p
+    shade, zorder = _shade(p), 5.0 + p
     if kind == "wall":
         neck, head = tip, Polygon([tip - across, tip + across], closed=False, color=shade, lw=1.8, zorder=zorder)
     else:
         neck = tip - 0.14 * step
         head = Polygon([tip, neck - across, neck + across], color=shade, lw=0, zorder=zorder)
-    dash = (0, (1.5, 1.0)) if kind == "transporter" else "-"
+    dash = (0, (2.2, 1.0)) if kind == "transporter" else "-"
     ax.add_line(Line2D(*zip(centre, neck, strict=True), color=shade, lw=1.8, ls=dash, zorder=zorder, gid=kind))
     ax.add_patch(head)
 
 
-def _telling_rows(world: World) -> list[tuple[int, int]]:
+def telling_rows(world: World) -> list[tuple[int, int]]:
     """Two rows that show as much as possible: pushes of every kind, about one bit of noise, far apart."""
     maze, theta = _geometry(world), world.rows
     kinds = np.stack([maze.passages, maze.transporters, ~maze.passages & ~maze.transporters])

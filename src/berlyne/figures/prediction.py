@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 
+from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import RC, UTILITY_COLOURS, panels
+from berlyne.figures.style import RC, UTILITY_COLOURS, panels, plain_numbers
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
@@ -19,14 +21,17 @@ if TYPE_CHECKING:
 def draw_prediction(gains: xr.Dataset, above_only: Collection[str] = ()) -> Drawing:
     """Average PIG against average gain after 0, 1, ... observations, with standard deviations of both.
 
+    Axes are logarithmic, so that the large deviations of the realised gain fit in. A deviation that reaches below
+    zero has no place on them: it is drawn above the mean only.
+
     Parameters
     ----------
     gains : `pig` and `gain` (world_class, world, n_obs), `sd_pig` and `sd_gain` (world_class, n_obs), in bits.
-    above_only : classes whose standard deviations are drawn above the mean only.
+    above_only : classes all of whose standard deviations are drawn above the mean only.
     """
     classes = [str(name) for name in gains["world_class"].values]
     with mpl.rc_context(RC):
-        figure, axes = panels(len(classes), height=2.6)
+        figure, axes = panels(len(classes), height=2.75)
         header = ("world_class", "n_obs", "mean_gain", "sd_gain", "mean_pig", "sd_pig")
         drawing = Drawing(figure, header)
         for ax, name in zip(axes, classes, strict=True):
@@ -41,16 +46,23 @@ def _draw_class(ax: Axes, gains: xr.Dataset, below: bool) -> list[tuple[float, .
     """One panel; returns the numbers drawn."""
     gain, pig = gains["gain"].mean("world").values, gains["pig"].mean("world").values
     sd_gain, sd_pig = gains["sd_gain"].values, gains["sd_pig"].values
-    top = 1.12 * max(gain.max(), pig.max())
-    ax.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
+    ends = 0.42 * min(gain.min(), pig.min()), 1.4 * max((gain + sd_gain).max(), (pig + sd_pig).max())
+    ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+    ax.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
     ax.errorbar(
-        gain, pig, xerr=[below * sd_gain, sd_gain], yerr=[below * sd_pig, sd_pig], fmt="o", markersize=3.2,
-        color=UTILITY_COLOURS["PIG"], ecolor="0.75", elinewidth=0.6, zorder=2,
+        gain, pig, xerr=_arms(gain, sd_gain, below), yerr=_arms(pig, sd_pig, below), fmt="o", markersize=3.2,
+        color=UTILITY_COLOURS["PIG"], ecolor="0.6", elinewidth=0.7, zorder=2,
     )  # fmt: skip
-    ax.annotate(
-        "more observations",
-        xy=(0.16, 0.36), xytext=(0.52, 0.82), xycoords="axes fraction", ha="center", fontsize=6.5, color="0.3",
-        arrowprops={"arrowstyle": "->", "color": "0.3", "linewidth": 0.7},
-    )  # fmt: skip
-    ax.set(xlim=(0, top), ylim=(0, top), aspect="equal")
-    return list(zip(range(len(gain)), gain, sd_gain, pig, sd_pig, strict=True))
+    small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 6.5}
+    ax.annotate("no observation", (gain[0], pig[0]), (-5, 2), ha="right", **small)
+    ax.annotate(f"{len(gain) - 1} observations", (gain[-1], pig[-1]), (4, -3), ha="left", va="top", **small)
+    decades = np.arange(-12.0, 7.0)
+    marks = [10**decades] if ends[1] > 2000 * ends[0] else [10**decades, 3 * 10**decades]
+    for axis in (ax.xaxis, ax.yaxis):
+        plain_numbers(axis, np.sort(np.concatenate(marks)))
+    return list(zip(range(len(gain)), *(x.tolist() for x in (gain, sd_gain, pig, sd_pig)), strict=True))
+
+
+def _arms(mean: FloatArray, sd: FloatArray, below: bool) -> FloatArray:
+    """How far bars reach below and above the mean, (2, n)."""
+    return np.stack([np.where(below & (sd < 0.9 * mean), sd, 0.0), sd])

@@ -15,6 +15,9 @@ from berlyne.worlds import title
 if TYPE_CHECKING:
     import xarray as xr
 
+HOLLOW = ("o", "D", "v")
+"""Markers drawn without inside."""
+
 
 def draw_structure(structure: xr.Dataset) -> Drawing:
     """(a) Embodiment index against structure index of every world; (b) controllability over time.
@@ -24,25 +27,35 @@ def draw_structure(structure: xr.Dataset) -> Drawing:
     """
     classes = [str(name) for name in structure["world_class"].values]
     with mpl.rc_context(RC):
-        figure, (left, right) = panels(2, height=2.9)
+        figure, (left, right) = panels(2, height=2.8)
         drawing = Drawing(figure, ("panel", "world_class", "x", "y", "sd"))
         for name, (colour, marker) in class_looks(classes).items():
             style: Any = {"marker": marker, "color": colour, "label": title(name)}
             here = structure.sel(world_class=name)
             x, y = here["structure_index"].values, here["embodiment_index"].values
-            left.scatter(x, y, s=9, linewidths=0, alpha=0.75, **style)
-            drawing.add(("a", name, *point, "") for point in zip(x, y, strict=True))
+            left.scatter(x, y, s=11, linewidths=0.5, alpha=0.8, clip_on=False, **_hollow(style))
+            drawing.add(("a", name, *point, "") for point in zip(x.tolist(), y.tolist(), strict=True))
             reach = here["controllability"]
             lag, mean, sd = reach["lag"].values, reach.mean("world").values, reach.std("world", ddof=1).values
-            right.errorbar(lag, mean, yerr=sd, markersize=4, linewidth=1.0, elinewidth=0.6, capsize=1.5, **style)
-            drawing.add(("b", name, *line) for line in zip(lag, mean, sd, strict=True))
-        left.set(xlabel="structure index", ylabel="embodiment index", title="(a)")
+            drawing.add(("b", name, *line) for line in zip(lag.tolist(), mean.tolist(), sd.tolist(), strict=True))
+            right.errorbar(
+                lag, mean, yerr=sd, markersize=4, linewidth=1.0, elinewidth=0.8, capsize=2, clip_on=False,
+                markerfacecolor="white" if marker in HOLLOW else colour, **style,
+            )  # fmt: skip
+        left.set(xlabel="structure index", ylabel="embodiment index")
         left.legend(loc="upper left", handletextpad=0.1)
-        right.set(xlabel="time steps into the future", ylabel="controllability (bits)", title="(b)")
-        right.set_ylim(bottom=0)
+        right.set(xlabel="time steps into the future", ylabel="controllability (bits)")
+        right.set_ylim(bottom=min(0.0, right.dataLim.y0))
         right.set_xticks([1, 5, 10, 15, 20])
         right.legend(loc="upper right")
     return drawing
+
+
+def _hollow(style: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a scatter; some markers have no inside, to be told apart in grey."""
+    if style["marker"] not in HOLLOW:
+        return style
+    return {**{key: style[key] for key in style if key != "color"}, "edgecolors": style["color"], "facecolors": "none"}
 
 
 def draw_index_by_length(lengths: xr.Dataset, published: Mapping[str, float], used: Mapping[str, int]) -> Drawing:
@@ -55,19 +68,20 @@ def draw_index_by_length(lengths: xr.Dataset, published: Mapping[str, float], us
     """
     classes = [str(name) for name in lengths["world_class"].values]
     with mpl.rc_context(RC):
-        figure, axes = panels(len(classes))
+        figure, axes = panels(len(classes), height=2.6)
         drawing = Drawing(figure, ("world_class", "run_length", "embodiment_index", "standard_error"))
         for ax, name in zip(axes, classes, strict=True):
             here = lengths.sel(world_class=name)
             length, index = here["length"].values, here["embodiment_index"].values
             mean, error = index.mean(axis=0), index.std(axis=0, ddof=1) / np.sqrt(len(index))
-            ax.fill_between(length, mean - 1.96 * error, mean + 1.96 * error, color="0.85", linewidth=0)
+            band = ax.fill_between(length, mean - 1.96 * error, mean + 1.96 * error, color="0.85", linewidth=0)
             ax.plot(length, mean, color="black")
-            ax.axhline(published[name], color="#d7191c", linestyle="--", linewidth=0.9)
-            ax.axvline(used[name], color="0.4", linestyle=":", linewidth=0.9)
+            ax.axhline(published[name], color="#d7191c", linestyle=(0, (5, 2)), linewidth=1.0)
+            ax.axvline(used[name], color="0.4", linestyle=(0, (8, 2, 2, 2)), linewidth=0.9)
             ax.set(title=title(name), xlabel="run length (steps)", xlim=(0, length[-1]))
-            drawing.add((name, int(n), m, e) for n, m, e in zip(length, mean, error, strict=True))
+            drawing.add((name, int(n), m, e) for n, m, e in zip(length, mean.tolist(), error.tolist(), strict=True))
         axes[0].set_ylabel("embodiment index")
-        handles = [axes[0].lines[0], axes[0].lines[1], axes[0].lines[2]]
-        axes[-1].legend(handles, ["mean, 95 % band", "published", "length used here"], loc="lower right")
+        words = ["mean", "95 % confidence band", "published", "length used here"]
+        handles = [axes[0].lines[0], band, axes[0].lines[1], axes[0].lines[2]]
+        figure.legend(handles, words, loc="outside lower center", ncols=4, handlelength=3.4)
     return drawing

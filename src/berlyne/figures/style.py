@@ -1,23 +1,32 @@
 """One look for all figures: colour belongs to the utility, marker to the coordination method.
 
 Paper: caption of Fig. 8. To tell curves apart in grey, line styles follow the method too, and the filling of
-markers follows the utility.
+markers follows the utility. Everything is drawn for white paper; `theme` makes the dark copy.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from string import ascii_lowercase
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from numpy.typing import ArrayLike
+
+from berlyne.arrays import FloatArray, IntArray
 
 WIDTH = 7.2
 """Width of a two-column figure, in inches."""
+DPI = 200
 
 UTILITY_COLOURS = {
     "PIG": "#1a9641",
@@ -32,22 +41,37 @@ UTILITY_COLOURS = {
 }
 FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "novelty": "right"}
 """Which part of a marker is filled; none for PIG."""
-METHOD_LOOKS: dict[str, tuple[str, Any]] = {
+METHOD_LOOKS: dict[str, tuple[Any, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
     "VI": ("o", "-"),
-    "VI+": ("D", (0, (6, 1.5, 1, 1.5))),
-    "Q": ("v", (0, (1, 1.2))),
+    "VI+": ("D", (0, (7, 1.5, 2, 1.5))),
+    "Q": ("v", (0, (10, 2.5))),
 }
-HEURISTIC_LOOK: tuple[str, Any] = ("*", (0, (3, 1, 1, 1)))
-CONTROL_LOOKS: dict[str, tuple[str, Any]] = {"Unembodied": ("x", "-"), "Random": ("+", "-")}
-"""Marker and line by coordination method; of heuristics; and of the two controls drawn with every other strategy."""
+HEURISTIC_LOOKS: dict[str, tuple[Any, Any]] = {"CB": ((8, 2, 0), (0, (5, 1.5, 5, 1.5, 2, 1.5)))}
+HEURISTIC_LOOK: tuple[Any, Any] = ((6, 2, 0), (0, (5, 1.5, 2, 1.5, 2, 1.5)))
+CONTROL_LOOKS: dict[str, tuple[Any, Any]] = {"Unembodied": ("^", "-"), "Random": ("P", "-")}
+"""Marker and line by coordination method; of heuristics, which have asterisks; and of the two controls.
+
+No line but that of a standard error is dotted.
+"""
+WHOLE: dict[str, Any] = {"clip_on": False, "in_layout": False}
+"""Of markers at the edge of a panel: they reach over it, and need no room of their own."""
+ERROR_LINE: dict[str, Any] = {"linestyle": ":", "linewidth": 0.7}
+"""Of standard errors above and below a curve."""
+N_MARKERS = 6
+STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6}
+UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "novelty": 0.8}
+"""Markers along a curve; where between two of them other markers, and the same markers of other utilities, are put."""
 CLASS_LOOKS = {"dense": ("#4d4d4d", "s"), "maze": ("#d95f0e", "^"), "1-2-3": ("#2c7fb8", "o")}
 OTHER_CLASS_LOOKS = (("#7b3294", "D"), ("#1b7837", "v"), ("#a6611a", "P"), ("#c51b7d", "X"))
 """Colour and marker by class of worlds; of classes that are not the paper's, in turn."""
+PROBABILITY = LinearSegmentedColormap.from_list("probability", ["0.84", "0.0"])
+"""Light grey for the probability 0, black for 1."""
 
 RC: Any = {
     "font.size": 8.0,
     "axes.titlesize": 9.0,
+    "axes.titley": 1.0,
     "axes.labelsize": 8.0,
     "legend.fontsize": 7.0,
     "xtick.labelsize": 7.0,
@@ -59,7 +83,9 @@ RC: Any = {
     "lines.markersize": 4.0,
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
-    "savefig.facecolor": "white",
+    "figure.dpi": DPI,
+    "savefig.dpi": "figure",
+    "savefig.facecolor": "auto",
     "svg.hashsalt": "berlyne",
     "svg.fonttype": "none",
 }
@@ -70,27 +96,47 @@ class Look:
     """How a strategy is drawn."""
 
     colour: str
-    marker: str
+    marker: Any
     line: Any
     name: str
 
-    def curve(self, n_times: int) -> dict[str, Any]:
-        """Keywords for a learning curve, marked at a few times."""
-        stagger = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "*": 0.9, "x": 0.0, "+": 0.4}[self.marker]
-        every = max(n_times // 6, 1)
+    def curve(self, times: ArrayLike) -> dict[str, Any]:
+        """Keywords for a learning curve through these times, marked at a few of them, at the edges in full."""
         return {
             "color": self.colour,
             "linestyle": self.line,
             "marker": self.marker,
-            "markevery": (int(stagger * every), every),
+            "markersize": self.size(4.0),
+            "markevery": self._marked(np.asarray(times, dtype=float)),
+            **WHOLE,
             "label": self.name,
             **self.filling(),
         }
 
+    @property
+    def utility(self) -> str:
+        """What stands before the method in the name."""
+        return self.name.split("(")[0]
+
+    @property
+    def is_asterisk(self) -> bool:
+        """Whether the marker has arms only."""
+        return isinstance(self.marker, tuple)
+
+    def size(self, of_others: float) -> float:
+        """The size of the marker beside markers of some size: asterisks look smaller than they are."""
+        return 1.5 * of_others if self.is_asterisk else of_others
+
+    def _marked(self, times: FloatArray) -> list[int]:
+        """Where to put markers: evenly in time, and for every marker at other times."""
+        shift = (STAGGER.get(self.marker, 0.9) + UTILITY_STAGGER.get(self.utility, 0.0)) % 1.0
+        wanted = times[0] + (times[-1] - times[0]) * (np.arange(N_MARKERS) + shift) / N_MARKERS
+        return [int(i) for i in np.unique(np.searchsorted(times, wanted))]
+
     def filling(self) -> dict[str, Any]:
         """Keywords for the inside of the marker."""
-        part = FILLINGS.get(re.split(r"[(]", self.name)[0])
-        if self.marker not in "osDv" or part == "full":
+        part = FILLINGS.get(self.utility)
+        if self.marker not in ("o", "s", "D", "v") or part == "full":
             return {"markerfacecolor": self.colour}
         if part is None:
             return {"markerfacecolor": "white"}
@@ -102,7 +148,9 @@ class Look:
             "color": self.colour,
             "marker": self.marker,
             "linestyle": "none",
-            "markeredgewidth": 1.2,
+            "markersize": self.size(5.5),
+            "markeredgewidth": 0.8 if self.is_asterisk else 1.0,
+            **WHOLE,
             "label": self.name,
             **self.filling(),
         }
@@ -118,7 +166,7 @@ def look(strategy: str) -> Look:
     elif method in METHOD_LOOKS:
         marker, line = METHOD_LOOKS[method]
     else:
-        marker, line = HEURISTIC_LOOK
+        marker, line = HEURISTIC_LOOKS.get(head, HEURISTIC_LOOK)
     return Look(colour, marker, line, strategy)
 
 
@@ -128,9 +176,34 @@ def class_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {name: CLASS_LOOKS[name] if name in CLASS_LOOKS else next(others) for name in names}
 
 
-def panels(n: int, height: float = 2.5, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of full width with `n` panels side by side."""
+def panels(columns: int, height: float = 2.5, rows: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of full width with lettered panels, line by line."""
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, height))
-        axes = figure.subplots(1, n, squeeze=False, **options)[0]
-    return figure, list(axes)
+        axes = list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
+        letter(axes)
+    return figure, axes
+
+
+def letter(axes: Sequence[Axes]) -> None:
+    """Put a, b, c ... at the upper left of panels, if there is more than one."""
+    if len(axes) > 1:
+        for ax, name in zip(axes, ascii_lowercase, strict=False):
+            ax.set_title(name, loc="left", fontweight="bold")
+
+
+def thinned(n: int, most: int = 320) -> IntArray:
+    """About `most` of the times 0 to n - 1, with all of the first: as many as a panel can show of a falling curve."""
+    if n <= most:
+        return np.arange(n)
+    early, even = np.geomspace(1, n, most // 2) - 1, np.linspace(0, n - 1, most // 2)
+    return np.unique(np.round(np.concatenate([early, even])).astype(np.int64))
+
+
+def plain_numbers(axis: Axis, marks: Iterable[float] | None = None) -> None:
+    """Write numbers on a logarithmic axis as 0.01 or 100, only at these if they are given."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}")))
+    axis.set_minor_formatter(NullFormatter())
+    if marks is not None:
+        axis.set_major_locator(FixedLocator(list(marks)))
+        axis.set_minor_locator(NullLocator())

@@ -9,23 +9,34 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.claims import Evidence
-from berlyne.experiments import Results
 from berlyne.strategies import PAPER_STRATEGIES
 from berlyne.worlds import PAPER_WORLDS
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from berlyne.reproduction.study import Study
 
-def gather(results: Results, stages: Mapping[str, xr.Dataset]) -> Evidence:
+
+def gather(study: Study, stages: Mapping[str, xr.Dataset]) -> Evidence:
     """The evidence of the paper's strategies in the paper's worlds, and of the stages that there are."""
-    areas = {name: _by_strategy(results.areas(name)) for name in PAPER_WORLDS}
-    l1_areas = {name: _by_strategy(results.of(name)["l1_distance"], total=True) for name in PAPER_WORLDS}
-    curves = {name: _by_strategy(results.curves(name)["mean"]) for name in PAPER_WORLDS}
-    return Evidence(areas, l1_areas, curves, stages)
+    areas: dict[str, dict[str, FloatArray]] = {}
+    l1_areas: dict[str, dict[str, FloatArray]] = {}
+    curves: dict[str, dict[str, FloatArray]] = {}
+    for name in PAPER_WORLDS:
+        here = explorations(study, name)
+        areas[name] = _by_strategy(here["area"].values)
+        l1_areas[name] = _by_strategy(here["l1_distance"].values.sum(axis=2, dtype=float))
+        mean = here["missing_information"].values.mean(axis=0, dtype=float)  # (strategy, time)
+        curves[name] = dict(zip(PAPER_STRATEGIES, mean, strict=True))
+    return Evidence(areas, l1_areas, curves, stages, **study.assumptions.judging)
 
 
-def _by_strategy(table: xr.DataArray, total: bool = False) -> dict[str, FloatArray]:
-    """What a table holds of each strategy; `total` adds up over time."""
-    found = {s: np.asarray(table.sel(strategy=s).values, dtype=float) for s in PAPER_STRATEGIES}
-    return {s: values.sum(axis=1) for s, values in found.items()} if total else found
+def explorations(study: Study, world_class: str) -> xr.Dataset:
+    """The stored explorations of a class, (world, strategy, ...), of the paper's strategies in their order."""
+    return study.results.of(world_class).sel(strategy=list(PAPER_STRATEGIES)).isel(world=slice(0, study.n_worlds))
+
+
+def _by_strategy(table: FloatArray) -> dict[str, FloatArray]:
+    """What a table (world, strategy, ...) holds of each strategy."""
+    return {s: np.asarray(table[:, i], dtype=float) for i, s in enumerate(PAPER_STRATEGIES)}

@@ -17,7 +17,7 @@ READINGS: dict[str, tuple[str, str]] = {
     "R6": ("PEIG of a pair never tried is undefined.", "Its prior PIG, so that untried pairs attract."),
     "R7": (
         "Parameters of Q-learning are missing.",
-        "Rate 0.5, discount 0.9, epsilon 0.1, starting at 0; the reward of PIG is predicted, of PEIG realised.",
+        "Rate 0.5, discount 0.9, epsilon 0.2, starting at 0; the reward of PIG is predicted, of PEIG realised.",
     ),
     "R8": ("Ties are not mentioned.", "Broken uniformly, within a relative tolerance of 1e-12."),
     "R9": ("How walls are placed is not said.", "A random spanning tree by depth-first search: 35 passages."),
@@ -35,17 +35,24 @@ READINGS: dict[str, tuple[str, str]] = {
     ),
     "R16": (
         "Which strategies enter one test is not said.",
-        "Those drawn in the figure; all of them as a second column.",
+        "One test per class over the twelve drawn in the figures of learning curves; Fig. 8 has its own thirteen. The "
+        "strategies of the one figure, and all fifteen, as further columns.",
     ),
     "R17": ("Fig. 8: p = 0.001 in the text, 0.0001 in the caption.", "Both are reported."),
     "R18": ("A policy may never arrive.", "Expected steps are truncated at 20 N for both policies."),
-    "R19": ("Several time points.", "2, 5, 10, 25, 50 and 100 % of the run, averaged."),
-    "R20": ("When reward is paid is not said.", "On entering a state; the policy is the finite-horizon optimum."),
+    "R19": (
+        "Several time points.",
+        "2, 5, 10, 25, 50 and 100 % of the run; strategies are ranked at each, and ranks averaged.",
+    ),
+    "R20": (
+        "When reward is paid is not said.",
+        "On entering a state, in 100 steps; the policy is the finite-horizon optimum.",
+    ),
     "R21": ("PIG decreases monotonically.", "On average only: a surprise can raise it."),
     "R22": ("Equilibrium for the structure index.", "Stationary distribution under uniformly random actions."),
     "R23": ("Controllability: from which state?", "Averaged over all start states; all actions uniform."),
     "R24": (
         "Maximum-likelihood concentration.",
-        "Dirichlet-multinomial likelihood of all rows, inside bounds, from a stated value until there is data.",
+        "Dirichlet-multinomial likelihood of all rows, inside bounds, from 1 and from 10 until there is data.",
     ),
 }

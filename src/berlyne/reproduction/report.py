@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from berlyne.claims import CLAIMS, Finding, Verdict
-from berlyne.claims.compare import ENOUGH
-from berlyne.claims.verdict import FAILS, HOLDS, OPEN
 from berlyne.experiments.files import StoreError, put, read
-from berlyne.experiments.metadata import versions
 from berlyne.reproduction.figures import FIGURES
-from berlyne.reproduction.readings import READINGS
-from berlyne.reproduction.sensitivity import AS_READ, VARIANTS, verdicts
+from berlyne.reproduction.page.against_default import against_default
+from berlyne.reproduction.page.evidence import evidence
+from berlyne.reproduction.page.figures import figures
+from berlyne.reproduction.page.fitted import fitted
+from berlyne.reproduction.page.making import making, readings
+from berlyne.reproduction.page.not_held import not_held
+from berlyne.reproduction.page.question import question
+from berlyne.reproduction.page.sensitivity import sensitivity
+from berlyne.reproduction.page.shown import Shown, default_of, value_text
+from berlyne.reproduction.page.summary import claims, summary, tally_text
 from berlyne.reproduction.stages import STAGES
 from berlyne.reproduction.study import Study
-from berlyne.stats import Friedman
-from berlyne.worlds import PAPER_WORLDS, WORLDS
 
-_CLASS = {HOLDS: "yes", FAILS: "no", OPEN: "open"}
-_MARK = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
+SECTIONS = {
+    "question": ("The question", question),
+    "summary": ("Verdicts", summary),
+    "changes": ("Against the default", against_default),
+    "claims": ("Claims", claims),
+    "not-held": ("What does not hold", not_held),
+    "fitted": ("Fitted readings", fitted),
+    "figures": ("Figures", figures),
+    "evidence": ("Evidence", evidence),
+    "sensitivity": ("Sensitivity", sensitivity),
+    "readings": ("Readings", readings),
+    "making": ("Making", making),
+}
+"""The sections in their order, by their ids; one that has nothing to say is left out."""
 
 
-def write_report(study: Study, found: Mapping[str, Verdict], seconds: Mapping[str, float]) -> Path:
-    """Write `report.html` and `claims.json` into the study's folder; returns the page."""
-    put(study.folder / "claims.json", json.dumps(_as_data(found), indent=1).encode())
-    page = _page(study, found, {**_stored_seconds(study.folder), **seconds})
-    put(study.folder / "report.html", page.encode())
-    put(study.folder / "seconds.json", json.dumps({**_stored_seconds(study.folder), **seconds}).encode())
+def write_report(study: Study, seconds: Mapping[str, float]) -> Path:
+    """Write `report.html` into the study's folder; returns the page."""
+    took = {**_stored_seconds(study.folder), **seconds}
+    put(study.folder / "report.html", _page(study, took).encode())
+    put(study.folder / "seconds.json", json.dumps(took).encode())
     return study.folder / "report.html"
 
 
@@ -47,211 +58,56 @@ def remake_report(folder: Path) -> Path:
         raise StoreError(
             f"{folder} has other numbers than these settings give ({', '.join(stale)}); run: berlyne reproduce {folder}"
         )
-    return write_report(study, {id_: claim.verdict(study.evidence) for id_, claim in CLAIMS.items()}, {})
+    if study.assumptions.changed and not (default_of(study).folder / "results.zarr").is_dir():
+        raise StoreError(f"{folder} lacks the default to compare with; run: berlyne reproduce {folder}")
+    return write_report(study, {})
 
 
-def _page(study: Study, found: Mapping[str, Verdict], seconds: Mapping[str, float]) -> str:
-    parts = [
-        _summary(study, found, seconds),
-        _claims_table(found),
-        _evidence(found),
-        _figures(study, found),
-        _sensitivity(study),
-        _readings(),
-        _making(study, seconds),
-    ]
-    style = files("berlyne.reproduction").joinpath("report.css").read_text(encoding="utf-8")
-    links = ("claims", "evidence", "figures", "sensitivity", "readings", "making")
-    nav = "".join(f'<li><a href="#{name}">{name.capitalize()}</a></li>' for name in links)
+def _page(study: Study, seconds: Mapping[str, float]) -> str:
+    return page(Shown.of(study, seconds))
+
+
+def page(shown: Shown) -> str:
+    """The whole page."""
+    made = {id_: make(shown) for id_, (_, make) in SECTIONS.items()}
+    links = "".join(f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in made.items() if html)
+    folder = files("berlyne.reproduction")
+    style = folder.joinpath("report.css").read_text(encoding="utf-8")
+    script = folder.joinpath("report.js").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Reproduction of Little &amp; Sommer (2011)</title><style>{style}</style></head><body>"
-        '<a class="skip" href="#main">Skip to the results</a>'
-        "<header><h1>Learning in embodied action-perception loops through exploration: a reproduction</h1>"
-        f'</header><nav aria-label="Sections"><ul>{nav}</ul></nav>'
-        f'<main id="main">{"".join(parts)}</main></body></html>\n'
+        f"<title>{_title(shown)}</title><style>{style}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the report</a>'
+        f"<header><h1>{_title(shown)}</h1>{_subtitle(shown)}{_banner(shown)}</header>"
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
+        f'<main id="main">{"".join(made.values())}</main><script>{script}</script></body></html>\n'
     )
 
 
-def _summary(study: Study, found: Mapping[str, Verdict], seconds: Mapping[str, float]) -> str:
-    words = [verdict.word for verdict in found.values()]
-    tally = "".join(
-        f'<li class="{_CLASS[word]}"><b>{words.count(word)}</b>{text}</li>'
-        for word, text in ((HOLDS, "claims hold"), (FAILS, "do not hold"), (OPEN, "undecided"))
-    )
-    failing = "".join(
-        f'<li><a href="#claim-{id_}">{escape(id_)}</a>: {escape(verdict.reason)}</li>'
-        for id_, verdict in found.items()
-        if verdict.word == FAILS
-    )
-    not_held = f"<h3>What does not hold, and why</h3><ul>{failing}</ul>" if failing else ""
-    few = ""
-    if study.n_worlds < ENOUGH:
-        few = f"<p>With {study.n_worlds} worlds of each class, equality cannot be decided; the paper has 200.</p>"
-    used = versions()
+def _title(shown: Shown) -> str:
+    changed = ", under other assumptions" if shown.study.assumptions.changed else ""
+    return f"Learning in embodied action-perception loops through exploration: a reproduction{changed}"
+
+
+def _subtitle(shown: Shown) -> str:
     return (
-        f'<section aria-labelledby="summary"><h2 id="summary">Summary</h2>'
-        f"<p>Every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv 1112.1125), worked out "
-        f"anew in {study.n_worlds} worlds of each of three classes. Seed {study.seed}; "
-        f"{sum(seconds.values()):.0f} seconds of computing; berlyne {used['berlyne']}, NumPy {used['numpy']}, "
-        f"Numba {used['numba']}, Python {used['python']}.</p><ul class='tally'>{tally}</ul>{few}{not_held}</section>"
+        "<p>Every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv 1112.1125), worked out anew "
+        f"in {shown.study.n_worlds} worlds of each of three classes. Of {len(shown.verdicts)} claims, "
+        f'<a href="#summary">{escape(tally_text(shown))}</a>.</p>'
     )
 
 
-def _claims_table(found: Mapping[str, Verdict]) -> str:
-    rows = []
-    for id_, verdict in found.items():
-        claim = CLAIMS[id_]
-        shown = ", ".join(f'<a href="#figure-{name}">{escape(name)}</a>' for name in claim.figures)
-        rows.append(
-            f'<tr><td><a href="#claim-{id_}">{escape(id_)}</a></td><td>{escape(claim.text)}<br>'
-            f'<span class="small">{escape(claim.place)}</span></td><td class="verdict {_CLASS[verdict.word]}">'
-            f"{_MARK[verdict.word]} {verdict.word}</td><td>{shown}</td></tr>"
-        )
+def _banner(shown: Shown) -> str:
+    """What says that this is not how we read the paper."""
+    changed = shown.study.assumptions.changed
+    if not changed:
+        return ""
+    said = ", ".join(f"{key} = {value_text(value)}" for key, value in changed.items())
     return (
-        '<section aria-labelledby="claims"><h2 id="claims">Claims</h2><div class="scroll"><table><thead><tr>'
-        "<th>id</th><th>claim</th><th>verdict</th><th>figures</th></tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+        f'<p class="banner"><b>This is not the default reading:</b> {escape(said)}. What that changes stands under '
+        '<a href="#changes">What changes against the default</a>.</p>'
     )
-
-
-def _evidence(found: Mapping[str, Verdict]) -> str:
-    parts = []
-    for id_, verdict in found.items():
-        claim = CLAIMS[id_]
-        rows = "".join(_finding(finding) for finding in verdict.findings)
-        parts.append(
-            f'<h3 id="claim-{id_}">{escape(id_)}: <span class="{_CLASS[verdict.word]}">{verdict.word}</span></h3>'
-            f'<p>{escape(claim.text)} <span class="small">({escape(claim.place)})</span></p>'
-            '<div class="scroll"><table><thead><tr><th>what</th><th>the paper says</th><th>measured</th><th>p</th>'
-            f"<th>p, all strategies</th><th></th></tr></thead><tbody>{rows}</tbody></table></div>"
-        )
-    note = (
-        "<p class='small'>Areas are sums of missing information over a run, in bits; a larger area is slower learning. "
-        "Differences are mean relative differences over worlds with 95 % confidence intervals. p-values of pairs "
-        "compare mean ranks among the strategies of the figure, and among all of them. Below each stands Friedman's "
-        "test of that pool: only where it is significant itself does a pair count as different.</p>"
-    )
-    return f'<section aria-labelledby="evidence"><h2 id="evidence">Evidence</h2>{note}{"".join(parts)}</section>'
-
-
-def _finding(finding: Finding) -> str:
-    word = {True: HOLDS, False: FAILS, None: OPEN}[finding.ok]
-    return (
-        f"<tr><td>{escape(finding.about)}</td><td>{escape(finding.expected)}</td><td>{escape(finding.measured)}</td>"
-        f"<td>{_tests(finding.p, finding.friedman)}</td><td>{_tests(finding.p_all, finding.friedman_all)}</td>"
-        f'<td class="{_CLASS[word]}" title="{word}">{_MARK[word]}</td></tr>'
-    )
-
-
-def _tests(p: float | None, pool: Friedman | None) -> str:
-    """The p-value of a pair, and below it Friedman's test of the pool it is from."""
-    pair = "" if p is None else _p(p).removeprefix("=&nbsp;")
-    if pool is None:
-        return pair
-    return f'{pair} <span class="small">(χ²({pool.df})&nbsp;=&nbsp;{pool.statistic:.1f}, p&nbsp;{_p(pool.p)})</span>'
-
-
-def _p(p: float) -> str:
-    return "&lt;&nbsp;1e-15" if p < 1e-15 else f"=&nbsp;{p:.2g}"
-
-
-def _figures(study: Study, found: Mapping[str, Verdict]) -> str:
-    parts = []
-    for name, spec in FIGURES.items():
-        image = base64.b64encode((study.folder / "figures" / f"{name}.png").read_bytes()).decode()
-        about = [id_ for id_, claim in CLAIMS.items() if name in claim.figures and id_ in found]
-        seen = "".join(
-            f'<li><a href="#claim-{id_}">{escape(id_)}</a> <span class="{_CLASS[found[id_].word]}">'
-            f"{found[id_].word}</span>: {escape(_gist(found[id_]))}</li>"
-            for id_ in about
-        )
-        files_ = " ".join(f'<a href="figures/{name}.{kind}">{kind}</a>' for kind in ("png", "svg", "csv"))
-        parts.append(
-            f'<h3 id="figure-{name}">{escape(spec.place)}: {escape(spec.title)}</h3><figure>'
-            f'<img alt="{escape(spec.title)}" src="data:image/png;base64,{image}"><figcaption>'
-            f"<p><b>The paper says:</b> {escape(spec.says)}</p>"
-            f"{f'<b>We see:</b><ul>{seen}</ul>' if seen else ''}"
-            f'<p class="small">{files_}</p></figcaption></figure>'
-        )
-    return f'<section aria-labelledby="figures"><h2 id="figures">Figures</h2>{"".join(parts)}</section>'
-
-
-def _gist(verdict: Verdict) -> str:
-    """The measured side of a verdict, shortened to what matters."""
-    return (
-        verdict.reason if verdict.word == FAILS else "; ".join(f"{f.about}: {f.measured}" for f in verdict.findings[:3])
-    )
-
-
-def _sensitivity(study: Study) -> str:
-    found = verdicts(study)
-    base = found[AS_READ]
-    rows = []
-    for variant in VARIANTS:
-        changes = [
-            f'<a href="#claim-{id_}">{escape(id_)}</a>: {base[id_]} → {word}'
-            for id_, word in found[variant.id].items()
-            if word != base[id_]
-        ]
-        rows.append(
-            f"<tr><td>{escape(variant.reading)}</td><td>{escape(variant.text)}</td>"
-            f"<td>{'<br>'.join(changes) or 'no verdict changes'}</td></tr>"
-        )
-    n = study.stage("sensitivity").sizes["world"]
-    return (
-        '<section aria-labelledby="sensitivity"><h2 id="sensitivity">Sensitivity</h2>'
-        f"<p>Where the paper leaves a choice, the other was run in {n} worlds of each class. Claims about learning "
-        "curves were asked again; the verdicts that change are listed against those on the same worlds as read "
-        '(<a href="#figure-sensitivity">figure</a>).</p>'
-        '<div class="scroll"><table><thead><tr><th>reading</th><th>read as</th><th>what changes</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
-    )
-
-
-def _readings() -> str:
-    rows = "".join(
-        f"<tr><td>{name}</td><td>{escape(printed)}</td><td>{escape(done)}</td></tr>"
-        for name, (printed, done) in READINGS.items()
-    )
-    return (
-        '<section aria-labelledby="readings"><h2 id="readings">Readings</h2><p>Where the paper is silent, ambiguous or '
-        'misprinted, and what was done.</p><div class="scroll"><table><thead><tr><th></th><th>printed</th><th>done</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table></div></section>"
-    )
-
-
-def _making(study: Study, seconds: Mapping[str, float]) -> str:
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{value:.1f}</td></tr>" for name, value in seconds.items())
-    runs = "; ".join(f"{WORLDS[name].title} {WORLDS[name].n_steps} steps" for name in PAPER_WORLDS)
-    packages = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return (
-        '<section aria-labelledby="making"><h2 id="making">Making</h2>'
-        f"<p>{study.n_worlds} worlds of each class ({escape(runs)}), seed {study.seed}. {escape(packages)}. The same "
-        "seed gives the same numbers, whatever the order and the number of cores. Explorations are in "
-        "<code>results.zarr</code>, what was worked out from them in <code>data/</code>, numbers behind figures in "
-        "<code>figures/*.csv</code>, verdicts in <code>claims.json</code>.</p>"
-        '<div class="scroll"><table><thead><tr><th>part</th><th>seconds</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div></section>"
-    )
-
-
-def _as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": id_,
-            "claim": CLAIMS[id_].text,
-            "place": CLAIMS[id_].place,
-            "verdict": verdict.word,
-            "findings": [_as_plain(finding) for finding in verdict.findings],
-        }
-        for id_, verdict in found.items()
-    ]
-
-
-def _as_plain(finding: Finding) -> dict[str, Any]:
-    return {key: value._asdict() if isinstance(value, Friedman) else value for key, value in vars(finding).items()}
 
 
 def _stored_seconds(folder: Path) -> dict[str, float]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from berlyne.strategies import strategy
+from berlyne.worlds import PAPER_WORLDS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WorldAt = tuple[str, int]
 """Class and index of a world."""
+LAGS = 20
+"""Steps for which it is told how an action is felt."""
 Each = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
 """`each(label, items, function)`: the function of every item, in order, with progress shown."""
 
@@ -45,7 +47,12 @@ class Stage(ABC):
         said = {
             "version": self.version,
             "settings": asdict(self),
-            "strategies": [repr(strategy(name)) for name in self.explorers()],
+            "strategies": [repr(study.strategy(name)) for name in self.explorers()],
             **study.worlds_in_short,
         }
         return json.dumps(said, sort_keys=True)
+
+
+def every_world(study: Study) -> list[WorldAt]:
+    """Class and index of every world."""
+    return [(name, i) for name in PAPER_WORLDS for i in range(study.n_worlds)]

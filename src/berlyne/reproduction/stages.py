@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from berlyne import tasks
 from berlyne.experiments.settings import stream, world_id
 from berlyne.explore import explore
 from berlyne.gains import pig_against_gain
 from berlyne.learned_prior import BOUNDS, USUAL, Schedule, explore_learning_alpha
+from berlyne.reproduction.assumptions import KEYS
+from berlyne.reproduction.evidence import explorations
 from berlyne.reproduction.sensitivity import Sensitivity
-from berlyne.reproduction.stage import Each, Stage, WorldAt
-from berlyne.rows import Counts
-from berlyne.strategies import PAPER_STRATEGIES
-from berlyne.worlds import PAPER_WORLDS, WORLDS
+from berlyne.reproduction.stage import LAGS, Each, Stage, WorldAt, every_world
+from berlyne.reproduction.usefulness import Tasks
+from berlyne.worlds import PAPER_WORLDS
 from berlyne.worlds.structure import controllability, structure_index
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Structure(Stage):
     """Structure index and controllability of every world (Sec. 3.4)."""
 
     name: ClassVar[str] = "structure"
-    horizon: int = 20
+    horizon: int = LAGS
 
     def work_out(self, study: Study, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
@@ -45,7 +45,7 @@ class Structure(Stage):
             world = study.world(*at)
             return structure_index(world), controllability(world, self.horizon)
 
-        found = each("structure", _every_world(study), of_world)
+        found = each("structure", every_world(study), of_world)
         shape = (len(PAPER_WORLDS), study.n_worlds)
         index = np.array([f[0] for f in found]).reshape(shape)
         reach = np.array([f[1] for f in found]).reshape(*shape, self.horizon)
@@ -74,7 +74,7 @@ class Gains(Stage):
             seed = stream(study.seed, f"{world_id(*at)}/gains")
             return pig_against_gain(study.world(*at), self.n_obs, self.n_trials, seed)
 
-        found = each("predicted and realised gain", _every_world(study), of_world)
+        found = each("predicted and realised gain", every_world(study), of_world)
         shape = (len(PAPER_WORLDS), study.n_worlds, self.n_obs)
         arrays = {
             name: np.array([getattr(f, name) for f in found]).reshape(shape)
@@ -89,55 +89,16 @@ class Gains(Stage):
 
 
 @dataclass(frozen=True)
-class Tasks(Stage):
-    """Navigation and reward loss of every strategy at every snapshot (Sec. 3.7)."""
-
-    name: ClassVar[str] = "tasks"
-    n_rewards: int = tasks.N_REWARDS
-    horizon: int = tasks.HORIZON
-    cap_per_state: int = tasks.CAP_PER_STATE
-    ties: tasks.Ties = "uniform"
-
-    def explorers(self) -> tuple[str, ...]:
-        """All of the paper's."""
-        return PAPER_STRATEGIES
-
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
-        import xarray as xr
-
-        counts = {name: _counts(study, name) for name in PAPER_WORLDS}
-
-        def of_world(at: WorldAt) -> Any:
-            world = study.world(*at)
-            seed = stream(study.seed, f"{world_id(*at)}/rewards")
-            rewards = tasks.draw_rewards(world.n_states, seed, self.n_rewards)
-            cap = self.cap_per_state * world.n_states
-            judge = tasks.Tasks(world, rewards, cap=cap, horizon=self.horizon, ties=self.ties)
-            shape = (-1, world.n_actions, world.n_states, world.n_states)
-            models = [Counts.from_dense(c) for c in counts[at[0]][at[1]].reshape(shape)]
-            return np.stack([judge.navigation_loss(models), judge.reward_loss(models)], axis=-1)
-
-        found = each("tasks", _every_world(study), of_world)
-        times = list(study.experiment.snapshots)
-        losses = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
-        dims = ("world_class", "world", "strategy", "snapshot")
-        return xr.Dataset(
-            {
-                "navigation_loss": (dims, losses[..., 0], {"units": "steps"}),
-                "reward_loss": (dims, losses[..., 1], {"units": "reward"}),
-            },
-            {"world_class": list(PAPER_WORLDS), "strategy": list(PAPER_STRATEGIES), "snapshot": times},
-        )
-
-
-@dataclass(frozen=True)
 class Learned(Stage):
-    """Exploring with a concentration learned on the way, against one that is given (Fig. S5)."""
+    """Exploring with a concentration learned on the way, against one that is given (Fig. S5).
+
+    starts : the concentrations that learning starts from; none of them is true everywhere.
+    """
 
     name: ClassVar[str] = "learned"
+    version: ClassVar[int] = 2
     strategy: str = "PIG(VI)"
-    start_alpha: float = 1.0
+    starts: tuple[float, ...] = KEYS["learned.starts"].default
     bounds: tuple[float, float] = BOUNDS
     refit: Schedule = USUAL
 
@@ -149,32 +110,34 @@ class Learned(Stage):
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        kinds = [WORLDS["dense"], WORLDS["maze"]]
+        classes, how = ("dense", "maze"), study.strategy(self.strategy)
+        n_steps = {name: study.assumptions.n_steps(name) for name in classes}
 
-        def of_world(at: WorldAt) -> Any:
-            seed = stream(study.seed, f"{world_id(*at)}/learned prior")
-            how: dict[str, Any] = {"start_alpha": self.start_alpha, "bounds": self.bounds, "refit": self.refit}
-            return explore_learning_alpha(study.world(*at), self.strategy, WORLDS[at[0]].n_steps, seed, **how)
+        def of_world(at: tuple[str, int, float]) -> Any:
+            seed = stream(study.seed, f"{world_id(*at[:2])}/learned prior")
+            told: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
+            return explore_learning_alpha(study.world(*at[:2]), how, n_steps[at[0]], seed, **told)
 
-        worlds = [(kind.name, i) for kind in kinds for i in range(study.n_worlds)]
-        found = each("learned prior", worlds, of_world)
-        n_times = max(kind.n_steps for kind in kinds) + 1
-        missing = np.full((2, study.n_worlds, 2, n_times), np.nan, dtype=np.float32)
-        alpha = np.full((2, study.n_worlds, n_times), np.nan, dtype=np.float32)
-        for c, kind in enumerate(kinds):
-            given = study.results.of(kind.name)["missing_information"].sel(strategy=self.strategy).values
-            missing[c, :, 0, : kind.n_steps + 1] = given[: study.n_worlds]
-            for i in range(study.n_worlds):
-                run = found[c * study.n_worlds + i]
-                missing[c, i, 1, : kind.n_steps + 1] = run.missing_information
-                alpha[c, i, : kind.n_steps + 1] = run.alpha
+        jobs = [(name, i, start) for name in classes for i in range(study.n_worlds) for start in self.starts]
+        shape = (len(classes), study.n_worlds, len(self.starts), max(n_steps.values()) + 1)
+        learned, alpha = np.full((2, *shape), np.nan, dtype=np.float32)
+        given = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
+        for (name, i, start), run in zip(jobs, each("learned prior", jobs, of_world), strict=True):
+            place = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
+            learned[place], alpha[place] = run.missing_information, run.alpha
+        for c, name in enumerate(classes):
+            told = explorations(study, name)["missing_information"].sel(strategy=self.strategy).values
+            given[c, :, : n_steps[name] + 1] = told
+        dims = ("world_class", "world", "start", "time")
+        true = [study.world(name, 0).prior.alpha for name in classes]  # type: ignore[union-attr]  # Dirichlet
         return xr.Dataset(
             {
-                "missing_information": (("world_class", "world", "prior", "time"), missing, {"units": "bits"}),
-                "alpha": (("world_class", "world", "time"), alpha),
-                "true_alpha": (("world_class",), [1.0, 0.25]),
+                "given": (("world_class", "world", "time"), given, {"units": "bits"}),
+                "learned": (dims, learned, {"units": "bits"}),
+                "alpha": (dims, alpha),
+                "true_alpha": (("world_class",), true),
             },
-            {"world_class": [kind.name for kind in kinds], "prior": ["given", "learned"]},
+            {"world_class": list(classes), "start": list(self.starts)},
         )
 
 
@@ -199,18 +162,18 @@ class Lengths(Stage):
         relative = np.linspace(self.shortest, self.longest, self.n_lengths)  # length of a run, in ours
 
         def of_world(at: WorldAt) -> Any:
-            n_steps = WORLDS[at[0]].n_steps
-            last = np.round(relative * n_steps).astype(int)
+            last = np.round(relative * study.assumptions.n_steps(at[0])).astype(int)
             areas = []
             for name in self.strategies:
-                seed = stream(study.seed, f"{world_id(*at)}/{name}")  # the stored runs, gone on with
-                run = explore(study.world(*at), name, n_steps=int(last[-1]), seed=seed)
+                how = study.strategy(name)
+                seed = stream(study.seed, f"{world_id(*at)}/{how.name}")  # the stored runs, gone on with
+                run = explore(study.world(*at), how, n_steps=int(last[-1]), seed=seed)
                 areas.append(np.cumsum(run.missing_information)[last])
             return np.array(areas)
 
-        found = each("longer runs", _every_world(study), of_world)
+        found = each("longer runs", every_world(study), of_world)
         areas = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(self.strategies), len(relative))
-        steps = np.array([np.round(relative * WORLDS[name].n_steps) for name in PAPER_WORLDS])
+        steps = np.array([np.round(relative * study.assumptions.n_steps(name)) for name in PAPER_WORLDS])
         return xr.Dataset(
             {
                 "area": (("world_class", "world", "strategy", "share"), areas, {"units": "bits"}),
@@ -218,23 +181,6 @@ class Lengths(Stage):
             },
             {"world_class": list(PAPER_WORLDS), "strategy": list(self.strategies), "share": relative},
         )
-
-
-def _counts(study: Study, world_class: str) -> Any:
-    """Counts at the snapshots of all worlds of a class, (world, strategy, snapshot, transition): read at once."""
-    world = study.world(world_class, 0)
-    size = world.n_actions * world.n_states**2
-    return (
-        study.results.of(world_class)["counts"]
-        .sel(strategy=list(PAPER_STRATEGIES))
-        .isel(transition=slice(0, size))
-        .values
-    )
-
-
-def _every_world(study: Study) -> list[WorldAt]:
-    """Class and index of every world."""
-    return [(name, i) for name in PAPER_WORLDS for i in range(study.n_worlds)]
 
 
 STAGES: dict[str, Stage] = {

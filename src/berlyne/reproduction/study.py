@@ -10,40 +10,46 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from berlyne.claims import Evidence
+from berlyne.claims import CLAIMS, Evidence, Verdict
 from berlyne.experiments import Experiment, Results, open_results
+from berlyne.experiments.files import put, read
 from berlyne.experiments.piece import world_at
+from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import StoreError, versions
 from berlyne.experiments.world_classes import fingerprint
+from berlyne.reproduction.assumptions import DEFAULT, Assumptions
 from berlyne.reproduction.evidence import gather
 from berlyne.reproduction.stage import Stage
-from berlyne.strategies import PAPER_STRATEGIES
-from berlyne.worlds import PAPER_WORLDS, World
+from berlyne.strategies import Strategy
+from berlyne.worlds import World
 
 if TYPE_CHECKING:
     import xarray as xr
 
+StageKind = TypeVar("StageKind", bound=Stage)
+
 PRESETS = {"smoke": 4, "quick": 20, "paper": 200}
 """Worlds of each class. Presets differ in size only, never in what is run."""
-SNAPSHOTS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""Fractions of the run at which tasks are set (reading R19)."""
+MARK = "reproduction.json"
+"""The file that tells a reproduction from any other folder, and says what is assumed in it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """One reproduction: its folder, size and seed. What was read or worked out for it is kept with it."""
+    """One reproduction: its folder, size, seed and assumptions. What was read or worked out for it is kept with it."""
 
     folder: Path
     n_worlds: int
     seed: int
+    assumptions: Assumptions = DEFAULT
 
     @classmethod
     def open(cls, folder: Path) -> Study:
@@ -51,7 +57,7 @@ class Study:
         if not (folder / "results.zarr").is_dir():
             raise StoreError(f"there is no reproduction in {folder}; make one with: berlyne reproduce {folder}")
         settings = open_results(folder / "results.zarr").settings
-        return cls(folder, int(settings["n_worlds"]), int(settings["seed"]))
+        return cls(folder, int(settings["n_worlds"]), int(settings["seed"]), assumed_in(folder) or DEFAULT)
 
     def holds_more(self) -> bool:
         """Whether the folder holds more worlds than this study asks for."""
@@ -60,34 +66,55 @@ class Study:
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The explorations of the paper: fifteen strategies in three classes of worlds."""
-        return Experiment(
-            worlds=PAPER_WORLDS,
-            strategies=PAPER_STRATEGIES,
-            n_worlds=self.n_worlds,
-            seed=self.seed,
-            snapshots=SNAPSHOTS,
-        )
+        """The explorations that all else rests on."""
+        return self.assumptions.experiment(self.n_worlds, self.seed)
+
+    def strategy(self, name: str) -> Strategy:
+        """The strategy that the paper calls by this name, as it is assumed."""
+        return self._strategies[name]
+
+    @cached_property
+    def _strategies(self) -> dict[str, Strategy]:
+        return self.assumptions.strategies
+
+    def but(self, changes: Mapping[str, Any]) -> Study:
+        """The study of the same worlds under other assumptions."""
+        return replace(self, assumptions=self.assumptions.but(changes))
+
+    def under(self, stage: StageKind) -> StageKind:
+        """A stage with the settings that are assumed: those whose keys begin with its name."""
+        mine = {
+            key.partition(".")[2]: value
+            for key, value in self.assumptions.changed.items()
+            if key.partition(".")[0] == stage.name
+        }
+        return replace(stage, **{key: value for key, value in mine.items() if key in vars(stage)})
 
     @cached_property
     def results(self) -> Results:
-        """The stored explorations."""
-        return open_results(self.folder / "results.zarr")
+        """The stored explorations, by the names that strategies have in the paper."""
+        names = {how.name: name for name, how in self._strategies.items()}
+        return open_results(self.folder / "results.zarr").renamed(names)
 
     @cached_property
     def evidence(self) -> Evidence:
         """All that claims are checked on, read once."""
-        return gather(self.results, _ReadOnce(self.stage))
+        return gather(self, _ReadOnce(self.stage))
+
+    @cached_property
+    def verdicts(self) -> dict[str, Verdict]:
+        """What comes of every claim."""
+        return {id_: claim.verdict(self.evidence) for id_, claim in CLAIMS.items()}
 
     @cached_property
     def worlds_in_short(self) -> dict[str, Any]:
         """What tells the worlds of this study, and the times of its runs, from those of another."""
-        classes = self.experiment.classes
+        classes, said = self.experiment.classes, self.experiment.describe()["worlds"]
         return {
             "n_worlds": self.n_worlds,
             "seed": self.seed,
             "snapshots": self.experiment.snapshots,
-            "worlds": {c.name: (c.n_steps, fingerprint(self.world(c.name, 0))) for c in classes},
+            "worlds": {c.name: (said[c.name], fingerprint(self.world(c.name, 0))) for c in classes},
         }
 
     def world(self, world_class: str, index: int) -> World:
@@ -106,8 +133,11 @@ class Study:
 
     def has(self, stage: Stage) -> bool:
         """Whether a stage was worked out for this very study, with these very settings."""
+        import xarray as xr
+
+        path = self.folder / "data" / f"{stage.name}.zarr"
         try:
-            return bool(self.stage(stage.name).attrs.get("stamp") == stage.stamp(self))
+            return path.is_dir() and xr.open_zarr(path, chunks=None).attrs.get("stamp") == self.under(stage).stamp(self)
         except (StoreError, KeyError, ValueError, OSError):
             return False
 
@@ -117,7 +147,7 @@ class Study:
         partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
-        dataset = dataset.assign_attrs(stamp=stage.stamp(self), versions=json.dumps(versions()))
+        dataset = dataset.assign_attrs(stamp=self.under(stage).stamp(self), versions=json.dumps(versions()))
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*[Cc]onsolidated metadata.*")
@@ -125,6 +155,42 @@ class Study:
         if path.exists():
             shutil.rmtree(path)
         os.rename(partial, path)
+
+
+def assumed_in(folder: Path) -> Assumptions | None:
+    """What the reproduction in `folder` assumes; None if it does not say."""
+    place = folder / MARK
+    content = read(place)
+    if content is None:
+        return None
+    try:
+        said = json.loads(content.decode())["assumptions"]
+        return Assumptions({str(key): tuple(v) if isinstance(v, list) else v for key, v in said.items()})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{place} is damaged ({error}); use another folder") from None
+
+
+def mark(study: Study) -> None:
+    """Say in its folder what the study assumes; an error if the folder assumes something else, or is no such folder."""
+    folder, there = study.folder, assumed_in(study.folder)
+    if there is None:
+        others = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
+        if others:
+            raise SettingsError(f"{folder} holds something else ({others[0]}); use a folder that is new or empty")
+        there = DEFAULT if (folder / "results.zarr").is_dir() else study.assumptions
+    if there != study.assumptions:
+        was, asked = (
+            ", ".join(f"{k} = {v}" for k, v in a.describe().items()) or "the default"
+            for a in (there, study.assumptions)
+        )
+        raise SettingsError(f"{folder} was made with {was}, and {asked} is asked for; use another folder for this")
+    put(folder / MARK, json.dumps({"assumptions": study.assumptions.describe()}).encode())
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a reproduction has files of this name."""
+    ours = ("results.zarr", "data", "figures", "claims.json", "report.html", "seconds.json", "default")
+    return name.startswith(".") or name.removesuffix(".partial").removesuffix(".lock") in (*ours, "reproduction")
 
 
 class _ReadOnce(dict[str, Any]):

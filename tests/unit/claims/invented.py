@@ -23,9 +23,9 @@ LEVELS = {
         "PMC(greedy)": 359.0, "PMC(VI)": 280.0, "PLC(greedy)": 359.0, "PLC(VI)": 230.0,
     },
     "1-2-3": {
-        "Random": 430.0, "Unembodied": 100.0, "LTA": 430.0, "CB": 700.0, "PIG(greedy)": 227.0, "PIG(VI)": 170.0,
+        "Random": 430.0, "Unembodied": 100.0, "LTA": 430.0, "CB": 1200.0, "PIG(greedy)": 227.0, "PIG(VI)": 170.0,
         "PIG(VI+)": 170.0, "PIG(Q)": 1000.0, "PEIG(greedy)": 380.0, "PEIG(VI)": 300.0, "PEIG(Q)": 1000.0,
-        "PMC(greedy)": 380.0, "PMC(VI)": 300.0, "PLC(greedy)": 230.0, "PLC(VI)": 200.0,
+        "PMC(greedy)": 380.0, "PMC(VI)": 300.0, "PLC(greedy)": 230.0, "PLC(VI)": 227.0,
     },
 }  # fmt: skip
 
@@ -90,15 +90,18 @@ def tasks(rng: np.random.Generator, n: int, best: str = "PIG(VI)", equal: str | 
     )
 
 
-def learned(n: int, late: float = 0.0) -> xr.Dataset:
-    """Curves with a learned prior that differ by half at first and by `late` in the end."""
+def learned(n: int, late: float = 0.0, start: int = 0) -> xr.Dataset:
+    """Curves with a learned prior that differ by half at first and, for one start, by `late` in the end."""
     time = np.linspace(0, 1, 101)
     given = np.broadcast_to(100 * np.exp(-2 * time), (2, n, 101))
-    apart = 1 + late + 0.5 * np.exp(-20 * time)
-    missing = np.stack([given, given * apart], axis=2)
+    apart = np.stack([1 + late * (i == start) + 0.5 * np.exp(-20 * time) for i in range(2)])
     return xr.Dataset(
-        {"missing_information": (("world_class", "world", "prior", "time"), missing)},
-        {"world_class": ["dense", "maze"], "prior": ["given", "learned"]},
+        {
+            "given": (("world_class", "world", "time"), given),
+            "learned": (("world_class", "world", "start", "time"), given[:, :, None] * apart),
+            "true_alpha": (("world_class",), [1.0, 0.25]),
+        },
+        {"world_class": ["dense", "maze"], "start": [1.0, 10.0]},
     )
 
 
@@ -172,7 +175,7 @@ SPOILED: dict[str, list[Callable[[Evidence], Evidence]]] = {
         with_area("maze", "PIG(VI+)", 1.25),
         with_area("maze", "PIG(VI+)", 0.5),
         with_area("dense", "PIG(VI+)", 0.7),
-        with_area("1-2-3", "PIG(VI+)", 0.7),
+        with_area("1-2-3", "PIG(VI+)", 0.3),
     ],
     "structure": [with_stage("structure", shuffled)],
     "control-horizon": [
@@ -208,5 +211,5 @@ SPOILED: dict[str, list[Callable[[Evidence], Evidence]]] = {
         with_stage("tasks", lambda d: tasks(RNG, N, equal="PEIG(VI)")),
         with_stage("tasks", lambda d: tasks(RNG, N, best="LTA")),
     ],
-    "learned-prior": [with_stage("learned", lambda d: learned(N, late=0.2))],
+    "learned-prior": [with_stage("learned", lambda d, i=i: learned(N, late=0.2, start=i)) for i in range(2)],
 }

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy.stats import friedmanchisquare, studentized_range
 from scipy.stats import t as student
 
-from berlyne.claims import CLAIMS, Evidence, Finding, theory
+from berlyne.claims import CLAIMS, Evidence, Finding, theory, usefulness
+from berlyne.stats import Friedman
 
 from .borderline import (
     FIG8,
@@ -206,15 +206,17 @@ def learned_apart(place: int, at: int, by: float, n: int = 200) -> bool | None:
     apart = np.ones(101)
     apart[at] += by
     mine = given.copy()
-    mine[place] *= apart * (1 + 0.3 * standard(n))[:, None]  # worlds differ; their mean counts
-    learned = xr.Dataset(
-        {"missing_information": (("world_class", "world", "prior", "time"), np.stack([given, mine], axis=2))},
-        {"world_class": ["dense", "maze"], "prior": ["given", "learned"]},
+    mine[place // 2] *= apart * (1 + 0.3 * standard(n))[:, None]  # worlds differ; their mean counts
+    two = np.stack([given, given], axis=2)
+    two[:, :, place % 2] = mine
+    learned = e.stages["learned"].assign(
+        given=(("world_class", "world", "time"), given),
+        learned=(("world_class", "world", "start", "time"), two),
     )
     return finding("learned-prior", with_stage(e, "learned", learned), place).ok
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", range(4))
 def test_a_learned_prior_matches_from_a_quarter_of_the_run_on_within_a_twentieth(place: int) -> None:
     for late in (25, 60, 100):
         for sign in (-1, 1):
@@ -243,9 +245,14 @@ def test_pig_vi_is_among_the_best_unless_another_is_better_at_the_level_of_the_t
     text, caption = (swaps(13, 200, alpha, between=2) for alpha in (0.001, 0.0001))
     assert among(text - 1).ok is True
     assert among(text).ok is False
-    assert "beaten by PLC(VI) (at p < 0.001; not at p < 0.0001)" in among(text).measured
+    assert among(text).measured.endswith(", beaten at p < 0.001 and not at p < 0.0001")
     assert "not at p < 0.0001" in among(caption - 1).measured
     assert "not at" not in among(caption).measured
+    gap = 3 * (2 * text / 200 - 1)  # two controls lie between
+    assert among(text).effect == pytest.approx(gap)
+    assert f"{gap:.2f} ranks behind PLC(VI) (p = " in among(text).measured
+    q = gap / np.sqrt(13 * 14 / 12 / 200)
+    assert among(text).p == pytest.approx(studentized_range.sf(q, 13, np.inf), rel=1e-3)
     assert [among(200, rival=control).ok for control in CONTROLS] == [True, True]
     assert among(50, n=100).ok is True
     assert among(50, n=99).ok is None
@@ -253,7 +260,8 @@ def test_pig_vi_is_among_the_best_unless_another_is_better_at_the_level_of_the_t
 
 def test_the_number_of_pig_vi_is_among_those_that_are_no_controls() -> None:
     e = with_losses(invented(200), *TASKS[0], with_rival(200))
-    assert finding("tasks-top", e, 0).measured.startswith("mean rank 4.00 of 13, number 2 without controls; beaten by")
+    said = "mean rank 4.00 of 13, number 2 without controls; 3.00 ranks behind PLC(VI) (p = 1e-12)"
+    assert finding("tasks-top", e, 0).measured == said
 
 
 def test_the_best_of_those_that_beat_pig_vi_is_named() -> None:
@@ -261,21 +269,24 @@ def test_the_best_of_those_that_beat_pig_vi_is_named() -> None:
     losses = {name: np.full(200, 110.0 + i) for i, name in enumerate(FIG8)}
     losses |= {name: np.full(200, 100.0 + i) for i, name in enumerate(order)}
     e = with_losses(invented(200), *TASKS[0], losses)
-    assert finding("tasks-top", e, 0).measured.endswith("; beaten by PMC(VI)")
+    assert "ranks behind PMC(VI) (p" in finding("tasks-top", e, 0).measured
 
 
 @pytest.mark.parametrize("place", range(6))
 def test_tasks_are_judged_in_the_pool_of_all_if_asked(place: int) -> None:
     def among(m: int) -> bool | None:
         e = with_losses(invented(200), *TASKS[place], with_rival(m, pool=NAMES))
-        return finding("tasks-top", replace(e, pool_all=True), place).ok
+        return finding("tasks-top", replace(e, pool="all"), place).ok
 
     m = swaps(15, 200, 0.001, between=2)
     assert (among(m), among(m - 1)) == (False, True)
 
 
-def only_one(m: int, n: int, elsewhere: tuple[str, str] | None = None, m_there: int = 0) -> Finding:
-    """What is said of PIG(VI) alone if it beats PLC(VI) in m worlds, elsewhere in others; the rest are far behind."""
+RIVALS = tuple(name for name in FIG8 if name not in CONTROLS)
+
+
+def only_one(m: int, n: int, elsewhere: tuple[str, str] | None = None, m_there: int = 0) -> dict[str, Finding]:
+    """What is said of each strategy if PIG(VI) beats PLC(VI) in m worlds, elsewhere in others; the rest are behind."""
 
     def losses(m: int) -> dict[str, np.ndarray]:
         order = [name for name in FIG8 if name not in ("PLC(VI)", "PIG(VI)", "Unembodied", "PIG(VI+)")]
@@ -285,22 +296,38 @@ def only_one(m: int, n: int, elsewhere: tuple[str, str] | None = None, m_there: 
     e = all_tasks(invented(n), losses(m))
     if elsewhere is not None:
         e = with_losses(e, *elsewhere, losses(m_there))
-    return finding("tasks-only", e, 0)
+    findings = CLAIMS["tasks-only"].verdict(e).findings
+    assert [f.about for f in findings] == [f"{name}, where it is worst off" for name in RIVALS]
+    return dict(zip(RIVALS, findings, strict=True))
 
 
 @pytest.mark.parametrize("where", TASKS)
 def test_pig_vi_is_alone_if_every_other_is_beaten_somewhere(where: tuple[str, str]) -> None:
     m = swaps(13, 200, 0.001, between=2)
-    alone = only_one(100, 200, where, m)
-    assert (alone.ok, alone.measured) == (True, "among the best everywhere: PIG(VI)")
+    assert all(f.ok is True for f in only_one(100, 200, where, m).values())
+    place = f"{ {'dense': 'Dense Worlds', 'maze': 'Mazes', '1-2-3': '1-2-3 Worlds'}[where[0]] }, {where[1]}"
+    said = only_one(100, 200, where, m)["PLC(VI)"].measured
+    assert said.startswith(f"beaten in {place}: +{3 * (2 * m / 200 - 1):.2f} ranks behind PIG(VI) (p = ")
     shared = only_one(100, 200, where, m - 1)
-    assert shared.ok is False
-    assert set(shared.measured.split(": ")[1].split(", ")) == {"PIG(VI)", "PLC(VI)"}
+    assert [name for name, f in shared.items() if f.ok is not True] == ["PLC(VI)"]
+    assert shared["PLC(VI)"].ok is False
+    assert shared["PLC(VI)"].measured.startswith(f"beaten nowhere; worst in {place}: +")
+
+
+@pytest.mark.parametrize("where", TASKS)
+def test_pig_vi_is_not_alone_where_it_is_beaten(where: tuple[str, str]) -> None:
+    m = swaps(13, 200, 0.001, between=2)
+    beaten = only_one(100, 200, where, 200 - m)["PIG(VI)"]
+    assert beaten.ok is False
+    assert "ranks behind PLC(VI)" in beaten.measured
+    assert only_one(100, 200, where, 200 - m + 1)["PIG(VI)"].ok is True
 
 
 def test_few_worlds_do_not_tell_whether_pig_vi_is_alone() -> None:
-    assert only_one(50, 100).ok is False
-    assert only_one(50, 99).ok is None
+    assert only_one(50, 100)["PLC(VI)"].ok is False
+    assert only_one(50, 100)["PIG(VI)"].ok is True
+    assert only_one(50, 99)["PLC(VI)"].ok is None
+    assert only_one(50, 99)["PIG(VI)"].ok is None
 
 
 def test_nobody_is_beaten_in_tasks_that_friedmans_test_finds_alike() -> None:
@@ -325,13 +352,28 @@ def test_nobody_is_beaten_in_tasks_that_friedmans_test_finds_alike() -> None:
         found = finding("tasks-top", e, 0)
         assert found.ok is ok
         assert found.friedman == pytest.approx((test.statistic, 12, test.pvalue))
-        assert finding("tasks-only", e, 0).friedman == pytest.approx((test.statistic, 12, test.pvalue))
+        assert all(f.friedman.p == pytest.approx(test.pvalue) for f in CLAIMS["tasks-only"].verdict(e).findings)
 
 
-def test_tasks_only_shows_the_weakest_of_its_six_tests() -> None:
-    e = with_losses(all_tasks(invented(200), with_rival(0)), "maze", "reward", with_rival(70))
-    weakest = min((f.friedman for f in CLAIMS["tasks-top"].verdict(e).findings), key=lambda test: test.statistic)
-    assert finding("tasks-only", e, 0).friedman == weakest == finding("tasks-top", e, 3).friedman
+def test_losses_are_ranked_at_each_time_and_ranks_averaged() -> None:
+    """PIG(VI) is far behind a rival at the first time of six, and just ahead of it at the others."""
+    names = list(FIG8)
+    losses = np.tile(np.arange(13.0), (6, 200, 1))  # [time, world, strategy]
+    mine, rival = names.index("PIG(VI)"), names.index("PLC(VI)")
+    losses[:, :, [mine, rival]] = [-2.0, -1.0]
+    losses[0, :, [mine, rival]] = [[-1.0], [-1000.0]]
+    e = invented(200)
+    tasks = e.stages["tasks"].copy(deep=True)
+    for i, name in enumerate(names):
+        tasks["reward_loss"].loc[{"world_class": "maze", "strategy": name}] = losses[:, :, i].T
+    e = with_stage(e, "tasks", tasks)
+    each, average = (finding("tasks-top", replace(e, ranking=ranking), 3) for ranking in ("each time", "average loss"))
+    ranked_by_hand = losses.argsort(axis=2).argsort(axis=2).mean(axis=(0, 1)) + 1
+    assert each.effect == pytest.approx(ranked_by_hand[mine] - ranked_by_hand[rival])
+    assert each.effect == pytest.approx(-4 / 6)
+    by_average = losses.mean(axis=0).argsort(axis=1).argsort(axis=1).mean(axis=0)
+    assert average.effect == pytest.approx(by_average[mine] - by_average[rival])
+    assert average.effect == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("off", "holds"), [(0.5e-12, True), (2e-12, False)])
@@ -358,3 +400,47 @@ def test_theorem_2_bears_rounding_and_no_more(off: float, holds: bool, monkeypat
 def test_theorem_2_bears_four_standard_errors(z: float, holds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theory, "_simulated_z", lambda rng: np.array([0.0, z]))
     assert finding("theorem-2", invented(200), 1).ok is holds
+
+
+def test_a_strategy_is_shown_where_it_is_beaten_even_if_a_larger_gap_elsewhere_is_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sure, chance = Friedman(300.0, 12, 1e-30), Friedman(9.0, 12, 0.7)
+
+    def rival(e: Evidence, world_class: str, task: str, strategy: str) -> usefulness.Rival:
+        where = {("maze", "reward"): (1.5, 1e-5, sure), ("dense", "navigation"): (2.5, 1e-9, chance)}
+        return usefulness.Rival("LTA", *where.get((world_class, task), (-1.0, 0.5, sure)))
+
+    monkeypatch.setattr(usefulness, "best_rival", rival)
+    shown = finding("tasks-only", invented(200), 0)
+    assert shown.measured == "beaten in Mazes, reward: +1.50 ranks behind LTA (p = 1e-05)"
+    assert shown.ok is True
+
+
+def test_the_index_of_average_areas_and_its_error() -> None:
+    rng = np.random.default_rng(0)
+    free = rng.uniform(20, 80, 200)
+    greedy = free * (3.59 + 0.3 * rng.normal(size=200)) + 5.0
+    e = with_areas(invented(200), "maze", {"Unembodied": free, "PIG(greedy)": greedy})
+    each, of_means = (finding("embodiment-index", replace(e, index=how), 1) for how in ("per world", "ratio of means"))
+    assert each.effect == pytest.approx(np.mean(greedy / free - 1))
+    assert of_means.effect == pytest.approx(greedy.sum() / free.sum() - 1)
+    drawn = rng.integers(200, size=(4000, 200))
+    bootstrap = greedy[drawn].sum(axis=1) / free[drawn].sum(axis=1)
+    assert (of_means.high - of_means.low) / 3.92 == pytest.approx(bootstrap.std(), rel=0.05)
+    error = np.std(greedy / free, ddof=1) / np.sqrt(200)
+    off = abs(np.mean(greedy / free) - 3.59) / error
+    assert f"{off:.1f} standard errors from the published value" in each.measured
+    assert f"with standard error {error:.3f}" in each.measured
+
+
+def test_the_correlation_is_told_within_each_class_too() -> None:
+    e = invented(200)
+    index = e.stages["structure"]["structure_index"]
+    within = {name: np.corrcoef(index.sel(world_class=name), e.embodiment_index(name))[0, 1] for name in LEVELS}
+    told = finding("structure", e, 0).measured
+    titles = {"dense": "Dense Worlds", "maze": "Mazes", "1-2-3": "1-2-3 Worlds"}
+    assert told.endswith(
+        "Within a class r = " + ", ".join(f"{within[name]:.2f} ({title})" for name, title in titles.items())
+    )
+    assert len({f"{r:.2f}" for r in within.values()}) > 1

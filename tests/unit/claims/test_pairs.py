@@ -1,4 +1,4 @@
-"""Every comparison of two strategies changes its verdict exactly where p crosses its level in its own pool."""
+"""Every comparison of two strategies changes its verdict exactly where p crosses its level in the pool that decides."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import friedmanchisquare
+from scipy.stats import friedmanchisquare, studentized_range
 
 from berlyne.claims import CLAIMS, Evidence, Finding
+from berlyne.claims.published import CURVE_POOL
 
 from .borderline import NAMES, invented, ranked, swaps, with_areas
 
@@ -17,6 +18,10 @@ FIG4 = (*FIG3, "PIG(greedy)", "PIG(VI)", "PIG(VI+)")
 FIG6 = (*FIG3, "LTA", "CB", "PEIG(Q)", "PIG(VI)")
 FIG7 = (*FIG3, "PMC(VI)", "PLC(VI)", "PIG(VI)")
 FIG_S3 = (*FIG3, "PIG(Q)", "PEIG(Q)", "PEIG(VI)", "PIG(VI)")
+CURVES = (
+    "Random", "Unembodied", "LTA", "CB", "PIG(greedy)", "PIG(VI)", "PIG(VI+)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)",
+    "PMC(VI)", "PLC(VI)",
+)  # fmt: skip
 D, M, O = "dense", "maze", "1-2-3"  # noqa: E741 - the letters of the list of claims
 
 SAID = {  # claim: its pool, and who is worse than (>) or like (=) whom, in the order of the findings
@@ -44,6 +49,9 @@ SAID = {  # claim: its pool, and who is worse than (>) or like (=) whom, in the 
     "utilities-help": (FIG7, [(name, f"Random > {s}") for name in (M, O) for s in ("PMC(VI)", "PLC(VI)")]),
     "l1": (FIG7, [(O, "PMC(VI) > PIG(VI)"), (O, "PLC(VI) > PIG(VI)")]),
 }  # fmt: skip
+PRINTED = {  # the comparisons for which the paper gives a level
+    "controls", "embodied-greedy", "greedy-random", "lta", "cb", "peig-q", "peig-vi", "utilities",
+}  # fmt: skip
 PAIRS = [(claim, place) for claim, (_, said) in SAID.items() for place in range(len(said))]
 every_pair = pytest.mark.parametrize(("claim", "place"), PAIRS)
 
@@ -55,32 +63,35 @@ def told(claim: str, place: int) -> tuple[str, str, str, bool, float]:
     return world_class, one, other, sign == "=", 0.01 if claim == "controls" and sign == "=" else 0.001
 
 
-def judged(claim: str, place: int, m: int, n: int = 200, pool_all: bool = False, backwards: bool = False) -> Finding:
+def pool_of(claim: str, pool: str) -> tuple[tuple[str, ...], int]:
+    """The strategies of a pool, and how many lie between the two that are compared in what is invented for it."""
+    return {"figure": (SAID[claim][0], 0), "curves": (CURVES, 2), "all": (NAMES, 3)}[pool]
+
+
+def judged(claim: str, place: int, m: int, n: int = 200, pool: str = "curves", backwards: bool = False) -> Finding:
     """The finding where the first strategy is slower (or, backwards, faster) than the second in m of n worlds."""
     world_class, one, other, _, _ = told(claim, place)
-    pool, between = (NAMES, 3) if pool_all else (SAID[claim][0], 0)
+    strategies, between = pool_of(claim, pool)
     first, second = (other, one) if backwards else (one, other)
-    areas = ranked(pool, first, second, n, m, between)
+    areas = ranked(strategies, first, second, n, m, between)
     evidence = with_areas(invented(n), world_class, areas, l1=claim == "l1")
-    return CLAIMS[claim].verdict(replace(evidence, pool_all=pool_all)).findings[place]
+    return CLAIMS[claim].verdict(replace(evidence, pool=pool)).findings[place]
 
 
+@pytest.mark.parametrize("pool", ["curves", "figure", "all"])
 @every_pair
-def test_a_pair_differs_from_where_p_falls_below_its_level(claim: str, place: int) -> None:
+def test_a_pair_differs_from_where_p_falls_below_its_level(claim: str, place: int, pool: str) -> None:
     *_, alike, alpha = told(claim, place)
-    m = swaps(len(SAID[claim][0]), 200, alpha)
-    assert judged(claim, place, m).ok is not alike
-    assert judged(claim, place, m - 1).ok is alike
-    assert judged(claim, place, m, backwards=True).ok is False
+    strategies, between = pool_of(claim, pool)
+    m = swaps(len(strategies), 200, alpha, between)
+    assert judged(claim, place, m, pool=pool).ok is not alike
+    assert judged(claim, place, m - 1, pool=pool).ok is alike
+    assert judged(claim, place, m, pool=pool, backwards=True).ok is False
 
 
-@every_pair
-def test_so_it_does_in_the_pool_of_all(claim: str, place: int) -> None:
-    *_, alike, alpha = told(claim, place)
-    m = swaps(15, 200, alpha, between=3)
-    assert judged(claim, place, m, pool_all=True).ok is not alike
-    assert judged(claim, place, m - 1, pool_all=True).ok is alike
-    assert judged(claim, place, m, pool_all=True, backwards=True).ok is False
+def test_the_twelve_of_the_learning_curves_decide_unless_told_otherwise() -> None:
+    assert Evidence({}).pool == "curves"
+    assert set(CURVES) == {*FIG4, *FIG6, *FIG7, *FIG_S3} == set(CURVE_POOL)
 
 
 @every_pair
@@ -95,11 +106,15 @@ def test_a_finding_names_what_it_compares(claim: str, place: int) -> None:
     world_class, one, other, alike, alpha = told(claim, place)
     found = judged(claim, place, 200)
     assert found.about == f"{ {D: 'Dense Worlds', M: 'Mazes', O: '1-2-3 Worlds'}[world_class] }: {one} against {other}"
-    how = f"like {other} (p > {alpha})" if alike else f"worse than {other} (p < {alpha})"
-    assert found.expected == f"{one} {how}"
-    areas = ranked(SAID[claim][0], one, other, 200, 200)
+    how, level = (f"not told apart from {other}", f"p > {alpha}") if alike else (f"worse than {other}", f"p < {alpha}")
+    printed = claim in PRINTED and (claim, place) != ("cb", 2)
+    assert found.expected == (f"{one} {how} ({level})" if printed else f"{one} {how}")
+    assert found.ours == ("" if printed else f"the level, {level}: the paper gives none")
+    areas = ranked(CURVES, one, other, 200, 200, 2)
     assert found.effect == pytest.approx(areas[one][0] / areas[other][0] - 1)
+    assert found.measured.startswith("told apart (p ")
     assert "larger in 100% of worlds" in found.measured
+    assert judged(claim, place, 100).measured.startswith(f"not told apart at p > {alpha} (p = ")
 
 
 def test_every_comparison_is_among_these(published: Evidence) -> None:
@@ -108,7 +123,7 @@ def test_every_comparison_is_among_these(published: Evidence) -> None:
         for id_, claim in CLAIMS.items()
         if claim.needs  # not the theorems, which compare no strategies
         for i, finding in enumerate(claim.verdict(published).findings)
-        if finding.p_all is not None
+        if finding.pools
     }
     assert with_p_of_two_pools == set(PAIRS)
 
@@ -133,7 +148,7 @@ def leaning(lean: float) -> dict[str, np.ndarray]:
 def test_no_pair_differs_in_a_pool_that_friedmans_test_finds_alike(published: Evidence) -> None:
     areas = leaning(0.62)
     test = friedmanchisquare(*areas.values())
-    evidence = with_areas(with_areas(published, M, areas), D, areas)
+    evidence = replace(with_areas(with_areas(published, M, areas), D, areas), pool="figure")
     worse, _, alike, _ = CLAIMS["vi-gain"].verdict(evidence).findings
     assert test.pvalue > 0.001 > worse.p
     assert (worse.ok, alike.ok) == (False, True)
@@ -143,20 +158,26 @@ def test_no_pair_differs_in_a_pool_that_friedmans_test_finds_alike(published: Ev
 def test_a_pair_differs_in_a_pool_that_friedmans_test_finds_different(published: Evidence) -> None:
     areas = leaning(0.72)
     test = friedmanchisquare(*areas.values())
-    evidence = with_areas(with_areas(published, M, areas), D, areas)
+    evidence = replace(with_areas(with_areas(published, M, areas), D, areas), pool="figure")
     worse, _, alike, _ = CLAIMS["vi-gain"].verdict(evidence).findings
     assert test.pvalue < 0.001
     assert (worse.ok, alike.ok) == (True, False)
 
 
 @every_pair
-def test_a_finding_carries_friedmans_test_of_both_pools(claim: str, place: int, published: Evidence) -> None:
-    world_class, *_ = told(claim, place)
+def test_a_finding_carries_p_and_friedmans_test_of_every_pool(claim: str, place: int, published: Evidence) -> None:
+    world_class, one, other, *_ = told(claim, place)
     areas = (published.l1_areas if claim == "l1" else published.areas)[world_class]
     found = CLAIMS[claim].verdict(published).findings[place]
-    for pool, ours in ((SAID[claim][0], found.friedman), (NAMES, found.friedman_all)):
-        ranks = np.argsort(np.argsort(np.stack([areas[name] for name in pool]), axis=0), axis=0) + 1.0
-        k = len(pool)  # Friedman's formula as he wrote it: there are no ties
+    assert set(found.pools) == {"curves", "figure", "all"}
+    assert (found.p, found.friedman) == (found.pools["curves"].p, found.pools["curves"].friedman)
+    for pool, test in found.pools.items():
+        strategies, _ = pool_of(claim, pool)
+        ranks = np.argsort(np.argsort(np.stack([areas[name] for name in strategies]), axis=0), axis=0) + 1.0
+        k = len(strategies)  # Friedman's formula as he wrote it: there are no ties
         statistic = 12 / (200 * k * (k + 1)) * np.sum(ranks.sum(axis=1) ** 2) - 3 * 200 * (k + 1)
-        assert ours.statistic == pytest.approx(statistic)
-        assert ours.df == k - 1
+        assert test.friedman.statistic == pytest.approx(statistic)
+        assert test.friedman.df == k - 1
+        mean = dict(zip(strategies, ranks.mean(axis=1), strict=True))
+        q = abs(mean[one] - mean[other]) / np.sqrt(k * (k + 1) / 12 / 200)
+        assert test.p == pytest.approx(studentized_range.sf(q, k, np.inf), rel=1e-3, abs=1e-9)

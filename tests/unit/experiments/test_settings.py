@@ -169,7 +169,9 @@ def test_description_is_plain_data():
 
 
 def test_only_strategies_that_their_name_does_not_tell_are_described():
-    assert "own strategies" not in study(strategies=["PMC(Q)", "PIG(VI, gamma=0.5)"]).describe()
+    assert "own strategies" not in study(strategies=["PMC(Q, epsilon=0.2)", "PIG(VI, gamma=0.5)"]).describe()
+    said = study(strategies=["PIG(VI)", "PMC(Q)"]).describe()["own strategies"]  # whose epsilon was another once
+    assert set(said) == {"PMC(Q)"} and "epsilon=0.2" in said["PMC(Q)"]
     own = [Strategy("PIG(VI)", ValueIteration(steps_back=3), "PIG"), Strategy("left", lambda view, s, u: 0)]
     said = study(strategies=own).describe()["own strategies"]
     assert "steps_back=3" in said["PIG(VI)"] and "<lambda>" in said["left"]

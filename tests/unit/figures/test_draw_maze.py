@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import berlyne
-from berlyne.figures.maze import draw_maze, shade_rooms
+from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms
 
 
 @pytest.fixture
@@ -74,11 +75,50 @@ def test_arrows_are_darker_where_more_probable(world, ax):
         for line in artists(ax, kind):
             step = np.array(line.get_xydata()[1]) - line.get_xydata()[0]
             direction = int(np.argmax([-step[1], step[1], -step[0], step[0]]))
-            shades[direction] = float(line.get_color())
+            shades[direction] = to_rgb(line.get_color())[0]
             assert (kind == "passage") == maze.passages[s, direction]
             assert (kind == "transporter") == maze.transporters[s, direction]
     probability = world.theta[a, s, maze.destination[s]]
     assert sorted(shades, key=shades.get) == np.argsort(-probability).tolist()
+
+
+def joined(world, s):
+    """Directions out of a room that share their destination with another direction, by destination."""
+    destination = world.geometry.destination[s].tolist()
+    return {d: [i for i in range(4) if destination[i] == d] for d in destination if destination.count(d) > 1}
+
+
+@pytest.mark.parametrize("s", range(36))
+def test_directions_with_one_destination_are_joined_by_an_arc_from_one_to_the_other(world, ax, s):
+    draw_maze(world, ax, rows=[(1, s)])
+    arcs = artists(ax, "joint")
+    expected = joined(world, s)
+    assert len(arcs) == len(expected)
+    centre = np.array([s % 6 + 0.5, s // 6 + 0.5])
+    steps = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])
+    for arc in arcs:
+        ends = [(arc.get_xydata()[i] - centre) / 0.2 for i in (0, -1)]
+        directions = {int(np.argmax(steps @ end)) for end in ends}
+        assert all(np.max(steps @ end) == pytest.approx(1.0) for end in ends)
+        assert any(directions <= set(group) for group in expected.values())
+
+
+@pytest.mark.parametrize("s", range(36))
+def test_every_probability_is_written_once(world, s):
+    for a in (0, 3):
+        drawn = draw_maze_and_rows(world, [(a, s)])
+        written = sorted(text.get_text() for text in artists(drawn.figure.axes[0], "probability"))
+        _, p = world.rows.row(a, s)
+        assert written == sorted(f"{x:.2f}" if x >= 0.005 else "<.005" for x in p)
+        places = [text.get_position() for text in artists(drawn.figure.axes[0], "probability")]
+        apart = [np.hypot(*np.subtract(one, other)) for one in places for other in places if one is not other]
+        assert min(apart, default=1.0) > 0.3
+
+
+def test_a_bar_says_which_shade_is_which_probability(world):
+    drawn = draw_maze_and_rows(world, [(0, 0)])
+    assert drawn.figure.axes[1].get_ylabel() == "probability of the transition"
+    assert drawn.figure.axes[1].get_ylim() == (0, 1)
 
 
 def test_rows_are_two_telling_ones_or_those_asked_for(world, ax):

@@ -23,17 +23,20 @@ import dataclasses
 from pathlib import Path
 import berlyne
 from berlyne.claims import CLAIMS, published
-from berlyne.reproduction import figures, sensitivity
+from berlyne.reproduction import assumptions, figures, sensitivity
 from berlyne.reproduction.study import Study
 from unit.claims.invented import as_published
 
 print(Study(Path(), 4, 0).experiment.describe())
 print(published.FIGURE_POOLS, published.POSITIVE_CONTROLS, list(figures.FIGURES))
-print(sensitivity.PLANNED, sensitivity.LEARNED, sensitivity.VARIANTS)
+print(published.CURVE_POOL, sensitivity.VARIANTS, list(assumptions.KEYS))
+for variant in sensitivity.VARIANTS:
+    other = assumptions.DEFAULT.but(variant.changes)
+    print([sensitivity.again(assumptions.DEFAULT, other, name) for name in berlyne.worlds.PAPER_WORLDS])
 published = as_published()
 for claim in CLAIMS.values():
-    for evidence in (published, dataclasses.replace(published, pool_all=True)):
-        print(claim.verdict(evidence))
+    for pool in ("curves", "figure", "all"):
+        print(claim.verdict(dataclasses.replace(published, pool=pool)))
 print(len(berlyne.STRATEGIES), len(berlyne.worlds.WORLDS), file=sys.stderr)
 """
 
