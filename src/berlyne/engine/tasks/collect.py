@@ -1,7 +1,8 @@
 """Reward acquisition for twelve reward structures at a time, by backward induction.
 
 Paper: Sec. 3.7; reading R20. The policy that is best for a model depends on the steps left. It is worked out
-backwards in time, and its value in the world along with it.
+backwards in time, and its value in the world along with it. Far from the end every step adds the same in all states;
+once it does so it does for good, and what the steps left add is known.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.arrays import FloatArray
-from berlyne.engine.compile import bare_kernel
+from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph
 from berlyne.engine.tasks.lanes import LANES, Chain, best_of, put, value_of_best, weighted
+
+CHECK = 8
+"""Steps from one look at what they add to the next."""
+ALIKE = 1e-12
+"""What a step adds is the same in all states if it differs by no more."""
 
 
 class Ledger(NamedTuple):
@@ -52,6 +58,28 @@ def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lo
         put(total, s, value_of_best(best, q, real, n_actions, lowest))
 
 
+@inlined
+def differ(after: FloatArray, entered: FloatArray, reward: FloatArray, lane: int) -> bool:
+    """Whether the last step has added more in one state than in another; `entered` is from before it."""
+    low, high = np.inf, -np.inf
+    for i in range(lane, len(reward), LANES):
+        added = after[i] - (entered[i] - reward[i])
+        low, high = min(low, added), max(high, added)
+    return high - low > ALIKE
+
+
+@bare_kernel
+def is_steady(ledger: Ledger, reward: FloatArray, total: FloatArray) -> bool:
+    """Whether the last step has added the same in all states, to what is believed and to what is real.
+
+    Then so will every step before it: each q[a] grows by one number, so the same actions are best.
+    """
+    for lane in range(LANES):
+        if differ(ledger.believed, ledger.hoped, reward, lane) or differ(total, ledger.entered, reward, lane):
+            return False
+    return True
+
+
 @bare_kernel
 def collect(
     graph: Graph,
@@ -76,5 +104,9 @@ def collect(
             reward, total = rewards[b], out[m, b]
             for i in range(len(total)):
                 ledger.believed[i] = total[i] = 0.0
-            for _ in range(horizon):
+            for n in range(1, horizon + 1):
                 step_back(model, truth, ledger, reward, lowest, total)
+                if n % CHECK == 0 and is_steady(ledger, reward, total):
+                    for i in range(len(total)):
+                        total[i] += (horizon - n) * (total[i] - (ledger.entered[i] - reward[i]))
+                    break
