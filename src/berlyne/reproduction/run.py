@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from berlyne.claims import CLAIMS
 from berlyne.experiments.files import only as only_file
@@ -24,7 +22,7 @@ from berlyne.reproduction.draw import draw
 from berlyne.reproduction.figures import FIGURES
 from berlyne.reproduction.made import Made
 from berlyne.reproduction.report import write_report
-from berlyne.reproduction.stage import Each
+from berlyne.reproduction.spread import spread
 from berlyne.reproduction.stages import STAGES
 from berlyne.reproduction.study import Study, mark
 
@@ -114,7 +112,7 @@ def _compute(study: Study, wanted: set[str], jobs: int, seconds: dict[str, float
     for name, stage in STAGES.items():
         if name in wanted and not study.has(stage):
             with _timed(seconds, name):
-                study.keep(stage, study.under(stage).work_out(study, _spread(jobs)))
+                study.keep(stage, study.under(stage).work_out(study, spread(jobs)))
 
 
 def _check(study: Study, made: Made) -> dict[str, str]:
@@ -132,22 +130,6 @@ def _report(study: Study, made: Made, seconds: dict[str, float]) -> Path:
         write_report(study, seconds)
         made.keep("report", tuple(STAGES))
     return study.folder / "report.html"
-
-
-def _spread(jobs: int) -> Each:
-    """A function that maps over worlds with threads, showing progress in a terminal."""
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-
-    def each(label: str, items: list[Any], function: Callable[[Any], Any]) -> list[Any]:
-        with ThreadPoolExecutor(jobs) as pool:
-            found = pool.map(function, items)
-            shown = track(found, label, len(items), console=console, disable=not console.is_terminal)
-            return list(shown)
-
-    return each
 
 
 def _draw(study: Study, names: list[str], made: Made, jobs: int = 1) -> None:

@@ -1,7 +1,7 @@
 """What is worked out beyond the explorations: one class per stage, one labelled dataset each.
 
 Fields are settings, and nothing else that could be chosen may decide a number: a stage is kept as long as they stay.
-Every stage goes through the worlds of the study with `each`, which spreads them over threads; numbers
+Every stage goes through the worlds of the study with `each`, which spreads them over cores; numbers
 depend on seeds derived from ids, never on order.
 """
 
