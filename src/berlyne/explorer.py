@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 import threading
+from array import array
+from collections.abc import Iterable
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, Seed, check_count
+from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number
 from berlyne.explore import make_mind, streams
 from berlyne.explorer_file import read, write
+from berlyne.foresight import Gain, imagined_gain
 from berlyne.model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
+from berlyne.uncertainty import Expected
 
 MOST_OBSERVATIONS = 2**31 - 1
 """They are counted in 32 bits."""
@@ -26,7 +30,8 @@ class Explorer:
     """Chooses actions for a world that answers by itself.
 
     Given the same draws it takes the same actions as `explore`: with the same seed, and the states
-    that an exploration went through, it repeats that exploration. Several threads may share one; they take turns.
+    that an exploration went through, it repeats that exploration. What it answers depends on the seed and on what was
+    observed, in order; asking changes nothing. Several threads may share one; they take turns.
 
     Parameters
     ----------
@@ -58,18 +63,24 @@ class Explorer:
         self.prior = model.prior
         self.strategy = strategy(how)
         self.n_states, self.n_actions = model.n_states, model.n_actions
-        self.n_obs = 0
-        self._last: dict[int, int] = {}
-        self._mind = make_mind(model, self.strategy, None)
         self._rng = rng
         self._one_at_a_time = threading.RLock()  # kernels let other threads run
+        self._forget(model)
+
+    def _forget(self, model: InternalModel) -> None:
+        """Know what a model says that has observed nothing, and no more."""
+        self.n_obs = 0
+        self._last: dict[int, int] = {}
+        self._history: array[int] | None = array("i")  # s, a, s_next of each observation; None if they are not known
+        self._mind = make_mind(model, self.strategy, None)
+        self._u: FloatArray | None = None  # the draws of the next choice, once it was asked for
 
     def __repr__(self) -> str:
         size = f"{self.n_states:,} states, {self.n_actions} actions"
         return f"Explorer({self.strategy}, {size}, {self.n_obs:,} observations)"
 
     def act(self, s: int) -> int:
-        """The action to try in state `s`."""
+        """The action to try in state `s`: the same one however often it is asked for, until something is observed."""
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._checked("s", s, self.n_states)
@@ -84,26 +95,115 @@ class Explorer:
             return self._mind.choose_pair(self._draw())
 
     def _draw(self) -> FloatArray:
-        u = self._rng.random(2)
-        if self.strategy.ties == "first":
-            u[0] = 0.0
-        return u
+        """The two uniform numbers of the next choice; every observation has its own, asked for or not."""
+        if self._u is None:
+            self._u = self._rng.random(2)
+            if self.strategy.ties == "first":
+                self._u[0] = 0.0
+        return self._u
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn that action `a` in state `s` led to `s_next`."""
         s, s_next = self._checked("s", s, self.n_states), self._checked("s_next", s_next, self.n_states)
         a = self._checked("a", a, self.n_actions)
         with self._one_at_a_time:
-            if self.n_obs >= MOST_OBSERVATIONS:
-                raise ValueError(f"an explorer makes at most {MOST_OBSERVATIONS:,} observations")
-            self._mind.observe(s, a, s_next)
-            self.n_obs += 1
-            self._last[s * self.n_actions + a] = s_next
+            self._observe(s, a, s_next)
+
+    def _observe(self, s: int, a: int, s_next: int) -> None:
+        if self.n_obs >= MOST_OBSERVATIONS:
+            raise ValueError(f"an explorer makes at most {MOST_OBSERVATIONS:,} observations")
+        self._mind.observe(s, a, s_next)
+        self._draw()
+        self._u = None
+        self.n_obs += 1
+        self._last[s * self.n_actions + a] = s_next
+        if self._history is not None:
+            self._history.extend((s, a, s_next))
+
+    def observe_many(self, history: Iterable[tuple[int, int, int]] | IntArray) -> None:
+        """Learn a history of transitions, lines `(s, a, s_next)` in their order: a log of somebody's, a warm start.
+
+        It need not be one path: the explorer is taken to be wherever each line begins. If any of them is impossible
+        nothing is learned.
+        """
+        with self._one_at_a_time:
+            model = self.model
+            lines = model.checked(history)
+            model.observe_many(lines)  # refuses all of them if one is impossible
+            for line in lines.tolist():
+                self._observe(*line)
+
+    @property
+    def history(self) -> IntArray:
+        """What was observed, lines `(s, a, s_next)` in their order, a fresh `(n_obs, 3)` array."""
+        with self._one_at_a_time:
+            if self._history is None:
+                raise ValueError("this explorer comes from a file that does not hold its history")
+            return np.array(self._history, dtype=np.int64).reshape(-1, 3)
+
+    def undo(self, n: int = 1) -> None:
+        """Forget the last `n` observations, as if they had never been made: what it will answer is as it was then."""
+        if check_count("n", n, 1) > self.n_obs:
+            raise ValueError(f"n is {n}; there are {self.n_obs} observations to undo")
+        with self._one_at_a_time:
+            self._go_back(n)
+
+    def _go_back(self, n: int) -> None:
+        """Begin again, and learn all but the last `n` observations."""
+        lines = self.history[: self.n_obs - n]
+        self._take_back(self.n_obs)
+        self._forget(InternalModel(self.prior, n_states=self.n_states, n_actions=self.n_actions))
+        for line in lines.tolist():
+            self._observe(*line)
+
+    def _take_back(self, n: int = 0) -> None:
+        """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
+        n += self._u is not None
+        self._u = None
+        self._rng.bit_generator.advance(-2 * n)  # type: ignore[attr-defined]  # PCG64, one step for each number
 
     def utility(self) -> FloatArray:
         """What the explorer values, `[a, s]`: why it acts as it does. Zero for heuristics."""
         with self._one_at_a_time:
             return self._mind.utility()
+
+    def expected_missing_information(self, level: float = 0.95) -> Expected:
+        """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`."""
+        return self.model.expected_missing_information(level)
+
+    def expected_gain(self, n_steps: int, s: int | None = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
+        """What `n_steps` more steps are expected to teach, in bits, by imagining them.
+
+        Each time the explorer goes on in a world that answers as its own model predicts, and what it expects to be
+        missing is compared before and after. It stays where it is, and so does its random stream.
+
+        Parameters
+        ----------
+        s : the state it starts from; by default the last one that was observed.
+        n_samples : how often to imagine it; the standard error falls with the square root of it.
+        seed : for the imagination alone.
+        """
+        n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
+        with self._one_at_a_time:
+            here = self._mind.where if s is None else self._checked("s", s, self.n_states)
+            if here < 0 and not self.strategy.relocates:
+                raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
+            return imagined_gain(self._mind, self.model, max(here, 0), n_steps, n_samples, seed)
+
+    def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
+        """Whether at most `bits` are missing, with this probability: a rule for when to stop.
+
+        It looks at the explorer's own belief, so it is right as often as it says in worlds like those that the prior
+        expects, however often it is asked on the way.
+        """
+        check_number("bits", bits, 0.0, np.finfo(float).max)
+        found = self.expected_missing_information().quantile(confidence)
+        if np.isnan(found):
+            raise ValueError(
+                f"{type(self.prior).__name__} does not say how far its expectation may be off; "
+                f"give it a method missing_information_variance(counts) that returns bits squared [a, s]"
+            )
+        return found <= bits
 
     @property
     def model(self) -> InternalModel:
@@ -117,6 +217,7 @@ class Explorer:
         The prior and the strategy must be berlyne's own: code cannot be saved.
         """
         with self._one_at_a_time:
+            self._take_back()  # they are drawn again when asked for
             write(path, self)
 
     @classmethod

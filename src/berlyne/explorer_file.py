@@ -1,10 +1,10 @@
 """Explorers on disk: one file, no code in it.
 
 A file holds what cannot be worked out again: the prior and the strategy by name, what was observed, how often states
-were visited, Q-learning's table and the random stream. Estimates and utilities are worked out anew when it is
-read, and every number is looked at, so that a file can be refused but cannot mislead.
+were visited, Q-learning's table, the random stream and the history. Estimates and utilities are worked out anew when
+it is read, and every number is looked at, so that a file can be refused but cannot mislead.
 
-Format 1 held estimates, too; they are not read.
+Format 1 held estimates, too; they are not read. Files written before explorers kept their history have none.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import zipfile
+from array import array
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -48,6 +49,8 @@ def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
     }
     last = np.array(list(explorer._last.items()), dtype=np.int64).reshape(-1, 2)
     arrays = {**explorer._mind.memory(), **prior.arrays, "last": last}
+    if explorer._history is not None:
+        arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 3)
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
@@ -97,6 +100,18 @@ def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any])
     explorer._mind.remember(arrays, arrays["last"])
     explorer._last = {int(row): int(s_next) for row, s_next in arrays["last"]}
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
+    explorer._history = _checked_history(explorer, arrays["history"]) if "history" in arrays else None
+
+
+def _checked_history(explorer: Explorer, history: Any) -> array[int]:
+    """A history that leads to what the explorer has counted, and to the last outcomes."""
+    told = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
+    told.observe_many(history)
+    ours, theirs = told.sparse_counts, explorer.model.sparse_counts
+    same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("row", "s_next", "n"))
+    if not same or not np.array_equal(told.last_outcomes, explorer.model.last_outcomes):
+        raise ValueError("the history is not what was counted")
+    return array("i", history.astype(np.int32).tobytes())
 
 
 def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:

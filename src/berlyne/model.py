@@ -16,6 +16,7 @@ from berlyne.information import entropy
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
+from berlyne.uncertainty import Expected
 from berlyne.worlds.world import World
 
 ROUNDING = 1e-12
@@ -81,7 +82,7 @@ class InternalModel:
         """
         seen: dict[int, dict[int, int]] = {}
         last: dict[int, int] = {}
-        for s, a, s_next in self._checked(history).tolist():
+        for s, a, s_next in self.checked(history).tolist():
             r = s * self.n_actions + a
             if r not in seen:
                 seen[r] = dict(self._seen.get(r, {}))
@@ -178,6 +179,26 @@ class InternalModel:
         distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(elsewhere, 0.0)
         return np.asarray(by_action(distance, self.n_actions))
 
+    def expected_missing_information(self, level: float = 0.95) -> Expected:
+        """What the model itself expects to be missing, in bits: in all with an interval, and per row `[a, s]`.
+
+        E[D(theta || theta_hat)] over worlds from the posterior (`berlyne.novelty` is this of each row). A prior of your
+        own says it by a method `expected_missing_information(counts)`, bits `[a, s]`, and if there is to be
+        an interval by `missing_information_variance(counts)`, bits squared `[a, s]`; where few rows decide, which
+        a variance does not tell well, `draw_missing_information(counts)` gives draws of the sum.
+        """
+        prior, counts = self.prior, self.sparse_counts if self.exact is not None else self.counts
+        if not hasattr(prior, "expected_missing_information"):
+            raise ValueError(
+                f"novelty is not a function of estimates alone; give {type(prior).__name__} "
+                f"a method expected_missing_information(counts) that returns bits [a, s]"
+            )
+        rows = np.asarray(prior.expected_missing_information(counts), dtype=float)
+        variance = getattr(prior, "missing_information_variance", None)
+        spread = np.nan if variance is None else float(np.sum(variance(counts)))
+        draw = getattr(prior, "draw_missing_information", None)
+        return Expected(float(rows.sum()), spread, rows, level, None if draw is None else np.asarray(draw(counts)))
+
     def entropy(self) -> FloatArray:
         """Entropy of each estimated row, in bits, `[a, s]`."""
         return np.asarray(entropy(self.theta_hat))
@@ -209,7 +230,8 @@ class InternalModel:
             theta_hat[begin:end] = self.exact.estimate_at(self.sparse_counts, row, s_next)
         return theta_hat
 
-    def _checked(self, history: Any) -> IntArray:
+    def checked(self, history: Any) -> IntArray:
+        """A history as whole numbers in lines (s, a, s_next), or a `ValueError` that names the line."""
         steps = np.asarray(history if isinstance(history, np.ndarray) else list(history))
         if steps.size == 0:
             return np.zeros((0, 3), dtype=np.int64)

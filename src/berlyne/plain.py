@@ -51,11 +51,13 @@ class PlainMind:
         self._call("start", self.view)
 
     def act(self, s: int, u: FloatArray) -> int:
-        """The action to take in state `s`."""
-        self._arrive(s)
+        """The action to take in state `s`; that it was asked for leaves no trace."""
+        visits = self.view.visits
+        visits[s] += s != self.here
         view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
         choose = getattr(self.coordinate, "choose", self.coordinate)
         a = int(choose(view, s, u))
+        visits[s] -= s != self.here
         if not 0 <= a < self.view.n_actions:
             raise ValueError(f"{self.strategy} chose action {a}; actions are numbered 0 to {self.view.n_actions - 1}")
         return a
@@ -85,6 +87,32 @@ class PlainMind:
         self._call("learn", view, s, a, s_next, reward)
         view.visits[s_next] += 1
         self.here = s_next
+
+    @property
+    def where(self) -> int:
+        """The state it is in as far as it knows; -1 for unknown."""
+        return self.here
+
+    def again(self, model: InternalModel) -> PlainMind:
+        """Another mind that knows what this one does, which `model` is, and goes its own way."""
+        other = copy.copy(self)
+        view = self.view
+        arrays = {name: getattr(view, name).copy() for name in ("utility", "theta_hat", "counts", "visits")}
+        other.view = replace(view, **arrays, memory=copy.deepcopy(view.memory))
+        other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
+        return other
+
+    def imagine(self, s: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Go on from state `s` where what is predicted happens: one step for each line of `u_agent`."""
+        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
+            if self.strategy.relocates:
+                s, a = self.choose_pair(u_choice)
+            else:
+                a = self.act(s, u_choice)
+            cumulative = np.cumsum(self.view.theta_hat[a, s])
+            s_next = int(np.searchsorted(cumulative, u_outcome * cumulative[-1], side="right"))
+            self.observe(s, a, s_next)
+            s = s_next
 
     def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them."""

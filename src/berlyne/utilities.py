@@ -105,15 +105,7 @@ def novelty(model: InternalModel) -> FloatArray:
     This is the parameter information gain of active inference. It needs more of a prior than
     its estimate: a method `expected_missing_information(counts)`.
     """
-    if model.exact is not None:
-        return model.exact.expected_missing_information(model.sparse_counts)
-    prior = model.prior
-    if not hasattr(prior, "expected_missing_information"):
-        raise ValueError(
-            f"novelty is not a function of estimates alone; give {type(prior).__name__} "
-            f"a method expected_missing_information(counts) that returns bits [a, s]"
-        )
-    return np.asarray(prior.expected_missing_information(model.counts), dtype=float)
+    return model.expected_missing_information().rows
 
 
 def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:

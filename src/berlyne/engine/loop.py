@@ -58,10 +58,19 @@ def explore(belief: Belief, agent: Agent, truth: Truth, trace: Trace, u_agent: F
 
 @bare_kernel
 def act(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tuple[int, int]:
-    """The state to act in and the action to take, for a world that is not ours; s is -1 if it does not matter."""
+    """The state to act in and the action to take, for a world that is not ours; s is -1 if it does not matter.
+
+    That it was asked for leaves no trace: visits are counted when something is observed.
+    """
+    was, found = agent.here[0], s
     if s >= 0:
         arrive(agent.here, agent.visits, s)
-    return choose(belief, agent, s, u, u_explore)
+    s, a = choose(belief, agent, s, u, u_explore)
+    if found >= 0 and was != found:
+        agent.here[0] = was
+        agent.visits[found] -= 1
+        agent.visits[-1] -= 1
+    return s, a
 
 
 @bare_kernel

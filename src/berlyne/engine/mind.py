@@ -14,6 +14,7 @@ from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, copied, fi
 from berlyne.engine.choose import METHODS, first_agent, on_wider_graph, think_again
 from berlyne.engine.compile import entry_point
 from berlyne.engine.graph import Graph, growing_graph, rounded_up
+from berlyne.engine.imagine import imagine
 from berlyne.engine.kept import SMALL, kept_graph, kept_of_prior
 from berlyne.engine.loop import act, explore, observe
 from berlyne.engine.truth import Truth, truth_for
@@ -103,6 +104,29 @@ class CompiledMind:
         if self._observe is None:
             self._observe = entry_point(observe, arguments)
         return int(self._observe(*arguments))
+
+    @property
+    def where(self) -> int:
+        """The state it is in as far as it knows; -1 for unknown."""
+        return int(self.agent.here[0])
+
+    def again(self, model: InternalModel) -> CompiledMind:
+        """Another mind that knows what this one does, which `model` is, and goes its own way."""
+        blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
+        other = CompiledMind(blank, self.strategy)
+        last = model.last_outcomes
+        tried = np.flatnonzero(last >= 0)
+        other.remember(self.memory(), np.stack([tried, last[tried]], axis=1))
+        return other
+
+    def imagine(self, s: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Go on from state `s` where what is predicted happens: one step for each line of `u_agent`."""
+        path, done = np.full(len(u_world) + 1, s, dtype=np.int32), 0
+        while True:
+            done += imagine(self.belief, self.agent, path[done:], u_agent[done:], u_world[done:])
+            if done == len(u_world):
+                return
+            self._widen()
 
     def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.

@@ -19,6 +19,7 @@ from berlyne.gate import checked_rows, checked_support
 from berlyne.priors.forms import FORMS, Sums, over_counts
 from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.rows import Counts, Rows, Support, by_action, row_name
+from berlyne.uncertainty import dirichlet_variance
 
 LEAST_ALPHA = 1e-300
 """Below this, what is divided by a concentration is no finite number any more."""
@@ -117,6 +118,14 @@ class Dirichlet:
         over one observation is PIG.
         """
         return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
+
+    def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
+        """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`."""
+        sparse = self._checked(counts)
+        indptr, indices = self.support.entries()
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        c: FloatArray = np.asarray(self.alpha + sparse.at(row, indices.astype(np.int64)), dtype=np.float64)
+        return np.asarray(by_action(dirichlet_variance(c, row.astype(np.int64), len(indptr) - 1), self.n_actions))
 
     def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
         """Estimated probability of each transition (row, s_next), elementwise."""

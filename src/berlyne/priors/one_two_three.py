@@ -23,6 +23,7 @@ import numpy as np
 from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.priors.forms import NOISE, without_noise
 from berlyne.priors.prior import Description, Rule, as_counts
+from berlyne.priors.target_sets import Missing, log_consistent, missing
 from berlyne.priors.worth import WORTH
 from berlyne.rows import Counts, Rows, Support, by_action, row_name
 
@@ -132,7 +133,8 @@ class OneTwoThree:
             return -np.inf
         tried = n_seen > 0
         a, n_seen, first, total = a[tried], n_seen[tried], first[tried], sparse.totals[tried]
-        return float(np.sum(self._log_consistent(a + 1, n_seen, first) - total * np.log(a + 1)))
+        consistent = log_consistent(self.n_states, self.p_escape, a + 1, n_seen, first)
+        return float(np.sum(consistent - total * np.log(a + 1)))
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
@@ -141,6 +143,18 @@ class OneTwoThree:
         the posterior mean and the estimate minus that.
         """
         return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
+
+    def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
+        """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`."""
+        return np.asarray(by_action(self._missing.variance[self._knowledge(self._checked(counts))], self.n_actions))
+
+    def draw_missing_information(self, counts: Counts | IntArray, n: int = 20_000) -> FloatArray:
+        """Draws of the sum of D(theta || theta_hat) over rows given the data, in bits, `(n,)`."""
+        return self._missing.draws(self._knowledge(self._checked(counts)), n)
+
+    @property
+    def _missing(self) -> Missing:
+        return missing(self._p_first, self._p_other, self._first_unseen("exact"))
 
     def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
         """Estimated probability of each transition (row, s_next), elementwise."""
@@ -219,20 +233,6 @@ class OneTwoThree:
     def _role_of_first(self) -> str:
         """What messages add when it is certain whether state 0 is a target."""
         return {0.0: ", state 0 always among them", 1.0: ", state 0 never among them"}.get(self.p_escape, "")
-
-    def _log_consistent(self, n_targets: IntArray, n_seen: IntArray, first: IntArray) -> FloatArray:
-        """Log prior probability of all target sets that contain the T seen ones."""
-        from scipy.special import comb as combinations
-
-        n, k, t = self.n_states, n_targets, n_seen
-        q = self.p_escape**k
-        with_first = (1.0 - q) / combinations(n - 1, k - 1)
-        without = q / combinations(n - 1, k)
-        if_seen = with_first * combinations(n - t, k - t)
-        # combinations(m, negative) is zero: with all targets known and none of them state 0, it is out
-        if_unseen = with_first * combinations(n - 1 - t, k - 1 - t) + without * combinations(n - 1 - t, k - t)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.where(first == 1, if_seen, if_unseen)))
 
     def _first_unseen(self, formula: Formula) -> FloatArray:
         """`[a, T]`: estimate of state 0 while it is unseen."""

@@ -1,0 +1,44 @@
+"""What more steps would teach, imagined: the explorer goes on in a world that answers as its own model predicts.
+
+A world drawn from the posterior and a world that answers with the predictive probabilities, updated after every answer,
+cannot be told apart (Eq. 4, `eq:be2`). So no world need be drawn: the model is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import Seed
+from berlyne.explore import streams
+from berlyne.model import InternalModel
+from berlyne.plain import PlainMind
+
+if TYPE_CHECKING:
+    from berlyne.engine.mind import CompiledMind
+
+
+class Gain(NamedTuple):
+    """bits : the decrease of missing information that is expected; standard_error : of this number, in bits."""
+
+    bits: float
+    standard_error: float
+
+
+def imagined_gain(
+    mind: CompiledMind | PlainMind, model: InternalModel, s: int, n_steps: int, n_samples: int, seed: Seed
+) -> Gain:
+    """The mean decrease of expected missing information over `n_samples` imagined continuations from state `s`."""
+    before = model.expected_missing_information().bits
+    _, for_agent, for_world = streams(seed)
+    gains = np.empty(n_samples)
+    for i in range(n_samples):
+        imagined = mind.again(model)
+        u = for_agent.random((n_steps, 2))
+        if mind.strategy.ties == "first":
+            u[:, 0] = 0.0
+        imagined.imagine(s, u, for_world.random(n_steps))
+        after = InternalModel.from_counts(model.prior, imagined.counts(), {})
+        gains[i] = before - after.expected_missing_information().bits
+    return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(n_samples)))

@@ -1,0 +1,94 @@
+"""How much is still missing, as far as the explorer itself can tell.
+
+Missing information is a number only to somebody who knows the world. To an explorer it is a random
+quantity: rows are drawn from its posterior, D(theta || theta_hat) of each has a mean and a variance, and rows are
+independent, so both add up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IntArray, check_number
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Missing information as the explorer expects it.
+
+    bits : its mean, E[sum of D(theta || theta_hat) over rows].
+    low, high : the interval that holds it with probability `level`; NaN if the prior does not say its variance.
+    rows : the mean of each row, `[a, s]`, in bits.
+    variance : of the sum, in bits squared.
+
+    draws : of the sum, if the prior makes some; quantiles are theirs.
+
+    Otherwise quantiles are those of the gamma distribution of the same mean and variance: what is missing is never
+    negative, and of a row seen often it is gamma distributed in the limit (half a chi-square, divided by its
+    observations).
+    """
+
+    bits: float
+    variance: float
+    rows: FloatArray = field(repr=False)
+    level: float = 0.95
+    draws: FloatArray | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_number("level", self.level, 0.0, 1.0)
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval, in bits."""
+        return self.quantile(0.5 * (1.0 - self.level))
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval, in bits."""
+        return self.quantile(0.5 * (1.0 + self.level))
+
+    def quantile(self, p: float) -> float:
+        """So many bits or fewer are missing with probability `p`."""
+        from scipy.stats import gamma
+
+        check_number("p", p, 0.0, 1.0)
+        if self.draws is not None:
+            return float(np.quantile(self.draws, p, method="inverted_cdf"))
+        if math.isnan(self.variance):
+            return math.nan
+        if self.variance <= 0.0 or self.bits <= 0.0:
+            return self.bits
+        scale = self.variance / self.bits
+        return float(gamma.ppf(p, self.bits / scale, scale=scale))
+
+
+def dirichlet_variance(c: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Variance of D(theta || theta_hat) for theta from Dir(c), theta_hat = c / kappa, in bits squared, `(n_groups,)`.
+
+    With L_i = ln(theta_i / theta_hat_i), D = sum of theta_i L_i. A factor theta_i raises c_i by one, so moments of
+    theta_i L_i are moments of ln theta_i at other counts: E ln theta_i = psi(c_i) - psi(kappa), with covariances
+    psi'(c_i) [i = j] - psi'(kappa).
+
+    Parameters
+    ----------
+    c : (n,), pseudo-counts of all entries.
+    group : (n,), whole numbers: the row that each entry belongs to.
+    """
+    from scipy.special import digamma, polygamma
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(group, values, n_groups).astype(np.float64)
+
+    kappa = total(c)
+    k = kappa[group]
+    log_mean = np.log(c / k)
+    once = digamma(c + 1.0) - digamma(k + 2.0) - log_mean  # E ln at counts raised by one here and one elsewhere
+    twice = digamma(c + 2.0) - digamma(k + 2.0) - log_mean
+    same = c * (c + 1.0) * (twice**2 + polygamma(1, c + 2.0) - polygamma(1, k + 2.0))
+    crossed = total(c * once) ** 2 - total((c * once) ** 2) - polygamma(1, kappa + 2.0) * (kappa**2 - total(c**2))
+    square = (total(same) + crossed) / (kappa * (kappa + 1.0))
+    mean = total(c / k * (digamma(c + 1.0) - digamma(k + 1.0) - log_mean))
+    return np.asarray(np.maximum(square - mean**2, 0.0) / math.log(2.0) ** 2)
