@@ -1,15 +1,19 @@
 """From utilities to actions: greedy, value iteration, Q-learning, and the heuristics.
 
 Paper: Secs. 3.2, 3.3 and 3.5. Each method is a small object with its parameters and a method
-`choose(view, s, u)`: given what the explorer knows (`view`), the state it is in and two uniform
-numbers, return an action. The code here is plain NumPy, meant to be read; compiled twins of
-these methods (`berlyne.engine`) take the same actions for the same numbers.
+`values(view, s)`: given what the explorer knows (`view`) and the state it is in, say what each action
+is worth. How values become an action is one rule for all of them, `ChoiceRule`. The code here is plain NumPy, meant
+to be read; compiled twins of these methods (`berlyne.engine`) take the same actions for the same numbers.
 
-To bring a method of your own, pass any object with `choose`, or just a function, where a
-method is expected. It may also have
+To bring a method of your own, pass any object with `values`. One with `choose(view, s, u)`, or just a
+function, decides for itself, with two uniform numbers `u`. It may also have
 
 - `start(view)`, called once, for example to put a table into `view.memory`;
-- `learn(view, s, a, s_next, reward)`, called after every observation with its utility.
+- `learn(view, s, a, s_next, reward)`, called after every observation with its utility;
+- `probabilities(view, s)`, the chance (M,) of each action, if it decides for itself and these are to be known.
+
+The object is used as it is, not copied: what it keeps in itself it shares between explorations and threads, unless
+`start` resets it. What belongs to one exploration belongs into `view.memory`.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ class View:
 
 @runtime_checkable
 class Coordination(Protocol):
-    """Anything that chooses actions."""
+    """Anything that chooses actions by itself."""
 
     def choose(self, view: View, s: int, u: FloatArray, /) -> int:
         """The action to take in state `s`; `u` holds two uniform numbers in [0, 1)."""
@@ -75,46 +79,115 @@ def best_of(values: FloatArray, u: float) -> int:
     return int(tied[int(u * len(tied))])
 
 
+def drawn_from(weights: FloatArray, u: float) -> int:
+    """Index drawn with chances in proportion to `weights` by inversion of `u`; never one of weight zero."""
+    cumulative = np.cumsum(weights)
+    beyond = np.flatnonzero(u * cumulative[-1] < cumulative)
+    return int(beyond[0] if len(beyond) else np.flatnonzero(weights)[-1])
+
+
 @dataclass(frozen=True)
-class UniformChoice:
+class ChoiceRule:
+    """How values become an action, with two uniform numbers `u`.
+
+    If `u[1] < lapse` any action, the one that `u[0]` points at. Otherwise, at temperature 0, the best, ties broken by
+    `u[0]`; or else one drawn by inversion of `u[0]` from the softmax
+
+        p(a) = exp(Q(a) / temperature) / sum_b exp(Q(b) / temperature).
+
+    temperature : in the unit of the values.
+    lapse : the chance of a uniform choice, for whatever reason.
+    first : whether the first of tied actions is taken. Whoever draws `u` then sets `u[0]` to zero.
+    """
+
+    temperature: float = 0.0
+    lapse: float = 0.0
+    first: bool = False
+
+    def choose(self, values: FloatArray, u: FloatArray) -> int:
+        """The action for these values (M,)."""
+        if u[1] < self.lapse:
+            return int(u[0] * len(values))
+        if self.temperature == 0.0:
+            return best_of(values, u[0])
+        return drawn_from(self.weights(values, values.max()), u[0])
+
+    def weights(self, values: FloatArray, largest: Any) -> FloatArray:
+        """What the chances of actions are in proportion to, but for lapses; `largest` is the largest value of all."""
+        if self.temperature == 0.0:
+            return np.asarray(values >= lower_bound(largest), dtype=float)
+        with np.errstate(over="ignore"):  # a value too far below the largest has no chance
+            return np.asarray(np.exp((values - largest) / self.temperature))
+
+    def probabilities(self, values: FloatArray) -> FloatArray:
+        """The chance of each action, for values along the last axis; of the same shape, sums to one."""
+        weights = self.weights(values, values.max(axis=-1, keepdims=True))
+        if self.first:
+            weights *= np.cumsum(weights, axis=-1) == 1.0
+        return self.with_lapses(weights / weights.sum(axis=-1, keepdims=True), values.shape[-1])
+
+    def with_lapses(self, chance: FloatArray, n_options: int) -> FloatArray:
+        """The chance of each of `n_options`, given what it is without lapses."""
+        return (1.0 - self.lapse) * chance + self.lapse / n_options
+
+
+class Valuing:
+    """A method of coordination that says what actions are worth; `ChoiceRule` does the rest."""
+
+    @property
+    def explores(self) -> float:
+        """The chance of a uniform choice that belongs to the method itself."""
+        return 0.0
+
+    def values(self, view: View, s: int) -> FloatArray:
+        """What each action in state `s` is worth, (M,)."""
+        raise NotImplementedError
+
+    def choose(self, view: View, s: int, u: FloatArray) -> int:
+        """The action of largest value, but for what the method explores."""
+        return ChoiceRule(lapse=self.explores).choose(self.values(view, s), u)
+
+
+@dataclass(frozen=True)
+class UniformChoice(Valuing):
     """Any action, uniformly. Paper: Sec. 3.2, random action."""
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """A random action."""
-        return int(u[0] * view.n_actions)
+    def values(self, view: View, s: int) -> FloatArray:
+        """All the same."""
+        return np.zeros(view.n_actions)
 
 
 @dataclass(frozen=True)
-class LeastTaken:
+class LeastTaken(Valuing):
     """The action taken least often in this state. Paper: Sec. 3.5, LTA."""
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """The least taken action."""
-        return best_of(-view.counts[:, s].sum(axis=1).astype(float), u[0])
+    def values(self, view: View, s: int) -> FloatArray:
+        """Minus the times that each action was taken here."""
+        return np.asarray(-view.counts[:, s].sum(axis=1), dtype=float)
 
 
 @dataclass(frozen=True)
-class CounterBased:
+class CounterBased(Valuing):
     """The action whose next state is expected to have been visited least. Paper: Sec. 3.5, CB."""
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """The action that leads where the explorer has been least."""
-        return best_of(-(view.theta_hat[:, s] @ view.visits), u[0])
+    def values(self, view: View, s: int) -> FloatArray:
+        """Minus the expected visits of the next state."""
+        return np.asarray(-(view.theta_hat[:, s] @ view.visits))
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(Valuing):
     """The action of largest utility now. Paper: Eq. 13 (`eq:PIG`, its second definition)."""
 
     short: ClassVar[str] = "greedy"
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """The most useful action."""
-        return best_of(view.utility[:, s], u[0])
+    def values(self, view: View, s: int) -> FloatArray:
+        """Utilities."""
+        return view.utility[:, s].copy()
 
 
 @dataclass(frozen=True)
-class ValueIteration:
+class ValueIteration(Valuing):
     """The action of largest utility summed over the next steps, planned with the internal model.
 
     Paper: Eqs. 14 to 16 (`eq:vi`); readings R4 and R5: `Q_0 = U`, then `steps_back` backward steps.
@@ -136,13 +209,13 @@ class ValueIteration:
             q = view.utility + self.gamma * (view.theta_hat @ q.max(axis=0))
         return q
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """The action with the best outlook."""
-        return best_of(self.action_values(view)[:, s], u[0])
+    def values(self, view: View, s: int) -> FloatArray:
+        """The outlook of each action: Q."""
+        return self.action_values(view)[:, s].copy()
 
 
 @dataclass(frozen=True)
-class KnowingWorld:
+class KnowingWorld(Valuing):
     """A method that plans with the true world instead of the internal model: a positive control.
 
     Paper: Sec. 3.3, VI+. The world is used for coordination only; learning and utilities are as ever.
@@ -152,13 +225,13 @@ class KnowingWorld:
     sees_world: ClassVar[bool] = True
     short: ClassVar[str] = "VI+"
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """What the inner method chooses; `view.theta_hat` holds the true probabilities."""
-        return self.inner.choose(view, s, u)
+    def values(self, view: View, s: int) -> FloatArray:
+        """What the inner method says; `view.theta_hat` holds the true probabilities."""
+        return self.inner.values(view, s)
 
 
 @dataclass(frozen=True)
-class QLearning:
+class QLearning(Valuing):
     """Model-free Q-learning on the utility of the transitions made, epsilon-greedy.
 
     Paper: Sec. 3.5; reading R7: the paper gives no parameters. The reward of a step is the utility
@@ -180,11 +253,14 @@ class QLearning:
         """A table of `initial` values."""
         view.memory = np.full(view.utility.shape, float(self.initial))
 
-    def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """Mostly the action of largest Q."""
-        if u[1] < self.epsilon:
-            return int(u[0] * view.n_actions)
-        return best_of(view.memory[:, s], u[0])
+    @property
+    def explores(self) -> float:
+        """Epsilon: the chance of a uniform choice. A temperature leaves it as it is."""
+        return self.epsilon
+
+    def values(self, view: View, s: int) -> FloatArray:
+        """Q as it was learned so far."""
+        return np.array(view.memory[:, s])
 
     def learn(self, view: View, s: int, a: int, s_next: int, reward: float) -> None:
         """One Q-learning update."""
@@ -193,7 +269,7 @@ class QLearning:
 
 
 @dataclass(frozen=True)
-class Relocating:
+class Relocating(Valuing):
     """The most useful action in any state, going there first: the unembodied control.
 
     Paper: Eq. 12 (`eq:Unemb`).
@@ -201,14 +277,35 @@ class Relocating:
 
     relocates: ClassVar[bool] = True
 
+    def pair_values(self, view: View) -> FloatArray:
+        """Utilities of all pairs, `[s, a]`."""
+        return np.ascontiguousarray(view.utility.T)
+
+    def values(self, view: View, s: int) -> FloatArray:
+        """Utilities of the pairs of one state, which compete with those of all others."""
+        return view.utility[:, s].copy()
+
     def choose_pair(self, view: View, u: FloatArray) -> tuple[int, int]:
         """The pair (s, a) of largest utility; ties in the order of states, then actions."""
-        s, a = divmod(best_of(view.utility.T.ravel(), u[0]), view.n_actions)
+        s, a = divmod(best_of(self.pair_values(view).ravel(), u[0]), view.n_actions)
         return s, a
 
     def choose(self, view: View, s: int, u: FloatArray) -> int:
         """Not for one state: the point of it is to choose the state too."""
         raise ValueError("Unembodied chooses the state as well as the action; use choose_pair")
+
+
+def says_values(coordinate: Any) -> bool:
+    """Whether a method of coordination says what actions, or for one that relocates all pairs, are worth."""
+    return hasattr(coordinate, "pair_values" if getattr(coordinate, "relocates", False) else "values")
+
+
+def decides_itself(coordinate: Any) -> bool:
+    """Whether a method of coordination is a function, or chooses by code of its own, rather than by `ChoiceRule`."""
+    relocates = getattr(coordinate, "relocates", False)
+    name, ours = ("choose_pair", Relocating.choose_pair) if relocates else ("choose", Valuing.choose)
+    own = getattr(type(coordinate), name, None) is not ours and hasattr(coordinate, name)
+    return own or not says_values(coordinate)
 
 
 METHODS: dict[str, Any] = {method.short: method for method in (Greedy, ValueIteration, KnowingWorld, QLearning)}

@@ -205,6 +205,33 @@ class Explorer:
             )
         return found <= bits
 
+    def action_values(self, s: int | None = None) -> FloatArray:
+        """What the next choice in state `s` goes by, (M,): Q of a planner or learner, utility, or a heuristic's score.
+
+        For Unembodied, without `s`, of all pairs, `[s, a]`. Zero for Random; NaN for a method of your own that has no
+        `values`. Asking changes nothing.
+        """
+        where = self._asked("action_values", s)
+        with self._one_at_a_time:
+            return self._mind.pair_values() if where is None else self._mind.action_values(where)
+
+    def probabilities(self, s: int | None = None) -> FloatArray:
+        """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
+
+        For Unembodied, without `s`, of all pairs, `[s, a]`. Asking changes nothing.
+        """
+        where = self._asked("probabilities", s)
+        with self._one_at_a_time:
+            return self._mind.pair_probabilities() if where is None else self._mind.probabilities(where)
+
+    def _asked(self, what: str, s: int | None) -> int | None:
+        """The state asked about; None for a strategy that chooses the state."""
+        if self.strategy.relocates and s is not None:
+            raise ValueError(f"{self.strategy} chooses the state as well as the action; call {what}()")
+        if not self.strategy.relocates and s is None:
+            raise ValueError(f"{self.strategy} acts in the state it is in; call {what}(s)")
+        return None if s is None else self._checked("s", s, self.n_states)
+
     @property
     def model(self) -> InternalModel:
         """A copy of the internal model: estimates, counts and all measures."""

@@ -141,6 +141,9 @@ def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, 
 def _describe_strategy(how: Strategy) -> dict[str, Any]:
     """What the strategy does, whatever it is called."""
     said = {field.name: getattr(how, field.name) for field in dataclasses.fields(how) if field.name != "coordinate"}
+    for name in ("temperature", "lapse"):  # older than these, files say them only where they matter
+        if said[name] == 0.0:
+            del said[name]
     method = {"method": type(how.coordinate).__name__, "parameters": dataclasses.asdict(how.coordinate)}
     return {"said": said, **method}
 

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, check_dense
-from berlyne.coordination import View
+from berlyne.arrays import FloatArray, IntArray, check_dense
+from berlyne.coordination import View, decides_itself, says_values
 from berlyne.information import kl_divergence
 from berlyne.model import ROUNDING, InternalModel
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.trace import Trace
-from berlyne.utilities import UTILITIES, first_utilities, row_by_row
+from berlyne.trace import Thoughts, Trace
+from berlyne.utilities import UTILITIES, first_utilities, novelty, row_by_row, row_definition
 from berlyne.worlds.world import World
+
+SURE = 1e-9
+"""Probabilities of a user's own sum to one within this."""
 
 
 class PlainMind:
@@ -38,7 +41,9 @@ class PlainMind:
         instead = "a prior, a utility and a method of berlyne's own, which are compiled"
         check_dense("the explorer's model", model.n_actions, model.n_states, instead)
         self.prior, self.exact, self.strategy = model.prior, model.exact, strategy
-        self.coordinate: Any = copy.deepcopy(strategy.coordinate)
+        self.coordinate: Any = strategy.coordinate
+        self.rule = strategy.rule
+        self.by_itself = decides_itself(self.coordinate) and strategy.temperature == 0.0 and strategy.lapse == 0.0
         self.dependent = not model.rows_are_independent
         self.view = View(
             utility=self._utilities(model),
@@ -52,20 +57,81 @@ class PlainMind:
 
     def act(self, s: int, u: FloatArray) -> int:
         """The action to take in state `s`; that it was asked for leaves no trace."""
-        visits = self.view.visits
-        visits[s] += s != self.here
+        if not self.by_itself:
+            return self.rule.choose(self.action_values(s), u)
+        visits, arrives = self.view.visits, s != self.here
+        visits[s] += arrives
         view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
-        choose = getattr(self.coordinate, "choose", self.coordinate)
-        a = int(choose(view, s, u))
-        visits[s] -= s != self.here
+        a = int(getattr(self.coordinate, "choose", self.coordinate)(view, s, u))
+        visits[s] -= arrives
         if not 0 <= a < self.view.n_actions:
             raise ValueError(f"{self.strategy} chose action {a}; actions are numbered 0 to {self.view.n_actions - 1}")
         return a
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
         """The state to go to and the action to take there, of a strategy that may relocate."""
-        pair: tuple[int, int] = self.coordinate.choose_pair(self.view, u)
-        return pair
+        if self.by_itself:
+            pair: tuple[int, int] = self.coordinate.choose_pair(self.view, u)
+            return pair
+        s, a = divmod(self.rule.choose(self.pair_values().ravel(), u), self.view.n_actions)
+        return s, a
+
+    def action_values(self, s: int) -> FloatArray:
+        """What the method thinks of each action in state `s`, (M,); NaN if it does not say."""
+        if self.strategy.relocates:
+            return np.asarray(self.pair_values()[s])
+        if not says_values(self.coordinate):
+            return np.full(self.view.n_actions, np.nan)
+        return self._checked(self.coordinate.values(self._seen_from(s), s), (self.view.n_actions,))
+
+    def pair_values(self) -> FloatArray:
+        """What a method that may relocate thinks of all pairs, `[s, a]`; NaN if it does not say."""
+        shape = self.view.n_states, self.view.n_actions
+        if not says_values(self.coordinate):
+            return np.full(shape, np.nan)
+        return self._checked(self.coordinate.pair_values(self.view), shape)
+
+    def probabilities(self, s: int) -> FloatArray:
+        """The chance of each action in state `s`, (M,)."""
+        if not self.by_itself:
+            return self.rule.probabilities(self.action_values(s))
+        if not hasattr(self.coordinate, "probabilities"):
+            raise ValueError(
+                f"{self.strategy} decides for itself, so its probabilities are not known; "
+                "give its method values(view, s) instead of choose, or probabilities(view, s) as well"
+            )
+        chance = np.asarray(self.coordinate.probabilities(self._seen_from(s), s), dtype=float)
+        if chance.shape != (self.view.n_actions,) or not np.all(chance >= 0.0) or abs(chance.sum() - 1.0) > SURE:
+            raise ValueError(
+                f"{self.strategy} has probabilities {chance.tolist()} in state {s}; "
+                f"they must be {self.view.n_actions} numbers of at least 0 that sum to 1"
+            )
+        return chance
+
+    def pair_probabilities(self) -> FloatArray:
+        """The chance of each pair, `[s, a]`."""
+        if self.by_itself:
+            raise ValueError(f"{self.strategy} decides for itself; give its method pair_values(view) instead")
+        values = self.pair_values()
+        return self.rule.probabilities(values.ravel()).reshape(values.shape)
+
+    def _seen_from(self, s: int) -> View:
+        """The view in state `s`, of one who has arrived there; it holds the true world if that may be seen."""
+        view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
+        if s == self.here:
+            return view
+        visits = view.visits.copy()
+        visits[s] += 1
+        return replace(view, visits=visits)
+
+    def _checked(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
+        """Values of a method, which may be a user's own."""
+        checked = np.array(values, dtype=float)
+        if checked.shape != shape:
+            raise ValueError(f"{self.strategy} gave values of shape {checked.shape}; it must be {shape}")
+        if np.any(np.isnan(checked)) or not np.isfinite(checked.max()):
+            raise ValueError(f"{self.strategy} gave the values {checked.tolist()}; their largest must be a number")
+        return checked
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
@@ -138,6 +204,36 @@ class PlainMind:
             trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[rows].sum())
         return len(u_world)
 
+    def replay(self, steps: IntArray, world: World | None = None) -> tuple[Thoughts, int]:
+        """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
+
+        Returns the lines learned as well: fewer if the next one is impossible. Expected missing information is NaN
+        if the prior does not say it.
+        """
+        left = self._expected_missing()
+        thoughts = Thoughts.begun(len(steps), self.view.n_actions, float(left.sum()), False)
+        for t, (s, a, s_next) in enumerate(steps.tolist()):
+            self._arrive(s)
+            if not self.view.theta_hat[a, s, s_next] > 0.0:
+                return thoughts, t
+            thoughts.values[t], thoughts.utility[t] = self.action_values(s), self.view.utility[:, s]
+            thoughts.probabilities[t] = (
+                self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
+            )
+            self.observe(s, a, s_next)
+            if self.exact is None:
+                left = self._expected_missing()
+            else:
+                left[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
+            thoughts.missing[t + 1] = left.sum()
+        return thoughts, len(steps)
+
+    def _expected_missing(self) -> FloatArray:
+        """Expected missing information of every row in bits, `[a, s]`."""
+        if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
+            return np.full(self.view.utility.shape, np.nan)
+        return novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+
     def _estimate(self, a: int, s: int) -> bool:
         """Estimate row (a, s) again, and others if they depend on it; whether they did."""
         theta_hat, prior = self.view.theta_hat, self.prior
@@ -196,4 +292,5 @@ class PlainMind:
         if isinstance(utility, str):
             return float(UTILITIES[utility].of(model)[a, s])
         assert utility is not None
-        return float(utility(self.view.theta_hat[a, s], model.theta_hat_after(a, s)))
+        of_row = row_definition(utility)
+        return float(of_row(self.view.theta_hat[a, s], model.theta_hat_after(a, s), self.view.counts[a, s].copy()))

@@ -16,6 +16,7 @@ from typing import Any
 from berlyne.arrays import check_number
 from berlyne.coordination import (
     METHODS,
+    ChoiceRule,
     CounterBased,
     Greedy,
     KnowingWorld,
@@ -24,8 +25,13 @@ from berlyne.coordination import (
     Relocating,
     UniformChoice,
     ValueIteration,
+    Valuing,
+    says_values,
 )
-from berlyne.utilities import UTILITIES
+from berlyne.utilities import UTILITIES, row_definition
+
+MOST_HEAT = 1e12
+"""Highest temperature."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +41,16 @@ class Strategy:
     Parameters
     ----------
     name : the paper's, such as "PIG(VI)".
-    coordinate : a method of `berlyne.coordination`, any object with `choose(view, s, u)`,
-        or a function of the same arguments.
-    utility : the name of a utility, or a function of `theta_hat` (N,) and `theta_hat_after` (N, N)
-        that returns the value of one row; None for heuristics that need none.
+    coordinate : a method of `berlyne.coordination`, any object with `values(view, s)` or `choose(view, s, u)`,
+        or a function of the latter's arguments; used as it is, not copied.
+    utility : the name of a utility, or a function of `theta_hat` (N,) and `theta_hat_after` (N, N), and if it
+        asks for them of `counts` (N,), that returns the value of one row; None for heuristics that need none.
     untried : PEIG of a pair never tried; None for its prior PIG (reading R6).
     ties : "uniform" breaks ties at random, "first" takes the lowest action (or state and action);
         the second is for seeing how much depends on the first (reading R8).
+    temperature : of a softmax over the method's values, in their unit; 0 takes the best.
+    lapse : the chance of a uniform choice instead, on top of the epsilon of Q-learning: together
+        epsilon + (1 - epsilon) lapse.
     """
 
     name: str
@@ -49,21 +58,48 @@ class Strategy:
     utility: str | Callable[..., float] | None = None
     untried: float | None = None
     ties: str = "uniform"
+    temperature: float = 0.0
+    lapse: float = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.utility, str) and self.utility not in UTILITIES:
             raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}")
-        if not (callable(self.coordinate) or hasattr(self.coordinate, "choose")):
-            raise ValueError(f"coordinate is {self.coordinate!r}; it must be a function or have a method choose")
+        if callable(self.utility):
+            row_definition(self.utility)
+        if not (callable(self.coordinate) or hasattr(self.coordinate, "choose") or says_values(self.coordinate)):
+            raise ValueError(
+                f"coordinate is {self.coordinate!r}; it must be a function or have a method values or choose"
+            )
         if self.ties not in ("uniform", "first"):
             raise ValueError(f"ties is {self.ties!r}; it must be 'uniform' or 'first'")
         if self.ties == "first" and isinstance(self.coordinate, UniformChoice | QLearning):
             raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
         if self.untried is not None:
             check_number("untried", self.untried, -1e12, 1e12)
+        self._check_chance()
+
+    def _check_chance(self) -> None:
+        """Refuse a temperature or lapse that would not mean anything."""
+        check_number("temperature", self.temperature, 0.0, MOST_HEAT)
+        check_number("lapse", self.lapse, 0.0, 1.0)
+        if self.temperature == 0.0 and self.lapse == 0.0:
+            return
+        if isinstance(self.coordinate, UniformChoice):
+            raise ValueError(f"{self.name} has no values, so it takes no temperature and no lapse")
+        if not says_values(self.coordinate):
+            raise ValueError(f"{self.name} needs a method values(view, s) for a temperature or a lapse")
+        if self.ties == "first":
+            raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def rule(self) -> ChoiceRule:
+        """How its values become actions."""
+        epsilon = self.coordinate.explores if isinstance(self.coordinate, Valuing) else 0.0
+        lapse = epsilon + (1.0 - epsilon) * float(self.lapse)
+        return ChoiceRule(float(self.temperature), lapse, self.ties == "first")
 
     @property
     def sees_world(self) -> bool:
@@ -114,12 +150,14 @@ def strategy(name: str | Strategy, **parameters: Any) -> Strategy:
 
     Any utility goes with any method: `"PMC(Q)"`, `"novelty(VI)"`. Parameters are those of
     the method (`steps_back`, `gamma`; `learning_rate`, `gamma`, `epsilon`, `initial`), for PEIG
-    `untried`, and `ties`. They become part of the strategy's name.
+    `untried`, and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
 
     Examples
     --------
     >>> strategy("PIG(VI)", steps_back=30, gamma=0.95).name
     'PIG(VI, steps_back=30, gamma=0.95)'
+    >>> strategy("PIG(VI)", temperature=0.1, lapse=0.02).name
+    'PIG(VI, temperature=0.1, lapse=0.02)'
     """
     if isinstance(name, Strategy):
         if parameters:
@@ -166,18 +204,16 @@ def _with(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     """`base` with some parameters of its own changed, and its name saying so."""
     knows = isinstance(base.coordinate, KnowingWorld)
     method = base.coordinate.inner if knows else base.coordinate
-    allowed = [f.name for f in dataclasses.fields(method)] + (["untried"] if base.utility == "PEIG" else []) + ["ties"]
+    allowed = [f.name for f in dataclasses.fields(method)]
+    general = [*(["untried"] if base.utility == "PEIG" else []), "ties"]
+    general += [] if isinstance(method, UniformChoice) else ["temperature", "lapse"]
+    allowed += general
     for key in parameters:
         if key not in allowed:
             raise ValueError(f"{base.name} has no parameter {key!r}; it takes {', '.join(allowed)}")
-    mine = {key: value for key, value in parameters.items() if key not in ("untried", "ties")}
+    mine = {key: value for key, value in parameters.items() if key not in general}
     method = dataclasses.replace(method, **mine)
     said = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)
     name = f"{base.name[:-1]}, {said})" if base.name.endswith(")") else f"{base.name}({said})"
-    return Strategy(
-        name,
-        KnowingWorld(method) if knows else method,
-        base.utility,
-        parameters.get("untried", base.untried),
-        parameters.get("ties", base.ties),
-    )
+    said_here = {key: parameters[key] for key in general if key in parameters}
+    return dataclasses.replace(base, name=name, coordinate=KnowingWorld(method) if knows else method, **said_here)

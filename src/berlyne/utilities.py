@@ -17,12 +17,13 @@ estimates, line by line.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
+from berlyne.arrays import FloatArray, IntArray
 from berlyne.information import kl_divergence
 from berlyne.model import InternalModel
 from berlyne.priors.worth import expected_worth
@@ -30,6 +31,8 @@ from berlyne.rows import by_action
 
 RowDefinition = Callable[[FloatArray, FloatArray], float]
 """A utility of one row from `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star."""
+CountedDefinition = Callable[[FloatArray, FloatArray, IntArray], float]
+"""The same, from the counts (N,) of the row as well."""
 
 
 def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
@@ -115,10 +118,42 @@ def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> Fl
     return _from_definition(model, definition)
 
 
-def row_by_row(model: InternalModel, definition: RowDefinition) -> FloatArray:
+def row_definition(utility: Callable[..., float]) -> CountedDefinition:
+    """A utility of a user's own as a function of `theta_hat`, `theta_hat_after` and `counts`, which it may ask for.
+
+    It asks by a parameter called `counts`, or by a third one that has no default.
+
+    Raises
+    ------
+    ValueError if it cannot be called with two or three arguments.
+    """
+    try:
+        signature = inspect.signature(utility)
+    except (TypeError, ValueError):  # some functions of C do not say
+        return lambda theta_hat, after, counts: utility(theta_hat, after)
+    parameters = signature.parameters
+    third = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
+    by_place = bool(third) and (third[0].name == "counts" or third[0].default is inspect.Parameter.empty)
+    by_name = not by_place and "counts" in parameters
+    try:
+        signature.bind(*((None,) * (3 if by_place else 2)), **({"counts": None} if by_name else {}))
+    except TypeError:
+        name = getattr(utility, "__name__", type(utility).__name__)
+        raise ValueError(
+            f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, or of these and counts"
+        ) from None
+    if by_place:
+        return lambda theta_hat, after, counts: utility(theta_hat, after, counts)
+    if by_name:
+        return lambda theta_hat, after, counts: utility(theta_hat, after, counts=counts)
+    return lambda theta_hat, after, counts: utility(theta_hat, after)
+
+
+def row_by_row(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
     """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
-    theta_hat, pairs = model.theta_hat, np.ndindex(model.n_actions, model.n_states)
-    values = [definition(theta_hat[a, s], model.theta_hat_after(a, s)) for a, s in pairs]
+    theta_hat, counts, definition = model.theta_hat, model.counts, row_definition(utility)
+    pairs = np.ndindex(model.n_actions, model.n_states)
+    values = [definition(theta_hat[a, s], model.theta_hat_after(a, s), counts[a, s]) for a, s in pairs]
     return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
 
 
@@ -156,6 +191,7 @@ class Utility:
 
     of_row : its definition for one row, if it is a function of estimates alone.
     realised : whether it tells what the last observation was worth, rather than what the next one will be.
+    unit : of its values; "1" for none.
     """
 
     name: str
@@ -163,16 +199,17 @@ class Utility:
     meaning: str
     of_row: RowDefinition | None = None
     realised: bool = False
+    unit: str = "1"
 
 
 UTILITIES: dict[str, Utility] = {
     utility.name: utility
     for utility in (
-        Utility("PIG", pig, "predicted information gain, bits (Eq. 11)", pig_of_row),
-        Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True),
+        Utility("PIG", pig, "predicted information gain, bits (Eq. 11)", pig_of_row, unit="bits"),
+        Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True, unit="bits"),
         Utility("PMC", pmc, "predicted mode change (Eq. 19)", pmc_of_row),
         Utility("PLC", plc, "predicted L1 change (Eq. 20)", plc_of_row),
-        Utility("novelty", novelty, "expected missing information of the row, bits"),
+        Utility("novelty", novelty, "expected missing information of the row, bits", unit="bits"),
     )
 }
 

@@ -17,7 +17,7 @@ from berlyne.coordination import (
     View,
     best_of,
 )
-from berlyne.engine import choose
+from berlyne.engine import pick
 
 U = np.array([0.0, 0.5])
 
@@ -35,17 +35,17 @@ def view(utility=((0.0, 0.0), (0.0, 0.0)), theta_hat=None, counts=None, visits=(
 
 def test_best_of_takes_the_largest():
     for u in (0.0, 0.5, 0.999):
-        assert best_of(np.array([1.0, 3.0, 2.0]), u) == 1 == choose.best_of(np.array([1.0, 3.0, 2.0]), u)
+        assert best_of(np.array([1.0, 3.0, 2.0]), u) == 1 == pick.best_of(np.array([1.0, 3.0, 2.0]), u)
 
 
-@pytest.mark.parametrize("chosen", [best_of, choose.best_of], ids=["plain", "compiled"])
+@pytest.mark.parametrize("chosen", [best_of, pick.best_of], ids=["plain", "compiled"])
 def test_ties_share_the_unit_interval_equally(chosen):
     values = np.array([2.0, 1.0, 2.0, 2.0])
     assert [chosen(values, u) for u in (0.0, 0.33, 0.34, 0.66, 0.67, np.nextafter(1, 0))] == [0, 0, 2, 2, 3, 3]
     assert [chosen(np.zeros(4), u) for u in (0.0, 0.25, 0.5, 0.75)] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("chosen", [best_of, choose.best_of], ids=["plain", "compiled"])
+@pytest.mark.parametrize("chosen", [best_of, pick.best_of], ids=["plain", "compiled"])
 def test_ties_are_within_a_tolerance_relative_to_the_largest(chosen):
     last = np.nextafter(1, 0)
     for scale in (1e-300, 1e-20, 1e-3, 1.0, 1e3):
@@ -131,14 +131,14 @@ def test_the_tournament_of_rows_finds_what_a_scan_finds():
         utility[rng.random(n_rows) < 0.2] = -np.inf
         utility[0] = 0.0
         n_nodes = 2 << (n_rows - 1).bit_length()
-        tree = choose.new_tree(n_nodes)
-        choose.grow_tree(tree, utility)
+        tree = pick.new_tree(n_nodes)
+        pick.grow_tree(tree, utility)
         for _ in range(200):
             u = rng.random()
-            assert choose.best_row(tree, u) == best_of(utility, u)
+            assert pick.best_row(tree, u) == best_of(utility, u)
             row = int(rng.choice(np.flatnonzero(utility > -np.inf)))
             utility[row] = float(rng.integers(-2, 4))
-            choose.update_tree(tree, row, utility[row])
+            pick.update_tree(tree, row, utility[row])
 
 
 def test_methods_are_coordinations():
@@ -151,12 +151,12 @@ def test_the_tournament_is_right_where_ties_are_not_transitive():
     rng = np.random.default_rng(1)
     for spread in (1e-13, 4e-13, 1.2e-12, 1e-11):
         utility = 1.0 + spread * rng.integers(-6, 1, size=23)
-        tree = choose.new_tree(64)
-        choose.grow_tree(tree, utility)
+        tree = pick.new_tree(64)
+        pick.grow_tree(tree, utility)
         for _ in range(400):
             u = rng.random()
-            assert choose.best_row(tree, u) == best_of(utility, u)
+            assert pick.best_row(tree, u) == best_of(utility, u)
             row = int(rng.integers(len(utility)))
             utility[row] = 1.0 + spread * rng.integers(-6, 1)
-            choose.update_tree(tree, row, utility[row])
+            pick.update_tree(tree, row, utility[row])
         assert tree.ties[1] == np.count_nonzero(utility >= utility.max() * (1 - 1e-12))

@@ -150,19 +150,33 @@ def test_everything_of_ones_own_at_once_and_in_an_explorer():
     same_actions(world, mine, Strategy("theirs", ValueIteration(), "PIG"), n_steps=40)
 
 
-def test_a_method_with_a_state_of_its_own_begins_anew_in_every_run():
-    class Alternating:
-        def __init__(self):
+class Alternating:
+    """Takes turns, and counts them in itself."""
+
+    def __init__(self):
+        self.turn = 0
+
+    def choose(self, view, s, u):
+        self.turn += 1
+        return self.turn % 2
+
+
+def test_a_method_is_not_copied_and_shares_its_own_state_between_explorations():
+    mine = Strategy("mine", Alternating())
+    assert explore(maze(0), mine, n_steps=5).actions.tolist() == [1, 0, 1, 0, 1]
+    assert mine.coordinate.turn == 5
+    assert explore(maze(0), mine, n_steps=5).actions.tolist() == [0, 1, 0, 1, 0]
+    assert mine.coordinate.turn == 10
+
+
+def test_a_method_that_resets_itself_in_start_begins_anew():
+    class BeginningAnew(Alternating):
+        def start(self, view):
             self.turn = 0
 
-        def choose(self, view, s, u):
-            self.turn += 1
-            return self.turn % 2
-
-    mine = Strategy("mine", Alternating())
+    mine = Strategy("mine", BeginningAnew())
     for _ in range(2):
         assert explore(maze(0), mine, n_steps=5).actions.tolist() == [1, 0, 1, 0, 1]
-    assert mine.coordinate.turn == 0
 
 
 def test_hooks_are_called_once_and_after_every_observation():

@@ -17,10 +17,11 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.engine.belief import LOG, SIZE, TERM, TOTAL, Belief, weigh
-from berlyne.engine.choose import Agent, grow_tree
+from berlyne.engine.choose import Agent
 from berlyne.engine.compile import bare_kernel, kernel
 from berlyne.engine.graph import slot_of
 from berlyne.engine.loop import explore
+from berlyne.engine.pick import grow_tree
 from berlyne.engine.plan import forget
 from berlyne.engine.special import term_of
 from berlyne.engine.truth import Truth, row_distance, true_probability

@@ -5,12 +5,13 @@ It knows no priors, no utilities and no methods: see `belief` and `choose`.
 
 from __future__ import annotations
 
-from berlyne.arrays import FloatArray
+from berlyne.arrays import FloatArray, IntArray
 from berlyne.engine.belief import Belief, find_slot, gained, has_moved, learn
-from berlyne.engine.choose import Agent, adjust, arrive, choose
+from berlyne.engine.choose import RELOCATING, Agent, adjust, arrive, choose, think
 from berlyne.engine.compile import bare_kernel, inlined
+from berlyne.engine.pick import all_weights, best_row
 from berlyne.engine.truth import Truth, draw, row_distance
-from berlyne.trace import Trace
+from berlyne.trace import Thoughts, Trace
 
 
 @inlined
@@ -78,3 +79,61 @@ def observe(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
     """Learn what such a world did; returns as `take_in` does."""
     arrive(agent.here, agent.visits, s)
     return take_in(belief, agent, s, a, s_next)
+
+
+@bare_kernel
+def weigh_up(belief: Belief, agent: Agent, s: int) -> None:
+    """What `act` would think of each action in state s, into `agent.values`; nothing else changes that lasts."""
+    was = agent.here[0]
+    arrive(agent.here, agent.visits, s)
+    think(belief, agent, s)
+    if was != s:
+        agent.visits[s] -= 1
+        agent.visits[-1] -= 1
+        agent.here[0] = was
+
+
+@bare_kernel
+def compare_all(belief: Belief, agent: Agent, thoughts: Thoughts, t: int) -> None:
+    """What the chances of single pairs follow from, for an agent that may relocate."""
+    thoughts.first[t] = best_row(agent.tree, 0.0)
+    if agent.temperature == 0.0:
+        thoughts.largest[t], thoughts.total[t] = agent.tree.top[1], agent.tree.ties[1]
+    else:
+        thoughts.largest[t], thoughts.total[t] = all_weights(belief.utility, agent.temperature)
+
+
+@bare_kernel
+def learn_aside(known: Belief, s: int, a: int, s_next: int) -> float:
+    """Learn a transition that is possible, without acting on it; returns by how much the utility of its row rose."""
+    r = s * known.graph.stride + a
+    was = known.utility[r]
+    learn(known, s, a, s_next, find_slot(known, s, a, s_next))
+    rise: float = known.utility[r] - was
+    return rise
+
+
+@bare_kernel
+def replay(
+    belief: Belief, agent: Agent, known: Belief, thoughts: Thoughts, steps: IntArray, begin: int
+) -> tuple[int, int]:
+    """Go along a recorded history from line `begin`; returns the first line not learned, and as `take_in` does why.
+
+    known : what is known before line `begin`, with novelty as its utility; it has as much room as the belief.
+    steps : (T, 3), lines s, a, s_next.
+    """
+    stride = belief.graph.stride
+    for t in range(begin, len(steps)):
+        s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
+        arrive(agent.here, agent.visits, s)
+        think(belief, agent, s)
+        for b in range(len(agent.values)):
+            thoughts.values[t, b] = agent.values[b]
+            thoughts.utility[t, b] = belief.utility[s * stride + b]
+        if agent.method == RELOCATING:
+            compare_all(belief, agent, thoughts, t)
+        why = take_in(belief, agent, s, a, s_next)
+        if why < 0:
+            return t, why
+        thoughts.missing[t + 1] = thoughts.missing[t] + learn_aside(known, s, a, s_next)
+    return len(steps), 0

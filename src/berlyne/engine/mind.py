@@ -16,13 +16,13 @@ from berlyne.engine.compile import entry_point
 from berlyne.engine.graph import Graph, growing_graph, rounded_up
 from berlyne.engine.imagine import imagine
 from berlyne.engine.kept import SMALL, kept_graph, kept_of_prior
-from berlyne.engine.loop import act, explore, observe
+from berlyne.engine.loop import act, explore, observe, replay, weigh_up
 from berlyne.engine.truth import Truth, truth_for
 from berlyne.model import InternalModel
 from berlyne.priors.prior import CompiledPrior, Description, Rule
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.trace import Trace
+from berlyne.trace import Thoughts, Trace
 from berlyne.utilities import UTILITIES, first_utilities
 from berlyne.worlds.world import World
 
@@ -70,10 +70,11 @@ class CompiledMind:
         assert strategy.utility is None or isinstance(strategy.utility, str)
         self.model, self.strategy = model, strategy
         self.belief = new_belief(model, strategy.utility, world, strategy.untried)
-        self.agent = first_agent(strategy.coordinate, self.belief, prior.support, world)
+        self.agent = first_agent(strategy.coordinate, strategy.rule, self.belief, prior.support, world)
         self._truth: Truth | None = None
         self._act: Any = None
         self._observe: Any = None
+        self._weigh_up: Any = None
 
     def act(self, s: int, u: FloatArray) -> int:
         """The action to take in state `s`."""
@@ -134,6 +135,56 @@ class CompiledMind:
         Returns the steps made.
         """
         return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world)
+
+    def action_values(self, s: int) -> FloatArray:
+        """What the method thinks of each action in state `s`, (M,)."""
+        arguments = self.belief, self.agent, s
+        if self._weigh_up is None:
+            self._weigh_up = entry_point(weigh_up, arguments)
+        self._weigh_up(*arguments)
+        return self.agent.values.copy()
+
+    def pair_values(self) -> FloatArray:
+        """What a method that may relocate thinks of all pairs, `[s, a]`."""
+        return np.ascontiguousarray(self.utility().T)
+
+    def probabilities(self, s: int) -> FloatArray:
+        """The chance of each action in state `s`, (M,)."""
+        return self.strategy.rule.probabilities(self.action_values(s))
+
+    def pair_probabilities(self) -> FloatArray:
+        """The chance of each pair, `[s, a]`."""
+        values = self.pair_values()
+        return self.strategy.rule.probabilities(values.ravel()).reshape(values.shape)
+
+    def replay(self, steps: IntArray, world: World | None = None) -> tuple[Thoughts, int]:
+        """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
+
+        Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made.
+        """
+        known, done, why = new_belief(self.model, "novelty", world), 0, FULL
+        left = float(known.utility[known.utility > -np.inf].sum())
+        thoughts = Thoughts.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
+        while done < len(steps) and why != IMPOSSIBLE:
+            done, why = replay(self.belief, self.agent, known, thoughts, steps, done)
+            if why == FULL:
+                self._widen()
+                known = widened(known, self.belief.graph.capacity)
+        if done == len(steps) > 0:
+            thoughts.probabilities[:] = self._chances(thoughts, steps)
+        return thoughts, done
+
+    def _chances(self, thoughts: Thoughts, steps: IntArray) -> FloatArray:
+        """The chance of every action in the state of each line, (T, M); for one who may relocate among all pairs."""
+        rule, n_actions = self.strategy.rule, self.model.n_actions
+        if not self.strategy.relocates:
+            return rule.probabilities(thoughts.values)
+        if rule.first:
+            rows = steps[:, :1] * self.belief.graph.stride + np.arange(n_actions)
+            share = np.asarray(rows == thoughts.first[:, None], dtype=float)
+        else:
+            share = rule.weights(thoughts.values, thoughts.largest[:, None]) / thoughts.total[:, None]
+        return rule.with_lapses(share, self.model.n_states * n_actions)
 
     def truth(self, world: World) -> Truth:
         """What the loop sees of the world, and measures this mind against."""

@@ -222,7 +222,8 @@ def _own(how: Strategy) -> str:
     method, utility = how.coordinate, how.utility
     acts = repr(method) if dataclasses.is_dataclass(method) else function_name(method)
     wants = function_name(utility) if callable(utility) else utility
-    return f"{acts}, utility={wants}, untried={how.untried}, ties={how.ties}"
+    chance = "".join(f", {name}={getattr(how, name)}" for name in ("temperature", "lapse") if getattr(how, name))
+    return f"{acts}, utility={wants}, untried={how.untried}, ties={how.ties}{chance}"
 
 
 def _times(given: Any, shortest: int) -> tuple[Time, ...]:
