@@ -126,7 +126,7 @@ def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> Fl
 def row_by_row(model: InternalModel, definition: RowDefinition) -> FloatArray:
     """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
     theta_hat, pairs = model.theta_hat, np.ndindex(model.n_actions, model.n_states)
-    values = [definition(theta_hat[a, s], model.theta_hat_after(a, s)) for a, s in pairs]
+    values = [definition(theta_hat[a, s], model.theta_hat_after(model.actions[a], model.states[s])) for a, s in pairs]
     return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
 
 

@@ -29,6 +29,7 @@ EXPLICIT = 32
 """Up to this many states a row that can reach all of them has a slot for each from the start."""
 A_FEW = 16
 """Slots of each state to begin with, where nothing tells how many it will need."""
+NO_RESETS: FloatArray = np.empty(0)
 MOST = 2**31 - 1
 """Most observations: they are counted in 32 bits."""
 
@@ -104,12 +105,24 @@ class CompiledMind:
             self._observe = entry_point(observe, arguments)
         return int(self._observe(*arguments))
 
-    def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
+    def close(self, states: IntArray) -> None:
+        """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
+        graph, n_actions = self.belief.graph, self.model.n_actions
+        worth = -np.inf if self.strategy.relocates else 0.0  # one that may go anywhere must not go there
+        self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = worth
+        if len(self.agent.q):
+            self.agent.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
+        think_again(self.agent, self.belief)
+
+    def run(
+        self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
+    ) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.
 
-        Returns the steps made.
+        `u_start` (T,) draws where episodes begin; it may be empty if the world has no terminal states. Returns the
+        steps made.
         """
-        return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world)
+        return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world, u_start)
 
     def truth(self, world: World) -> Truth:
         """What the loop sees of the world, and measures this mind against."""
