@@ -21,6 +21,7 @@ from berlyne import (
     one_two_three_world,
     open_results,
 )
+from berlyne.explore import streams
 from berlyne.worlds.episodes import reachable
 
 
@@ -52,11 +53,11 @@ def test_an_episode_ends_in_a_terminal_state_and_the_next_begins_at_the_start(na
     world = corridor(start={0: 0.5, 2: 0.5})
     run = explore(world, name, n_steps=150, seed=2, engine=engine)
     ended = run.next_states == 4
-    assert 2 < ended.sum() < 150 and not np.any(run.states == 4)
-    after = run.states[1:][ended]
-    assert set(after.tolist()) == {0, 2}
+    assert ended.sum() > 2 or name.endswith("(Q)")  # which may settle in a corner
+    assert not np.any(run.states == 4)
     if not STRATEGIES[name].relocates:
         np.testing.assert_array_equal(run.states[1:][~ended], run.next_states[~ended])
+        assert set(run.states[1:][ended].tolist()) <= {0, 2}
     np.testing.assert_allclose(run.missing_information, by_hand(world, run), atol=1e-9)
     assert run.counts.dense()[:, 4].sum() == 0 and run.counts.dense().sum() == 150  # a reset is no transition
 
@@ -76,6 +77,30 @@ def test_the_engine_agrees_with_its_twin(name, make):
 
 def ended(world, terminal=(2, 5)):
     return World(world.rows, world.prior, terminal=terminal, geometry=world.geometry)
+
+
+class Pooled:
+    """Rows depend on each other: all share one histogram."""
+
+    def estimate(self, counts):
+        pooled = 1.0 + counts.sum(axis=(0, 1))
+        return np.broadcast_to(pooled / pooled.sum(), counts.shape).copy()
+
+
+@pytest.mark.parametrize("name", ["PIG(VI)", "Unembodied"])
+def test_rows_that_depend_on_each_other_leave_terminal_states_alone(name):
+    world = World(corridor().theta, Pooled(), start=0, terminal=[4])
+    run = explore(world, name, n_steps=30, seed=1)
+    model = InternalModel(Pooled(), n_states=5, n_actions=2)
+    model.observe_many(run.history)
+    assert np.any(run.next_states == 4) and not np.any(run.states == 4)
+    expected = missing_information(world.theta[:, :4], model.theta_hat[:, :4])
+    assert run.missing_information[-1] == pytest.approx(expected)
+    assert run.l1_distance[-1] == pytest.approx(np.abs(world.theta - model.theta_hat)[:, :4].sum())
+    explorer = Explorer(Pooled(), n_states=5, n_actions=2)
+    explorer.observe(0, 0, 4, ended=True)
+    explorer.observe(0, 0, 1)
+    assert np.all(explorer.utility()[:, 4] == 0.0) and np.all(explorer.utility()[:, :4] > 0.0)
 
 
 def test_episodes_are_numbered_and_their_first_steps_listed():
@@ -182,7 +207,7 @@ def test_starts_and_ends_that_cannot_be_are_refused(arguments, message):
 
 
 def test_exploration_cannot_start_where_it_ends():
-    with pytest.raises(ValueError, match="^start is 4, a terminal state"):
+    with pytest.raises(ValueError, match=r"^start is 4, a terminal state"):
         explore(corridor(), "Random", n_steps=1, start=4)
 
 
@@ -194,6 +219,20 @@ def test_states_out_of_reach_are_warned_of_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explore(world, "Random", n_steps=1)
+
+
+def test_terminal_states_out_of_reach_are_not_counted():
+    with pytest.warns(UserWarning, match="^2 of the 8 states of 'world' cannot be reached"):
+        explore(corridor(n=8, terminal=[4, 7]), "Random", n_steps=1)
+
+
+def test_a_start_is_drawn_by_inversion():
+    episodes = corridor(start={0: 0.5, 2: 0.5}).episodes
+    assert [episodes.draw(u) for u in (0.0, 0.499, 0.5, 0.999)] == [0, 0, 2, 2]
+
+
+def test_all_four_streams_differ():
+    assert len({generator.random() for generator in streams(0)}) == 4
 
 
 def test_nothing_is_warned_of_where_all_can_be_reached():
