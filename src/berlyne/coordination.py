@@ -267,6 +267,10 @@ class QLearning(Valuing):
         target = reward + self.gamma * view.memory[:, s_next].max()
         view.memory[a, s] += self.learning_rate * (target - view.memory[a, s])
 
+    def close(self, view: View, states: IntArray) -> None:
+        """Nothing is to be had after the end of an episode."""
+        view.memory[:, states] = 0.0
+
 
 @dataclass(frozen=True)
 class Relocating(Valuing):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,6 +21,7 @@ from berlyne.plotting import figures
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
+from berlyne.worlds.episodes import first_state, warn_of_unreachable
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Run:
     l1_distance : (n_steps + 1,), the same in L1 distance (Fig. S4).
     states : (n_steps + 1,), the state in which each action was taken, and the last one reached.
     actions : (n_steps,).
-    next_states : (n_steps,), what each action led to; `states[1:]`, except for Unembodied.
+    next_states : (n_steps,), what each action led to; `states[1:]`, except for Unembodied and where an episode ended.
     snapshots : observed transitions after each of the times asked for.
     """
 
@@ -71,6 +72,24 @@ class Run:
         return float(np.sum(self.missing_information))
 
     @cached_property
+    def episode(self) -> IndexArray:
+        """The number of the episode that each step was made in, `(n_steps,)`: 0, 0, ..., 1, 1, ..."""
+        ended = self.world.episodes.ends[self.next_states]
+        return np.asarray(np.cumsum(ended) - ended, dtype=np.int32)
+
+    @property
+    def episode_starts(self) -> IndexArray:
+        """The steps with which episodes began, `(n_episodes,)`; the first is 0."""
+        return np.flatnonzero(np.diff(self.episode, prepend=-1)).astype(np.int32)
+
+    @property
+    def history(self) -> list[tuple[Any, Any, Any]]:
+        """What was observed, as lines `(s, a, s_next)` of labels."""
+        states, actions = self.world.states, self.world.actions
+        steps = zip(self.states[:-1].tolist(), self.actions.tolist(), self.next_states.tolist(), strict=True)
+        return [(states[s], actions[a], states[s_next]) for s, a, s_next in steps]
+
+    @cached_property
     def counts(self) -> Counts:
         """All observed transitions."""
         m, n = self.world.n_actions, self.world.n_states
@@ -83,7 +102,8 @@ class Run:
         row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
         last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
         assert self.world.prior is not None
-        return InternalModel.from_counts(self.world.prior, self.counts, last)
+        labels = self.world.state_labels, self.world.action_labels
+        return InternalModel.from_counts(self.world.prior, self.counts, last, labels)
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: missing information against time."""
@@ -98,7 +118,7 @@ def explore(
     n_steps: int = 1000,
     seed: Seed = 0,
     *,
-    start: int | None = None,
+    start: Any = None,
     snapshots: Iterable[int] = (),
     engine: Engine = "auto",
 ) -> Run:
@@ -109,9 +129,9 @@ def explore(
     world : where to explore; it must have a prior.
     strategy_ : a name such as "PIG(VI)", or a `Strategy`.
     n_steps : how many actions to take.
-    seed : int, `SeedSequence` or `Generator`; the agent, the world and the start state draw from
+    seed : int, `SeedSequence` or `Generator`; the agent, the world, the start state and resets draw from
         streams of their own.
-    start : the first state; by default the world's, or else drawn uniformly (reading R13).
+    start : the first state, or probabilities of it; by default the world's, or else drawn uniformly (reading R13).
     snapshots : times at which to keep the counts.
     engine : "auto" runs compiled kernels where they know the prior, the utility and the method, and
         plain NumPy otherwise; "compiled" and "numpy" insist.
@@ -129,10 +149,13 @@ def explore(
             "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
         )
     n_steps, times = _checked_times(n_steps, snapshots)
-    for_start, for_agent, for_world = streams(seed)
-    first = _first_state(world, start, for_start)
+    warn_of_unreachable(world)
+    for_start, for_agent, for_world, for_resets = streams(seed)
+    first = first_state(world, start, for_start)
     model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
     mind = make_mind(model, how, world, engine)
+    if len(world.terminal):
+        mind.close(world.terminal)
     trace = Trace.begun(n_steps, first, *first_measures(world, model))
     done, kept = 0, {}
     for until in [*times, n_steps]:
@@ -141,7 +164,8 @@ def explore(
             u = for_agent.random((n, 2))
             if how.ties == "first":
                 u[:, 0] = 0.0
-            made = mind.run(world, trace.between(done, done + n), u, for_world.random(n))
+            u_start = for_resets.random(n if len(world.terminal) else 0)
+            made = mind.run(world, trace.between(done, done + n), u, for_world.random(n), u_start)
             if made < n:
                 raise ValueError(f"the world did at step {done + made} what the prior calls impossible")
             done += n
@@ -170,12 +194,20 @@ def make_mind(
     return PlainMind(model, how, world if how.sees_world else None)
 
 
-def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator, np.random.Generator]:
-    """Independent generators for the start state, the agent and the world."""
+class Streams(NamedTuple):
+    """Independent generators for the start state, the agent, the world and resets."""
+
+    start: np.random.Generator
+    agent: np.random.Generator
+    world: np.random.Generator
+    resets: np.random.Generator
+
+
+def streams(seed: Seed) -> Streams:
+    """The generators of one exploration."""
     root = seed_sequence(int(seed.integers(2**63)) if isinstance(seed, np.random.Generator) else seed)
-    children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(3))
-    first, agent, world = (np.random.default_rng(child) for child in children)
-    return first, agent, world
+    children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4))
+    return Streams(*(np.random.default_rng(child) for child in children))
 
 
 def _checked_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:
@@ -185,14 +217,6 @@ def _checked_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[in
     if times and times[-1] > n_steps:
         raise ValueError(f"a snapshot is asked for at step {times[-1]}, after the last step {n_steps}")
     return n_steps, times
-
-
-def _first_state(world: World, start: int | None, rng: np.random.Generator) -> int:
-    drawn = int(rng.integers(world.n_states))
-    chosen = world.start if start is None else check_count("start", start, 0)
-    if chosen is not None and chosen >= world.n_states:
-        raise ValueError(f"start is {chosen}; states are numbered 0 to {world.n_states - 1}")
-    return drawn if chosen is None else chosen
 
 
 _MEASURES: WeakKeyDictionary[World, tuple[float, float]] = WeakKeyDictionary()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number
 from berlyne.explore import make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.foresight import Gain, imagined_gain
+from berlyne.labels import Labels, history_of, spoken
 from berlyne.model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -39,6 +41,7 @@ class Explorer:
     strategy : a name such as "PIG(VI)", or a `Strategy`; not one that needs the true world.
     seed : int, `SeedSequence` or `Generator`, for breaking ties and for random actions.
     n_states, n_actions : needed only for a prior that does not carry them.
+    states, actions : labels in order, any hashable values, in which to ask and to tell; None for 0, 1, 2, ...
 
     Examples
     --------
@@ -56,14 +59,20 @@ class Explorer:
         *,
         n_states: int | None = None,
         n_actions: int | None = None,
+        states: Iterable[Hashable] | None = None,
+        actions: Iterable[Hashable] | None = None,
     ) -> None:
-        self._begin(InternalModel(prior, n_states=n_states, n_actions=n_actions), strategy, streams(seed)[1])
+        model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
+        self._begin(model, strategy, streams(seed)[1])
 
     def _begin(self, model: InternalModel, how: str | Strategy, rng: np.random.Generator) -> None:
         self.prior = model.prior
+        self.state_labels, self.action_labels = model.state_labels, model.action_labels
+        model = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)  # the mind counts
         self.strategy = strategy(how)
         self.n_states, self.n_actions = model.n_states, model.n_actions
         self._rng = rng
+        self._told_closed: set[int] = set()
         self._one_at_a_time = threading.RLock()  # kernels let other threads run
         self._forget(model)
 
@@ -71,7 +80,8 @@ class Explorer:
         """Know what a model says that has observed nothing, and no more."""
         self.n_obs = 0
         self._last: dict[int, int] = {}
-        self._history: array[int] | None = array("i")  # s, a, s_next of each observation; None if they are not known
+        self._closed: set[int] = set()
+        self._history: array[int] | None = array("i")  # s, a, s_next and ended of each observation; None if not known
         self._mind = make_mind(model, self.strategy, None)
         self._u: FloatArray | None = None  # the draws of the next choice, once it was asked for
 
@@ -79,20 +89,42 @@ class Explorer:
         size = f"{self.n_states:,} states, {self.n_actions} actions"
         return f"Explorer({self.strategy}, {size}, {self.n_obs:,} observations)"
 
-    def act(self, s: int) -> int:
-        """The action to try in state `s`: the same one however often it is asked for, until something is observed."""
+    @property
+    def states(self) -> Sequence[Any]:
+        """The labels of all states in order."""
+        return self.state_labels.all
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        """The labels of all actions in order."""
+        return self.action_labels.all
+
+    def act(self, s: Any, among: Iterable[Any] | None = None) -> Any:
+        """The action to try in state `s`: the same one however often it is asked for, until something is observed.
+
+        `among` names the actions that are possible just now; what is planned for later assumes all of them.
+        """
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
-        s = self._checked("s", s, self.n_states)
+        s = self._number("s", s, self.state_labels)
+        possible = None if among is None else sorted({self._number("an action", a, self.action_labels) for a in among})
+        if possible is not None and not possible:
+            raise ValueError("among is empty; it must name the actions that are possible")
         with self._one_at_a_time:
-            return self._mind.act(s, self._draw())
+            if possible is None:
+                return self.action_labels[self._mind.act(s, self._draw())]
+            values = self._mind.action_values(s)[possible]
+            if np.any(np.isnan(values)) or getattr(self._mind, "by_itself", False):
+                raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
+            return self.action_labels[possible[self.strategy.rule.choose(values, self._draw())]]
 
-    def choose_pair(self) -> tuple[int, int]:
+    def choose_pair(self) -> tuple[Any, Any]:
         """The pair (s, a) to try, for a strategy that may go to any state: Unembodied."""
         if not self.strategy.relocates:
             raise ValueError(f"{self.strategy} acts in the state it is in; call act(s)")
         with self._one_at_a_time:
-            return self._mind.choose_pair(self._draw())
+            s, a = self._mind.choose_pair(self._draw())
+        return self.state_labels[s], self.action_labels[a]
 
     def _draw(self) -> FloatArray:
         """The two uniform numbers of the next choice; every observation has its own, asked for or not."""
@@ -102,25 +134,30 @@ class Explorer:
                 self._u[0] = 0.0
         return self._u
 
-    def observe(self, s: int, a: int, s_next: int) -> None:
-        """Learn that action `a` in state `s` led to `s_next`."""
-        s, s_next = self._checked("s", s, self.n_states), self._checked("s_next", s_next, self.n_states)
-        a = self._checked("a", a, self.n_actions)
-        with self._one_at_a_time:
-            self._observe(s, a, s_next)
+    def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
+        """Learn that action `a` in state `s` led to `s_next`; `ended` says that the episode is over there.
 
-    def _observe(self, s: int, a: int, s_next: int) -> None:
+        What comes next is then no transition: tell the explorer by `act` in which state it finds itself.
+        """
+        s, s_next = self._number("s", s, self.state_labels), self._number("s_next", s_next, self.state_labels)
+        a = self._number("a", a, self.action_labels)
+        with self._one_at_a_time:
+            self._observe(s, a, s_next, ended)
+
+    def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MOST_OBSERVATIONS:
             raise ValueError(f"an explorer makes at most {MOST_OBSERVATIONS:,} observations")
-        self._mind.observe(s, a, s_next)
+        spoken(self.state_labels, self.action_labels, lambda: self._mind.observe(s, a, s_next))
         self._draw()
         self._u = None
         self.n_obs += 1
         self._last[s * self.n_actions + a] = s_next
         if self._history is not None:
-            self._history.extend((s, a, s_next))
+            self._history.extend((s, a, s_next, ended))
+        if ended:
+            self._close([s_next])
 
-    def observe_many(self, history: Iterable[tuple[int, int, int]] | IntArray) -> None:
+    def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:
         """Learn a history of transitions, lines `(s, a, s_next)` in their order: a log of somebody's, a warm start.
 
         It need not be one path: the explorer is taken to be wherever each line begins. If any of them is impossible
@@ -129,32 +166,51 @@ class Explorer:
         with self._one_at_a_time:
             model = self.model
             lines = model.checked(history)
-            model.observe_many(lines)  # refuses all of them if one is impossible
-            for line in lines.tolist():
-                self._observe(*line)
+            told = history_of(lines, self.state_labels, self.action_labels)
+            model.observe_many(told)  # refuses all of it if any is impossible
+            for s, a, s_next in lines.tolist():
+                self._observe(s, a, s_next, False)
+
+    def ends_in(self, states: Iterable[Any]) -> None:
+        """Know that episodes end in these states: no action can be taken there, so none is worth anything.
+
+        `observe(..., ended=True)` finds out one at a time.
+        """
+        numbers = [self._number("a terminal state", s, self.state_labels) for s in states]
+        with self._one_at_a_time:
+            self._told_closed.update(numbers)
+            self._close(numbers)
+
+    def _close(self, states: Iterable[int]) -> None:
+        new = sorted(set(states) - self._closed)
+        if new:
+            self._closed.update(new)
+            self._mind.close(np.array(new, dtype=np.int64))
 
     @property
-    def history(self) -> IntArray:
-        """What was observed, lines `(s, a, s_next)` in their order, a fresh `(n_obs, 3)` array."""
+    def history(self) -> IntArray | list[tuple[Any, Any, Any]]:
+        """What was observed, lines `(s, a, s_next)` in order: an array `(n_obs, 3)`, or a list if there are labels."""
         with self._one_at_a_time:
-            if self._history is None:
-                raise ValueError("this explorer comes from a file that does not hold its history")
-            return np.array(self._history, dtype=np.int64).reshape(-1, 3)
+            told: IntArray | list[Any] = history_of(self._lines()[:, :3], self.state_labels, self.action_labels)
+            return told
+
+    def _lines(self) -> IntArray:
+        """Numbers s, a, s_next of each observation, and whether an episode ended with it, `(n_obs, 4)`."""
+        if self._history is None:
+            raise ValueError("this explorer comes from a file that does not hold its history")
+        return np.array(self._history, dtype=np.int64).reshape(-1, 4)
 
     def undo(self, n: int = 1) -> None:
         """Forget the last `n` observations, as if they had never been made: what it will answer is as it was then."""
         if check_count("n", n, 1) > self.n_obs:
             raise ValueError(f"n is {n}; there are {self.n_obs} observations to undo")
         with self._one_at_a_time:
-            self._go_back(n)
-
-    def _go_back(self, n: int) -> None:
-        """Begin again, and learn all but the last `n` observations."""
-        lines = self.history[: self.n_obs - n]
-        self._take_back(self.n_obs)
-        self._forget(InternalModel(self.prior, n_states=self.n_states, n_actions=self.n_actions))
-        for line in lines.tolist():
-            self._observe(*line)
+            lines = self._lines()[: self.n_obs - n]
+            self._take_back(self.n_obs)
+            self._forget(InternalModel(self.prior, n_states=self.n_states, n_actions=self.n_actions))
+            self._close(self._told_closed)
+            for line in lines.tolist():
+                self._observe(*line)
 
     def _take_back(self, n: int = 0) -> None:
         """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
@@ -168,14 +224,18 @@ class Explorer:
             return self._mind.utility()
 
     def expected_missing_information(self, level: float = 0.95) -> Expected:
-        """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`."""
-        return self.model.expected_missing_information(level)
+        """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
 
-    def expected_gain(self, n_steps: int, s: int | None = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
+        States in which episodes end do not count: nothing can be tried there.
+        """
+        return self.model.expected_missing_information(level, self._closed)
+
+    def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
         """What `n_steps` more steps are expected to teach, in bits, by imagining them.
 
         Each time the explorer goes on in a world that answers as its own model predicts, and what it expects to be
-        missing is compared before and after. It stays where it is, and so does its random stream.
+        missing is compared before and after. It stays where it is, and so does its random stream. An episode that ends
+        begins again where the imagination began.
 
         Parameters
         ----------
@@ -185,10 +245,11 @@ class Explorer:
         """
         n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
         with self._one_at_a_time:
-            here = self._mind.where if s is None else self._checked("s", s, self.n_states)
+            here = self._mind.where if s is None else self._number("s", s, self.state_labels)
             if here < 0 and not self.strategy.relocates:
                 raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
-            return imagined_gain(self._mind, self.model, max(here, 0), n_steps, n_samples, seed)
+            counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
+            return imagined_gain(self._mind, counted, self._closed, max(here, 0), n_steps, n_samples, seed)
 
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
         """Whether at most `bits` are missing, with this probability: a rule for when to stop.
@@ -205,7 +266,7 @@ class Explorer:
             )
         return found <= bits
 
-    def action_values(self, s: int | None = None) -> FloatArray:
+    def action_values(self, s: Any = None) -> FloatArray:
         """What the next choice in state `s` goes by, (M,): Q of a planner or learner, utility, or a heuristic's score.
 
         For Unembodied, without `s`, of all pairs, `[s, a]`. Zero for Random; NaN for a method of your own that has no
@@ -215,7 +276,7 @@ class Explorer:
         with self._one_at_a_time:
             return self._mind.pair_values() if where is None else self._mind.action_values(where)
 
-    def probabilities(self, s: int | None = None) -> FloatArray:
+    def probabilities(self, s: Any = None) -> FloatArray:
         """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
 
         For Unembodied, without `s`, of all pairs, `[s, a]`. Asking changes nothing.
@@ -224,19 +285,20 @@ class Explorer:
         with self._one_at_a_time:
             return self._mind.pair_probabilities() if where is None else self._mind.probabilities(where)
 
-    def _asked(self, what: str, s: int | None) -> int | None:
+    def _asked(self, what: str, s: Any) -> int | None:
         """The state asked about; None for a strategy that chooses the state."""
         if self.strategy.relocates and s is not None:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call {what}()")
         if not self.strategy.relocates and s is None:
             raise ValueError(f"{self.strategy} acts in the state it is in; call {what}(s)")
-        return None if s is None else self._checked("s", s, self.n_states)
+        return None if s is None else self._number("s", s, self.state_labels)
 
     @property
     def model(self) -> InternalModel:
         """A copy of the internal model: estimates, counts and all measures."""
         with self._one_at_a_time:
-            return InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
+            labels = self.state_labels, self.action_labels
+            return InternalModel.from_counts(self.prior, self._mind.counts(), self._last, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, without pickle; a loaded explorer goes on exactly as this one would.
@@ -253,7 +315,9 @@ class Explorer:
         return read(path, cls.__new__(cls))
 
     @staticmethod
-    def _checked(name: str, value: int, size: int) -> int:
-        if check_count(name, value, 0) >= size:
-            raise ValueError(f"{name} is {value}; it must be 0 to {size - 1}")
+    def _number(name: str, value: Any, labels: Labels) -> int:
+        if labels.given is not None:
+            return labels.number(value, name)
+        if check_count(name, value, 0) >= labels.size:
+            raise ValueError(f"{name} is {value}; it must be 0 to {labels.size - 1}")
         return int(value)

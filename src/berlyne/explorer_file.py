@@ -10,26 +10,22 @@ Format 1 held estimates, too; they are not read. Files written before explorers 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-import zipfile
 from array import array
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from berlyne.model import InternalModel
+from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, write_packed
 from berlyne.plain import PlainMind
-from berlyne.priors.prior import Description, Prior
+from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy
 
 if TYPE_CHECKING:
     from berlyne.explorer import Explorer
 
 FORMAT = 2
-LARGEST = 1 << 30
-"""Most bytes that a file may unpack to."""
 MOST_ROWS = 1 << 22
 """Most rows of an explorer that is read from a file."""
 E = TypeVar("E", bound="Explorer")
@@ -46,27 +42,22 @@ def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "strategy": _describe_strategy(explorer.strategy),
         "prior": {"kind": prior.kind, **prior.parameters, **sizes},
         "rng": explorer._rng.bit_generator.state,
+        "states": saved_labels(explorer.state_labels),
+        "actions": saved_labels(explorer.action_labels),
     }
     last = np.array(list(explorer._last.items()), dtype=np.int64).reshape(-1, 2)
-    arrays = {**explorer._mind.memory(), **prior.arrays, "last": last}
+    closed = np.array(sorted(explorer._closed), dtype=np.int64)
+    arrays = {**explorer._mind.memory(), **prior.arrays, "last": last, "closed": closed}
     if explorer._history is not None:
-        arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 3)
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "xb") as file:
-            np.savez_compressed(file, settings=np.array(json.dumps(settings, default=np.generic.item)), **arrays)
-        os.replace(partial, target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
+    write_packed(path, settings, arrays)
 
 
 def read(path: str | os.PathLike[str], explorer: E) -> E:
     """Read into an explorer that has not begun yet."""
     with open(path, "rb") as file:
         try:
-            settings, arrays = _unpacked(file)
+            settings, arrays = unpacked(file)
             version = settings["format"]
             if version in (1, FORMAT):
                 _begin(explorer, settings, arrays if version == FORMAT else _of_format_1(settings, arrays))
@@ -76,42 +67,49 @@ def read(path: str | os.PathLike[str], explorer: E) -> E:
     raise ValueError(f"{os.fspath(path)} has format {version}; this version of berlyne reads formats 1 and {FORMAT}")
 
 
-def _unpacked(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, Any]]:
-    with zipfile.ZipFile(file) as archive:
-        size = sum(entry.file_size for entry in archive.infolist())
-    if size > LARGEST:
-        raise ValueError(f"it unpacks to {size} bytes; that is more than {LARGEST}")
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    settings: dict[str, Any] = json.loads(str(arrays.pop("settings")))
-    return settings, arrays
-
-
 def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     said = settings["prior"]
     if len(arrays["visits"]) != said["n_states"] or said["n_states"] * said["n_actions"] > MOST_ROWS:
         raise ValueError("the sizes do not fit together")
     rng = np.random.default_rng()
     rng.bit_generator.state = settings["rng"]
-    explorer._begin(InternalModel(_prior_from(said, arrays)), _strategy_from(settings["strategy"]), rng)
+    states, actions = read_labels(settings.get("states")), read_labels(settings.get("actions"))
+    model = InternalModel(prior_from(said, arrays), states=states, actions=actions)
+    explorer._begin(model, _strategy_from(settings["strategy"]), rng)
     if isinstance(explorer._mind, PlainMind):
         raise ValueError("it has a part of somebody's own")
     explorer._mind.remember(arrays, arrays["last"])
+    explorer._close(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))
     explorer._last = {int(row): int(s_next) for row, s_next in arrays["last"]}
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
     explorer._history = _checked_history(explorer, arrays["history"]) if "history" in arrays else None
+    found = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
+    explorer._told_closed = explorer._closed - found
 
 
 def _checked_history(explorer: Explorer, history: Any) -> array[int]:
     """A history that leads to what the explorer has counted, and to the last outcomes."""
     told = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
-    told.observe_many(history)
+    if history.ndim != 2 or history.shape[1] != 4 or not np.all((history[:, 3] == 0) | (history[:, 3] == 1)):
+        raise ValueError("the history has lines of another kind")
+    told.observe_many(history[:, :3])
     ours, theirs = told.sparse_counts, explorer.model.sparse_counts
     same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("row", "s_next", "n"))
     if not same or not np.array_equal(told.last_outcomes, explorer.model.last_outcomes):
         raise ValueError("the history is not what was counted")
     return array("i", history.astype(np.int32).tobytes())
+
+
+def _ends(history: array[int]) -> zip[tuple[int, int]]:
+    """Where each observation led, and whether an episode ended with it."""
+    return zip(history[2::4], history[3::4], strict=True)
+
+
+def _checked_states(closed: Any, n_states: int) -> list[int]:
+    """Numbers of states, such as those that episodes end in."""
+    if closed.ndim != 1 or closed.dtype.kind not in "iu" or np.any((closed < 0) | (closed >= n_states)):
+        raise ValueError("terminal states lie outside the world")
+    return [int(s) for s in closed]
 
 
 def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +126,7 @@ def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, 
         used = np.arange(capacity) < arrays["mind_length"][:, None]
         by_slot = np.where(used.reshape(-1, 1), by_slot, 0)
     else:
-        graph = graph_of(_prior_from(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
+        graph = graph_of(prior_from(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
         succ, start = graph.succ, graph.start
     slot, a = np.nonzero(by_slot > 0)
     s = np.searchsorted(start, slot, side="right") - 1
@@ -152,11 +150,3 @@ def _strategy_from(stored: dict[str, Any]) -> Strategy:
     from berlyne.engine.mind import restored_method
 
     return Strategy(coordinate=restored_method(stored["method"], stored["parameters"]), **stored["said"])
-
-
-def _prior_from(said: dict[str, Any], arrays: dict[str, Any]) -> Prior:
-    from berlyne.engine.mind import restored_prior
-
-    parameters = {name: value for name, value in said.items() if name not in ("kind", "n_states", "n_actions")}
-    own = {name: values for name, values in arrays.items() if name.startswith("support_")}
-    return restored_prior(said["n_states"], said["n_actions"], Description(said["kind"], parameters, own))

@@ -6,6 +6,7 @@ cannot be told apart (Eq. 4, `eq:be2`). So no world need be drawn: the model is.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,18 +28,31 @@ class Gain(NamedTuple):
 
 
 def imagined_gain(
-    mind: CompiledMind | PlainMind, model: InternalModel, s: int, n_steps: int, n_samples: int, seed: Seed
+    mind: CompiledMind | PlainMind,
+    model: InternalModel,
+    closed: Collection[int],
+    s: int,
+    n_steps: int,
+    n_samples: int,
+    seed: Seed,
 ) -> Gain:
-    """The mean decrease of expected missing information over `n_samples` imagined continuations from state `s`."""
-    before = model.expected_missing_information().bits
-    _, for_agent, for_world = streams(seed)
+    """The mean decrease of expected missing information over `n_samples` imagined continuations from state `s`.
+
+    An episode that ends, in a `closed` state, begins again in `s`.
+    """
+    before = model.expected_missing_information(without=closed).bits
+    ends = np.zeros(model.n_states, dtype=np.bool_)
+    ends[list(closed)] = True
+    _, for_agent, for_world, _ = streams(seed)
     gains = np.empty(n_samples)
     for i in range(n_samples):
         imagined = mind.again(model)
         u = for_agent.random((n_steps, 2))
         if mind.strategy.ties == "first":
             u[:, 0] = 0.0
-        imagined.imagine(s, u, for_world.random(n_steps))
+        if closed:
+            imagined.close(np.flatnonzero(ends))
+        imagined.imagine(s, ends, u, for_world.random(n_steps))
         after = InternalModel.from_counts(model.prior, imagined.counts(), {})
-        gains[i] = before - after.expected_missing_information().bits
+        gains[i] = before - after.expected_missing_information(without=closed).bits
     return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(n_samples)))

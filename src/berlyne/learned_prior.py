@@ -22,6 +22,7 @@ from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
 from berlyne.utilities import UTILITIES
+from berlyne.worlds.episodes import first_state
 from berlyne.worlds.world import World
 
 BOUNDS = (1e-3, 1e3)
@@ -103,16 +104,19 @@ def explore_learning_alpha(
             f"a concentration cannot be learned with {prior!r} and {how}; "
             "it takes a Dirichlet prior and a strategy of berlyne's own other than PEIG"
         )
+    if len(world.terminal):
+        raise ValueError(
+            "the world has terminal states, which a concentration cannot be learned with; see with_resets()"
+        )
     low, high = bounds
     if not 0.0 < low < high:
         raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
     alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, 1e12)
     n_steps = check_count("n_steps", n_steps, 0)
     assumed = world.with_prior(Dirichlet(alpha, prior.support))
-    for_start, for_agent, for_world = streams(seed)
-    drawn = int(for_start.integers(world.n_states))
+    for_start, for_agent, for_world, _ = streams(seed)
     model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # given one line above
-    trace = Trace.begun(n_steps, drawn if world.start is None else world.start, *first_measures(assumed, model))
+    trace = Trace.begun(n_steps, first_state(world, None, for_start), *first_measures(assumed, model))
     mind = CompiledMind(model, how, assumed)
     u = for_agent.random((n_steps, 2))
     if how.ties == "first":

@@ -6,13 +6,14 @@ transitions are stored, so a model of a million states costs as much as its hist
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_count, check_dense, check_index
+from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
+from berlyne.labels import Labels, in_words
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
@@ -32,6 +33,8 @@ class InternalModel:
     ----------
     prior : any `Prior`.
     n_states, n_actions : needed only for a prior that does not carry them.
+    states, actions : labels in order, any hashable values, by which to speak of states and actions; None for
+        0, 1, 2, ... Arrays are in the order of the labels.
 
     Examples
     --------
@@ -42,21 +45,37 @@ class InternalModel:
     array([0.333, 0.667])
     """
 
-    def __init__(self, prior: Prior, *, n_states: int | None = None, n_actions: int | None = None) -> None:
+    def __init__(
+        self,
+        prior: Prior,
+        *,
+        n_states: int | None = None,
+        n_actions: int | None = None,
+        states: Iterable[Hashable] | None = None,
+        actions: Iterable[Hashable] | None = None,
+    ) -> None:
         if not callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
             raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts)")
         self.prior = prior
-        self.n_states = _size("n_states", n_states, prior)
-        self.n_actions = _size("n_actions", n_actions, prior)
+        self.state_labels = _labels("state", n_states, prior, states)
+        self.action_labels = _labels("action", n_actions, prior, actions)
+        self.n_states, self.n_actions = self.state_labels.size, self.action_labels.size
         self.exact = as_exact(prior)
         self._seen: dict[int, dict[int, int]] = {}  # observations of each outcome, by row
         self._last: dict[int, int] = {}  # last outcome, by row
         self._sparse: Counts | None = None
 
     @classmethod
-    def from_counts(cls, prior: Prior, counts: Counts, last: dict[int, int]) -> InternalModel:
-        """A model that has observed `counts`; `last` holds the last outcome of each row tried."""
+    def from_counts(
+        cls, prior: Prior, counts: Counts, last: dict[int, int], labels: tuple[Labels, Labels] | None = None
+    ) -> InternalModel:
+        """A model that has observed `counts`; `last` holds the last outcome of each row tried.
+
+        `labels` are those of states and of actions, if they have any.
+        """
         model = cls(prior, n_states=counts.n_states, n_actions=counts.n_actions)
+        if labels is not None:
+            model.state_labels, model.action_labels = labels
         for row, s_next, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
             model._seen.setdefault(row, {})[s_next] = n
         model._last = dict(last)
@@ -71,11 +90,21 @@ class InternalModel:
         """Number of transitions observed so far."""
         return sum(sum(outcomes.values()) for outcomes in self._seen.values())
 
-    def observe(self, s: int, a: int, s_next: int) -> None:
+    @property
+    def states(self) -> Sequence[Any]:
+        """The labels of all states in order."""
+        return self.state_labels.all
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        """The labels of all actions in order."""
+        return self.action_labels.all
+
+    def observe(self, s: Any, a: Any, s_next: Any) -> None:
         """Learn that action `a` in state `s` led to `s_next`."""
         self.observe_many([(s, a, s_next)])
 
-    def observe_many(self, history: Iterable[tuple[int, int, int]] | IntArray) -> None:
+    def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:
         """Learn a history of transitions, lines `(s, a, s_next)` in their order.
 
         If any of them is impossible nothing is learned.
@@ -87,10 +116,9 @@ class InternalModel:
             if r not in seen:
                 seen[r] = dict(self._seen.get(r, {}))
             if s_next not in seen[r] and not self._admits(a, s, seen[r], s_next):
-                before = f" after {sorted(seen[r])}" if seen[r] else ""
-                raise ValueError(
-                    f"action {a} in state {s} led to state {s_next}, which the prior calls impossible{before}"
-                )
+                before = f" after {[self.states[z] for z in sorted(seen[r])]}" if seen[r] else ""
+                said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
+                raise ValueError(in_words(said, self.state_labels, self.action_labels) + before)
             seen[r][s_next] = seen[r].get(s_next, 0) + 1
             last[r] = s_next
         self._seen.update(seen)
@@ -117,20 +145,20 @@ class InternalModel:
         check_dense("theta_hat", self.n_actions, self.n_states, "model.theta_hat_row(a, s)")
         return self._estimate(self.counts)
 
-    def theta_hat_row(self, a: int, s: int) -> FloatArray:
+    def theta_hat_row(self, a: Any, s: Any) -> FloatArray:
         """The estimate of row (a, s), `(N,)`."""
-        a, s = check_index("a", a, self.n_actions), check_index("s", s, self.n_states)
+        a, s = self.action_labels.number(a, "a"), self.state_labels.number(s, "s")
         if self.exact is None:
             return np.asarray(self.theta_hat[a, s])
         row = np.full(self.n_states, s * self.n_actions + a)
         return self.exact.estimate_at(self.sparse_counts, row, np.arange(self.n_states))
 
-    def theta_hat_after(self, a: int, s: int) -> FloatArray:
+    def theta_hat_after(self, a: Any, s: Any) -> FloatArray:
         """The estimate of row (a, s) after one more outcome, `(N, N)`; line s_star for outcome s_star.
 
         Lines of impossible outcomes hold the current estimate.
         """
-        a, s = check_index("a", a, self.n_actions), check_index("s", s, self.n_states)
+        a, s = self.action_labels.number(a, "a"), self.state_labels.number(s, "s")
         if self.exact is not None:
             return self.exact.estimate_after(self.counts, a, s)
         now = self.theta_hat[a, s]
@@ -163,29 +191,39 @@ class InternalModel:
         return last
 
     def missing_information(self, world: World) -> float:
-        """Missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows."""
+        """Missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows.
+
+        Rows of terminal states, which nobody can try, do not count.
+        """
         theta, theta_hat = world.rows.data, self._estimate_of(world)
         with np.errstate(divide="ignore"):
-            return float(np.sum(theta * (np.log2(theta) - np.log2(theta_hat))))
+            missing = theta * (np.log2(theta) - np.log2(theta_hat))
+        if len(world.terminal):
+            missing = missing[~world.episodes.ends[world.rows.numbers() // world.n_actions]]
+        return float(np.sum(missing))
 
     def l1_distance(self, world: World) -> float:
         """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
         return float(np.sum(self.l1_distances(world)))
 
     def l1_distances(self, world: World) -> FloatArray:
-        """|theta - theta_hat| of each row, `[a, s]`."""
+        """|theta - theta_hat| of each row, `[a, s]`; 0 in terminal states."""
         theta_hat = self._estimate_of(world)
         elsewhere = 1.0 - world.rows.row_sums(theta_hat)  # believed possible, but it is not
         distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(elsewhere, 0.0)
-        return np.asarray(by_action(distance, self.n_actions))
+        per_row: FloatArray = by_action(distance, self.n_actions)
+        per_row[:, world.terminal] = 0.0
+        return per_row
 
-    def expected_missing_information(self, level: float = 0.95) -> Expected:
+    def expected_missing_information(self, level: float = 0.95, without: Collection[int] = ()) -> Expected:
         """What the model itself expects to be missing, in bits: in all with an interval, and per row `[a, s]`.
 
         E[D(theta || theta_hat)] over worlds from the posterior (`berlyne.novelty` is this of each row). A prior of your
         own says it by a method `expected_missing_information(counts)`, bits `[a, s]`, and if there is to be
         an interval by `missing_information_variance(counts)`, bits squared `[a, s]`; where few rows decide, which
         a variance does not tell well, `draw_missing_information(counts)` gives draws of the sum.
+
+        without : numbers of states whose rows do not count, such as those in which episodes end.
         """
         prior, counts = self.prior, self.sparse_counts if self.exact is not None else self.counts
         if not hasattr(prior, "expected_missing_information"):
@@ -193,11 +231,13 @@ class InternalModel:
                 f"novelty is not a function of estimates alone; give {type(prior).__name__} "
                 f"a method expected_missing_information(counts) that returns bits [a, s]"
             )
-        rows = np.asarray(prior.expected_missing_information(counts), dtype=float)
+        rows = np.array(prior.expected_missing_information(counts), dtype=float)
         variance = getattr(prior, "missing_information_variance", None)
-        spread = np.nan if variance is None else float(np.sum(variance(counts)))
-        draw = getattr(prior, "draw_missing_information", None)
-        return Expected(float(rows.sum()), spread, rows, level, None if draw is None else np.asarray(draw(counts)))
+        spread = np.full(rows.shape, np.nan) if variance is None else np.array(variance(counts), dtype=float)
+        rows[:, list(without)] = spread[:, list(without)] = 0.0
+        draw = None if without else getattr(prior, "draw_missing_information", None)
+        draws = None if draw is None else np.asarray(draw(counts))
+        return Expected(float(rows.sum()), float(spread.sum()), rows, level, draws)
 
     def entropy(self) -> FloatArray:
         """Entropy of each estimated row, in bits, `[a, s]`."""
@@ -232,6 +272,8 @@ class InternalModel:
 
     def checked(self, history: Any) -> IntArray:
         """A history as whole numbers in lines (s, a, s_next), or a `ValueError` that names the line."""
+        if self.state_labels.given is not None or self.action_labels.given is not None:
+            return self._unlabelled(history)
         steps = np.asarray(history if isinstance(history, np.ndarray) else list(history))
         if steps.size == 0:
             return np.zeros((0, 3), dtype=np.int64)
@@ -248,6 +290,17 @@ class InternalModel:
                 )
         return steps.astype(np.int64)
 
+    def _unlabelled(self, history: Any) -> IntArray:
+        """Lines of numbers from lines of labels."""
+        lines = []
+        for i, line in enumerate(history.tolist() if isinstance(history, np.ndarray) else history):
+            if not isinstance(line, tuple | list) or len(line) != 3:
+                raise ValueError(f"observation {i} is {line!r}; it must be (s, a, s_next)")
+            s, a, s_next = line
+            states, actions = self.state_labels, self.action_labels
+            lines.append((states.number(s, "s"), actions.number(a, "a"), states.number(s_next, "s_next")))
+        return np.array(lines, dtype=np.int64).reshape(-1, 3)
+
     def _admits(self, a: int, s: int, seen: dict[int, int], s_next: int) -> bool:
         """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""
         if self.exact is not None:
@@ -257,11 +310,16 @@ class InternalModel:
         return bool(self._estimate(counts)[a, s, s_next] > 0)
 
 
-def _size(name: str, given: int | None, prior: Prior) -> int:
+def _labels(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
+    """Labels of states or of actions, as many as the prior or the caller says."""
+    name = f"n_{kind}s"
     known: int | None = getattr(prior, name, None)
     size = given if known is None else known
+    if labels is not None and not isinstance(labels, str):
+        labels = tuple(labels)
+        size = len(labels) if size is None else size
     if size is None:
         raise ValueError(f"the prior does not say its {name}; give {name}= to InternalModel")
     if known is not None and given is not None and known != given:
         raise ValueError(f"{name} is {given} but the prior has {name}={known}")
-    return check_count(name, size, 1)
+    return Labels(kind, check_count(name, size, 1), labels)

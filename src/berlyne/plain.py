@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_dense
+from berlyne.arrays import BoolArray, FloatArray, IntArray, check_dense
 from berlyne.coordination import View, decides_itself, says_values
 from berlyne.information import kl_divergence
 from berlyne.model import ROUNDING, InternalModel
@@ -53,6 +53,7 @@ class PlainMind:
         )
         self.theta = None if world is None else world.theta
         self.here = -1
+        self.closed: IntArray = np.empty(0, dtype=np.int64)
         self._call("start", self.view)
 
     def act(self, s: int, u: FloatArray) -> int:
@@ -147,6 +148,7 @@ class PlainMind:
             view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
         elif others_moved and utility is not None:
             view.utility[...] = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
+            self._value_closed()
         elif utility is not None:
             view.utility[a, s] = self._value(a, s, s_next)
         reward = view.utility[a, s] if realised else reward
@@ -168,8 +170,12 @@ class PlainMind:
         other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
         return other
 
-    def imagine(self, s: int, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Go on from state `s` where what is predicted happens: one step for each line of `u_agent`."""
+    def imagine(self, begin: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Go on from state `begin` where what is predicted happens: one step for each line of `u_agent`.
+
+        Where `ends[s_next]` the episode is over and begins again.
+        """
+        s = begin
         for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
             if self.strategy.relocates:
                 s, a = self.choose_pair(u_choice)
@@ -178,11 +184,26 @@ class PlainMind:
             cumulative = np.cumsum(self.view.theta_hat[a, s])
             s_next = int(np.searchsorted(cumulative, u_outcome * cumulative[-1], side="right"))
             self.observe(s, a, s_next)
-            s = s_next
+            s = begin if ends[s_next] else s_next
 
-    def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
-        """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them."""
-        theta, theta_hat = world.theta, self.view.theta_hat
+    def close(self, states: IntArray) -> None:
+        """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
+        self.closed = np.union1d(self.closed, states)
+        self._value_closed()
+        self._call("close", self.view, states)
+
+    def _value_closed(self) -> None:
+        self.view.utility[:, self.closed] = -np.inf if self.strategy.relocates else 0.0
+
+    def run(
+        self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray | None = None
+    ) -> int:
+        """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them.
+
+        `u_start` (T,) draws where episodes begin.
+        """
+        theta, theta_hat, ends = world.theta, self.view.theta_hat, world.episodes.ends
+        everywhere = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
         for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
@@ -196,7 +217,10 @@ class PlainMind:
             s_next = world.sample(a, s, u_outcome)
             self.observe(s, a, s_next)
             trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, s_next
-            rows = (slice(None), slice(None)) if self.dependent else (a, s)
+            if ends[s_next]:
+                assert u_start is not None
+                trace.states[t + 1] = world.episodes.draw(u_start[t])
+            rows = everywhere if self.dependent else (a, s)
             missing_before, distance_before = missing[rows].sum(), distance[rows].sum()
             missing[rows] = kl_divergence(theta[rows], theta_hat[rows])
             distance[rows] = np.abs(theta[rows] - theta_hat[rows]).sum(axis=-1)

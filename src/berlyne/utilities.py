@@ -153,7 +153,10 @@ def row_by_row(model: InternalModel, utility: Callable[..., float]) -> FloatArra
     """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
     theta_hat, counts, definition = model.theta_hat, model.counts, row_definition(utility)
     pairs = np.ndindex(model.n_actions, model.n_states)
-    values = [definition(theta_hat[a, s], model.theta_hat_after(a, s), counts[a, s]) for a, s in pairs]
+    values = [
+        definition(theta_hat[a, s], model.theta_hat_after(model.actions[a], model.states[s]), counts[a, s])
+        for a, s in pairs
+    ]
     return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
 
 

@@ -175,8 +175,8 @@ def test_repr_tells_what_was_learned():
     [
         ({"n_steps": -1}, "n_steps is -1; it must be a whole number of at least 0"),
         ({"n_steps": 1.5}, "n_steps is 1.5; it must be a whole number of at least 0"),
-        ({"start": 36}, "start is 36; states are numbered 0 to 35"),
-        ({"start": -1}, "start is -1; it must be a whole number of at least 0"),
+        ({"start": 36}, "start is 36; it must be a whole number from 0 to 35"),
+        ({"start": -1}, "start is -1; it must be a whole number from 0 to 35"),
         ({"snapshots": [5, 11]}, "a snapshot is asked for at step 11, after the last step 10"),
         ({"snapshots": [-1]}, "a snapshot is -1; it must be a whole number of at least 0"),
         ({"engine": "fast"}, "engine is 'fast'; it must be 'auto', 'compiled' or 'numpy'"),

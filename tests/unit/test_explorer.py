@@ -17,8 +17,8 @@ from berlyne import (
     OneTwoThree,
     Strategy,
     explore,
-    explorer_file,
     maze,
+    packed,
     pig,
     strategy,
 )
@@ -362,7 +362,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path, mo
     Explorer(maze(0).prior).save(path)
     rewritten(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
     assert Explorer.load(path).n_obs == 0  # what is not asked for is not looked at
-    monkeypatch.setattr(explorer_file, "LARGEST", 1 << 20)
+    monkeypatch.setattr(packed, "LARGEST", 1 << 20)
     with pytest.raises(ValueError, match=NOT_OURS) as caught:
         Explorer.load(path)
     assert "unpacks to" in str(caught.value.__cause__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berlyne.arrays import FloatArray, IndexArray
+from berlyne.arrays import BoolArray, FloatArray, IndexArray
 from berlyne.engine.belief import Belief
 from berlyne.engine.choose import Agent, arrive, choose
 from berlyne.engine.compile import bare_kernel
@@ -38,8 +38,19 @@ def predicted(belief: Belief, s: int, a: int, u: float) -> int:
 
 
 @bare_kernel
-def imagine(belief: Belief, agent: Agent, path: IndexArray, u_agent: FloatArray, u_world: FloatArray) -> int:
-    """Go on from `path[0]` where what is predicted happens; returns the steps made, fewer if there is no more room."""
+def imagine(
+    belief: Belief,
+    agent: Agent,
+    begin: int,
+    ends: BoolArray,
+    path: IndexArray,
+    u_agent: FloatArray,
+    u_world: FloatArray,
+) -> int:
+    """Go on from `path[0]` where what is predicted happens; returns the steps made, fewer if there is no more room.
+
+    An episode that ends begins again in state `begin`.
+    """
     for t in range(len(u_world)):
         s = path[t]
         arrive(agent.here, agent.visits, s)
@@ -47,5 +58,5 @@ def imagine(belief: Belief, agent: Agent, path: IndexArray, u_agent: FloatArray,
         s_next = predicted(belief, s, a, u_world[t])
         if take_in(belief, agent, s, a, s_next) < 0:
             return t
-        path[t + 1] = s_next
+        path[t + 1] = begin if ends[s_next] else s_next
     return len(u_world)

@@ -214,7 +214,8 @@ def explore_learning(
             trace.states[t : t + 2], trace.actions[t : t + 1], trace.outcomes[t : t + 1], trace.missing[t : t + 2],
             trace.l1[t : t + 2],
         )  # fmt: skip
-        if explore(belief, agent, truth, here, u_agent[t : t + 1], u_world[t : t + 1]) != 1:
+        u = u_world[t : t + 1]  # and for resets, of which there are none
+        if explore(belief, agent, truth, here, u_agent[t : t + 1], u, u) != 1:
             return t
         s, a = trace.states[t], trace.actions[t]
         r, slot = s * graph.stride + a, slot_of(graph, s, trace.outcomes[t])

@@ -27,10 +27,19 @@ def take_in(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
 
 
 @bare_kernel
-def explore(belief: Belief, agent: Agent, truth: Truth, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
+def explore(
+    belief: Belief,
+    agent: Agent,
+    truth: Truth,
+    trace: Trace,
+    u_agent: FloatArray,
+    u_world: FloatArray,
+    u_start: FloatArray,
+) -> int:
     """Go through the loop once per action; returns the steps made, fewer if the world did the impossible.
 
-    `u_agent` is (T, 2), `u_world` (T,), uniform in [0, 1). The first state and the first measures of `trace` are given.
+    `u_agent` is (T, 2), `u_world` (T,), uniform in [0, 1); so is `u_start` (T,), needed only where states are terminal.
+    The first state and the first measures of `trace` are given.
     """
     for t in range(len(u_world)):
         s = trace.states[t]
@@ -45,6 +54,8 @@ def explore(belief: Belief, agent: Agent, truth: Truth, trace: Trace, u_agent: F
         if before < 0:
             return t
         trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, s_next
+        if len(truth.ends) and truth.ends[s_next]:
+            trace.states[t + 1] = truth.starts[draw(truth.start_indptr, truth.start_cumulative, 0, u_start[t])]
 
         has_first = truth.indices[truth.indptr[row]] == 0
         gain = gained(belief, s, a, s_next, before, truth.data[e], has_first)

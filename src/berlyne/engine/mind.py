@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray
+from berlyne.arrays import BoolArray, FloatArray, IntArray
 from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, copied, first_belief, knows, restore, widened
 from berlyne.engine.choose import METHODS, first_agent, on_wider_graph, think_again
 from berlyne.engine.compile import entry_point
@@ -30,6 +30,7 @@ EXPLICIT = 32
 """Up to this many states a row that can reach all of them has a slot for each from the start."""
 A_FEW = 16
 """Slots of each state to begin with, where nothing tells how many it will need."""
+NO_RESETS: FloatArray = np.empty(0)
 MOST = 2**31 - 1
 """Most observations: they are counted in 32 bits."""
 
@@ -120,21 +121,36 @@ class CompiledMind:
         other.remember(self.memory(), np.stack([tried, last[tried]], axis=1))
         return other
 
-    def imagine(self, s: int, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Go on from state `s` where what is predicted happens: one step for each line of `u_agent`."""
+    def imagine(self, s: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Go on from state `s` where what is predicted happens: one step for each line of `u_agent`.
+
+        Where `ends[s_next]` the episode is over and begins again in `s`.
+        """
         path, done = np.full(len(u_world) + 1, s, dtype=np.int32), 0
         while True:
-            done += imagine(self.belief, self.agent, path[done:], u_agent[done:], u_world[done:])
+            done += imagine(self.belief, self.agent, s, ends, path[done:], u_agent[done:], u_world[done:])
             if done == len(u_world):
                 return
             self._widen()
 
-    def run(self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray) -> int:
+    def close(self, states: IntArray) -> None:
+        """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
+        graph, n_actions = self.belief.graph, self.model.n_actions
+        worth = -np.inf if self.strategy.relocates else 0.0  # one that may go anywhere must not go there
+        self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = worth
+        if len(self.agent.q):
+            self.agent.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
+        think_again(self.agent, self.belief)
+
+    def run(
+        self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
+    ) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.
 
-        Returns the steps made.
+        `u_start` (T,) draws where episodes begin; it may be empty if the world has no terminal states. Returns the
+        steps made.
         """
-        return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world)
+        return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world, u_start)
 
     def action_values(self, s: int) -> FloatArray:
         """What the method thinks of each action in state `s`, (M,)."""

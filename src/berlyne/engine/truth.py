@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray, IntArray
+from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from berlyne.engine.belief import Belief
 from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph, spread
@@ -23,6 +23,8 @@ class Truth(NamedTuple):
 
     aligned : [slot * stride + a], probabilities in the slots of the belief; empty if not all states are in slots.
     l1 : [s * stride + a], L1 distance of each row from its estimate, kept up to date.
+    ends : (N,), whether each state is terminal; empty if none is.
+    starts, start_indptr, start_cumulative : states that episodes begin in, and one row to draw them from.
     """
 
     indptr: IntArray
@@ -31,6 +33,10 @@ class Truth(NamedTuple):
     cumulative: FloatArray
     aligned: FloatArray
     l1: FloatArray
+    ends: BoolArray
+    starts: IntArray
+    start_indptr: IntArray
+    start_cumulative: FloatArray
 
 
 def truth_for(world: World, model: InternalModel, graph: Graph) -> Truth:
@@ -39,7 +45,19 @@ def truth_for(world: World, model: InternalModel, graph: Graph) -> Truth:
     aligned, l1 = kept.get("distances") or _distances(world, model, graph)
     if aligned.size <= SMALL:
         kept["distances"] = aligned, l1
-    return Truth(rows.indptr, rows.indices, rows.data, rows.cumulative, aligned, l1.copy())
+    return Truth(rows.indptr, rows.indices, rows.data, rows.cumulative, aligned, l1.copy(), *_episodes(world))
+
+
+def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
+    """`ends`, `starts`, `start_indptr` and `start_cumulative`."""
+    if not len(world.terminal):
+        return NOWHERE
+    states, cumulative = world.episodes.starts
+    return world.episodes.ends, states, np.array([0, len(states)]), cumulative
+
+
+NOWHERE = np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+"""Of a world without terminal states."""
 
 
 def _distances(world: World, model: InternalModel, graph: Graph) -> tuple[FloatArray, FloatArray]:

@@ -181,7 +181,7 @@ class Layout:
     def blank(self, n: int, n_snapshots: int, relocates: bool) -> dict[str, Any]:
         """Arrays for `n` explorations, filled with what stands for nothing.
 
-        Where an action led is the next state of the path, unless the strategy relocates.
+        Where an action led is the next state of the path, unless the strategy relocates (or an episode ended: `fill`).
         """
         nothing: dict[str, Any] = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in MEASURES}
         nothing |= {
@@ -208,6 +208,8 @@ class Layout:
         arrays["state"][i, : n + 1] = run.states
         arrays["action"][i, :n] = run.actions
         arrays["area"][i] = area
+        if len(run.world.terminal) and "next_state" not in arrays:
+            arrays["next_state"] = np.full_like(arrays["state"], MOST[self.state])
         if "next_state" in arrays:
             arrays["next_state"][i, :n] = run.next_states
         if "counts" in arrays:

@@ -152,7 +152,7 @@ def function_name(function: Any) -> str:
 
 
 def fingerprint(world: World) -> str:
-    """What tells one world from another: its transition rows, its prior and its start."""
+    """What tells one world from another: its transition rows, its prior, its start and where it ends."""
     rows = world.rows
     prior: Any = world.prior
     assumed: Any = type(prior).__qualname__
@@ -162,7 +162,12 @@ def fingerprint(world: World) -> str:
     elif hasattr(prior, "describe"):
         said = prior.describe()
         assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *prior.support.entries()]
-    digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, world.start, assumed)).encode())
+    start: Any = world.start
+    if isinstance(start, np.ndarray):
+        start, arrays = "drawn", [*arrays, start]
+    if len(world.terminal):
+        arrays = [*arrays, world.terminal]
+    digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, assumed)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]

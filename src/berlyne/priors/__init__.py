@@ -3,6 +3,9 @@
 from berlyne.priors.dirichlet import Dirichlet
 from berlyne.priors.fit import fit_alpha
 from berlyne.priors.one_two_three import OneTwoThree
-from berlyne.priors.prior import Prior
+from berlyne.priors.prior import CompiledPrior, Prior
 
-__all__ = ["Dirichlet", "OneTwoThree", "Prior", "fit_alpha"]
+KINDS: dict[str, type[CompiledPrior]] = {"Dirichlet": Dirichlet, "OneTwoThree": OneTwoThree}
+"""Priors that describe themselves, by the kind that they say: these can be saved."""
+
+__all__ = ["KINDS", "Dirichlet", "OneTwoThree", "Prior", "fit_alpha"]

@@ -6,15 +6,17 @@ held as sparse rows; the dense array exists only when asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, check_index
+from berlyne.arrays import FloatArray, IntArray, check_index
 from berlyne.gate import checked_rows
+from berlyne.labels import Labels, spoken
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
+from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
 
 if TYPE_CHECKING:
     from berlyne.worlds.maze import Geometry
@@ -33,19 +35,27 @@ class World:
     theta : (M, N, N) array `[a, s, s_next]`, a list of M SciPy sparse (N, N) matrices, or `Rows`.
         Rows must be probability distributions; sums within 1e-6 of one are rescaled.
     prior : what an explorer believes before it has seen anything; any `Prior`, or None.
-    start : the state exploration begins in; None for one drawn uniformly by each exploration.
+    start : the state exploration begins in; probabilities, as a mapping from states or an array (N,); None for
+        one drawn uniformly by each exploration.
     name : shown in tables and figures.
+    states, actions : labels in the order of `theta`, any hashable values; None for 0, 1, 2, ...
+    terminal : states in which an episode ends; the next begins as `start` says (`berlyne.worlds.episodes`).
 
     Attributes
     ----------
     rows : the transition rows, sparse.
-    prior, start, name, n_actions, n_states : as above; a world cannot be changed.
+    prior, name, n_actions, n_states : as above; a world cannot be changed.
+    states, actions : all labels in order; `range(n)` where there are none.
+    start : the number of the state, (N,) probabilities, or None; terminal : (T,), numbers of the terminal states.
     geometry : walls, transporters and base of a maze; None for other worlds.
 
     Examples
     --------
     >>> World(np.array([[[0.5, 0.5], [1.0, 0.0]]]))
     World('world': 2 states, 1 action, no prior)
+    >>> lamp = World(np.array([[[0.0, 1.0], [1.0, 0.0]]]), states=["on", "off"], actions=["press"], start="off")
+    >>> lamp.states, lamp.start
+    (('on', 'off'), 1)
     """
 
     rows: Rows
@@ -54,20 +64,27 @@ class World:
     prior: Prior | None
     name: str
     geometry: Geometry | None
-    start: int | None
+    state_labels: Labels
+    action_labels: Labels
+    episodes: Episodes
 
     def __init__(
         self,
         theta: FloatArray | Sequence[Any] | Rows,
         prior: Prior | None = None,
         *,
-        start: int | None = None,
+        start: Any = None,
         name: str = "world",
         geometry: Geometry | None = None,
+        states: Iterable[Hashable] | None = None,
+        actions: Iterable[Hashable] | None = None,
+        terminal: Iterable[Hashable] | None = None,
     ) -> None:
-        rows = _as_rows(theta)
+        unchecked = _unchecked_rows(theta)
+        labels = Labels("state", int(unchecked.n_states), states), Labels("action", int(unchecked.n_actions), actions)
+        rows = spoken(*labels, lambda: _as_rows(unchecked))
         if prior is not None:
-            _check_prior(prior, rows)
+            spoken(*labels, lambda: _check_prior(prior, rows))
         put = object.__setattr__  # the only way for a frozen object to come into being
         put(self, "rows", rows)
         put(self, "n_actions", rows.n_actions)
@@ -75,7 +92,9 @@ class World:
         put(self, "prior", prior)
         put(self, "name", name)
         put(self, "geometry", geometry)
-        put(self, "start", None if start is None else check_index("start", start, rows.n_states))
+        put(self, "state_labels", labels[0])
+        put(self, "action_labels", labels[1])
+        put(self, "episodes", Episodes(labels[0], start, terminal))
 
     def __setattr__(self, name: str, value: Any) -> None:
         instead = "with_prior(...)" if name == "prior" else "World(...)"
@@ -86,7 +105,51 @@ class World:
 
     def with_prior(self, prior: Prior | None) -> World:
         """The same world with another prior; transitions are shared, not copied."""
-        return World(self.rows, prior, start=self.start, name=self.name, geometry=self.geometry)
+        return self._changed(prior=prior)
+
+    def with_resets(self) -> World:
+        """The same world without terminal states: there every action leads to the start distribution.
+
+        Resets are then transitions like any other, to be explored and learned. A Dirichlet prior with a support of
+        its own comes to allow them.
+        """
+        rows = resetting_rows(self)
+        return self._changed(theta=rows, prior=resetting_prior(self, rows), terminal=None)
+
+    def _changed(self, **parts: Any) -> World:
+        same = {
+            "theta": self.rows,
+            "prior": self.prior,
+            "start": None if self.start is None else self._start_label(),
+            "terminal": [self.states[s] for s in self.terminal.tolist()],
+            "states": self.state_labels.given,
+            "actions": self.action_labels.given,
+        }
+        return World(**{**same, **parts}, name=self.name, geometry=self.geometry)
+
+    def _start_label(self) -> Any:
+        """The start as the constructor takes it."""
+        return self.states[self.start] if isinstance(self.start, int) else self.start
+
+    @property
+    def states(self) -> Sequence[Any]:
+        """The labels of all states in order."""
+        return self.state_labels.all
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        """The labels of all actions in order."""
+        return self.action_labels.all
+
+    @property
+    def start(self) -> int | FloatArray | None:
+        """The number of the state that exploration begins in, (N,) probabilities, or None."""
+        return self.episodes.start
+
+    @property
+    def terminal(self) -> IntArray:
+        """Numbers of the terminal states, ascending."""
+        return self.episodes.terminal
 
     def __repr__(self) -> str:
         states = f"{self.n_states:,} state{'s' * (self.n_states != 1)}"
@@ -100,7 +163,7 @@ class World:
         return self.rows.dense()
 
     def sample(self, a: int, s: int, u: float) -> int:
-        """The state that follows action a in state s for a uniform number `u` in [0, 1).
+        """The state that follows action a in state s for a uniform number `u` in [0, 1), all by number.
 
         Never a state of probability zero, even where rounding leaves the row's sum below `u`.
         """
@@ -110,14 +173,17 @@ class World:
         return int(self.rows.indices[min(begin + step, end - 1)])
 
 
-def _as_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
-    """Checked rows, rescaled to sums of one, from any form that a user may give them."""
+def _unchecked_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
+    """Rows from any form that a user may give them."""
     if isinstance(theta, Rows):
-        rows = theta
-    elif isinstance(theta, list | tuple) and len(theta) and hasattr(theta[0], "tocsr"):
-        rows = Rows.from_sparse(theta)
-    else:
-        rows = _from_array(theta)
+        return theta
+    if isinstance(theta, list | tuple) and len(theta) and hasattr(theta[0], "tocsr"):
+        return Rows.from_sparse(theta)
+    return _from_array(theta)
+
+
+def _as_rows(rows: Rows) -> Rows:
+    """Checked rows, rescaled to sums of one."""
     rows = checked_rows(rows)
     _check_entries(rows)
     sums = rows.row_sums(rows.data)

@@ -1,0 +1,169 @@
+"""What states and actions are called: any hashable values, or else the numbers 0, 1, 2, ...
+
+Kernels count states and actions from zero. Labels are looked up where a user hands them in and where an answer is
+handed out, and nowhere between. Numbers need no look-up: for them no dictionary is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import check_index
+
+SHOWN = 6
+"""Most labels that a message lists."""
+
+
+class Labels:
+    """The labels of all states, or of all actions.
+
+    Parameters
+    ----------
+    kind : "state" or "action", for messages.
+    size : how many there are.
+    given : as many different hashable values, in the order of their numbers; None for the numbers themselves.
+
+    Attributes
+    ----------
+    all : the labels in order: a tuple, or `range(size)`.
+
+    Examples
+    --------
+    >>> colours = Labels("state", 2, ["red", "blue"])
+    >>> colours.number("blue"), colours[0]
+    (1, 'red')
+    """
+
+    all: Sequence[Any]
+
+    def __init__(self, kind: str, size: int, given: Iterable[Hashable] | None = None) -> None:
+        self.kind, self.size = kind, size
+        self.all = range(size)
+        self._number: dict[Any, int] | None = None
+        if given is None or (isinstance(given, range) and given == self.all):
+            return
+        values = _listed(kind, given)
+        if len(values) != size:
+            raise ValueError(f"{kind}s are {len(values)} labels; there are {size} {kind}s, and each needs one")
+        if values == tuple(self.all) and all(type(value) is int for value in values):
+            return
+        self._number = _numbered(kind, values)
+        self.all = values
+
+    @property
+    def given(self) -> Sequence[Any] | None:
+        """The labels if there are any, None for numbers: what makes the same labels again."""
+        return None if self._number is None else self.all
+
+    def __getitem__(self, number: int) -> Any:
+        return number if self._number is None else self.all[number]
+
+    def number(self, label: Any, name: str | None = None) -> int:
+        """The number of a label; `name` is what messages call it."""
+        name = name or self.kind
+        if self._number is None:
+            return check_index(name, label, self.size)
+        try:
+            return self._number[label]
+        except (KeyError, TypeError):
+            raise ValueError(f"{name} is {label!r}; {self._instead(label)}") from None
+
+    def numbers(self, labels: Iterable[Any], name: str) -> list[int]:
+        """The numbers of several labels."""
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise ValueError(f"{name} is {labels!r}; it must be a list of {self.kind}s")
+        return [self.number(label, name) for label in labels]
+
+    def _instead(self, label: Any) -> str:
+        """What would have been right."""
+        words = {str(known): known for known in self.all}
+        near = difflib.get_close_matches(str(label), words, n=1)
+        if near:
+            return f"there is no such {self.kind}, the nearest is {words[near[0]]!r}"
+        listed = ", ".join(repr(known) for known in self.all[:SHOWN])
+        article = "an" if self.kind[0] in "aeiou" else "a"
+        return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > SHOWN)}"
+
+
+def _listed(kind: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ValueError(f"{kind}s are {given!r}; they must be a list of labels")
+    # NumPy's scalars are hashable, but they print and save unlike the values that they stand for
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in given)
+
+
+def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
+    number: dict[Any, int] = {}
+    for i, value in enumerate(values):
+        try:
+            first = number.setdefault(value, i)
+        except TypeError:
+            raise ValueError(f"the label {value!r} of {kind} {i} is not hashable; use a string or a tuple") from None
+        if first != i:
+            raise ValueError(f"{kind}s {first} and {i} are both called {value!r}; every {kind} needs its own label")
+        if value != value:
+            raise ValueError(f"the label {value!r} of {kind} {i} does not equal itself; use another")
+    return number
+
+
+def history_of(lines: Any, states: Labels, actions: Labels) -> Any:
+    """Lines of numbers (s, a, s_next), `(n, 3)`, as they were told: the array itself, or a list if there are labels."""
+    if states.given is None and actions.given is None:
+        return lines
+    return [(states[s], actions[a], states[s_next]) for s, a, s_next in lines.tolist()]
+
+
+_MENTIONED = re.compile(r"\b(s|a|state|action)([= ])(\d+)\b")
+
+
+def in_words(message: str, states: Labels, actions: Labels) -> str:
+    """A message that names states and actions by number, with their labels instead.
+
+    What knows no labels says `a=1`, `s=2`, `state 3` or `action 4`.
+    """
+
+    def label(match: re.Match[str]) -> str:
+        word, between, number = match.groups()
+        labels = actions if word.startswith("a") else states
+        return f"{word}{between}{labels[int(number)]!r}" if int(number) < labels.size else match.group()
+
+    return message if states.given is None and actions.given is None else _MENTIONED.sub(label, message)
+
+
+def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
+    """What `call` returns; if it raises a `ValueError`, that speaks in labels."""
+    try:
+        return call()
+    except ValueError as error:
+        said = in_words(str(error), states, actions)
+        if said == str(error):
+            raise
+        raise ValueError(said) from None
+
+
+def plain_value(label: Any) -> Any:
+    """A label as JSON can hold it: tuples as `{"tuple": [...]}`.
+
+    Raises
+    ------
+    ValueError for what is neither a string, a number, a bool, None, nor a tuple of these.
+    """
+    if isinstance(label, tuple):
+        return {"tuple": [plain_value(part) for part in label]}
+    if label is None or type(label) in (str, int, bool) or (type(label) is float and np.isfinite(label)):
+        return label
+    raise ValueError(f"the label {label!r} cannot be saved; only strings, numbers, bools, None and tuples of these can")
+
+
+def from_plain(value: Any) -> Any:
+    """The inverse of `plain_value`."""
+    if isinstance(value, dict):
+        return tuple(from_plain(part) for part in value["tuple"])
+    if isinstance(value, list):
+        raise ValueError("a label is a list")
+    return value
