@@ -7,6 +7,7 @@ from berlyne.experiments import Experiment, Results, open_results
 from berlyne.explore import Run, explore
 from berlyne.explorer import Explorer
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
+from berlyne.lab import LabBook
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
 from berlyne.strategies import STRATEGIES, Strategy, strategy
@@ -22,6 +23,7 @@ __all__ = [
     "Experiment",
     "Explorer",
     "InternalModel",
+    "LabBook",
     "OneTwoThree",
     "Prior",
     "Results",

@@ -17,6 +17,7 @@ from berlyne.claims import CLAIMS
 from berlyne.claims.verdict import FAILS, HOLDS, OPEN, tallied
 from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.store import StoreError
+from berlyne.lab_commands import lab
 from berlyne.reproduction.study import PRESETS
 
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -175,6 +176,9 @@ _LISTS: dict[str, Callable[[], Listing]] = {
     "measures": _measures,
     "assumptions": _assumptions,
 }
+
+
+commands.add_command(lab)
 
 
 def main() -> None:

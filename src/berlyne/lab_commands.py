@@ -1,0 +1,160 @@
+"""`berlyne lab`: a lab book from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from berlyne.lab import LabBook
+from berlyne.priors import Dirichlet
+
+FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+STEPS = 10
+"""Steps ahead for which `status` says what they are expected to teach."""
+
+
+@click.group()
+def lab() -> None:
+    r"""Ask what to try next, tell what happened: an explorer that lives in a file.
+
+    \b
+    Example:
+      berlyne lab new rats.lab --states left,middle,right --actions push,pull
+      berlyne lab ask rats.lab middle
+      berlyne lab tell rats.lab middle push right
+    """
+
+
+@lab.command()
+@FILE
+@click.option("--states", metavar="NAMES", help="Names with commas between, or how many there are.")
+@click.option("--actions", metavar="NAMES", help="Names with commas between, or how many there are.")
+@click.option("--alpha", type=float, default=1.0, show_default=True, help="Concentration of the Dirichlet prior.")
+@click.option("--prior", metavar="MODULE:NAME", help="A prior of your own instead, an object in a Python module.")
+@click.option("--strategy", default="PIG(VI)", show_default=True, help="How to explore: a name, or MODULE:NAME.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of ties and random actions.")
+def new(
+    file: Path, states: str | None, actions: str | None, alpha: float, prior: str | None, strategy: str, seed: int
+) -> None:
+    r"""Begin a lab book in FILE.
+
+    \b
+    Example: berlyne lab new rats.lab --states left,middle,right --actions push,pull
+    """
+    n_states, state_names = _named("--states", states)
+    n_actions, action_names = _named("--actions", actions)
+    if prior is None and (n_states is None or n_actions is None):
+        raise ValueError("say what states and actions there are: --states red,green --actions l,r")
+    given = prior if prior is not None else Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
+    book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names)
+    _say(f"Began {file}: {book.explorer!r}")
+
+
+@lab.command()
+@FILE
+@click.argument("state", required=False)
+@click.option("--among", metavar="ACTIONS", help="The actions that are possible now, with commas between.")
+def ask(file: Path, state: str | None, among: str | None) -> None:
+    r"""Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where.
+
+    \b
+    Example: berlyne lab ask rats.lab middle --among push,pull
+    """
+    book = LabBook(file)
+    explorer = book.explorer
+    if state is None:
+        s, a = book.ask_pair()
+        _say(f"{s} {a}")
+        return
+    possible = None if among is None else [_meant(explorer.actions, name) for name in _split(among)]
+    _say(str(book.ask(_meant(explorer.states, state), possible)))
+
+
+@lab.command()
+@FILE
+@click.argument("state")
+@click.argument("action")
+@click.argument("next_state")
+@click.option("--ended", is_flag=True, help="The episode is over in NEXT_STATE.")
+def tell(file: Path, state: str, action: str, next_state: str, ended: bool) -> None:
+    r"""Write down that ACTION in STATE led to NEXT_STATE. Once this says so it is on the disk.
+
+    \b
+    Example: berlyne lab tell rats.lab middle push right
+    """
+    book = LabBook(file)
+    states, actions = book.explorer.states, book.explorer.actions
+    book.tell(_meant(states, state), _meant(actions, action), _meant(states, next_state), ended=ended)
+    _say(f"{book.explorer.n_obs}: {state} {action} {next_state}")
+
+
+@lab.command()
+@FILE
+def undo(file: Path) -> None:
+    r"""Strike out what was told last.
+
+    \b
+    Example: berlyne lab undo rats.lab
+    """
+    book = LabBook(file)
+    s, a, s_next = book.undo()
+    _say(f"Struck out {s} {a} {s_next}; {book.explorer.n_obs} left")
+
+
+@lab.command()
+@FILE
+def status(file: Path) -> None:
+    r"""Say what was told, what is likely to be missing still, and what more steps would teach.
+
+    \b
+    Example: berlyne lab status rats.lab
+    """
+    explorer = LabBook(file).explorer
+    table = Table(show_header=False, box=None)
+
+    def line(name: str, text: str) -> None:
+        table.add_row(escape(name), escape(text))
+
+    line("explorer", repr(explorer))
+    line("prior", repr(explorer.prior))
+    if hasattr(explorer.prior, "expected_missing_information"):
+        missing = explorer.expected_missing_information()
+        line("missing", f"{missing.bits:.2f} bits expected, {missing.low:.2f} to {missing.high:.2f} at 95 %")
+        if explorer.n_obs:
+            gain = explorer.expected_gain(STEPS)
+            line(f"next {STEPS} steps", f"{gain.bits:.2f} ± {gain.standard_error:.2f} bits expected to be learned")
+    for s, a, s_next in [] if not explorer.n_obs else explorer.history[-3:]:
+        line("told", f"{s} {a} {s_next}")
+    Console().print(table, highlight=False)
+
+
+def _named(option: str, text: str | None) -> tuple[int | None, list[str] | None]:
+    """How many there are and what they are called, from what was typed."""
+    if text is None:
+        return None, None
+    if text.isdigit():
+        return int(text), None
+    names = _split(text)
+    if not all(names):
+        raise ValueError(f"{option} is {text!r}; it must be names with commas between, or a number")
+    return len(names), names
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _meant(labels: Any, text: str) -> Any:
+    """The label that was typed; numbers are meant where labels are numbers. What is none is refused later, by name."""
+    if isinstance(labels, range):
+        return int(text) if text.isdigit() else text
+    return next((label for label in labels if str(label) == text), text)
+
+
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,117 @@
+"""An explorer that is told which actions are possible, in labels, and where episodes end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import berlyne
+from berlyne import Dirichlet, Explorer, Strategy, strategy
+
+COLOURS, MOVES = ["red", "green", "blue"], ["l", "r", "stay", "jump"]
+
+
+def labelled(how="PIG(VI)", **more):
+    return Explorer(Dirichlet(1.0, n_states=3, n_actions=4), how, states=COLOURS, actions=MOVES, **more)
+
+
+def test_the_best_of_the_possible_actions_is_chosen():
+    explorer = labelled("PIG(greedy)", seed=3)
+    explorer.observe_many([("red", "l", "blue")] * 3 + [("red", "r", "blue")] * 2 + [("red", "jump", "red")])
+    worth = dict(zip(MOVES, explorer.action_values("red"), strict=True))
+    assert worth["stay"] > worth["jump"] > worth["r"] > worth["l"]
+    assert explorer.act("red") == "stay"
+    assert explorer.act("red", among=["l", "jump", "r"]) == "jump"
+    assert explorer.act("red", among=["l"]) == "l"
+    assert explorer.act("red") == "stay"  # as before
+
+
+@pytest.mark.parametrize("how", ["Random", "PIG(greedy)", strategy("PIG(greedy)", temperature=0.5, lapse=0.1)], ids=str)
+def test_chances_among_some_are_even_where_they_are_worth_the_same(how):
+    chosen = [labelled(how, seed=i).act("red", among=["r", "jump"]) for i in range(400)]
+    assert set(chosen) == {"r", "jump"}
+    assert stats.binomtest(chosen.count("r"), 400).pvalue > 1e-4
+
+
+def test_q_learning_explores_among_the_possible_only():
+    explorer = labelled(strategy("PIG(Q)", epsilon=1.0))
+    for i in range(60):
+        assert explorer.act("blue", among=["l", "stay"]) in ("l", "stay")
+        explorer.observe("blue", "l", COLOURS[i % 3])
+
+
+def test_bad_choices_are_refused():
+    explorer = labelled()
+    with pytest.raises(ValueError, match=r"^among is empty; it must name the actions that are possible$"):
+        explorer.act("red", among=[])
+    with pytest.raises(ValueError, match=r"^an action is 'jmp'; there is no such action, the nearest is 'jump'$"):
+        explorer.act("red", among=["jmp"])
+    mine = labelled(Strategy("mine", lambda view, s, u: 0))
+    with pytest.raises(ValueError, match=r"^mine decides for itself, so it cannot choose among some actions$"):
+        mine.act("red", among=["l"])
+
+
+def test_a_history_is_in_labels_and_learned_from_them():
+    explorer = labelled()
+    told = [("red", "l", "blue"), ("blue", "stay", "blue"), ("red", "l", "red")]
+    explorer.observe_many(told)
+    assert explorer.history == told
+    again = labelled()
+    again.observe_many(explorer.history)
+    assert np.array_equal(again.utility(), explorer.utility())
+    explorer.undo()
+    assert explorer.history == told[:2]
+    assert Explorer(Dirichlet(1.0, n_states=2, n_actions=1)).history.shape == (0, 3)
+    gain = explorer.expected_gain(2, s="red")
+    assert gain.bits > 0 and explorer.expected_gain(2) == explorer.expected_gain(2, s="blue")
+
+
+def test_where_episodes_end_nothing_is_missing_and_undoing_opens_it_again():
+    explorer = labelled()
+    whole = explorer.expected_missing_information()
+    explorer.observe("red", "l", "blue", ended=True)
+    closed = explorer.expected_missing_information()
+    assert closed.rows[:, 2].tolist() == [0.0] * 4 and closed.bits == pytest.approx(closed.rows[:, :2].sum())
+    assert closed.variance < whole.variance
+    explorer.undo()
+    assert explorer.expected_missing_information().bits == pytest.approx(whole.bits)
+    assert np.all(explorer.utility() > 0)
+    explorer.ends_in(["green"])
+    explorer.observe("red", "l", "green")
+    explorer.undo()
+    assert not explorer.utility()[:, 1].any()
+
+
+def test_an_imagined_episode_begins_again_where_the_imagination_began():
+    """Everything leads to the end, so every step is one from the beginning."""
+    explorer = Explorer(Dirichlet(1e-9, n_states=3, n_actions=1), "Random")
+    explorer.observe_many([(0, 0, 2)] * 5)
+    explorer.ends_in([2])
+    gain = explorer.expected_gain(20, s=0, n_samples=10)
+    assert gain.bits == pytest.approx(0.0, abs=1e-6)
+    assert explorer.expected_missing_information().rows[0, 2] == 0.0
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_file_keeps_labels_history_and_ends(ended, tmp_path):
+    explorer = labelled("PEIG(Q)", seed=4)
+    explorer.ends_in(["green"])
+    explorer.observe("red", "l", "blue", ended=ended)
+    explorer.save(tmp_path / "e.npz")
+    loaded = Explorer.load(tmp_path / "e.npz")
+    assert loaded.history == [("red", "l", "blue")] and np.array_equal(loaded.utility(), explorer.utility())
+    for e in (explorer, loaded):
+        e.undo()
+    assert np.array_equal(loaded.utility(), explorer.utility()) and not loaded.utility()[:, 1].any()
+    assert loaded.utility()[:, 2].any()
+
+
+def test_a_world_with_labels_explores_as_one_without():
+    theta = np.random.default_rng(0).dirichlet(np.ones(3), (4, 3))
+    named = berlyne.World(theta, Dirichlet(1.0, n_states=3, n_actions=4), states=COLOURS, actions=MOVES)
+    plain = berlyne.World(theta, Dirichlet(1.0, n_states=3, n_actions=4))
+    one, other = (berlyne.explore(w, "PIG(VI)", n_steps=50, seed=1) for w in (named, plain))
+    assert np.array_equal(one.actions, other.actions) and np.array_equal(
+        one.missing_information, other.missing_information
+    )

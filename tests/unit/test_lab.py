@@ -1,0 +1,209 @@
+"""The lab book: what it keeps, what it refuses, and who else may write in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import berlyne
+from berlyne import Dirichlet, Explorer, LabBook, Strategy, explore
+from berlyne.cli import commands
+from berlyne.experiments.files import StoreError
+from berlyne.experiments.lock import only_writer
+
+
+def lines(run):
+    return np.stack([run.states[:-1], run.actions, run.next_states], axis=1).tolist()
+
+
+@pytest.mark.parametrize("make", [berlyne.maze, berlyne.dense_world, berlyne.one_two_three_world])
+@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "Random"])
+def test_a_book_opened_anew_for_every_line_is_one_exploration(make, how, tmp_path):
+    """As if the computer crashed after every line: the book repeats the run of `explore` with the same seed."""
+    world = make(1)
+    run = explore(world, how, n_steps=25, seed=6)
+    LabBook.new(tmp_path / "lab", world.prior, how, seed=6)
+    for s, a, s_next in lines(run):
+        assert LabBook(tmp_path / "lab").ask(s) == a
+        LabBook(tmp_path / "lab").tell(s, a, s_next)
+    book = LabBook(tmp_path / "lab")
+    assert np.array_equal(book.explorer.history, lines(run)) and repr(book.explorer) in repr(book)
+
+
+def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    book = LabBook.new(tmp_path / "lab", prior, "Random", seed=2)
+    asked = []
+    for s_next in (1, 2, 0):
+        asked.append(book.ask(0))
+        book.tell(0, 1, s_next)
+    assert book.undo() == (0, 1, 0) and book.undo() == (0, 1, 2)
+    again = LabBook(tmp_path / "lab")
+    assert again.ask(0) == book.ask(0) == asked[1]
+    assert again.explorer.history.tolist() == [[0, 1, 1]]
+    assert len((tmp_path / "lab").read_text().splitlines()) == 6
+    again.undo()
+    with pytest.raises(ValueError, match=r"^\S+lab has nothing to undo$"):
+        again.undo()
+
+
+def test_several_may_use_a_book(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    one = LabBook.new(tmp_path / "lab", prior)
+    other = LabBook(tmp_path / "lab")
+    one.tell(0, 1, 2)
+    other.tell(2, 0, 1)
+    one.undo()
+    other.tell(2, 1, 0)
+    assert one.ask(1) == other.ask(1)
+    assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
+    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match="is being written by process"):
+        one.tell(0, 0, 0)
+    assert one.explorer.n_obs == 2
+
+
+def test_labels_and_ends_are_kept(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    states, actions = [("room", 1), "hall", None], ["go", 7]
+    book = LabBook.new(tmp_path / "lab", prior, states=states, actions=actions)
+    book.tell(("room", 1), 7, None, ended=True)
+    book.tell("hall", "go", ("room", 1))
+    again = LabBook(tmp_path / "lab")
+    assert again.explorer.history == [(("room", 1), 7, None), ("hall", "go", ("room", 1))]
+    assert not again.explorer.utility()[:, 2].any() and np.array_equal(
+        again.explorer.utility(), book.explorer.utility()
+    )
+    assert again.ask("hall", among=["go"]) == "go"
+
+
+class Own:
+    """A prior that only its owner can bring back."""
+
+    n_states, n_actions = 3, 2
+
+    def estimate(self, counts):
+        return (counts + 0.5) / (counts + 0.5).sum(axis=-1, keepdims=True)
+
+
+def test_parts_of_ones_own_are_given_again_or_looked_up(tmp_path, monkeypatch):
+    mine = Strategy("mine", lambda view, s, u: 1)
+    book = LabBook.new(tmp_path / "lab", Own(), mine)
+    book.tell(0, book.ask(0), 2)
+    with pytest.raises(StoreError, match=r"begun with a prior of your own, Own; give it: LabBook\(path, prior\)$"):
+        LabBook(tmp_path / "lab")
+    with pytest.raises(StoreError, match=r"begun with a strategy of your own, mine; give it: LabBook\(path, strategy="):
+        LabBook(tmp_path / "lab", Own())
+    assert LabBook(tmp_path / "lab", Own(), mine).explorer.n_obs == 1
+    (tmp_path / "mylab.py").write_text("import berlyne\nprior = berlyne.Dirichlet(0.5, n_states=4, n_actions=1)\n")
+    monkeypatch.chdir(tmp_path)
+    LabBook.new("looked-up", "mylab:prior").tell(3, 0, 1)
+    assert LabBook("looked-up").explorer.prior.alpha == 0.5
+    for wrong, why in (("mylab:nothing", "cannot be found"), ("mylab", "names nothing")):
+        with pytest.raises(ValueError, match=why):
+            LabBook.new("other", wrong)
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_is_refused_is_not_written(tmp_path):
+    world = berlyne.maze(0)
+    book = LabBook.new(tmp_path / "lab", world.prior)
+    before = (tmp_path / "lab").read_bytes()
+    far = next(s for s in range(36) if s not in world.prior.support.row(0, 0))
+    for wrong, why in (((0, 0, far), "which the prior calls impossible"), ((0, 9, 0), "a is 9")):
+        with pytest.raises(ValueError, match=why):
+            book.tell(*wrong)
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
+    with pytest.raises(StoreError, match="is there already; open it, or begin another book"):
+        LabBook.new(tmp_path / "lab", world.prior)
+    with pytest.raises(StoreError, match="there is no lab book"):
+        LabBook(tmp_path / "none")
+
+
+def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, monkeypatch):
+    book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
+    book.tell(0, 0, 1)
+    before = (tmp_path / "lab").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("berlyne.lab._sync", full)
+    with pytest.raises(OSError, match="No space left"):
+        book.tell(0, 0, 2)
+    monkeypatch.undo()
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 1
+    book.tell(0, 0, 2)
+    assert LabBook(tmp_path / "lab").explorer.n_obs == 2
+
+
+def test_a_line_that_was_cut_off_is_dropped_and_written_over(tmp_path):
+    path = tmp_path / "lab"
+    book = LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2))
+    book.tell(0, 0, 1)
+    whole = path.read_bytes()
+    book.tell(0, 1, 2)
+    longer = path.read_bytes()
+    for n in range(len(whole), len(longer)):
+        path.write_bytes(longer[:n])
+        assert LabBook(path).explorer.n_obs == 1
+    LabBook(path).tell(0, 1, 1)
+    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 1]]
+
+
+def test_damage_is_refused_by_its_line(tmp_path):
+    path = tmp_path / "lab"
+    book = LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2))
+    for s_next in (0, 1, 2):
+        book.tell(0, 0, s_next)
+    whole = path.read_bytes()
+    rows = whole.splitlines(keepends=True)
+    for changed, line in (
+        (b"".join([rows[0], rows[2], rows[1], rows[3]]), 2),
+        (b"".join([rows[0], rows[1], rows[3]]), 3),
+        (whole.replace(b"[0,0,2]", b"[0,1,2]"), 4),
+        (b"\xff\xfe\n", 1),
+    ):
+        path.write_bytes(changed)
+        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand$"):
+            LabBook(path)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        place = int(rng.integers(len(whole)))
+        path.write_bytes(whole[:place] + bytes([int(rng.integers(256))]) + whole[place + 1 :])
+        try:
+            assert LabBook(path).explorer.n_obs in (2, 3)  # the last line may look cut off, or nothing changed
+        except StoreError:
+            continue
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="is not a lab book of berlyne"):
+        LabBook(path)
+
+
+def run(*arguments):
+    result = CliRunner().invoke(commands, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output.strip()
+
+
+def test_the_command_line_asks_and_tells(tmp_path):
+    path = tmp_path / "rats.lab"
+    assert "3 states, 2 actions" in run("lab", "new", path, "--states", "a,b,c", "--actions", "l,r", "--seed", 4)
+    twin = Explorer(Dirichlet(1.0, n_states=3, n_actions=2), seed=4, states=list("abc"), actions=list("lr"))
+    for s, s_next in (("a", "b"), ("b", "b"), ("b", "c")):
+        answer = run("lab", "ask", path, s)
+        assert answer == twin.act(s)
+        assert run("lab", "ask", path, s, "--among", "r") == "r"
+        assert run("lab", "tell", path, s, answer, s_next).endswith(f"{s} {answer} {s_next}")
+        twin.observe(s, answer, s_next)
+    assert LabBook(path).explorer.history == twin.history
+    said = run("lab", "status", path)
+    assert "3 observations" in said and f"{twin.expected_missing_information().bits:.2f} bits expected" in said
+    assert run("lab", "undo", path) == f"Struck out b {twin.history[-1][1]} c; 2 left"
+    assert (
+        run("lab", "new", tmp_path / "n", "--states", 3, "--actions", 2)
+        and run("lab", "ask", tmp_path / "n", 0) in "01"
+    )
+    free = tmp_path / "free"
+    run("lab", "new", free, "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
+    assert run("lab", "ask", free) in ("a l", "a r", "b l", "b r")
