@@ -9,7 +9,7 @@ from berlyne.explorer import Explorer
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.lab import LabBook
 from berlyne.model import InternalModel
-from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
+from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = [
     "STRATEGIES",
     "UTILITIES",
+    "ChineseRestaurant",
     "Dirichlet",
     "Experiment",
     "Explorer",
@@ -34,6 +35,7 @@ __all__ = [
     "entropy",
     "explore",
     "fit_alpha",
+    "fit_c",
     "information_gain",
     "is_ergodic",
     "kl_divergence",

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, seed_sequence
+from berlyne.growing import GrowingMind
+from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
 from berlyne.plotting import figures
@@ -34,6 +36,9 @@ CHUNK = 1 << 16
 """Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
 
 Engine = Literal["auto", "compiled", "numpy"]
+Mind = Union["CompiledMind", PlainMind, GrowingMind]
+ELSEWHERE = "elsewhere"
+"""What the cell of all that is not discovered is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,18 +97,29 @@ class Run:
     @cached_property
     def counts(self) -> Counts:
         """All observed transitions."""
-        m, n = self.world.n_actions, self.world.n_states
-        keys = (self.states[:-1].astype(np.int64) * m + self.actions) * n + self.next_states
-        return Counts.from_keys(m, n, *np.unique(keys, return_counts=True))
+        return counts_of(self.world, self.states[:-1], self.actions, self.next_states)
 
     @cached_property
     def model(self) -> InternalModel:
         """The explorer's internal model at the end."""
+        prior: Any = self.world.prior
+        if getattr(prior, "grows", False):
+            return self._discovered(prior)
         row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
         last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
-        assert self.world.prior is not None
         labels = self.world.state_labels, self.world.action_labels
-        return InternalModel.from_counts(self.world.prior, self.counts, last, labels)
+        return InternalModel.from_counts(prior, self.counts, last, labels)
+
+    def _discovered(self, prior: Any) -> InternalModel:
+        """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
+        mind = GrowingMind(prior, self.world.n_actions, strategy("Random"))
+        mind.discover(int(self.states[0]))
+        for s, a, s_next, now in zip(self.states, self.actions, self.next_states, self.states[1:], strict=False):
+            mind.observe(int(s), int(a), int(s_next))
+            mind.discover(int(now))
+        states = [self.world.states[s] for s in mind.found]
+        named = Labels("state", len(states) + 1, [*states, ELSEWHERE])
+        return mind.model((named, self.world.action_labels))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: missing information against time."""
@@ -152,11 +168,10 @@ def explore(
     warn_of_unreachable(world)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = first_state(world, start, for_start)
-    model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
-    mind = make_mind(model, how, world, engine)
+    mind, measures = _begun(world, how, first, engine)
     if len(world.terminal):
         mind.close(world.terminal)
-    trace = Trace.begun(n_steps, first, *first_measures(world, model))
+    trace = Trace.begun(n_steps, first, *measures)
     done, kept = 0, {}
     for until in [*times, n_steps]:
         while done < until:
@@ -170,10 +185,21 @@ def explore(
                 raise ValueError(f"the world did at step {done + made} what the prior calls impossible")
             done += n
         if until in times:
-            kept[until] = mind.counts()
+            kept[until] = _counts(world, trace, until) if isinstance(mind, GrowingMind) else mind.counts()
     # sums of many gains: rounding may leave them a little below the zero of a world known for sure
     missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
     return Run(world, how, missing, l1, trace.states, trace.actions, trace.outcomes, kept)
+
+
+def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Mind, tuple[float, float]]:
+    """A mind in its first state, and how far it is from the truth."""
+    prior: Any = world.prior
+    if getattr(prior, "grows", False):
+        growing = GrowingMind(prior, world.n_actions, how)
+        growing.discover(first)
+        return growing, growing.measures(world)
+    model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
+    return make_mind(model, how, world, engine), first_measures(world, model)
 
 
 def make_mind(
@@ -192,6 +218,18 @@ def make_mind(
     if compilable and engine != "numpy":
         return CompiledMind(model, how, world)
     return PlainMind(model, how, world if how.sees_world else None)
+
+
+def counts_of(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:
+    """How often each transition of a path was made."""
+    m, n = world.n_actions, world.n_states
+    keys = (states.astype(np.int64) * m + actions) * n + outcomes
+    return Counts.from_keys(m, n, *np.unique(keys, return_counts=True))
+
+
+def _counts(world: World, trace: Trace, until: int) -> Counts:
+    """Transitions made before a time, between states as the world numbers them."""
+    return counts_of(world, trace.states[:until], trace.actions[:until], trace.outcomes[:until])
 
 
 class Streams(NamedTuple):

@@ -10,25 +10,25 @@ import os
 import threading
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number
-from berlyne.explore import make_mind, streams
+from berlyne.arrays import FloatArray, IntArray, Seed, check_count
+from berlyne.explore import ELSEWHERE, Mind, make_mind, streams
 from berlyne.explorer_file import read, write
-from berlyne.foresight import Gain, imagined_gain
-from berlyne.labels import Labels, history_of, spoken
-from berlyne.model import InternalModel
+from berlyne.growing import GrowingMind
+from berlyne.labels import Found, Labels, history_of, spoken
+from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
-from berlyne.uncertainty import Expected
+from berlyne.thinking import Thinking
 
 MOST_OBSERVATIONS = 2**31 - 1
 """They are counted in 32 bits."""
 
 
-class Explorer:
+class Explorer(Thinking):
     """Chooses actions for a world that answers by itself.
 
     Given the same draws it takes the same actions as `explore`: with the same seed, and the states
@@ -62,32 +62,48 @@ class Explorer:
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
     ) -> None:
+        rng = streams(seed).agent
+        if getattr(prior, "grows", False):
+            self._begin(prior, (Found(), labels_for("action", n_actions, prior, actions)), strategy, rng)
+            self.discover(states or ())
+            return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
-        self._begin(model, strategy, streams(seed)[1])
+        self._begin(prior, (model.state_labels, model.action_labels), strategy, rng)
 
-    def _begin(self, model: InternalModel, how: str | Strategy, rng: np.random.Generator) -> None:
-        self.prior = model.prior
-        self.state_labels, self.action_labels = model.state_labels, model.action_labels
-        model = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)  # the mind counts
-        self.strategy = strategy(how)
-        self.n_states, self.n_actions = model.n_states, model.n_actions
+    def _begin(
+        self, prior: Prior, labels: tuple[Labels, Labels], how: str | Strategy, rng: np.random.Generator
+    ) -> None:
+        self.prior, self.strategy = prior, strategy(how)
+        self.state_labels, self.action_labels = labels
+        self.n_actions = self.action_labels.size
         self._rng = rng
+        self._told_states: set[int] = set()
         self._told_closed: set[int] = set()
         self._one_at_a_time = threading.RLock()  # kernels let other threads run
-        self._forget(model)
+        self._forget()
 
-    def _forget(self, model: InternalModel) -> None:
-        """Know what a model says that has observed nothing, and no more."""
+    def _forget(self) -> None:
+        """Know the prior, and no more."""
         self.n_obs = 0
         self._last: dict[int, int] = {}
         self._closed: set[int] = set()
         self._history: array[int] | None = array("i")  # s, a, s_next and ended of each observation; None if not known
-        self._mind = make_mind(model, self.strategy, None)
         self._u: FloatArray | None = None  # the draws of the next choice, once it was asked for
+        self._mind: Mind
+        if isinstance(self.state_labels, Found):
+            self._mind = GrowingMind(cast(Any, self.prior), self.n_actions, self.strategy)
+        else:
+            model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
+            self._mind = make_mind(model, self.strategy, None)
 
     def __repr__(self) -> str:
         size = f"{self.n_states:,} states, {self.n_actions} actions"
         return f"Explorer({self.strategy}, {size}, {self.n_obs:,} observations)"
+
+    @property
+    def n_states(self) -> int:
+        """N, or how many states were discovered."""
+        return self.state_labels.size
 
     @property
     def states(self) -> Sequence[Any]:
@@ -139,10 +155,27 @@ class Explorer:
 
         What comes next is then no transition: tell the explorer by `act` in which state it finds itself.
         """
-        s, s_next = self._number("s", s, self.state_labels), self._number("s_next", s_next, self.state_labels)
         a = self._number("a", a, self.action_labels)
         with self._one_at_a_time:
-            self._observe(s, a, s_next, ended)
+            numbers = [self._met(name, state) for name, state in (("s", s), ("s_next", s_next))]
+            self._observe(numbers[0], a, numbers[1], ended)
+
+    def _met(self, name: str, state: Any) -> int:
+        """The number of a state, which is discovered now if states are."""
+        number = self._number(name, state, self.state_labels)
+        if isinstance(self.state_labels, Found) and number == self.state_labels.size:
+            self.state_labels.add(state)
+        return number
+
+    def discover(self, states: Iterable[Any]) -> None:
+        """Know that these states exist, without having been led there; for a prior whose states are discovered."""
+        if not isinstance(self._mind, GrowingMind):
+            raise ValueError(f"all states are known to {self.prior!r}; there is nothing to discover")
+        with self._one_at_a_time:
+            for state in states:
+                number = self._met("a state", state)
+                if self._mind.discover(number):
+                    self._told_states.add(number)
 
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MOST_OBSERVATIONS:
@@ -164,6 +197,10 @@ class Explorer:
         nothing is learned.
         """
         with self._one_at_a_time:
+            if isinstance(self.state_labels, Found):  # where nothing is impossible
+                for s, a, s_next in history:
+                    self.observe(s, a, s_next)
+                return
             model = self.model
             lines = model.checked(history)
             told = history_of(lines, self.state_labels, self.action_labels)
@@ -207,10 +244,19 @@ class Explorer:
         with self._one_at_a_time:
             lines = self._lines()[: self.n_obs - n]
             self._take_back(self.n_obs)
-            self._forget(InternalModel(self.prior, n_states=self.n_states, n_actions=self.n_actions))
+            self._forget()
             self._close(self._told_closed)
+            self._discover_again()
             for line in lines.tolist():
                 self._observe(*line)
+                self._discover_again()
+            if isinstance(self.state_labels, Found):
+                self.state_labels.keep(len(cast(GrowingMind, self._mind).found))
+
+    def _discover_again(self) -> None:
+        """States that it was told of, in their turn."""
+        while isinstance(self._mind, GrowingMind) and len(self._mind.found) in self._told_states:
+            self._mind.discover(len(self._mind.found))
 
     def _take_back(self, n: int = 0) -> None:
         """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
@@ -218,86 +264,14 @@ class Explorer:
         self._u = None
         self._rng.bit_generator.advance(-2 * n)  # type: ignore[attr-defined]  # PCG64, one step for each number
 
-    def utility(self) -> FloatArray:
-        """What the explorer values, `[a, s]`: why it acts as it does. Zero for heuristics."""
-        with self._one_at_a_time:
-            return self._mind.utility()
-
-    def expected_missing_information(self, level: float = 0.95) -> Expected:
-        """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
-
-        States in which episodes end do not count: nothing can be tried there.
-        """
-        return self.model.expected_missing_information(level, self._closed)
-
-    def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
-        """What `n_steps` more steps are expected to teach, in bits, by imagining them.
-
-        Each time the explorer goes on in a world that answers as its own model predicts, and what it expects to be
-        missing is compared before and after. It stays where it is, and so does its random stream. An episode that ends
-        begins again where the imagination began.
-
-        Parameters
-        ----------
-        s : the state it starts from; by default the last one that was observed.
-        n_samples : how often to imagine it; the standard error falls with the square root of it.
-        seed : for the imagination alone.
-        """
-        n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
-        with self._one_at_a_time:
-            here = self._mind.where if s is None else self._number("s", s, self.state_labels)
-            if here < 0 and not self.strategy.relocates:
-                raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
-            counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
-            return imagined_gain(self._mind, counted, self._closed, max(here, 0), n_steps, n_samples, seed)
-
-    def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
-        """Whether at most `bits` are missing, with this probability: a rule for when to stop.
-
-        It looks at the explorer's own belief, so it is right as often as it says in worlds like those that the prior
-        expects, however often it is asked on the way.
-        """
-        check_number("bits", bits, 0.0, np.finfo(float).max)
-        found = self.expected_missing_information().quantile(confidence)
-        if np.isnan(found):
-            raise ValueError(
-                f"{type(self.prior).__name__} does not say how far its expectation may be off; "
-                f"give it a method missing_information_variance(counts) that returns bits squared [a, s]"
-            )
-        return found <= bits
-
-    def action_values(self, s: Any = None) -> FloatArray:
-        """What the next choice in state `s` goes by, (M,): Q of a planner or learner, utility, or a heuristic's score.
-
-        For Unembodied, without `s`, of all pairs, `[s, a]`. Zero for Random; NaN for a method of your own that has no
-        `values`. Asking changes nothing.
-        """
-        where = self._asked("action_values", s)
-        with self._one_at_a_time:
-            return self._mind.pair_values() if where is None else self._mind.action_values(where)
-
-    def probabilities(self, s: Any = None) -> FloatArray:
-        """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
-
-        For Unembodied, without `s`, of all pairs, `[s, a]`. Asking changes nothing.
-        """
-        where = self._asked("probabilities", s)
-        with self._one_at_a_time:
-            return self._mind.pair_probabilities() if where is None else self._mind.probabilities(where)
-
-    def _asked(self, what: str, s: Any) -> int | None:
-        """The state asked about; None for a strategy that chooses the state."""
-        if self.strategy.relocates and s is not None:
-            raise ValueError(f"{self.strategy} chooses the state as well as the action; call {what}()")
-        if not self.strategy.relocates and s is None:
-            raise ValueError(f"{self.strategy} acts in the state it is in; call {what}(s)")
-        return None if s is None else self._number("s", s, self.state_labels)
-
     @property
     def model(self) -> InternalModel:
         """A copy of the internal model: estimates, counts and all measures."""
         with self._one_at_a_time:
             labels = self.state_labels, self.action_labels
+            if isinstance(self._mind, GrowingMind):
+                cells = Labels("state", self.n_states + 1, [*self.states, ELSEWHERE])
+                return self._mind.model((cells, self.action_labels))
             return InternalModel.from_counts(self.prior, self._mind.counts(), self._last, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -313,11 +287,3 @@ class Explorer:
     def load(cls, path: str | os.PathLike[str]) -> Explorer:
         """Read an explorer that `save` wrote."""
         return read(path, cls.__new__(cls))
-
-    @staticmethod
-    def _number(name: str, value: Any, labels: Labels) -> int:
-        if labels.given is not None:
-            return labels.number(value, name)
-        if check_count(name, value, 0) >= labels.size:
-            raise ValueError(f"{name} is {value}; it must be 0 to {labels.size - 1}")
-        return int(value)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from berlyne.growing import GrowingMind
 from berlyne.model import InternalModel
 from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, write_packed
 from berlyne.plain import PlainMind
@@ -33,6 +34,8 @@ E = TypeVar("E", bound="Explorer")
 
 def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer, whole or not at all."""
+    if isinstance(explorer._mind, GrowingMind):
+        raise ValueError("an explorer that discovers its states cannot be saved; keep it in a lab book")
     if isinstance(explorer._mind, PlainMind):
         raise ValueError(f"{explorer.strategy} with {explorer.prior!r} has a part of your own, which cannot be saved")
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
@@ -75,8 +78,9 @@ def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any])
     rng.bit_generator.state = settings["rng"]
     states, actions = read_labels(settings.get("states")), read_labels(settings.get("actions"))
     model = InternalModel(prior_from(said, arrays), states=states, actions=actions)
-    explorer._begin(model, _strategy_from(settings["strategy"]), rng)
-    if isinstance(explorer._mind, PlainMind):
+    labels = model.state_labels, model.action_labels
+    explorer._begin(model.prior, labels, _strategy_from(settings["strategy"]), rng)
+    if isinstance(explorer._mind, PlainMind | GrowingMind):
         raise ValueError("it has a part of somebody's own")
     explorer._mind.remember(arrays, arrays["last"])
     explorer._close(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))

@@ -90,6 +90,37 @@ class Labels:
         return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > SHOWN)}"
 
 
+class Found(Labels):
+    """Labels of states that are discovered on the way; one that is not is numbered as the next would be."""
+
+    def __init__(self) -> None:
+        self.kind, self.size = "state", 0
+        self._number: dict[Any, int] = {}
+        self.all: list[Any] = []
+
+    def number(self, label: Any, name: str | None = None) -> int:
+        """The number of a label; the next free one if it was not discovered."""
+        try:
+            return self._number.get(label, self.size)
+        except TypeError:
+            raise ValueError(
+                f"{name or self.kind} is {label!r}, which is not hashable; use a string or a tuple"
+            ) from None
+
+    def add(self, label: Any) -> None:
+        """Give the next number to a label that has none."""
+        self._number[label] = self.size
+        self.all.append(label)
+        self.size += 1
+
+    def keep(self, size: int) -> None:
+        """Forget all but the first so many."""
+        for label in self.all[size:]:
+            del self._number[label]
+        del self.all[size:]
+        self.size = size
+
+
 def _listed(kind: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{kind}s are {given!r}; they must be a list of labels")

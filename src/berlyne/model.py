@@ -57,8 +57,8 @@ class InternalModel:
         if not callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
             raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts)")
         self.prior = prior
-        self.state_labels = _labels("state", n_states, prior, states)
-        self.action_labels = _labels("action", n_actions, prior, actions)
+        self.state_labels = labels_for("state", n_states, prior, states)
+        self.action_labels = labels_for("action", n_actions, prior, actions)
         self.n_states, self.n_actions = self.state_labels.size, self.action_labels.size
         self.exact = as_exact(prior)
         self._seen: dict[int, dict[int, int]] = {}  # observations of each outcome, by row
@@ -310,7 +310,7 @@ class InternalModel:
         return bool(self._estimate(counts)[a, s, s_next] > 0)
 
 
-def _labels(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
+def labels_for(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
     """Labels of states or of actions, as many as the prior or the caller says."""
     name = f"n_{kind}s"
     known: int | None = getattr(prior, name, None)

@@ -69,4 +69,5 @@ def prior_from(said: dict[str, Any], arrays: dict[str, Any]) -> Prior:
     parameters = {name: value for name, value in said.items() if name not in ("kind", "n_states", "n_actions")}
     own = {name: values for name, values in arrays.items() if name.startswith("support_")}
     description = Description(said["kind"], parameters, own)
-    return KINDS[said["kind"]].described(said["n_states"], said["n_actions"], description)
+    found: Prior = KINDS[said["kind"]].described(said["n_states"], said["n_actions"], description)
+    return found

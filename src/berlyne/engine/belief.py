@@ -30,10 +30,15 @@ from berlyne.priors.dirichlet import Dirichlet
 from berlyne.priors.forms import LN2, Sums
 from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.prior import CompiledPrior, Rule
+from berlyne.priors.restaurant import ChineseRestaurant
 
-FAMILIES: dict[str, type[CompiledPrior]] = {"Dirichlet": Dirichlet, "OneTwoThree": OneTwoThree}
+FAMILIES: dict[str, Any] = {
+    "Dirichlet": Dirichlet,
+    "OneTwoThree": OneTwoThree,
+    "ChineseRestaurant": ChineseRestaurant,
+}
 """Priors that kernels know, by the kind that they describe themselves as."""
-DIRICHLET, ONE_TWO_THREE = range(len(FAMILIES))
+DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(FAMILIES))
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
 LOG, TERM = 0, 1
@@ -152,15 +157,27 @@ def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
 
 
 @inlined
+def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[float, float, float]:
+    """Of a row with so many observations and outcomes: all pseudo-counts together; that of each state it has not seen;
+    and what is added to the observations of one that it has.
+    """
+    first: float = belief.numbers[0]
+    if belief.family == RESTAURANT:
+        second: float = belief.numbers[1]
+        return first + total, (first + second * n_seen) / (size - n_seen), -second
+    return first * size + total, first, first
+
+
+@inlined
 def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
     """Estimates c / kappa of row (a, s), and the sums that its utility follows from."""
     graph, n, tally, table = belief.graph, belief.n, belief.tally, belief.table
-    alpha, r = belief.numbers[0], s * graph.stride + a
-    kappa = alpha * tally[r, SIZE] + tally[r, TOTAL]
-    scale, base = 1.0 / kappa, alpha
+    r = s * graph.stride + a
+    kappa, c_unseen, c_more = pseudo_counts(belief, tally[r, TOTAL], tally[r, SEEN], tally[r, SIZE])
+    scale, base = 1.0 / kappa, 0.0
     if len(belief.rest):
-        belief.rest[r] = alpha / kappa
-        base = 0.0
+        base = c_unseen
+        belief.rest[r] = c_unseen / kappa
     unseen, by_most = tally[r, SIZE] - tally[r, SEEN], belief.form >= 0 and BY_MOST[belief.form]
     total, most, n_most = 0.0, 0, unseen
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
@@ -168,16 +185,20 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
         count = n[i]
         if count < 0:
             continue
-        belief.weight[i] = (base + count) * scale
+        belief.weight[i] = ((c_more if count > 0 else c_unseen) - base + count) * scale
         if count == 0 or belief.form < 0:
             continue
-        total += table[count, TERM] if count < len(table) else term_of(belief.form, alpha + count)
+        total += table[count, TERM] if count < len(table) else term_of(belief.form, c_more + count)
         if by_most and count >= most:
             n_most = n_most + 1 if count == most else 1
             most = count
-    total += unseen * table[0, TERM]
-    others = alpha * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
-    return Sums(kappa, total, alpha + most, n_most, alpha + before, others, len(graph.start))
+    total += unseen * (term_of(belief.form, c_unseen) if belief.family == RESTAURANT else table[0, TERM])
+    last, others = c_more + before, c_unseen * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
+    if belief.family == RESTAURANT:
+        then, c_then, _ = pseudo_counts(belief, tally[r, TOTAL] - 1, tally[r, SEEN] - (before == 0), tally[r, SIZE])
+        last = last if before > 0 else c_then
+        others = then - last
+    return Sums(kappa, total, c_more + most, n_most, last, others, len(graph.start))
 
 
 @inlined
@@ -205,7 +226,7 @@ def weigh_one_two_three(belief: Belief, s: int, a: int) -> int:
 def weigh(belief: Belief, s: int, a: int) -> None:
     """Estimate row (a, s) from its counts, and value it unless its utility is that of the last outcome."""
     r, valued = s * belief.graph.stride + a, belief.form >= 0 and not belief.realised
-    if belief.family == DIRICHLET:
+    if belief.family != ONE_TWO_THREE:
         sums = weigh_dirichlet(belief, s, a, 0)
         if valued:
             belief.utility[r] = value_of(belief.form, sums)
@@ -219,7 +240,7 @@ def weigh(belief: Belief, s: int, a: int) -> None:
 def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
     """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
     r = s * belief.graph.stride + a
-    if belief.family == DIRICHLET:
+    if belief.family != ONE_TWO_THREE:
         sums = weigh_dirichlet(belief, s, a, before)
         if belief.form >= 0:
             belief.utility[r] = value_of(belief.form, sums)
@@ -274,7 +295,7 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
         slot = slot_of(belief.graph, s, last[e, 1])
         if slot < 0 or belief.n[slot * stride + a] <= 0:
             return False
-        if belief.family != DIRICHLET:
+        if belief.family == ONE_TWO_THREE:
             weigh(belief, s, a)
         revalue(belief, s, a, last[e, 1], belief.n[slot * stride + a] - 1)
     return True
@@ -283,7 +304,7 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
 @inlined
 def has_moved(family: int, before: int) -> bool:
     """Whether an outcome seen so often before has changed the estimate of its row."""
-    return family == DIRICHLET or before == 0
+    return family != ONE_TWO_THREE or before == 0
 
 
 @bare_kernel

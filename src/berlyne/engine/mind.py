@@ -49,7 +49,8 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
 
 def restored_prior(n_states: int, n_actions: int, said: Description) -> CompiledPrior:
     """The prior that described itself so."""
-    return FAMILIES[said.kind].described(n_states, n_actions, said)
+    found: CompiledPrior = FAMILIES[said.kind].described(n_states, n_actions, said)
+    return found
 
 
 def restored_method(name: str, parameters: dict[str, Any]) -> Any:

@@ -1,0 +1,122 @@
+"""What an explorer thinks, for anybody to ask: values, chances, what it misses, what more steps would teach."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, Seed, check_count, check_number
+from berlyne.explore import Mind
+from berlyne.foresight import Gain, imagined_gain
+from berlyne.growing import GrowingMind
+from berlyne.labels import Labels
+from berlyne.model import InternalModel
+from berlyne.priors import Prior
+from berlyne.strategies import Strategy
+from berlyne.uncertainty import Expected
+
+
+class Thinking:
+    """The part of an `Explorer` that answers questions. None of them changes it."""
+
+    prior: Prior
+    strategy: Strategy
+    state_labels: Labels
+    _mind: Mind
+    _last: dict[int, int]
+    _closed: set[int]
+    _one_at_a_time: threading.RLock
+
+    @property
+    def model(self) -> InternalModel:
+        """A copy of the internal model."""
+        raise NotImplementedError
+
+    def utility(self) -> FloatArray:
+        """What the explorer values, `[a, s]`: why it acts as it does. Zero for heuristics."""
+        with self._one_at_a_time:
+            return self._mind.utility()
+
+    def expected_missing_information(self, level: float = 0.95) -> Expected:
+        """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
+
+        States in which episodes end do not count: nothing can be tried there.
+        """
+        return self.model.expected_missing_information(level, self._closed)
+
+    def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
+        """What `n_steps` more steps are expected to teach, in bits, by imagining them.
+
+        Each time the explorer goes on in a world that answers as its own model predicts, and what it expects to be
+        missing is compared before and after. It stays where it is, and so does its random stream. An episode that ends
+        begins again where the imagination began.
+
+        Parameters
+        ----------
+        s : the state it starts from; by default the last one that was observed.
+        n_samples : how often to imagine it; the standard error falls with the square root of it.
+        seed : for the imagination alone.
+        """
+        if isinstance(self._mind, GrowingMind):
+            raise ValueError(
+                "what lies in states that nobody has seen cannot be imagined; states must be known for this"
+            )
+        n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
+        with self._one_at_a_time:
+            here = self._mind.where if s is None else self._number("s", s, self.state_labels)
+            if here < 0 and not self.strategy.relocates:
+                raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
+            counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
+            return imagined_gain(self._mind, counted, self._closed, max(here, 0), n_steps, n_samples, seed)
+
+    def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
+        """Whether at most `bits` are missing, with this probability: a rule for when to stop.
+
+        It looks at the explorer's own belief, so it is right as often as it says in worlds like those that the prior
+        expects, however often it is asked on the way.
+        """
+        check_number("bits", bits, 0.0, np.finfo(float).max)
+        found = self.expected_missing_information().quantile(confidence)
+        if np.isnan(found):
+            raise ValueError(
+                f"{type(self.prior).__name__} does not say how far its expectation may be off; "
+                f"give it a method missing_information_variance(counts) that returns bits squared [a, s]"
+            )
+        return found <= bits
+
+    def action_values(self, s: Any = None) -> FloatArray:
+        """What the next choice in state `s` goes by, (M,): Q of a planner or learner, utility, or a heuristic's score.
+
+        For Unembodied, without `s`, of all pairs, `[s, a]`. Zero for Random; NaN for a method of your own that has no
+        `values`. Asking changes nothing.
+        """
+        where = self._asked("action_values", s)
+        with self._one_at_a_time:
+            return self._mind.pair_values() if where is None else self._mind.action_values(where)
+
+    def probabilities(self, s: Any = None) -> FloatArray:
+        """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
+
+        For Unembodied, without `s`, of all pairs, `[s, a]`. Asking changes nothing.
+        """
+        where = self._asked("probabilities", s)
+        with self._one_at_a_time:
+            return self._mind.pair_probabilities() if where is None else self._mind.probabilities(where)
+
+    def _asked(self, what: str, s: Any) -> int | None:
+        """The state asked about; None for a strategy that chooses the state."""
+        if self.strategy.relocates and s is not None:
+            raise ValueError(f"{self.strategy} chooses the state as well as the action; call {what}()")
+        if not self.strategy.relocates and s is None:
+            raise ValueError(f"{self.strategy} acts in the state it is in; call {what}(s)")
+        return None if s is None else self._number("s", s, self.state_labels)
+
+    @staticmethod
+    def _number(name: str, value: Any, labels: Labels) -> int:
+        if labels.given is not None:
+            return labels.number(value, name)
+        if check_count(name, value, 0) >= labels.size:
+            raise ValueError(f"{name} is {value}; it must be 0 to {labels.size - 1}")
+        return int(value)
