@@ -9,6 +9,7 @@ from berlyne.explorer import Explorer
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
+from berlyne.replay import replay
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
@@ -45,5 +46,6 @@ __all__ = [
     "pig",
     "plc",
     "pmc",
+    "replay",
     "strategy",
 ]
