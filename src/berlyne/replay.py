@@ -18,6 +18,7 @@ from berlyne.explore import Engine, Run, make_mind
 from berlyne.model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
+from berlyne.trace import Thoughts
 from berlyne.utilities import UTILITIES
 from berlyne.worlds.world import World
 
@@ -90,16 +91,17 @@ def replay(
         n_states, n_actions = seen.n_states, seen.n_actions
     model = InternalModel(prior, n_states=n_states, n_actions=n_actions)
     lines = read_history(history, model.n_states, model.n_actions)
-    parts = [_thoughts(model, how, seen, engine, lines.steps, where) for where in _by_subject(lines)]
-    order = np.concatenate([where for where, _ in parts]) if parts else np.empty(0, dtype=np.int64)
-    names = ("values", "probabilities", "utility", "before", "after")
-    shapes = [(0, model.n_actions)] * 3 + [(0,)] * 2
-    found = {}
-    for name, shape in zip(names, shapes, strict=True):
-        joined = np.concatenate([np.empty(shape), *(part[name] for _, part in parts)])
-        found[name] = np.empty_like(joined)
-        found[name][order] = joined
-    return _dataset(how, lines, found)
+    parts = []
+    for where in _by_subject(lines):
+        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where])
+        if done < len(where):
+            s, a, s_next = lines.steps[where[done]]
+            raise ValueError(
+                f"line {where[done]} of the history, counted from 0, says that action {a} in state {s} "
+                f"led to state {s_next}, which the prior calls impossible"
+            )
+        parts.append((where, thoughts))
+    return _dataset(how, lines, _together(parts))
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -123,30 +125,34 @@ def _by_subject(lines: History) -> list[IntArray]:
 
 
 def _thoughts(
-    model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray, where: IntArray
-) -> tuple[IntArray, dict[str, FloatArray]]:
-    """What one explorer thinks along some lines, which it has in common with `where` they are."""
+    model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray
+) -> tuple[Thoughts, int]:
+    """What one explorer thinks along its lines, and how many of them it could learn."""
     from berlyne.engine.mind import can_compile  # here, so that `import berlyne` need not import Numba
 
     if engine == "auto" and how.utility != "novelty" and not can_compile(model.prior, replace(how, utility="novelty")):
         engine = "numpy"  # there is no kernel that says what is left to learn
-    mind = make_mind(model, how, world, engine)
-    own = np.ascontiguousarray(steps[where])
-    thoughts, done = mind.replay(own, world)
-    if done < len(own):
-        s, a, s_next = own[done]
-        raise ValueError(
-            f"line {where[done]} of the history, counted from 0, says that action {a} in state {s} "
-            f"led to state {s_next}, which the prior calls impossible"
-        )
-    missing = np.maximum(thoughts.missing, 0.0)  # sums of many gains: rounding may leave them below zero
-    return where, {
-        "values": thoughts.values,
-        "probabilities": thoughts.probabilities,
-        "utility": thoughts.utility,
-        "before": missing[:-1],
-        "after": missing[1:],
-    }
+    return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world)
+
+
+def _together(parts: list[tuple[IntArray, Thoughts]]) -> dict[str, FloatArray]:
+    """The thoughts of all explorers in the order of lines, by name."""
+    found: dict[str, FloatArray] = {}
+    for where, thoughts in parts:
+        missing = np.maximum(thoughts.missing, 0.0)  # sums of many gains: rounding may leave them below zero
+        own = {
+            "values": thoughts.values,
+            "probabilities": thoughts.probabilities,
+            "utility": thoughts.utility,
+            "before": missing[:-1],
+            "after": missing[1:],
+        }
+        if len(parts) == 1:
+            return own
+        for name, values in own.items():
+            every = sum(len(lines) for lines, _ in parts)
+            found.setdefault(name, np.empty((every, *values.shape[1:])))[where] = values
+    return found
 
 
 def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray]) -> Dataset:
