@@ -14,7 +14,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
-from berlyne.explore import Engine, Run, make_mind
+from berlyne.explore import Engine, make_mind
 from berlyne.model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -205,8 +205,8 @@ def read_history(history: Any, n_states: int, n_actions: int) -> History:
     ValueError that names the first line, counted from 0, that is not what it must be.
     """
     labels: dict[str, list[Any]] = {}
-    if isinstance(history, Run):
-        columns: Any = [history.states[:-1], history.actions, history.next_states]
+    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
+        columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
         columns, labels = _of_frame(history)
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):

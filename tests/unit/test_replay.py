@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import berlyne
-from berlyne import Dirichlet, Strategy, World, explore, maze, replay
+from berlyne import Dirichlet, Experiment, Strategy, World, explore, maze, replay
 from berlyne.replay import read_history
 
 WORLD = maze(0)
@@ -37,6 +37,15 @@ def test_every_form_of_a_history(history):
     seen = replay(WORLD, history, "PIG(VI)")
     assert seen.identical(replay(WORLD, RUN, "PIG(VI)"))
     assert np.array_equal(np.stack([seen.s, seen.a, seen.s_next], axis=1), LINES)
+
+
+def test_a_path_from_a_store(tmp_path):
+    study = Experiment({"mine": [WORLD]}, ["PIG(VI)", "Unembodied"], n_worlds=1, n_steps=50)
+    results = study.run(tmp_path / "results.zarr")
+    label = str(results.dataset.world.values[0])
+    for name in results.strategies:
+        seen = replay(WORLD, results.history(label, name), name)
+        assert seen.sizes["step"] == 50 and float(seen.log_likelihood.min()) >= np.log(1 / (4 * 36)) - 1e-9
 
 
 def test_three_lines_are_lines_and_three_arrays_are_columns():
