@@ -10,6 +10,7 @@ from berlyne.information import entropy, information_gain, kl_divergence, l1_dis
 from berlyne.lab import LabBook
 from berlyne.model import InternalModel
 from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
+from berlyne.replay import replay
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
@@ -49,5 +50,6 @@ __all__ = [
     "pig",
     "plc",
     "pmc",
+    "replay",
     "strategy",
 ]

@@ -188,7 +188,7 @@ class CompiledMind:
                 self._widen()
                 known = widened(known, self.belief.graph.capacity)
         if done == len(steps) > 0:
-            thoughts.probabilities[:] = self._chances(thoughts, steps)
+            thoughts = thoughts._replace(probabilities=self._chances(thoughts, steps))
         return thoughts, done
 
     def _chances(self, thoughts: Thoughts, steps: IntArray) -> FloatArray:

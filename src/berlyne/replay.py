@@ -1,0 +1,283 @@
+"""An explorer led along a recorded history: what it would have thought, and how likely the choices were to it.
+
+The history may be anybody's: of an exploration, of a person, of an animal. Before each of its lines the explorer
+says what it thinks of the actions; then it learns what happened, whatever it would have done itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import FloatArray, IntArray
+from berlyne.coordination import CounterBased, LeastTaken
+from berlyne.explore import Engine, make_mind
+from berlyne.model import InternalModel
+from berlyne.priors import Prior
+from berlyne.strategies import Strategy, strategy
+from berlyne.trace import Thoughts
+from berlyne.utilities import UTILITIES
+from berlyne.worlds.world import World
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+COLUMNS = ("s", "a", "s_next")
+FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
+
+
+class History(NamedTuple):
+    """What was recorded, in its order.
+
+    steps : (T, 3), lines s, a, s_next.
+    labels : `subject` and `episode` of each line, those that there are.
+    """
+
+    steps: IntArray
+    labels: dict[str, list[Any]]
+
+
+def replay(
+    world: World | Prior,
+    history: Any,
+    strategy_: str | Strategy = "PIG(VI)",
+    /,
+    *,
+    n_states: int | None = None,
+    n_actions: int | None = None,
+    engine: Engine = "auto",
+) -> Dataset:
+    """Lead an explorer along a history, and note what it thinks before each step.
+
+    Every subject has an explorer of its own, which learns through all episodes. An explorer is found where the next
+    line says, so nothing is learned of how one episode came after another.
+
+    Parameters
+    ----------
+    world : a world, of which the explorer knows the prior only, unless the strategy may see it; or just a prior.
+    history : whole numbers in lines (s, a, s_next); a list or tuple of three arrays; a `Run`; or a pandas frame with
+        columns s, a and s_next, and if need be subject and episode.
+    strategy_ : a name such as "PIG(VI)", or a `Strategy`.
+    n_states, n_actions : needed only for a prior that does not carry them.
+    engine : as in `berlyne.explore`.
+
+    Returns
+    -------
+    xarray.Dataset of
+
+    - `action_values`, `probabilities`, `utilities` (step, action): as `Explorer.action_values`, `.probabilities` and
+      `.utility` say them in the state of the step, before it is made;
+    - `log_likelihood` (step): natural logarithm of the probability of the action that was taken;
+    - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all rows
+      together, before and after the step, in bits; NaN for a prior that does not say it;
+    - `s`, `a`, `s_next` (step), the history itself, and the coordinates `subject` and `episode` if it has them.
+
+    For Unembodied a choice is one of a pair: probabilities are those of the pairs of the state s among all pairs.
+
+    Examples
+    --------
+    >>> import berlyne
+    >>> world = berlyne.maze(0)
+    >>> run = berlyne.explore(world, "LTA", n_steps=100)
+    >>> float(berlyne.replay(world, run, "Random").log_likelihood.mean())  # log 1/4
+    -1.3862943611198906
+    """
+    how, prior = strategy(strategy_), _prior(world)
+    seen = world if isinstance(world, World) else None
+    if seen is not None:
+        n_states, n_actions = seen.n_states, seen.n_actions
+    model = InternalModel(prior, n_states=n_states, n_actions=n_actions)
+    lines = read_history(history, model.n_states, model.n_actions)
+    parts = []
+    for where in _by_subject(lines):
+        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where])
+        if done < len(where):
+            s, a, s_next = lines.steps[where[done]]
+            raise ValueError(
+                f"line {where[done]} of the history, counted from 0, says that action {a} in state {s} "
+                f"led to state {s_next}, which the prior calls impossible"
+            )
+        parts.append((where, thoughts))
+    return _dataset(how, lines, _together(parts))
+
+
+def _prior(world: World | Prior) -> Prior:
+    if not isinstance(world, World):
+        return world
+    if world.prior is None:
+        raise ValueError(
+            "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+        )
+    return world.prior
+
+
+def _by_subject(lines: History) -> list[IntArray]:
+    """The lines of each subject, in their order."""
+    subjects = lines.labels.get("subject")
+    if subjects is None or not subjects:
+        return [np.arange(len(lines.steps))]
+    number = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
+    of_line = np.array([number[subject] for subject in subjects])
+    return [np.flatnonzero(of_line == i) for i in range(len(number))]
+
+
+def _thoughts(
+    model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray
+) -> tuple[Thoughts, int]:
+    """What one explorer thinks along its lines, and how many of them it could learn."""
+    from berlyne.engine.mind import can_compile  # here, so that `import berlyne` need not import Numba
+
+    if engine == "auto" and how.utility != "novelty" and not can_compile(model.prior, replace(how, utility="novelty")):
+        engine = "numpy"  # there is no kernel that says what is left to learn
+    return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world)
+
+
+def _together(parts: list[tuple[IntArray, Thoughts]]) -> dict[str, FloatArray]:
+    """The thoughts of all explorers in the order of lines, by name."""
+    found: dict[str, FloatArray] = {}
+    for where, thoughts in parts:
+        missing = np.maximum(thoughts.missing, 0.0)  # sums of many gains: rounding may leave them below zero
+        own = {
+            "values": thoughts.values,
+            "probabilities": thoughts.probabilities,
+            "utility": thoughts.utility,
+            "before": missing[:-1],
+            "after": missing[1:],
+        }
+        if len(parts) == 1:
+            return own
+        for name, values in own.items():
+            every = sum(len(lines) for lines, _ in parts)
+            found.setdefault(name, np.empty((every, *values.shape[1:])))[where] = values
+    return found
+
+
+def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray]) -> Dataset:
+    from xarray import Dataset
+
+    steps, by_action = lines.steps, ("step", "action")
+    taken = found["probabilities"][np.arange(len(steps)), steps[:, 1]]
+    with np.errstate(divide="ignore"):
+        log_likelihood = np.log(taken)
+    left = {"units": "bits", "long_name": "E[D(theta || theta_hat)] of all rows"}
+    data = {
+        "action_values": (by_action, found["values"], {"units": _unit_of_values(how)}),
+        "probabilities": (by_action, found["probabilities"], {"units": "1"}),
+        "log_likelihood": ("step", log_likelihood, {"units": "nats", "long_name": "of the action that was taken"}),
+        "utilities": (by_action, found["utility"], {"units": _unit(how)}),
+        "expected_missing_information": ("step", found["before"], {**left, "when": "before the step"}),
+        "expected_missing_information_after": ("step", found["after"], {**left, "when": "after the step"}),
+    }
+    for i, name in enumerate(COLUMNS):
+        data[name] = ("step", steps[:, i], {"units": "1"})
+    coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": np.arange(found["values"].shape[1])}
+    coordinates.update({name: ("step", _column(values)) for name, values in lines.labels.items()})
+    return Dataset(data, coordinates, {"strategy": how.name})
+
+
+def _column(values: list[Any]) -> Any:
+    """Labels as an array of one dimension, whatever they are."""
+    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
+    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
+        return plain
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _unit(how: Strategy) -> str:
+    return UTILITIES[how.utility].unit if isinstance(how.utility, str) else "1"
+
+
+def _unit_of_values(how: Strategy) -> str:
+    kinds = {LeastTaken: "minus times taken", CounterBased: "minus expected visits"}
+    return kinds.get(type(how.coordinate), _unit(how))
+
+
+def read_history(history: Any, n_states: int, n_actions: int) -> History:
+    """A history in any form that a user may give it, checked.
+
+    Raises
+    ------
+    ValueError that names the first line, counted from 0, that is not what it must be.
+    """
+    labels: dict[str, list[Any]] = {}
+    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
+        columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
+    elif hasattr(history, "columns") and hasattr(history, "iloc"):
+        columns, labels = _of_frame(history)
+    elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
+        columns = [np.asarray(column) for column in history]
+    else:
+        columns = _of_lines(history)
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have as many each")
+    sizes = (n_states, n_actions, n_states)
+    checked = [_whole(name, column, size) for name, column, size in zip(COLUMNS, columns, sizes, strict=True)]
+    return History(np.stack(checked, axis=1), labels)
+
+
+def _is_column(values: Any) -> bool:
+    """Whether it is an array or a series, rather than one line of a history."""
+    return hasattr(values, "dtype") and np.ndim(values) == 1
+
+
+def _of_frame(frame: Any) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Columns and labels of a pandas frame."""
+    there = [str(name) for name in frame.columns]
+    lacking = [name for name in COLUMNS if name not in there]
+    if lacking:
+        raise ValueError(
+            f"the history has the columns {', '.join(there)}, and no {' and no '.join(lacking)}; "
+            "it must have s, a and s_next, and may have subject and episode"
+        )
+    labels: dict[str, list[Any]] = {}
+    labels.update({name: frame[name].tolist() for name in ("subject", "episode") if name in there})
+    for name, values in labels.items():
+        unknown = [i for i, value in enumerate(values) if value is None or value != value]
+        if unknown:
+            raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
+    return [frame[name].to_numpy() for name in COLUMNS], labels
+
+
+def _of_lines(history: Any) -> list[Any]:
+    """Columns of an array (T, 3), or of anything that yields triples."""
+    if isinstance(history, np.ndarray):
+        if history.ndim != 2 or history.shape[1] != 3:
+            raise ValueError(f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next")
+        return list(history.T)
+    if not isinstance(history, Iterable) or isinstance(history, str | bytes | dict):
+        raise ValueError(f"the history is {history!r:.60}; it must be {FORM}")
+    lines = list(history)
+    for i, line in enumerate(lines):
+        if not hasattr(line, "__len__") or isinstance(line, str) or len(line) != 3:
+            raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}")
+    if not lines:
+        return [np.empty(0, dtype=np.int64)] * 3
+    return [np.array([line[i] for line in lines], dtype=object) for i in range(3)]
+
+
+def _whole(name: str, column: Any, size: int) -> IntArray:
+    """A column as whole numbers from 0 to `size - 1`."""
+    array = np.asarray(column)
+    if array.dtype.kind in "iuf":
+        good = (array >= 0) & (array < size) & (array == np.floor(array))
+    else:
+        good = np.array([_is_index(value, size) for value in array.tolist()], dtype=bool)
+    bad = np.flatnonzero(~good)
+    if len(bad):
+        value = array[bad[0]]
+        said = value.item() if isinstance(value, np.generic) else value
+        raise ValueError(
+            f"{name} is {said!r} in line {bad[0]} of the history, counted from 0; "
+            f"it must be a whole number from 0 to {size - 1}"
+        )
+    return array.astype(np.int64)
+
+
+def _is_index(value: Any, size: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)
