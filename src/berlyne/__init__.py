@@ -11,7 +11,7 @@ from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
-from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
+from berlyne.worlds import World, dense_world, is_ergodic, load_world, maze, one_two_three_world
 
 __version__ = "0.1.0"
 
@@ -36,6 +36,7 @@ __all__ = [
     "is_ergodic",
     "kl_divergence",
     "l1_distance",
+    "load_world",
     "maze",
     "missing_information",
     "novelty",

@@ -2,6 +2,7 @@
 
 from berlyne.worlds.classes import PAPER_WORLDS, WORLDS, title
 from berlyne.worlds.dense import dense_world
+from berlyne.worlds.files import load_world
 from berlyne.worlds.maze import Geometry, maze
 from berlyne.worlds.one_two_three import one_two_three_world
 from berlyne.worlds.structure import is_ergodic
@@ -14,6 +15,7 @@ __all__ = [
     "World",
     "dense_world",
     "is_ergodic",
+    "load_world",
     "maze",
     "one_two_three_world",
     "title",

@@ -90,9 +90,16 @@ def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry
     transporters = np.zeros((n_rooms, 4), dtype=bool)
     transporters.flat[rng.choice(walls, size=n_transporters, replace=False, shuffle=False)] = True
     base = int(rng.integers(n_rooms))
-    here = np.arange(n_rooms, dtype=np.int32)[:, None]
-    destination = np.where(passages, neighbour, np.where(transporters, np.int32(base), here))
-    return Geometry(side, passages, transporters, base, destination.astype(np.int32))
+    return Geometry(side, passages, transporters, base, destinations(side, passages, transporters, base))
+
+
+def destinations(side: int, passages: BoolArray, transporters: BoolArray, base: int) -> IndexArray:
+    """`(N, 4)`: where a push in each direction leads. A passage must not lead out of the maze."""
+    neighbour = _neighbours(side)
+    if np.any(passages & (neighbour < 0)) or np.any(passages & transporters):
+        raise ValueError("a passage leads out of the maze, or through a transporter")
+    here = np.arange(side * side, dtype=np.int32)[:, None]
+    return np.where(passages, neighbour, np.where(transporters, np.int32(base), here)).astype(np.int32)
 
 
 def _neighbours(side: int) -> IndexArray:
