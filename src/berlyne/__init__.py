@@ -11,7 +11,22 @@ from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
-from berlyne.worlds import World, dense_world, is_ergodic, load_world, maze, one_two_three_world
+from berlyne.worlds import (
+    World,
+    dense_world,
+    double_chain_kaufmann,
+    double_chain_russo,
+    four_rooms,
+    grid_world,
+    is_ergodic,
+    load_world,
+    maze,
+    maze_from_text,
+    noisy_tv,
+    one_two_three_world,
+    river_swim,
+    storck,
+)
 
 __version__ = "0.1.0"
 
@@ -29,16 +44,22 @@ __all__ = [
     "Strategy",
     "World",
     "dense_world",
+    "double_chain_kaufmann",
+    "double_chain_russo",
     "entropy",
     "explore",
     "fit_alpha",
+    "four_rooms",
+    "grid_world",
     "information_gain",
     "is_ergodic",
     "kl_divergence",
     "l1_distance",
     "load_world",
     "maze",
+    "maze_from_text",
     "missing_information",
+    "noisy_tv",
     "novelty",
     "one_two_three_world",
     "open_results",
@@ -46,5 +67,7 @@ __all__ = [
     "pig",
     "plc",
     "pmc",
+    "river_swim",
+    "storck",
     "strategy",
 ]

@@ -66,14 +66,23 @@ def maze(
     rng = generator(seed)
     side = check_count("side", side, 1)
     alpha = check_number("alpha", alpha, LEAST_ALPHA, 1e12)
+    _check_law(law)
+    return world_of(_build(side, n_transporters, rng), alpha, law, rng)
+
+
+def _check_law(law: Law) -> None:
     if law not in ("outcomes", "directions"):
         raise ValueError(f"law is {law!r}; it must be 'outcomes' or 'directions'")
-    geometry = _build(side, n_transporters, rng)
+
+
+def world_of(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generator) -> World:
+    """A world with these walls, the probabilities of its noisy pushes drawn by `rng`."""
+    _check_law(law)
     support, own = _distinct(geometry.destination)
     draw = _draw_outcomes if law == "outcomes" else _draw_directions
     assert support.indptr is not None and support.indices is not None
     data = draw(support, own, geometry.destination, alpha, rng)
-    rows = Rows(4, side * side, support.indptr, support.indices, data)
+    rows = Rows(4, support.n_states, support.indptr, support.indices, data)
     return World(rows, Dirichlet(alpha, support), name="Maze", geometry=geometry)
 
 

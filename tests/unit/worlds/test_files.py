@@ -128,6 +128,10 @@ def rewritten(path, change):
         lambda settings, arrays: settings["maze"].update(base=36),
         lambda settings, arrays: arrays["passages"].__setitem__((0, 0), True),
         lambda settings, arrays: settings["prior"].update(alpha=-1),
+        lambda settings, arrays: (
+            settings["maze"].update(side=5),
+            arrays.update(passages=np.zeros((25, 4), bool), transporters=np.zeros((25, 4), bool)),
+        ),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_sentence(change, tmp_path):
