@@ -3,12 +3,14 @@
 After Little & Sommer, *Learning in embodied action-perception loops through exploration*.
 """
 
+from berlyne.environments import EnvRun, explore_env, from_gymnasium
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.explore import Run, explore
 from berlyne.explorer import Explorer
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet, OneTwoThree, Prior, fit_alpha
+from berlyne.registering import register_when_imported
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.worlds import (
@@ -30,10 +32,13 @@ from berlyne.worlds import (
 
 __version__ = "0.1.0"
 
+register_when_imported()
+
 __all__ = [
     "STRATEGIES",
     "UTILITIES",
     "Dirichlet",
+    "EnvRun",
     "Experiment",
     "Explorer",
     "InternalModel",
@@ -48,8 +53,10 @@ __all__ = [
     "double_chain_russo",
     "entropy",
     "explore",
+    "explore_env",
     "fit_alpha",
     "four_rooms",
+    "from_gymnasium",
     "grid_world",
     "information_gain",
     "is_ergodic",

@@ -94,6 +94,9 @@ class Explorer:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
         with self._one_at_a_time:
+            if s in self._closed:  # actions can be taken here after all
+                self._closed.remove(s)
+                self._mind.open(s)
             return self.action_labels[self._mind.act(s, self._draw())]
 
     def choose_pair(self) -> tuple[Any, Any]:
@@ -113,7 +116,8 @@ class Explorer:
     def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
         """Learn that action `a` in state `s` led to `s_next`; `ended` says that the episode is over there.
 
-        What comes next is then no transition: tell the explorer by `act` in which state it finds itself.
+        What comes next is then no transition: tell the explorer by `act` in which state it finds itself. No action
+        is worth anything in a state where episodes end, unless one was, or is, taken there.
         """
         s, s_next = self._number("s", s, self.state_labels), self._number("s_next", s_next, self.state_labels)
         a = self._number("a", a, self.action_labels)
@@ -123,7 +127,8 @@ class Explorer:
             spoken(self.state_labels, self.action_labels, lambda: self._mind.observe(s, a, s_next))
             self.n_obs += 1
             self._last[s * self.n_actions + a] = s_next
-            if ended:
+            rows = range(s_next * self.n_actions, (s_next + 1) * self.n_actions)
+            if ended and not any(row in self._last for row in rows):  # some end where one can also go on
                 self._close([s_next])
 
     def ends_in(self, states: Iterable[Any]) -> None:

@@ -94,6 +94,12 @@ class PlainMind:
         self._value_closed()
         self._call("close", self.view, states)
 
+    def open(self, s: int) -> None:
+        """Forget that episodes end in a state in which nothing was tried."""
+        self.closed = np.setdiff1d(self.closed, [s])
+        model = InternalModel.from_counts(self.prior, self.counts(), {})
+        self.view.utility[:, s] = self._utilities(model)[:, s]
+
     def _value_closed(self) -> None:
         self.view.utility[:, self.closed] = -np.inf if self.strategy.relocates else 0.0
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from berlyne.arrays import FloatArray, IntArray
 from berlyne.labels import Labels
 from berlyne.packed import write_whole
 from berlyne.rows import Rows
@@ -171,7 +172,7 @@ def _edges(table: Table, terminal: list[Any]) -> Edges:
             here = number[label] * len(actions) + np.arange(len(actions))
             row, s_next = np.concatenate([row, here]), np.concatenate([s_next, np.full(len(actions), number[label])])
             p = np.concatenate([p, np.ones(len(actions))])
-    rows = _rows(row, s_next, p, len(states), len(actions))
+    rows = rows_from_entries(row, s_next, p, len(states), len(actions))
     _check_sums(rows, states, actions)
     return Edges(rows, _unless_numbers(states), _unless_numbers(actions))
 
@@ -216,12 +217,13 @@ def _check_twins(keys: Any, table: Table) -> None:
         raise _FlawError(f"{table.at(i)}: s={s!r}, a={a!r}, s_next={s_next!r} was given before, in {table.at(j)}")
 
 
-def _rows(row: Any, s_next: Any, p: Any, n_states: int, n_actions: int) -> Rows:
-    order = np.argsort(row * n_states + s_next)
-    order = order[p[order] > 0]
-    sizes = np.bincount(row[order], minlength=n_states * n_actions)
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Rows(n_actions, n_states, indptr, s_next[order].astype(np.int32), p[order])
+def rows_from_entries(row: IntArray, s_next: IntArray, p: FloatArray, n_states: int, n_actions: int) -> Rows:
+    """Rows from entries in any order; those of the same transition add up, zeros are left out. Sums are not checked."""
+    keys, place = np.unique(row * n_states + s_next, return_inverse=True)
+    total: FloatArray = np.asarray(np.bincount(place, p, len(keys)), dtype=np.float64)
+    keys, total = keys[total > 0], total[total > 0]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // n_states, minlength=n_states * n_actions))])
+    return Rows(n_actions, n_states, indptr.astype(np.int64), (keys % n_states).astype(np.int32), total)
 
 
 def _check_sums(rows: Rows, states: list[Any], actions: list[Any]) -> None:
