@@ -122,6 +122,8 @@ class CompiledMind:
         stride, n_actions = self.belief.graph.stride, self.model.n_actions
         untried = fresh.utility.reshape(-1, fresh.graph.stride)[s, :n_actions]
         self.belief.utility.reshape(-1, stride)[s, :n_actions] = untried
+        if len(self.agent.q):
+            self.agent.q.reshape(-1, stride)[s, :n_actions] = self.strategy.coordinate.initial
         think_again(self.agent, self.belief)
 
     def run(
