@@ -3,6 +3,7 @@
 After Little & Sommer, *Learning in embodied action-perception loops through exploration*.
 """
 
+from berlyne.environments import EnvRun, explore_env, from_gymnasium
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.explore import Run, explore
 from berlyne.explorer import Explorer
@@ -10,18 +11,37 @@ from berlyne.information import entropy, information_gain, kl_divergence, l1_dis
 from berlyne.lab import LabBook
 from berlyne.model import InternalModel
 from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
+from berlyne.registering import register_when_imported
 from berlyne.replay import replay
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
-from berlyne.worlds import World, dense_world, is_ergodic, maze, one_two_three_world
+from berlyne.worlds import (
+    World,
+    dense_world,
+    double_chain_kaufmann,
+    double_chain_russo,
+    four_rooms,
+    grid_world,
+    is_ergodic,
+    load_world,
+    maze,
+    maze_from_text,
+    noisy_tv,
+    one_two_three_world,
+    river_swim,
+    storck,
+)
 
 __version__ = "0.1.0"
+
+register_when_imported()
 
 __all__ = [
     "STRATEGIES",
     "UTILITIES",
     "ChineseRestaurant",
     "Dirichlet",
+    "EnvRun",
     "Experiment",
     "Explorer",
     "InternalModel",
@@ -33,16 +53,25 @@ __all__ = [
     "Strategy",
     "World",
     "dense_world",
+    "double_chain_kaufmann",
+    "double_chain_russo",
     "entropy",
     "explore",
+    "explore_env",
     "fit_alpha",
     "fit_c",
+    "four_rooms",
+    "from_gymnasium",
+    "grid_world",
     "information_gain",
     "is_ergodic",
     "kl_divergence",
     "l1_distance",
+    "load_world",
     "maze",
+    "maze_from_text",
     "missing_information",
+    "noisy_tv",
     "novelty",
     "one_two_three_world",
     "open_results",
@@ -51,5 +80,7 @@ __all__ = [
     "plc",
     "pmc",
     "replay",
+    "river_swim",
+    "storck",
     "strategy",
 ]

@@ -271,6 +271,10 @@ class QLearning(Valuing):
         """Nothing is to be had after the end of an episode."""
         view.memory[:, states] = 0.0
 
+    def open(self, view: View, s: int) -> None:
+        """It was no end after all."""
+        view.memory[:, s] = self.initial
+
 
 @dataclass(frozen=True)
 class Relocating(Valuing):

@@ -153,7 +153,8 @@ class Explorer(Thinking):
     def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
         """Learn that action `a` in state `s` led to `s_next`; `ended` says that the episode is over there.
 
-        What comes next is then no transition: tell the explorer by `act` in which state it finds itself.
+        What comes next is then no transition: tell the explorer by `act` in which state it finds itself. No action
+        is worth anything in a state where episodes end, unless one was, or is later, taken there.
         """
         a = self._number("a", a, self.action_labels)
         with self._one_at_a_time:
@@ -180,14 +181,23 @@ class Explorer(Thinking):
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MOST_OBSERVATIONS:
             raise ValueError(f"an explorer makes at most {MOST_OBSERVATIONS:,} observations")
-        spoken(self.state_labels, self.action_labels, lambda: self._mind.observe(s, a, s_next))
+        reopened = s in self._closed  # actions can be taken here after all
+        if reopened:
+            self._closed.remove(s)
+            self._mind.open(s)
+        try:
+            spoken(self.state_labels, self.action_labels, lambda: self._mind.observe(s, a, s_next))
+        except ValueError:
+            self._close([s] if reopened else [])
+            raise
         self._draw()
         self._u = None
         self.n_obs += 1
         self._last[s * self.n_actions + a] = s_next
         if self._history is not None:
             self._history.extend((s, a, s_next, ended))
-        if ended:
+        tried = any(s_next * self.n_actions + b in self._last for b in range(self.n_actions))
+        if ended and not tried:  # some end where one can also go on
             self._close([s_next])
 
     def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:

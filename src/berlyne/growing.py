@@ -87,6 +87,11 @@ class GrowingMind:
         self.closed.update(np.asarray(states).tolist())
         self._close()
 
+    def open(self, state: int) -> None:
+        """Know that actions can be taken in this state after all."""
+        self.closed.discard(state)
+        self._mind.open(self._cell[state])
+
     @property
     def where(self) -> int:
         """The state it is in as far as it knows; -1 for unknown."""

@@ -51,6 +51,7 @@ class PlainMind:
             counts=model.counts,
             visits=np.zeros(model.n_states, dtype=np.int64),
         )
+        self._first = self.view.utility.copy()
         self.theta = None if world is None else world.theta
         self.here = -1
         self.closed: IntArray = np.empty(0, dtype=np.int64)
@@ -191,6 +192,15 @@ class PlainMind:
         self.closed = np.union1d(self.closed, states)
         self._value_closed()
         self._call("close", self.view, states)
+
+    def open(self, s: int) -> None:
+        """Forget that episodes end in a state in which nothing was tried."""
+        self.closed = np.setdiff1d(self.closed, [s])
+        utility, now = self.strategy.utility, self._first
+        if self.dependent and not (isinstance(utility, str) and UTILITIES[utility].realised):
+            now = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
+        self.view.utility[:, s] = now[:, s]
+        self._call("open", self.view, s)
 
     def _value_closed(self) -> None:
         self.view.utility[:, self.closed] = -np.inf if self.strategy.relocates else 0.0

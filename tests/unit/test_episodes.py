@@ -20,6 +20,7 @@ from berlyne import (
     missing_information,
     one_two_three_world,
     open_results,
+    strategy,
 )
 from berlyne.explore import streams
 from berlyne.worlds.episodes import reachable
@@ -155,6 +156,26 @@ def test_an_explorer_finds_out_where_episodes_end(tmp_path):
     assert np.all(explorer.utility()[:, 4] == 0.0) and np.all(explorer.utility()[:, :4] > 0.0)
     explorer.save(tmp_path / "e.npz")
     assert np.all(Explorer.load(tmp_path / "e.npz").utility()[:, 4] == 0.0)
+
+
+@pytest.mark.parametrize("name", ["PIG(VI)", "PEIG(greedy)", "PIG(Q)"])
+@pytest.mark.parametrize("prior", [Dirichlet(0.5, n_states=5, n_actions=2), Pooled()])
+def test_a_state_in_which_an_action_is_asked_for_is_no_end(name, prior):
+    how = strategy(name, initial=0.7) if name == "PIG(Q)" else name
+    closed, never = (Explorer(prior, how, 3, n_states=5, n_actions=2) for _ in range(2))
+    closed.ends_in([2, 4])
+    for explorer in (closed, never):
+        explorer.observe(0, 1, 3)
+    assert np.all(closed.utility()[:, [2, 4]] == 0.0)
+    s = 4
+    for s_next in (2, 1, 4, 0, 2, 3, 4, 4, 1):
+        a = never.act(s)
+        assert closed.act(s) == a or s != 2  # 2 is closed at first, so other states may be planned for otherwise
+        for explorer in (closed, never):
+            explorer.observe(s, a, s_next)
+        s = s_next
+    np.testing.assert_array_equal(closed.utility(), never.utility())
+    assert [closed.act(s) for s in range(5)] == [never.act(s) for s in range(5)]
 
 
 def test_resets_are_learned_if_asked_for():

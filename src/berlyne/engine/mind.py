@@ -143,6 +143,18 @@ class CompiledMind:
             self.agent.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
         think_again(self.agent, self.belief)
 
+    def open(self, s: int) -> None:
+        """Forget that episodes end in a state in which nothing was tried."""
+        utility = self.strategy.utility
+        assert utility is None or isinstance(utility, str)
+        fresh = new_belief(self.model, utility, None, self.strategy.untried)  # which has tried nothing anywhere
+        stride, n_actions = self.belief.graph.stride, self.model.n_actions
+        untried = fresh.utility.reshape(-1, fresh.graph.stride)[s, :n_actions]
+        self.belief.utility.reshape(-1, stride)[s, :n_actions] = untried
+        if len(self.agent.q):
+            self.agent.q.reshape(-1, stride)[s, :n_actions] = self.strategy.coordinate.initial
+        think_again(self.agent, self.belief)
+
     def run(
         self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
     ) -> int:

@@ -18,6 +18,7 @@ from matplotlib.path import Path
 from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.style import PROBABILITY, RC, WIDTH, letter
+from berlyne.labels import Labels
 from berlyne.worlds import World
 
 FAINT = 0.15
@@ -46,8 +47,8 @@ def draw_graph(
 ) -> Drawing:
     """Every transition of a world, one panel per action; state `marked` is blue, state `centred` is in the middle.
 
-    States and actions count from 1 in the picture, as in the paper, and from 0 in the numbers; `{a}` in the
-    caption stands for the action.
+    States and actions have their labels. Without, they count from 1 in the picture, as in the paper, and from 0 in the
+    numbers. `{a}` in the caption stands for the action.
     """
     m = world.n_actions
     columns = 1 if m == 1 else 2
@@ -61,11 +62,18 @@ def draw_graph(
         letter(axes[:m])
         for a, ax in enumerate(axes[:m]):
             _draw_action(ax, world, a, scale, _places(world.n_states, centred), marked)
-            ax.set_title(caption.format(a=a + 1))
+            ax.set_title(caption.format(a=_shown(world.action_labels, a)))
+            action, states = world.actions[a], world.states
             for s in range(world.n_states):
-                drawing.add((a, s, int(s_next), float(p)) for s_next, p in zip(*world.rows.row(a, s), strict=True))
+                follows = zip(*world.rows.row(a, s), strict=True)
+                drawing.add((action, states[s], states[int(s_next)], float(p)) for s_next, p in follows)
         _draw_scale(figure, axes[:m], axes[m:], scale)
     return drawing
+
+
+def _shown(labels: Labels, number: int) -> str:
+    """What a state or an action is called in the picture."""
+    return str(number + 1) if labels.given is None else str(labels[number])
 
 
 def _draw_scale(figure: Figure, axes: list[Axes], left_over: list[Axes], scale: float) -> None:
@@ -92,7 +100,7 @@ def _draw_action(ax: Axes, world: World, a: int, scale: float, centre: FloatArra
     heads = [arrow.head for arrow, whole in zip(arrows, full, strict=True) if whole]
     ax.add_collection(PolyCollection(heads, facecolors=colours[full], edgecolors="none", zorder=2))
     for s in range(world.n_states):
-        _draw_state(ax, s, centre[s], radius, s == marked)
+        _draw_state(ax, _shown(world.state_labels, s), centre[s], radius, s == marked)
     ax.set(xlim=(-1.33, 1.33), ylim=(-1.33, 1.33), aspect="equal")
     ax.axis("off")
 
@@ -146,9 +154,9 @@ def _unit(vector: FloatArray) -> FloatArray:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def _draw_state(ax: Axes, s: int, centre: FloatArray, radius: float, marked: bool) -> None:
+def _draw_state(ax: Axes, name: str, centre: FloatArray, radius: float, marked: bool) -> None:
     filled = BLUE if marked else "white"
     ax.add_patch(Circle(tuple(centre), radius, facecolor=filled, edgecolor="black", zorder=3, linewidth=0.8))
     x, y = (float(c) for c in centre)
     colour, weight = ("white", "bold") if marked else ("black", "normal")
-    ax.text(x, y, str(s + 1), ha="center", va="center_baseline", fontsize=6.5, zorder=4, color=colour, weight=weight)
+    ax.text(x, y, name, ha="center", va="center_baseline", fontsize=6.5, zorder=4, color=colour, weight=weight)

@@ -1,20 +1,42 @@
 """What the explorer lives in (paper, Sec. 2.4)."""
 
+from berlyne.worlds.benchmarks import (
+    BENCHMARKS,
+    double_chain_kaufmann,
+    double_chain_russo,
+    four_rooms,
+    grid_world,
+    noisy_tv,
+    river_swim,
+    storck,
+)
 from berlyne.worlds.classes import PAPER_WORLDS, WORLDS, title
 from berlyne.worlds.dense import dense_world
+from berlyne.worlds.drawing import maze_from_text
+from berlyne.worlds.files import load_world
 from berlyne.worlds.maze import Geometry, maze
 from berlyne.worlds.one_two_three import one_two_three_world
 from berlyne.worlds.structure import is_ergodic
 from berlyne.worlds.world import World
 
 __all__ = [
+    "BENCHMARKS",
     "PAPER_WORLDS",
     "WORLDS",
     "Geometry",
     "World",
     "dense_world",
+    "double_chain_kaufmann",
+    "double_chain_russo",
+    "four_rooms",
+    "grid_world",
     "is_ergodic",
+    "load_world",
     "maze",
+    "maze_from_text",
+    "noisy_tv",
     "one_two_three_world",
+    "river_swim",
+    "storck",
     "title",
 ]

@@ -66,14 +66,23 @@ def maze(
     rng = generator(seed)
     side = check_count("side", side, 1)
     alpha = check_number("alpha", alpha, LEAST_ALPHA, 1e12)
+    _check_law(law)
+    return world_of(_build(side, n_transporters, rng), alpha, law, rng)
+
+
+def _check_law(law: Law) -> None:
     if law not in ("outcomes", "directions"):
         raise ValueError(f"law is {law!r}; it must be 'outcomes' or 'directions'")
-    geometry = _build(side, n_transporters, rng)
+
+
+def world_of(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generator) -> World:
+    """A world with these walls, the probabilities of its noisy pushes drawn by `rng`."""
+    _check_law(law)
     support, own = _distinct(geometry.destination)
     draw = _draw_outcomes if law == "outcomes" else _draw_directions
     assert support.indptr is not None and support.indices is not None
     data = draw(support, own, geometry.destination, alpha, rng)
-    rows = Rows(4, side * side, support.indptr, support.indices, data)
+    rows = Rows(4, support.n_states, support.indptr, support.indices, data)
     return World(rows, Dirichlet(alpha, support), name="Maze", geometry=geometry)
 
 
@@ -90,9 +99,16 @@ def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry
     transporters = np.zeros((n_rooms, 4), dtype=bool)
     transporters.flat[rng.choice(walls, size=n_transporters, replace=False, shuffle=False)] = True
     base = int(rng.integers(n_rooms))
-    here = np.arange(n_rooms, dtype=np.int32)[:, None]
-    destination = np.where(passages, neighbour, np.where(transporters, np.int32(base), here))
-    return Geometry(side, passages, transporters, base, destination.astype(np.int32))
+    return Geometry(side, passages, transporters, base, destinations(side, passages, transporters, base))
+
+
+def destinations(side: int, passages: BoolArray, transporters: BoolArray, base: int) -> IndexArray:
+    """`(N, 4)`: where a push in each direction leads. A passage must not lead out of the maze."""
+    neighbour = _neighbours(side)
+    if np.any(passages & (neighbour < 0)) or np.any(passages & transporters):
+        raise ValueError("a passage leads out of the maze, or through a transporter")
+    here = np.arange(side * side, dtype=np.int32)[:, None]
+    return np.where(passages, neighbour, np.where(transporters, np.int32(base), here)).astype(np.int32)
 
 
 def _neighbours(side: int) -> IndexArray:

@@ -6,6 +6,7 @@ held as sparse rows; the dense array exists only when asked for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from berlyne.gate import checked_rows
 from berlyne.labels import Labels, spoken
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
+from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class World:
 
     def with_prior(self, prior: Prior | None) -> World:
         """The same world with another prior; transitions are shared, not copied."""
-        return self._changed(prior=prior)
+        return self.changed(prior=prior)
 
     def with_resets(self) -> World:
         """The same world without terminal states: there every action leads to the start distribution.
@@ -114,9 +116,10 @@ class World:
         its own comes to allow them.
         """
         rows = resetting_rows(self)
-        return self._changed(theta=rows, prior=resetting_prior(self, rows), terminal=None)
+        return self.changed(theta=rows, prior=resetting_prior(self, rows), terminal=None)
 
-    def _changed(self, **parts: Any) -> World:
+    def changed(self, **parts: Any) -> World:
+        """The same world but for some arguments of the constructor."""
         same = {
             "theta": self.rows,
             "prior": self.prior,
@@ -124,8 +127,24 @@ class World:
             "terminal": [self.states[s] for s in self.terminal.tolist()],
             "states": self.state_labels.given,
             "actions": self.action_labels.given,
+            "name": self.name,
+            "geometry": self.geometry,
         }
-        return World(**{**same, **parts}, name=self.name, geometry=self.geometry)
+        return World(**{**same, **parts})
+
+    def to_edges(self) -> dict[str, list[Any]]:
+        """Columns `s`, `a`, `s_next` (labels) and `p` of all transitions: `pandas.DataFrame(world.to_edges())`."""
+        return to_edges(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the world to one file, without pickle, whole or not at all; `berlyne.load_world` reads it.
+
+        The end of the name says how: `.npz` keeps everything, but for a prior of your own; `.csv` and `.parquet`
+        keep transitions and labels, one line `s, a, s_next, p` each.
+        """
+        from berlyne.worlds.files import save_world  # here, because it knows what a world is
+
+        save_world(path, self)
 
     def _start_label(self) -> Any:
         """The start as the constructor takes it."""

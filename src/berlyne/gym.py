@@ -1,0 +1,146 @@
+"""Our worlds as environments of Gymnasium: `gymnasium.make("berlyne/Maze-v0")`.
+
+They are registered as soon as both packages are imported (`berlyne.registering`). An observation is the
+number of a state, an action that of an action; there is no reward. A world without terminal states goes on for ever:
+give `max_episode_steps` to `gymnasium.make`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
+
+from berlyne.arrays import check_index
+from berlyne.worlds import Geometry, World, dense_world, maze, one_two_three_world
+from berlyne.worlds.drawing import maze_text
+
+ROOM = 24
+"""Pixels along the edge of a room, or of a state."""
+WHITE, BLACK, BLUE, RED, GREY = (255, 255, 255), (0, 0, 0), (31, 95, 191), (200, 60, 40), (215, 215, 215)
+Image = NDArray[np.uint8]
+
+
+class WorldEnv(gymnasium.Env[np.int64, np.int64]):
+    """Any `World` as an environment.
+
+    `reset(seed=..., options={"start": state})` begins in a given state; otherwise as the world says. The state's
+    label is in `info["state"]`.
+
+    Parameters
+    ----------
+    world : where to act.
+    render_mode : "ansi" for text, "rgb_array" for a picture, or None.
+    """
+
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}  # noqa: RUF012  # so Gymnasium declares it
+
+    def __init__(self, world: World, render_mode: str | None = None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode is {render_mode!r}; it must be 'rgb_array', 'ansi' or None")
+        self.world, self.render_mode = world, render_mode
+        self.observation_space, self.action_space = Discrete(world.n_states), Discrete(world.n_actions)
+        self.state: int | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.int64, dict[str, Any]]:
+        """Begin an episode."""
+        super().reset(seed=seed)
+        unknown = sorted(set(options or {}) - {"start"})
+        if unknown:
+            raise ValueError(f"options hold {unknown[0]!r}; the only option is 'start', a state")
+        episodes = self.world.episodes
+        if options:
+            episodes = episodes.beginning(options["start"])
+        self.state = episodes.draw(float(self.np_random.random()))
+        return np.int64(self.state), self._info()
+
+    def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        """Take an action; the reward is 0."""
+        if self.state is None:
+            raise ValueError("call reset() before step()")
+        a = check_index("action", int(action), self.world.n_actions)
+        self.state = self.world.sample(a, self.state, float(self.np_random.random()))
+        return np.int64(self.state), 0.0, bool(self.world.episodes.ends[self.state]), False, self._info()
+
+    def render(self) -> Any:
+        """Where the agent is: text, or an image (height, width, 3), as `render_mode` says."""
+        if self.render_mode is None:
+            return None
+        geometry = self.world.geometry
+        if self.render_mode == "ansi":
+            return state_text(self.world, self.state) if geometry is None else maze_text(geometry, self.state)
+        if geometry is None:
+            return state_image(self.world, self.state)
+        return maze_image(geometry, self.state)
+
+    def _info(self) -> dict[str, Any]:
+        assert self.state is not None
+        return {"state": self.world.states[self.state]}
+
+
+def state_text(world: World, here: int | None) -> str:
+    """One character for every state, @ for the one the agent is in, and its label."""
+    marks = "".join("@" if s == here else "." for s in range(world.n_states))
+    return marks if here is None else f"{marks}  {world.states[here]!r}"
+
+
+def state_image(world: World, here: int | None) -> Image:
+    """States as squares in lines, the one the agent is in red, terminal ones grey."""
+    columns = int(np.ceil(np.sqrt(world.n_states)))
+    lines = -(-world.n_states // columns)
+    image: Image = np.zeros((lines * ROOM, columns * ROOM, 3), dtype=np.uint8)
+    for s in range(world.n_states):
+        i, j = divmod(s, columns)
+        colour = RED if s == here else GREY if world.episodes.ends[s] else WHITE
+        image[i * ROOM + 1 : (i + 1) * ROOM - 1, j * ROOM + 1 : (j + 1) * ROOM - 1] = colour
+    return image
+
+
+def maze_image(geometry: Geometry, here: int | None) -> Image:
+    """Walls black, transporters blue on the face of a wall, the base a blue square, the agent a red one."""
+    side, wall, face = geometry.side, 2, 5
+    image: Image = np.full((side * ROOM, side * ROOM, 3), 255, dtype=np.uint8)
+    for s in range(side * side):
+        room = image[s // side * ROOM :, s % side * ROOM :][:ROOM, :ROOM]
+        edges = [room[:face], room[-face:], room[:, :face], room[:, -face:]]
+        for direction in np.flatnonzero(geometry.transporters[s]):
+            edges[direction][...] = BLUE
+        edges = [room[:wall], room[-wall:], room[:, :wall], room[:, -wall:]]
+        for direction in np.flatnonzero(~geometry.passages[s]):
+            edges[direction][...] = BLACK
+        for mark, colour, margin in ((geometry.base, BLUE, 7), (here, RED, 9)):
+            if s == mark:
+                room[margin:-margin, margin:-margin] = colour
+    return image
+
+
+def _env(make: Callable[..., World]) -> Callable[..., WorldEnv]:
+    def create(world_seed: int = 0, render_mode: str | None = None, **parameters: Any) -> WorldEnv:
+        return WorldEnv(make(world_seed, **parameters), render_mode)
+
+    return create
+
+
+maze_env, dense_env, one_two_three_env = _env(maze), _env(dense_world), _env(one_two_three_world)
+ENVIRONMENTS = {
+    "berlyne/Maze-v0": "berlyne.gym:maze_env",
+    "berlyne/Dense-v0": "berlyne.gym:dense_env",
+    "berlyne/OneTwoThree-v0": "berlyne.gym:one_two_three_env",
+}
+"""What is registered, and what makes it: `world_seed` draws the world, other arguments are those of its function."""
+
+
+def register() -> None:
+    """Tell Gymnasium of our environments, once."""
+    for name, entry_point in ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(id=name, entry_point=entry_point)
+
+
+register()

@@ -1,0 +1,132 @@
+"""Our worlds as environments of Gymnasium."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from berlyne import World, dense_world, four_rooms, maze
+
+gymnasium = pytest.importorskip("gymnasium")
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from berlyne.gym import ENVIRONMENTS, WorldEnv  # noqa: E402
+from berlyne.worlds.drawing import geometry_from_text  # noqa: E402
+
+every_id = pytest.mark.parametrize("name", list(ENVIRONMENTS))
+
+
+@every_id
+def test_gymnasium_is_content(name):
+    check_env(gymnasium.make(name).unwrapped)
+
+
+@every_id
+def test_pictures_and_text_show_where_the_agent_is(name):
+    seen = {}
+    for mode in ("rgb_array", "ansi"):
+        env = gymnasium.make(name, render_mode=mode)
+        for start in (0, 1):
+            env.reset(options={"start": start})
+            seen[mode, start] = env.render()
+    assert seen["ansi", 0] != seen["ansi", 1] and seen["ansi", 0].count("@") == 1
+    images = seen["rgb_array", 0], seen["rgb_array", 1]
+    assert images[0].dtype == np.uint8 and images[0].shape[2] == 3 and not np.array_equal(*images)
+    assert gymnasium.make(name).unwrapped.render() is None
+
+
+def test_a_seed_draws_the_world_and_parameters_shape_it():
+    one, other, same = (gymnasium.make("berlyne/Maze-v0", world_seed=i, side=4, n_transporters=3) for i in (1, 2, 1))
+    assert one.observation_space.n == 16 and one.action_space.n == 4
+    np.testing.assert_array_equal(one.unwrapped.world.theta, maze(1, 4, 3).theta)
+    np.testing.assert_array_equal(one.unwrapped.world.theta, same.unwrapped.world.theta)
+    assert not np.array_equal(one.unwrapped.world.theta, other.unwrapped.world.theta)
+
+
+def test_steps_follow_the_world():
+    world = dense_world(0, n_states=4, n_actions=2, alpha=0.5)
+    env = WorldEnv(world)
+    rng, counts = np.random.default_rng(0), np.zeros((2, 4, 4))
+    s, info = env.reset(seed=7)
+    assert info == {"state": s} and env.observation_space.contains(s)
+    for a in rng.integers(2, size=20_000):
+        s_next, reward, terminated, truncated, _ = env.step(a)
+        assert (reward, terminated, truncated) == (0.0, False, False)
+        counts[a, s, s_next] += 1
+        s = s_next
+    n = counts.sum(axis=-1, keepdims=True)
+    deviation = (counts - n * world.theta) / np.sqrt(n * world.theta * (1 - world.theta) + 1e-9)
+    assert np.all(np.abs(deviation[world.theta > 1e-6]) < 5)
+
+
+def test_episodes_begin_and_end_as_the_world_says():
+    theta = np.tile(np.eye(3)[[1, 2, 2]], (1, 1, 1))
+    world = World(theta, start={"a": 0.5, "b": 0.5}, terminal=["c"], states=["a", "b", "c"])
+    env = WorldEnv(world, render_mode="ansi")
+    starts = {int(env.reset(seed=i)[0]) for i in range(20)}
+    assert starts == {0, 1}
+    s, info = env.reset(options={"start": "a"})
+    assert (s, info) == (0, {"state": "a"}) and env.render() == "@..  'a'"
+    assert env.step(0)[:3] == (1, 0.0, False) and env.step(0)[:3] == (2, 0.0, True)
+    picture = WorldEnv(world, render_mode="rgb_array")
+    picture.reset(options={"start": "b"})
+    assert picture.render()[12, 12].tolist() == [255, 255, 255] and picture.render()[12, 36].tolist() == [200, 60, 40]
+    assert picture.render()[36, 12].tolist() == [215, 215, 215]
+
+
+def test_a_maze_is_painted_as_it_is():
+    drawn = "+---+---+\n| B    >|\n+---+   +\n|<      |\n+---+---+"
+    world = World(np.full((4, 4, 4), 0.25), geometry=geometry_from_text(drawn))
+    env = WorldEnv(world, render_mode="rgb_array")
+    env.reset(options={"start": 3})
+    image = env.render()
+    black, white, blue, red = [0, 0, 0], [255, 255, 255], [31, 95, 191], [200, 60, 40]
+    assert image.shape == (48, 48, 3)
+    assert image[0, 12].tolist() == black and image[12, 24].tolist() == white  # outer wall; a passage to the right
+    assert image[12, 12].tolist() == blue and image[36, 36].tolist() == red  # base and agent
+    assert image[12, 44].tolist() == blue and image[12, 47].tolist() == black  # a transporter on the right wall
+    assert image[36, 3].tolist() == blue and image[36, 20].tolist() == white
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: WorldEnv(four_rooms(), "human"), "render_mode is 'human'; it must be 'rgb_array', 'ansi' or None"),
+        (lambda: WorldEnv(four_rooms()).step(0), r"call reset\(\) before step\(\)"),
+        (
+            lambda: WorldEnv(four_rooms()).reset(options={"state": 1}),
+            "options hold 'state'; the only .*",
+        ),
+        (lambda: WorldEnv(four_rooms()).reset(options={"start": (0, 0)}), r"start is \(0, 0\); .*"),
+    ],
+)
+def test_mistakes_are_told(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()
+
+
+@pytest.mark.parametrize("order", ["import berlyne, gymnasium", "import gymnasium, berlyne"])
+def test_both_packages_imported_our_environments_are_there(order):
+    script = f"{order}; print(gymnasium.make('berlyne/Dense-v0').observation_space, len(__import__('sys').meta_path))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Discrete(10)")
+
+
+def test_importing_berlyne_does_not_import_gymnasium_and_does_not_need_it():
+    script = (
+        "import sys, importlib.util, berlyne; print('gymnasium' in sys.modules);"
+        "importlib.util.find_spec('gymnasium'); import gymnasium; print('berlyne/Maze-v0' in gymnasium.registry);"
+        "print([f for f in sys.meta_path if type(f).__name__ == 'Note'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:3] == ["False", "True", "[]"]
+    without = (
+        "import sys; from importlib.machinery import PathFinder; find = PathFinder.find_spec;"
+        "PathFinder.find_spec = lambda name, *more: None if name == 'gymnasium' else find(name, *more);"
+        "import berlyne\ntry:\n    berlyne.from_gymnasium('X-v1')\nexcept ValueError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True)
+    assert done.stdout == "Gymnasium is not here; install berlyne[gym]\n"

@@ -1,0 +1,119 @@
+"""Worlds of others, row by row as their sources have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from berlyne import (
+    double_chain_kaufmann,
+    double_chain_russo,
+    entropy,
+    explore,
+    four_rooms,
+    grid_world,
+    is_ergodic,
+    noisy_tv,
+    river_swim,
+    storck,
+)
+from berlyne.worlds import BENCHMARKS, PAPER_WORLDS, WORLDS
+
+
+def row(world, s, a):
+    """What can follow, by label."""
+    states, p = world.rows.row(world.action_labels.number(a), world.state_labels.number(s))
+    return {world.states[z]: pytest.approx(x) for z, x in zip(states.tolist(), p.tolist(), strict=True)}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_world_can_be_explored_and_is_no_class_of_the_paper(name):
+    world = BENCHMARKS[name]()
+    assert is_ergodic(world) and name not in PAPER_WORLDS and name not in WORLDS
+    run = explore(world, "PIG(VI)", n_steps=200, seed=0)
+    assert run.missing_information[-1] < run.missing_information[0]
+    assert BENCHMARKS[name](alpha=0.5).prior.alpha == 0.5
+    assert world.prior.support.is_full
+
+
+def test_river_swim():
+    world = river_swim()
+    assert row(world, 0, "right") == {0: 0.7, 1: 0.3} and row(world, 0, "left") == {0: 1.0}
+    for s in range(1, 5):
+        assert row(world, s, "right") == {s - 1: 0.1, s: 0.6, s + 1: 0.3}
+        assert row(world, s, "left") == {s - 1: 1.0}
+    assert row(world, 5, "right") == {5: 0.3, 4: 0.7} and row(world, 5, "left") == {4: 1.0}
+    assert world.n_states == 6 and world.start.tolist() == [0, 0.5, 0.5, 0, 0, 0]
+
+
+def test_double_chain_of_kaufmann():
+    world = double_chain_kaufmann()
+    assert world.n_states == 31 and world.start == 15
+    assert row(world, 15, "left") == {14: 0.9, 16: 0.1} and row(world, 15, "right") == {14: 0.1, 16: 0.9}
+    assert row(world, 0, "left") == {0: 0.9, 1: 0.1} and row(world, 30, "left") == {29: 0.9, 30: 0.1}
+    assert row(world, 0, "right") == {0: 0.1, 1: 0.9} and row(world, 30, "right") == {30: 0.9, 29: 0.1}
+
+
+def test_double_chain_of_russo():
+    world = double_chain_russo()
+    assert world.n_states == 11 and world.start == 0 and world.actions == ("right", "left")
+    assert row(world, 0, "left") == {1: 1.0} and row(world, 0, "right") == {6: 1.0}
+    assert row(world, 1, "right") == {2: 0.7, 0: 0.3} and row(world, 6, "right") == {7: 0.7, 0: 0.3}
+    assert row(world, 5, "right") == {5: 0.7, 4: 0.3} and row(world, 10, "right") == {10: 0.7, 9: 0.3}
+    assert row(world, 6, "left") == {0: 1.0} and row(world, 9, "left") == {8: 1.0}
+
+
+def test_the_world_of_storck():
+    world = storck()
+    assert (world.n_states, world.n_actions) == (10, 10)
+    for s in range(9):
+        assert row(world, s, 0) == {s: 1.0} and row(world, s, 8) == {s: 1.0} and row(world, s, 9) == {s + 1: 1.0}
+    assert row(world, 9, 3) == dict.fromkeys(range(10), pytest.approx(0.1))
+    assert entropy(storck(100).theta).sum() * np.log(2) == pytest.approx(460.517019, abs=1e-6)  # as the source says
+
+
+def test_a_grid():
+    world = grid_world()
+    assert world.n_states == 441 and world.states[world.start] == (10, 10)
+    third = 0.05 / 3
+    assert row(world, (3, 4), "up") == {(2, 4): 0.95, (4, 4): third, (3, 3): third, (3, 5): third}
+    assert row(world, (0, 0), "right") == {(0, 1): 0.95, (1, 0): third, (0, 0): 2 * third}
+    assert row(world, (20, 20), "down") == {(20, 20): 0.95 + third, (19, 20): third, (20, 19): third}
+
+
+def test_four_rooms():
+    world = four_rooms()
+    assert world.n_states == 104 and world.start is None
+    assert row(world, (1, 1), "right") == {(1, 2): 2 / 3, (2, 1): 1 / 9, (1, 1): 2 / 9}
+    doors = [(3, 6), (6, 2), (7, 9), (10, 6)]
+    assert all(door in world.states for door in doors) and (6, 6) not in world.states
+    assert row(world, (3, 6), "left") == {(3, 5): 2 / 3, (3, 7): 1 / 9, (3, 6): 2 / 9}
+    inside = [s for s in world.states if s not in doors]
+    rooms = [sum(i < 6 and j < 6 for i, j in inside), sum(i > 6 and j < 6 for i, j in inside)]
+    rooms += [sum(i < 7 and j > 6 for i, j in inside), sum(i > 7 and j > 6 for i, j in inside)]
+    assert rooms == [25, 25, 30, 20]
+
+
+def test_noisy_tv():
+    world = noisy_tv(length=3, n_channels=4)
+    assert world.states == (0, 1, 2, *(("tv", i) for i in range(4)))
+    assert row(world, 0, "left") == {("tv", 0): 1.0} and row(world, 1, "left") == {0: 1.0}
+    assert row(world, 2, "right") == {2: 1.0} and row(world, 1, "zap") == {1: 1.0}
+    assert row(world, ("tv", 2), "zap") == {("tv", i): 0.25 for i in range(4)}
+    assert row(world, ("tv", 2), "left") == {("tv", 2): 1.0} and row(world, ("tv", 2), "right") == {0: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: river_swim(2), "n_states is 2; it must be a whole number of at least 3"),
+        (lambda: double_chain_kaufmann(30), "n_states is 30; it must be odd, so that there is a middle"),
+        (lambda: double_chain_kaufmann(p_fail=2), r"p_fail is 2; it must be a number in \[0, 1\]"),
+        (lambda: grid_world(20), "side is 20; it must be odd, so that there is a middle"),
+        (lambda: four_rooms(p_slip=-1), r"p_slip is -1; it must be a number in \[0, 1\]"),
+        (lambda: noisy_tv(0), "length is 0; it must be a whole number of at least 1"),
+    ],
+)
+def test_bad_parameters_are_refused(call, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()

@@ -1,0 +1,268 @@
+"""Worlds written and read again."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+
+import numpy as np
+import pytest
+
+from berlyne import (
+    Dirichlet,
+    Explorer,
+    World,
+    dense_world,
+    explore,
+    load_world,
+    maze,
+    one_two_three_world,
+)
+from berlyne.engine.belief import FAMILIES
+from berlyne.priors import KINDS
+
+THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
+GOOD = """s,a,s_next,p
+red,l,red,0.5
+red,l,blue,0.5
+red,r,red,1
+
+blue,l,red,1.0
+blue,r,blue,1
+"""
+
+
+def labelled(**more):
+    prior = Dirichlet(0.5, n_states=3, n_actions=2)
+    labels = {"states": ["red", ("a", 1), None], "actions": ["l", True]}
+    return World(THETA, prior, name="colours, labelled", **{**labels, **more})
+
+
+MANY = {
+    "dense": lambda: dense_world(1),
+    "maze": lambda: maze(2),
+    "1-2-3": lambda: one_two_three_world(3, formula="printed"),
+    "labels": labelled,
+    "episodes": lambda: labelled(start={"red": 0.3, ("a", 1): 0.7}, terminal=[None]),
+    "start": lambda: labelled(start=("a", 1)),
+    "no prior": lambda: World(THETA),
+}
+
+
+def same(one, other):
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(one.rows, name), getattr(other.rows, name))
+    assert (one.states, one.actions, one.name) == (other.states, other.actions, other.name)
+    np.testing.assert_array_equal(one.terminal, other.terminal)
+    np.testing.assert_array_equal(one.episodes.distribution, other.episodes.distribution)
+    assert repr(one.prior) == repr(other.prior) and type(one.start) is type(other.start)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_world_comes_back_whole(name, tmp_path):
+    world = MANY[name]()
+    world.save(tmp_path / "world.npz")
+    again = load_world(tmp_path / "world.npz")
+    same(world, again)
+    if world.prior is not None:
+        one, other = (explore(w, "PIG(VI)", n_steps=60, seed=1) for w in (world, again))
+        np.testing.assert_array_equal(one.states, other.states)
+        np.testing.assert_array_equal(one.missing_information, other.missing_information)
+    assert os.listdir(tmp_path) == ["world.npz"]
+
+
+def test_a_maze_keeps_its_walls_and_shares_its_support(tmp_path):
+    world = maze(2, side=4, n_transporters=7)
+    world.save(tmp_path / "world.npz")
+    again = load_world(tmp_path / "world.npz")
+    for name in ("passages", "transporters", "destination"):
+        np.testing.assert_array_equal(getattr(again.geometry, name), getattr(world.geometry, name))
+    assert (again.geometry.base, again.geometry.side) == (world.geometry.base, world.geometry.side)
+    assert again.prior.support.indices is again.rows.indices
+
+
+def test_what_is_given_takes_the_place_of_what_the_file_says(tmp_path):
+    labelled(start="red", terminal=[None]).save(tmp_path / "w.npz")
+    prior = Dirichlet(2.0, n_states=3, n_actions=2)
+    world = load_world(tmp_path / "w.npz", prior, start=None, terminal=[("a", 1)], name="other")
+    assert world.prior is prior and world.terminal.tolist() == [1] and world.name == "other" and world.start == 0
+
+
+def test_a_prior_of_ones_own_is_not_saved(tmp_path):
+    class Own(Dirichlet):
+        pass
+
+    world = World(THETA, Own(1.0, n_states=3, n_actions=2))
+    with pytest.raises(ValueError, match=r"^the prior .* is your own, which cannot be saved; save world.with"):
+        world.save(tmp_path / "w.npz")
+    world.save(tmp_path / "w.csv")
+    with pytest.raises(ValueError, match=r"^the label .* cannot be saved"):
+        World(THETA, states=[b"x", "y", "z"]).save(tmp_path / "w.npz")
+    assert os.listdir(tmp_path) == ["w.csv"]
+
+
+def test_all_priors_that_kernels_know_can_be_saved():
+    assert KINDS == FAMILIES
+
+
+def rewritten(path, change):
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    settings = json.loads(str(arrays.pop("settings")))
+    change(settings, arrays)
+    np.savez(path, settings=np.array(json.dumps(settings)), **arrays)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda settings, arrays: arrays["data"].__setitem__(0, 0.9),
+        lambda settings, arrays: arrays["indices"].__setitem__(0, 99),
+        lambda settings, arrays: arrays.pop("indptr"),
+        lambda settings, arrays: settings.update(n_states=35),
+        lambda settings, arrays: settings.update(kind="explorer"),
+        lambda settings, arrays: settings.update(terminal=[36]),
+        lambda settings, arrays: settings.update(start=-40),
+        lambda settings, arrays: settings.update(states=["a", "b"]),
+        lambda settings, arrays: settings["maze"].update(base=36),
+        lambda settings, arrays: arrays["passages"].__setitem__((0, 0), True),
+        lambda settings, arrays: settings["prior"].update(alpha=-1),
+        lambda settings, arrays: (
+            settings["maze"].update(side=5),
+            arrays.update(passages=np.zeros((25, 4), bool), transporters=np.zeros((25, 4), bool)),
+        ),
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_sentence(change, tmp_path):
+    path = tmp_path / "w.npz"
+    maze(0).save(path)
+    rewritten(path, change)
+    with pytest.raises(ValueError, match=r"w.npz is not a world saved by berlyne, or it is damaged$"):
+        load_world(path)
+
+
+def test_files_that_are_something_else_are_refused(tmp_path):
+    path = tmp_path / "w.npz"
+    path.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"is not a world saved by berlyne, or it is damaged$"):
+        load_world(path)
+    Explorer(maze(0).prior).save(path)
+    with pytest.raises(ValueError, match=r"is not a world saved by berlyne, or it is damaged$"):
+        load_world(path)
+    maze(0).save(path)
+    rewritten(path, lambda settings, arrays: settings.update(format=2))
+    with pytest.raises(ValueError, match=r"has format 2; this version of berlyne reads format 1$"):
+        load_world(path)
+    for call in (load_world, maze(0).save):
+        with pytest.raises(ValueError, match=r"ends in '.txt'; a file of a world ends in .npz, .csv, .parquet$"):
+            call(tmp_path / "w.txt")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    "labels",
+    [{}, {"states": ["z", "a, b", 'c"d'], "actions": ["l", "r"]}, {"states": [3, 7, 20]}, {"actions": ["1", "x"]}],
+)
+def test_a_table_of_edges_comes_back(suffix, labels, tmp_path):
+    world = World(THETA, **labels)
+    world.save(tmp_path / f"edges{suffix}")
+    again = load_world(tmp_path / f"edges{suffix}")
+    np.testing.assert_array_equal(again.theta, world.theta)
+    assert (again.states, again.actions, again.name) == (world.states, world.actions, "edges")
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    assert load_world(tmp_path / f"edges{suffix}", prior).prior is prior
+
+
+def test_a_table_is_read_as_it_is_written_by_hand(tmp_path):
+    (tmp_path / "e.csv").write_text("p, a ,note,s_next,s\n1,go,x,b,a\n0.25,go,y,a,b\n0.75,go,y,b,b\n0,go,,a,a\n")
+    world = load_world(tmp_path / "e.csv", start="b")
+    assert world.states == ("a", "b") or world.states == ("b", "a")
+    assert world.states == ("a", "b") and world.actions == ("go",) and world.start == 1
+    np.testing.assert_array_equal(world.theta, [[[0.0, 1.0], [0.25, 0.75]]])
+    assert len(world.rows.data) == 3
+
+
+def test_edges_are_columns():
+    edges = World(THETA, states=["x", "y", "z"]).to_edges()
+    assert list(edges) == ["s", "a", "s_next", "p"]
+    assert edges["s"][:4] == ["x", "x", "x", "y"] and edges["a"][:4] == [0, 0, 1, 0]
+    assert edges["s_next"][:4] == ["x", "y", "x", "z"] and edges["p"][:4] == [0.5, 0.5, 1.0, 1.0]
+
+
+def test_a_terminal_state_needs_no_edges(tmp_path):
+    (tmp_path / "e.csv").write_text("s,a,s_next,p\n0,0,1,1\n0,1,0,1\n")
+    world = load_world(tmp_path / "e.csv", terminal=[1])
+    assert world.theta[:, 1].tolist() == [[0.0, 1.0], [0.0, 1.0]] and world.terminal.tolist() == [1]
+    with pytest.raises(ValueError, match=r"^terminal is 7; it must be a whole number from 0 to 1$"):
+        load_world(tmp_path / "e.csv", terminal=[1, 7])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("s,a,s_next,p", "s,a,next,p", "line 1: there is no column 's_next'; the columns must be s, a, s_next, p"),
+        ("red,l,blue,0.5", "red,l,blue,half", "line 3: p is 'half'; it must be a probability from 0 to 1"),
+        ("blue,l,red,1.0", "blue,l,red,-0.5", "line 6: p is '-0.5'; it must be a probability from 0 to 1"),
+        ("blue,r,blue,1", "blue,r,blue,nan", "line 7: p is 'nan'; it must be a probability from 0 to 1"),
+        ("blue,r,blue,1", "blue,r,blue,1.5", "line 7: p is '1.5'; it must be a probability from 0 to 1"),
+        ("blue,l,red,1.0", "blue,l,red,0.9", "the probabilities of a='l' in s='blue' sum to 0.9; they must sum to 1"),
+        ("red,l,blue,0.5", "red,l,red,0.5", "line 3: s='red', a='l', s_next='red' was given before, in line 2"),
+        ("red,r,red,1", "red,r,red", "line 4: there are 3 fields; there must be 4, as in line 1"),
+        ("red,r,red,1", ",r,red,1", "line 4: s is empty; it must be a label"),
+        ("red,r,red,1", "red,r,,1", "line 4: s_next is empty; it must be a label"),
+        (
+            "red,r,red,1\n",
+            "",
+            "the probabilities of a='r' in s='red' are missing; give them, or call the state terminal",
+        ),
+        (GOOD, "", "the file is empty; its first line must be s,a,s_next,p"),
+        (GOOD[13:], "", "there are no transitions in it"),
+        ("red,r", '"red,r', r"this is not a CSV file \(.*\)"),
+    ],
+)
+def test_a_bad_table_is_refused_with_its_line(old, new, message, tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(GOOD)
+    assert load_world(path).states == ("red", "blue")
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(ValueError, match=rf"e.csv: {message}$"):
+        load_world(path)
+
+
+def test_a_bad_parquet_table_is_refused_with_its_row(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "e.parquet"
+    pandas.DataFrame({"s": [0, 0], "a": [0, 0], "s_next": [0, 0], "p": [0.5, 0.5]}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"e.parquet: row 1: s=0, a=0, s_next=0 was given before, in row 0$"):
+        load_world(path)
+    path.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"e.parquet: this is not a Parquet file, or it is damaged$"):
+        load_world(path)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *arguments, **more):
+        if name == "pyarrow":
+            raise ImportError(name)
+        return real(name, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ValueError, match=r"^Parquet needs pandas and pyarrow, .*install berlyne\[parquet\], or"):
+        World(THETA).save(tmp_path / "e.parquet")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["1", "2", "3"], "the labels of states are strings that would be read as numbers; save as .npz"),
+        (["a", 2, "b"], "the labels of states are neither all strings nor all whole numbers; save as .npz"),
+        ([3, 1, 2], "the labels of states are numbers that would be read in another order; save as .npz"),
+    ],
+)
+def test_labels_that_a_table_would_change_are_refused(labels, message, tmp_path):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        World(THETA, states=labels).save(tmp_path / "e.csv")
