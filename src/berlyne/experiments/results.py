@@ -100,8 +100,14 @@ class Results:
         The error is that over worlds, each of which counts with the mean of its runs; with one world, over its runs.
         """
         values = self._measured(world_class, measure)
-        if strategies is not None:
-            values = values.sel(strategy=strategies)
+        return self._mean(values if strategies is None else values.sel(strategy=strategies))
+
+    def ends(self, world_class: str, measure: str = "missing_information") -> xr.Dataset:
+        """The last point of the learning curves, `mean` and `sem` (strategy,)."""
+        return self._mean(self._measured(world_class, measure).isel(time=-1))
+
+    def _mean(self, values: xr.DataArray) -> xr.Dataset:
+        """Mean and standard error over worlds, each of which counts once."""
         values = _by_world(values.astype(float), self.settings["n_worlds"])
         n = values.notnull().sum("world")
         sem = values.std("world", ddof=1) / np.sqrt(n)
@@ -191,7 +197,8 @@ class Results:
         """A measure over time in one class."""
         there = self.of(world_class)
         if measure not in there or there[measure].dims != ("world", "strategy", "time"):
-            over_time = [str(name) for name, array in there.items() if array.dims == ("world", "strategy", "time")]
+            over_time = [name for name in map(str, there) if there[name].dims == ("world", "strategy", "time")]
+            over_time = [name for name in over_time if name not in ("state", "action", "next_state")]
             raise ValueError(
                 f"there is no measure {measure!r} over time in {self.path}; there are {', '.join(over_time)}"
             )

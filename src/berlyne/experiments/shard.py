@@ -9,7 +9,11 @@ from berlyne.experiments.world_classes import SettingsError
 
 
 class Shard(NamedTuple):
-    """Part `part` of `of`, counted from 1: the positions p with p mod `of` = `part` - 1, under every strategy."""
+    """Part `part` of `of`, counted from 1: some runs in some worlds, under every strategy.
+
+    Run i of class c (as positions count them) is in part (i + c) mod `of` + 1, so every part has its share of
+    every class.
+    """
 
     part: int
     of: int
@@ -17,9 +21,9 @@ class Shard(NamedTuple):
     def __str__(self) -> str:
         return f"{self.part}/{self.of}"
 
-    def holds(self, position: int) -> bool:
-        """Whether the world at a position belongs to this part."""
-        return position % self.of == self.part - 1
+    def holds(self, position: int, n_classes: int) -> bool:
+        """Whether a position belongs to this part, in a study of so many classes, which take turns."""
+        return sum(divmod(position, n_classes)) % self.of == self.part - 1
 
 
 MOST = 10**6

@@ -73,7 +73,7 @@ class Store:
         self.pieces = Pieces(path, root)
         self.experiment = experiment.in_order(list(self.attributes["settings"]["worlds"]))
         self.names, self.block, self.arrays = self.pieces.names, self.pieces.block, self.pieces.arrays
-        self.shard = Shard(*self.attributes["shard"]) if "shard" in self.attributes else Shard(1, 1)
+        self.shard = Shard(*self.attributes["shard"]) if "shard" in self.attributes else None
         self.layout = layout_of(self.attributes["settings"], self.metadata)
         self.unsound: list[tuple[Piece, str]] = []
         self.lost: dict[tuple[int, str], tuple[int, ...]] = {}
@@ -161,7 +161,7 @@ class Store:
         for first in range(0, len(self.area), self.block):
             for name in self.experiment.strategy_names:
                 column = self.area[first : min(first + self.block, n), self.names.index(name)]
-                absent = set(filter(self.shard.holds, (first + int(i) for i in np.flatnonzero(np.isnan(column)))))
+                absent = {p for p in (first + np.flatnonzero(np.isnan(column))).tolist() if self._is_ours(p)}
                 positions = tuple(sorted(absent.union(filter(self._can_make, self.lost.get((first, name), ())))))
                 if positions:
                     pieces.append(Piece(first, self.block, name, positions))
@@ -223,6 +223,9 @@ class Store:
         self.seals.pop((block, column), None)
         self.area[piece.first : piece.first + self.block, column] = np.nan
         self.lost[piece.first, piece.strategy] = piece.positions
+
+    def _is_ours(self, position: int) -> bool:
+        return self.shard is None or self.shard.holds(position, len(self.experiment.classes))
 
     def _can_make(self, position: int) -> bool:
         kind, index = self.experiment.position(position)
