@@ -16,6 +16,7 @@ from berlyne.worlds import WORLDS
 from unit.experiments.studies import command, files
 
 NAMES = ["worlds", "strategies", "n_worlds", "n_steps", "seed", "snapshots", "measures", "classes", "n_world", "x"]
+NAMES += ["n_runs", "common_random_numbers"]
 PARAMETERS = ["side", "n_states", "n_actions", "alpha", "n_transporters", "p_escape", "kind", "ergodic", "law", "seed"]
 
 texts = st.text(max_size=8) | st.sampled_from([*WORLDS, *STRATEGIES, "PMC(Q)", "PIG(VI, gamma=0.5)", "PIG(VI", "", "/"])

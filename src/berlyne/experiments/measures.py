@@ -32,8 +32,9 @@ class Measure:
     """A quantity of a run, `of(run)`.
 
     dims : a label for each axis of its values, in addition to world and strategy. `KNOWN_DIMS` have the sizes
-        of the run; any other label is a dimension of one's own, as long as in the first worlds. None: a
-        number, or one for each time 0..n_steps, whichever the first exploration gives.
+        of the run, where snapshots are those of `run.snapshots`, in its order; any other label is a dimension of
+        one's own, as long as in the first worlds. None: a number, or one for each time 0..n_steps, whichever the
+        first exploration gives.
     """
 
     name: str

@@ -139,7 +139,7 @@ def compute_piece(
         for position, run, (_, _, _, steps) in zip(piece.positions[i:], runs, some, strict=False):
             layout.fill(arrays, position - piece.first, run, steps)
             for measure in experiment.own.values():
-                layout.measure(arrays, position - piece.first, piece.size, measure, run)
+                layout.measure(arrays, position - piece.first, measure, run, steps)
     return arrays
 
 
@@ -239,9 +239,14 @@ class Layout:
         if "counts" in arrays:
             count_at(run, steps, arrays["counts"][i])
 
-    def measure(self, arrays: dict[str, Any], i: int, n: int, measure: Measure, run: Run) -> None:
-        """Put a measure of the user's own into line `i` of `n`; what is shorter than the store ends in NaN."""
-        name, dims, values = measure.name, measure.dims, np.asarray(measure.of(run), dtype=np.float64)
+    def measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
+        """Put a measure of the user's own into line `i`; what is shorter than the store ends in NaN."""
+        n, name, dims, values = (
+            len(arrays["area"]),
+            measure.name,
+            measure.dims,
+            np.asarray(measure.of(run), dtype=np.float64),
+        )
         if dims is None:
             if values.shape not in ((), (run.n_steps + 1,)):
                 raise ValueError(
@@ -252,6 +257,9 @@ class Layout:
         else:
             sizes = self.sizes[name]
             _check_shape(measure, values.shape, sizes, run)
+            if "snapshot" in dims:  # given in the order of time, labelled in the order in which they were asked for
+                times = list(run.snapshots)
+                values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
         if arrays.setdefault(name, np.full((n, *sizes), np.nan)).shape != (n, *sizes):
             raise ValueError(f"measures.{name}: gave one number here and one per time there; it must always be alike")
         arrays[name][(i, *map(slice, values.shape))] = values
@@ -263,9 +271,9 @@ def _check_shape(measure: Measure, shape: tuple[int, ...], sizes: tuple[int, ...
     labels = f"({', '.join(dims)})"
     if len(shape) != len(dims):
         raise ValueError(f"measures.{measure.name}: gave shape {shape}; it must have an axis for each of {labels}")
-    known = known_sizes(run.world.n_states, run.world.n_actions, run.n_steps + 1)
+    known = known_sizes(run.world.n_states, run.world.n_actions, run.n_steps + 1) | {"snapshot": len(run.snapshots)}
     for dim, n, room in zip(dims, shape, sizes, strict=True):
-        wanted = known.get(dim, room if dim == "snapshot" else n)
+        wanted = known.get(dim, n)
         if n != wanted:
             raise ValueError(f"measures.{measure.name}: gave shape {shape} for {labels}; {dim} must be {wanted} long")
         if n > room:

@@ -200,7 +200,7 @@ class Results:
             over_time = [name for name in map(str, there) if there[name].dims == ("world", "strategy", "time")]
             over_time = [name for name in over_time if name not in ("state", "action", "next_state")]
             raise ValueError(
-                f"there is no measure {measure!r} over time in {self.path}; there are {', '.join(over_time)}"
+                f"there is no measure {measure!r} over time in {self.path}; there are {', '.join(over_time) or 'none'}"
             )
         return there[measure]
 
