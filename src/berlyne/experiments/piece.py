@@ -241,12 +241,8 @@ class Layout:
 
     def measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
         """Put a measure of the user's own into line `i`; what is shorter than the store ends in NaN."""
-        n, name, dims, values = (
-            len(arrays["area"]),
-            measure.name,
-            measure.dims,
-            np.asarray(measure.of(run), dtype=np.float64),
-        )
+        values = np.asarray(measure.of(run), dtype=np.float64)
+        n, name, dims = len(arrays["area"]), measure.name, measure.dims
         if dims is None:
             if values.shape not in ((), (run.n_steps + 1,)):
                 raise ValueError(

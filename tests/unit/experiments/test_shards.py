@@ -83,7 +83,7 @@ def test_shards_are_read(tmp_path):
 
 
 def test_what_is_missing_is_said(tmp_path):
-    one, two, three, four = parts(tmp_path, 4)
+    one, _, three, four = parts(tmp_path, 4)
     with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given; run"):
         merge(tmp_path / "j.zarr", [one, three])
     with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given; run"):
@@ -98,8 +98,12 @@ def test_what_is_missing_is_said(tmp_path):
 
 def test_a_shard_that_was_interrupted_is_found_out(tmp_path, monkeypatch):
     one = parts(tmp_path, 2)[0]
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Store, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
         study().run(tmp_path / "killed.zarr", shard="2/2", jobs=1)
     with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000; run"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "killed.zarr"])
