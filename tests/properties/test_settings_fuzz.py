@@ -51,7 +51,7 @@ def answer(text):
     with tempfile.TemporaryDirectory() as folder:
         study, place = Path(folder) / "study.toml", Path(folder) / "results.zarr"
         study.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-        code, said, told = command("run", study, place, "--jobs", "1")
+        code, said, told = command("run", study, place, "--jobs", "1", "--quiet")
         left = sorted(os.listdir(folder))
         if code == 0:
             assert told == "" and said.startswith("Results(results.zarr: ") and left == ["results.zarr", "study.toml"]

@@ -88,7 +88,7 @@ def merge(results: Path, shards: tuple[Path, ...], partial: bool) -> None:
     They must be of the same settings, seed and versions, hold no exploration twice, and leave none out. The
     result is the same, byte for byte, as if the study had been run at once.
     """
-    from berlyne.experiments.merge import merge as merge_stores
+    from berlyne.experiments.merging import merge as merge_stores
 
     _print(repr(merge_stores(results, shards, partial=partial)))
 

@@ -115,24 +115,22 @@ def number_of_worlds(classes: tuple[WorldClass, ...], asked: int | None) -> int:
 
 def _by_name(worlds: Any) -> Any:
     """`worlds` as a mapping from names: one world, a list of worlds or a function is a class of its own."""
-    if isinstance(worlds, str):
-        worlds = [worlds]
+    if isinstance(worlds, Mapping):
+        return worlds
+    if given := given_worlds(worlds):
+        names = {one.name for one in given}
+        return {_class_name(names.pop() if len(names) == 1 else ""): given}
     if callable(worlds):
         return {_class_name(getattr(worlds, "__name__", "")): worlds}
-    if isinstance(worlds, World):
-        return {_class_name(worlds.name): worlds}
-    if isinstance(worlds, Iterable) and not isinstance(worlds, Mapping):
-        worlds = list(worlds)
-        if worlds and all(isinstance(one, World) for one in worlds):
-            names = {one.name for one in worlds}
-            return {_class_name(names.pop() if len(names) == 1 else ""): worlds}
-        for i, name in enumerate(worlds):
-            if not isinstance(name, str):
-                raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
-        if len(set(worlds)) < len(worlds):
-            raise SettingsError("worlds: no class may be named twice")
-        worlds = {name: {} for name in worlds}
-    return worlds
+    if not isinstance(worlds, Iterable):
+        return worlds
+    listed = [worlds] if isinstance(worlds, str) else list(worlds)
+    for i, name in enumerate(listed):
+        if not isinstance(name, str):
+            raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
+    if len(set(listed)) < len(listed):
+        raise SettingsError("worlds: no class may be named twice")
+    return {name: {} for name in listed}
 
 
 def _class_name(name: str) -> str:
@@ -140,14 +138,19 @@ def _class_name(name: str) -> str:
     return name if name and "/" not in name and "<" not in name else "world"
 
 
-def given_worlds(source: Any) -> tuple[World, ...]:
-    """The worlds that a user hands in as such, none if it is something else.
+def as_world(source: Any) -> World | None:
+    """The world that an object is or stands for, if any: what else there is, such as environments, joins here."""
+    return source if isinstance(source, World) else None
 
-    What else can be turned into a `World`, such as an environment, is turned into one here.
-    """
-    if isinstance(source, World):
-        return (source,)
-    return tuple(source) if isinstance(source, Sequence) else ()
+
+def given_worlds(source: Any) -> tuple[World, ...]:
+    """The worlds that a user hands in as such, one or a list of them; none if it is something else."""
+    one = as_world(source)
+    if one is not None:
+        return (one,)
+    listed = [as_world(each) for each in source] if isinstance(source, Sequence) else []
+    found = tuple(world for world in listed if world is not None)
+    return found if len(found) == len(listed) else ()
 
 
 def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
@@ -161,10 +164,10 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     length = checked(key, length, 1, MOST_STEPS)
     if isinstance(source, Mapping):
         return _class_of_table(name, dict(source), length)
-    if callable(source):
-        return WorldClass(name, length, make=source)
     given = given_worlds(source)
-    if not given or not all(isinstance(world, World) and world.prior is not None for world in given):
+    if not given and callable(source):
+        return WorldClass(name, length, make=source)
+    if not given or any(world.prior is None for world in given):
         raise SettingsError(
             f"worlds.{name}: must be parameters, a function of a seed, or a list of worlds with priors, or one of them"
         )

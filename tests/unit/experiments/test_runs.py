@@ -1,10 +1,14 @@
 """Worlds of one's own, many explorers in each, and random numbers that strategies share."""
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, World, dense_world, explore, maze, open_results
+from berlyne.experiments.pieces import _study
 from berlyne.experiments.settings import SettingsError, stream
 from berlyne.experiments.world_classes import fingerprint
 from unit.experiments.studies import assert_same_store, count_explorations, files, study
@@ -26,6 +30,20 @@ def test_run_i_is_an_exploration_with_the_stream_of_its_id(tmp_path):
             kept = found.dataset.sel(world=f"task/000/run-{i:03d}", strategy=name)
             assert np.array_equal(kept["state"].values, run.states)
             assert np.array_equal(kept["missing_information"].values, run.missing_information.astype(np.float32))
+
+
+def test_without_runs_everything_is_named_as_ever():
+    """Settings and the name of the study that seals bear, by the formula of stores before there were runs."""
+    said = study().describe()
+    assert list(said) == ["worlds", "strategies", "n_worlds", "seed", "snapshots", "measures"]
+    told = json.dumps([said["worlds"], said["seed"], said["snapshots"], said["measures"]])
+    assert _study(said) == hashlib.sha256(told.encode()).hexdigest()[:32]
+    assert _study({**said, "common_random_numbers": True}) != _study(said)
+    asked = study()
+    for position, id_ in enumerate(["maze/000", "dense/000", "maze/001"]):
+        expected = stream(1, f"{id_}/Random").generate_state(4)
+        assert asked.id_at(position) == id_ and asked.run_at(position) == 0
+        assert np.array_equal(asked.stream_at(position, "Random").generate_state(4), expected)
 
 
 def test_several_worlds_have_several_runs_each(tmp_path):

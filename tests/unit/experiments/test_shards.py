@@ -8,7 +8,7 @@ import pytest
 
 from berlyne import open_results
 from berlyne.experiments.files import StoreError
-from berlyne.experiments.merge import merge
+from berlyne.experiments.merging import merge
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.shard import Shard, shard
 from berlyne.experiments.store import Store
