@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from berlyne.experiments import progress
+from berlyne.experiments import piece, progress
+from berlyne.experiments import run as running
 from berlyne.experiments.piece import Layout, Piece, compute_piece
 from unit.experiments.studies import command, study
 
@@ -40,15 +41,18 @@ def test_a_line_by_hand():
     assert progress.line(0, 2000, 3.0) == "0 of 2,000 explorations"
 
 
-def test_explorations_are_told_one_by_one_as_they_end():
-    asked, told = study(), []
-    run = []
-    measured = study(measures={"x": lambda one: run.append(len(told)) or 0.0})
+def test_explorations_are_told_one_by_one_as_they_end(monkeypatch):
+    asked, told, seen, explore = study(), [], [], piece.explore
+    monkeypatch.setattr(piece, "explore", lambda *given, **how: (seen.append(list(told)), explore(*given, **how))[1])
     compute_piece(asked, Piece(0, 8, "Random", (1, 4, 6)), Layout.of(asked), None, told.append)
-    assert told == [1, 4, 6]
-    told.clear()
-    compute_piece(measured, Piece(0, 8, "Random", (0, 2)), Layout.of(measured), None, told.append)
-    assert told == [0, 2]
+    assert told == [1, 4, 6] and seen == [[], [1], [1, 4]]
+
+
+def test_pieces_from_elsewhere_are_counted_as_they_come():
+    told, pieces = [], [Piece(0, 8, "Random", (1, 4)), Piece(0, 8, "PIG(VI)", (6,))]
+    coming = running._as_they_come(((piece, {}) for piece in pieces), told.append)
+    assert next(coming) == (pieces[0], {}) and told == [1, 4]
+    assert list(coming) == [(pieces[1], {})] and told == [1, 4, 6]
 
 
 def test_without_a_terminal_a_line_comes_now_and_then(tmp_path, capfd, monkeypatch):

@@ -96,6 +96,18 @@ def test_what_is_missing_is_said(tmp_path):
     assert_same_store(tmp_path / "j.zarr", tmp_path / "once.zarr")
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_joined_in_part_tells_what_is_not_there_from_what_is_damaged(tmp_path):
+    """Of three blocks, one shard of eight has lines in one: the others are not explored, and nothing is missing."""
+    study().run(tmp_path / "one.zarr", shard="1/8")
+    some = merge(tmp_path / "j.zarr", [tmp_path / "one.zarr"], partial=True)
+    assert repr(some) == "Results(j.zarr: maze, dense; 3 of 24 explorations)"
+    assert np.isnan(some.dataset["state"].values[1:]).all() and not np.isnan(some.dataset["state"].values[0]).any()
+    study().run(tmp_path / "j.zarr")
+    study().run(tmp_path / "once.zarr")
+    assert_same_store(tmp_path / "j.zarr", tmp_path / "once.zarr")
+
+
 def test_a_shard_that_was_interrupted_is_found_out(tmp_path, monkeypatch):
     one = parts(tmp_path, 2)[0]
 
