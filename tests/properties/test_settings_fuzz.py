@@ -16,6 +16,7 @@ from berlyne.worlds import WORLDS
 from unit.experiments.studies import command, files
 
 NAMES = ["worlds", "strategies", "n_worlds", "n_steps", "seed", "snapshots", "measures", "classes", "n_world", "x"]
+NAMES += ["n_runs", "common_random_numbers"]
 PARAMETERS = ["side", "n_states", "n_actions", "alpha", "n_transporters", "p_escape", "kind", "ergodic", "law", "seed"]
 
 texts = st.text(max_size=8) | st.sampled_from([*WORLDS, *STRATEGIES, "PMC(Q)", "PIG(VI, gamma=0.5)", "PIG(VI", "", "/"])
@@ -50,7 +51,7 @@ def answer(text):
     with tempfile.TemporaryDirectory() as folder:
         study, place = Path(folder) / "study.toml", Path(folder) / "results.zarr"
         study.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-        code, said, told = command("run", study, place, "--jobs", "1")
+        code, said, told = command("run", study, place, "--jobs", "1", "--quiet")
         left = sorted(os.listdir(folder))
         if code == 0:
             assert told == "" and said.startswith("Results(results.zarr: ") and left == ["results.zarr", "study.toml"]

@@ -39,7 +39,7 @@ def test_mistakes_are_told_without_a_traceback(tmp_path, arguments, why):
 
 def test_strategies_are_listed_with_their_privileges():
     """What sees the true world, or goes where it likes, is a control and says so."""
-    from berlyne.cli import _strategies
+    from berlyne.commands.listing import _strategies
 
     headings, lines = _strategies()
     assert headings == ("name", "coordination", "control")

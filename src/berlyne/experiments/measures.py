@@ -1,23 +1,71 @@
-"""What is measured of an exploration, by name."""
+"""What is measured of an exploration, by name: the usual measures, some on request, and a user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray
+from berlyne.experiments.world_classes import SettingsError
 
 if TYPE_CHECKING:
     from berlyne.explore import Run
 
+Dims = tuple[str, ...]
+
+TAKEN = (
+    "area", "state", "action", "next_state", "counts",
+    "world", "world_class", "strategy", "time", "snapshot", "transition",
+)  # fmt: skip
+"""Names in the store beside those of `MEASURES`, which a measure of one's own cannot have either."""
+KNOWN_DIMS = ("time", "step", "snapshot", "a", "s", "s_next")
+"""Dimensions whose sizes are known: times 0..n_steps, steps, snapshots, actions, states, next states."""
+OWN = "a measure of one's own"
+
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity of a run at each time step 0..n_steps: `of(run)`, (n_steps + 1,)."""
+    """A quantity of a run, `of(run)`.
+
+    dims : a label for each axis of its values, in addition to world and strategy. `KNOWN_DIMS` have the sizes
+        of the run, where snapshots are those of `run.snapshots`, in its order; any other label is a dimension of
+        one's own, as long as in the first worlds. None: a number, or one for each time 0..n_steps, whichever the
+        first exploration gives.
+    """
 
     name: str
     of: Callable[[Run], Any]
-    units: str
-    meaning: str
+    units: str = ""
+    meaning: str = OWN
+    dims: Dims | None = ("time",)
+
+
+def states_visited(run: Run) -> FloatArray:
+    """How many different states the path has met up to each time, (n_steps + 1,)."""
+    return _distinct_so_far(run.states)
+
+
+def rows_tried(run: Run) -> FloatArray:
+    """How many different pairs of action and state were tried up to each time, (n_steps + 1,)."""
+    rows = run.actions.astype(np.int64) * run.world.n_states + run.states[:-1]
+    return np.concatenate([[0.0], _distinct_so_far(rows)])
+
+
+def visits(run: Run) -> FloatArray:
+    """How often each action was taken in each state, (M, N)."""
+    taken = np.zeros((run.world.n_actions, run.world.n_states))
+    np.add.at(taken, (run.actions, run.states[:-1]), 1.0)
+    return taken
+
+
+def _distinct_so_far(values: Any) -> FloatArray:
+    first = np.zeros(len(values))
+    first[np.unique(values, return_index=True)[1]] = 1.0
+    return np.asarray(np.cumsum(first))
 
 
 MEASURES: dict[str, Measure] = {
@@ -27,5 +75,86 @@ MEASURES: dict[str, Measure] = {
         Measure("l1_distance", lambda run: run.l1_distance, "1", "L1 distance of the model (Fig. S4)"),
     )
 }
-"""The measures that every experiment keeps. One more here is stored in single precision from then on, by
-new stores: one that was made without it is read as it is, and cannot be gone on with."""
+"""The measures that every experiment keeps, unless it names others. One more here is stored in single precision from
+then on, by new stores: one that was made without it is read as it is, and cannot be gone on with."""
+
+MORE_MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("states_visited", states_visited, "1", "different states met so far"),
+        Measure("rows_tried", rows_tried, "1", "different pairs of action and state tried so far"),
+        Measure("visits", visits, "1", "how often each action was taken in each state", ("a", "s")),
+    )
+}
+"""Measures that are kept on request, by name. In a store they are like a user's own."""
+
+
+def is_measure(name: Any) -> bool:
+    """Whether a measure of one's own may have this name."""
+    return isinstance(name, str) and name.isidentifier() and name not in TAKEN and name not in MEASURES
+
+
+def is_dim(name: Any) -> bool:
+    """Whether a dimension of a measure may have this name."""
+    return name in KNOWN_DIMS or (isinstance(name, str) and is_measure(name) and name != "run")
+
+
+def chosen_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], dict[str, Measure]]:
+    """Which of `MEASURES` to keep, and which others, from what `measures` of an experiment says.
+
+    A mapping adds to the usual ones. A list names all that are to be kept.
+    """
+    if isinstance(given, Mapping):
+        kept, own = tuple(MEASURES), {name: _own(name, said) for name, said in given.items()}
+    elif isinstance(given, str | list | tuple):
+        kept, own = _listed([given] if isinstance(given, str) else list(given))
+    else:
+        raise SettingsError(f"measures: is {given!r}; it must list names, or map names to functions of a run")
+    for name, measure in own.items():
+        if "snapshot" in (measure.dims or ()) and not has_snapshots:
+            raise SettingsError(f"measures.{name}: has a value for each snapshot, and there are no snapshots")
+    clash = sorted(own.keys() & {dim for measure in own.values() for dim in measure.dims or ()})
+    if clash:
+        raise SettingsError(f"measures.{clash[0]}: is the name of a dimension too; one of them needs another name")
+    return kept, own
+
+
+def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
+    own, known = {}, {**MEASURES, **MORE_MEASURES}
+    named = [said.name if isinstance(said, Measure) else said for said in given]
+    for i, (name, said) in enumerate(zip(named, given, strict=True)):
+        if isinstance(said, Measure):
+            own[name] = _own(name, said)
+        elif not isinstance(said, str) or said not in known:
+            near = difflib.get_close_matches(str(said), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise SettingsError(f"measures[{i}]: there is no measure {said!r}; {hint}")
+        elif said in MORE_MEASURES:
+            own[said] = MORE_MEASURES[said]
+    if len(set(named)) < len(named):
+        raise SettingsError("measures: no measure may be named twice")
+    return tuple(name for name in MEASURES if name in named), own
+
+
+def _own(name: Any, said: Any) -> Measure:
+    if isinstance(said, Measure):
+        measure = replace(said, name=name)
+    elif isinstance(said, tuple) and len(said) == 2:
+        dims = (said[0],) if isinstance(said[0], str) else said[0]
+        measure = Measure(name, said[1], dims=dims)
+    else:
+        measure = Measure(name, said, dims=None)
+    if not (is_measure(name) and callable(measure.of)):
+        raise SettingsError(
+            f"measures.{name}: must be a new name (an identifier) and a function of a run, alone or after its dims "
+            "as in (('a', 's'), function)"
+        )
+    if measure.dims is None:
+        return measure
+    dims = tuple(measure.dims) if isinstance(measure.dims, Iterable) else ()
+    if not all(map(is_dim, dims)) or len(set(dims)) < len(dims) or not isinstance(measure.dims, tuple | list):
+        raise SettingsError(
+            f"measures.{name}: has dims {measure.dims!r}; they must be different labels, such as "
+            f"{', '.join(KNOWN_DIMS)}, or new identifiers"
+        )
+    return replace(measure, dims=dims)

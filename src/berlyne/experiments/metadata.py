@@ -15,9 +15,9 @@ import numpy as np
 
 from berlyne.experiments.chunks import compression, encode_labels
 from berlyne.experiments.files import put, read
-from berlyne.experiments.measures import MEASURES
+from berlyne.experiments.measures import MEASURES, OWN
 from berlyne.experiments.piece import MOST, Layout
-from berlyne.experiments.settings import world_id
+from berlyne.experiments.world_classes import run_id
 
 LABELS = 4096
 """Labels in one chunk of a coordinate."""
@@ -45,15 +45,15 @@ def array_metadata(
 ) -> dict[str, dict[str, Any]]:
     """Every array of a study, by name, with its dimensions, units and meaning.
 
-    own : dimensions of the user's own measures.
+    own : dimensions of those of the user's own measures that do not say theirs.
     measures : those of `MEASURES` that are kept.
     """
-    n, m = settings["n_worlds"] * len(settings["worlds"]), len(settings["strategies"])
+    n, m = n_positions(settings), len(settings["strategies"])
     over_time, full = ("world", "strategy", "time"), (n, m, layout.n_times)
     arrays = {}
     for name in measures:
-        said = MEASURES[name]
-        arrays[name] = _array(block, np.float32, full, over_time, NAN, said.units, said.meaning)
+        measure = MEASURES[name]
+        arrays[name] = _array(block, np.float32, full, over_time, NAN, measure.units, measure.meaning)
     for name, kind, meaning in (
         ("state", layout.state, "state in which the action was taken"),
         ("action", layout.action, "action taken"),
@@ -67,8 +67,12 @@ def array_metadata(
         meaning = "observations of transition (a N + s) N + s_next up to each snapshot"
         arrays["counts"] = _array(block, layout.count, shape, dims, 0, "1", meaning)
     for name in settings["measures"]:
-        n_dims, meaning = own[name], "a measure of one's own"
-        arrays[name] = _array(block, np.float64, full[:n_dims], over_time[:n_dims], NAN, "", meaning)
+        said = settings.get("described measures", {}).get(name)
+        if said is None:
+            arrays[name] = _array(block, np.float64, full[: own[name]], over_time[: own[name]], NAN, "", OWN)
+        else:
+            axes, sizes = (*over_time[:2], *said["dims"]), (n, m, *layout.sizes[name])
+            arrays[name] = _array(block, np.float64, sizes, axes, NAN, said["units"], said["meaning"])
     meaning = "sum of missing information over all times"
     arrays["area"] = _array(block, np.float64, full[:2], over_time[:2], NAN, "bits", meaning)
     arrays["time"] = _coordinate("time", np.int32, layout.n_times, "steps", "steps made")
@@ -81,14 +85,32 @@ def array_metadata(
         ("strategy", "strategy", m, "strategy of the explorer"),
     ):
         arrays[name] = _labels(dim, n_labels, meaning)
-    return arrays
+    return {**arrays, **run_numbers(settings)}
 
 
-def world_name(settings: dict[str, Any], position: int) -> tuple[str, str]:
-    """Class and id of the world at a position: classes take turns."""
+def run_numbers(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The array `run`, over worlds, of a study in which every world is explored more than once."""
+    if settings.get("n_runs", 1) == 1:
+        return {}
+    n, codecs = n_positions(settings), [{"name": "bytes", "configuration": {"endian": "little"}}]
+    return {"run": _metadata("int32", (n,), (n,), ("world",), 0, codecs, "", "number of the run in its world")}
+
+
+def n_positions(settings: dict[str, Any]) -> int:
+    """Runs in worlds of all classes together."""
+    return int(settings["n_worlds"]) * int(settings.get("n_runs", 1)) * len(settings["worlds"])
+
+
+def place_of(settings: dict[str, Any], position: int) -> tuple[str, int, int]:
+    """Class, world and run at a position: classes take turns, then worlds, then runs."""
     index, which = divmod(position, len(settings["worlds"]))
-    kind = list(settings["worlds"])[which]
-    return kind, world_id(kind, index)
+    run, world = divmod(index, settings["n_worlds"])
+    return list(settings["worlds"])[which], world, run
+
+
+def label_of(settings: dict[str, Any], position: int) -> str:
+    """The id of the run at a position; that of its world, if each is explored once."""
+    return run_id(*place_of(settings, position), settings.get("n_runs", 1))
 
 
 def derived_files(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, bytes]:
@@ -97,10 +119,12 @@ def derived_files(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str,
     files["time/c.0"] = np.arange(arrays["time"]["shape"][0], dtype="<i4").tobytes()
     if settings["snapshots"]:
         files["snapshot/c.0"] = np.array(settings["snapshots"], dtype="<f8").tobytes()
-    kinds, n = list(settings["worlds"]), settings["n_worlds"]
+    kinds, n, n_runs = list(settings["worlds"]), settings["n_worlds"], settings.get("n_runs", 1)
+    if n_runs > 1:
+        files["run/c.0"] = np.repeat(np.arange(n_runs, dtype="<i4"), n * len(kinds)).tobytes()
     labels = {
-        "world": [world_id(kind, i) for i in range(n) for kind in kinds],
-        "world_class": kinds * n,
+        "world": [run_id(kind, i, run, n_runs) for run in range(n_runs) for i in range(n) for kind in kinds],
+        "world_class": kinds * n * n_runs,
         "strategy": settings["strategies"],
     }
     for name, values in labels.items():

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from berlyne.experiments.chunks import encode
-from berlyne.experiments.measures import MEASURES
-from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps, stream, world_id
+from berlyne.experiments.measures import MEASURES, Measure
+from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps
 from berlyne.explore import Run, explore
 from berlyne.worlds import World
+
+Explored = Callable[[int], None]
+"""What is told the position of each exploration that ends."""
 
 COUNTS_LIMIT = 1 << 16
 """Counts at snapshots are stored densely up to this many transitions; beyond, paths tell them."""
 MOST = {kind: int(np.iinfo(kind).max) for kind in ("uint8", "uint16", "uint32")}
 """Largest value of each type that numbers of states, actions and observations are stored as."""
+MOST_VALUES = 1 << 27
+"""Most numbers that a measure may give of one run: they must fit into one chunk, below 2 GiB."""
 TOGETHER = 1 << 17
 """Most steps of explorations that are laid out together, some megabytes."""
 KEPT_ENTRIES = 1 << 24
@@ -91,19 +98,29 @@ def world_at(experiment: Experiment, world_class: str, index: int) -> World:
 
 
 def compute_chunks(
-    experiment: Experiment, piece: Piece, layout: Layout, stop: threading.Event | None = None
+    experiment: Experiment,
+    piece: Piece,
+    layout: Layout,
+    stop: threading.Event | None = None,
+    explored: Explored | None = None,
 ) -> dict[str, bytes]:
     """A piece as it is stored: the chunk of every array, by name."""
-    return {name: encode(values) for name, values in compute_piece(experiment, piece, layout, stop).items()}
+    computed = compute_piece(experiment, piece, layout, stop, explored)
+    return {name: encode(values) for name, values in computed.items()}
 
 
 def compute_piece(
-    experiment: Experiment, piece: Piece, layout: Layout, stop: threading.Event | None = None
+    experiment: Experiment,
+    piece: Piece,
+    layout: Layout,
+    stop: threading.Event | None = None,
+    explored: Explored | None = None,
 ) -> dict[str, Any]:
     """Explore the worlds of a piece with its strategy. Line i of each array is the world at `first + i`.
 
     Some worlds are prepared, explored and laid out together: after a kernel, all that Python needs
-    has left the caches, and it costs less to fetch it once for all of them.
+    has left the caches, and it costs less to fetch it once for all of them. `explored` is told the position of each
+    exploration as it ends; once `stop` is set, the rest is given up.
     """
     how = experiment.strategy(piece.strategy)
     arrays = layout.blank(piece.size, len(experiment.snapshots), how.relocates)
@@ -111,17 +128,18 @@ def compute_piece(
     for i in range(0, len(piece.positions), together):
         some = [_prepared(experiment, piece, layout, position) for position in piece.positions[i : i + together]]
         runs = []
-        for world, n_steps, seed, steps in some:
+        for position, (world, n_steps, seed, steps) in zip(piece.positions[i:], some, strict=False):
             if stop is not None and stop.is_set():
                 raise CancelledError
             # counts are told by the path; only measures of the user's own may want to see snapshots
-            times = steps if experiment.measures else ()
+            times = steps if experiment.own else ()
             runs.append(explore(world, how, n_steps=n_steps, seed=seed, snapshots=times))
+            if explored is not None:
+                explored(position)
         for position, run, (_, _, _, steps) in zip(piece.positions[i:], runs, some, strict=False):
             layout.fill(arrays, position - piece.first, run, steps)
-            for name, measure in experiment.measures.items():
-                values = np.asarray(measure(run), dtype=np.float64)
-                layout.measure(arrays, position - piece.first, piece.size, name, values, run.n_steps)
+            for measure in experiment.own.values():
+                layout.measure(arrays, position - piece.first, measure, run, steps)
     return arrays
 
 
@@ -130,7 +148,7 @@ def _prepared(experiment: Experiment, piece: Piece, layout: Layout, position: in
     kind, index = experiment.position(position)
     world = _RECENT.get(experiment.seed, kind, index)
     layout.check(world, kind.name, index)
-    seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{piece.strategy}")
+    seed = experiment.stream_at(position, piece.strategy)
     return world, kind.n_steps, seed, snapshot_steps(experiment.snapshots, kind.n_steps)
 
 
@@ -141,6 +159,8 @@ class Layout:
     n_times : 0..n_steps of the longest.
     state, action, count : types of these, unsigned; the largest value stands for nothing.
     n_transitions : of the largest world; 0 if counts are not kept.
+    kept : which of `MEASURES`.
+    sizes : of the axes of those measures of the user's own that say their dims.
     """
 
     n_times: int
@@ -148,6 +168,8 @@ class Layout:
     action: str
     count: str
     n_transitions: int
+    kept: tuple[str, ...] = ()
+    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, experiment: Experiment) -> Layout:
@@ -161,13 +183,17 @@ class Layout:
             smallest_unsigned(max(w.n_actions for w in worlds)),
             smallest_unsigned(n_times),
             n_transitions if n_transitions <= COUNTS_LIMIT else 0,
+            experiment.kept,
+            sizes_of(experiment, worlds, n_times),
         )
 
     def n_bytes(self, n_snapshots: int, n_measures: int) -> int:
-        """Memory for one exploration."""
-        types = *len(MEASURES) * ["float32"], self.state, self.state, self.action, *n_measures * ["float64"]
+        """Memory for one exploration, with so many measures of the user's own."""
+        n_plain = n_measures - len(self.sizes)
+        types = *len(self.kept) * ["float32"], self.state, self.state, self.action, *n_plain * ["float64"]
         per_time = sum(np.dtype(kind).itemsize for kind in types)
-        return self.n_times * per_time + n_snapshots * self.n_transitions * np.dtype(self.count).itemsize
+        shaped = 8 * sum(math.prod(sizes) for sizes in self.sizes.values())
+        return self.n_times * per_time + shaped + n_snapshots * self.n_transitions * np.dtype(self.count).itemsize
 
     def check(self, world: World, world_class: str, index: int) -> None:
         """Refuse a world that the store has no room for."""
@@ -183,7 +209,7 @@ class Layout:
 
         Where an action led is the next state of the path, unless the strategy relocates (or an episode ended: `fill`).
         """
-        nothing: dict[str, Any] = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in MEASURES}
+        nothing: dict[str, Any] = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in self.kept}
         nothing |= {
             "state": np.full((n, self.n_times), MOST[self.state], dtype=self.state),
             "action": np.full((n, self.n_times), MOST[self.action], dtype=self.action),
@@ -200,8 +226,8 @@ class Layout:
         n, area = run.n_steps, run.area
         if np.isnan(area):
             raise ValueError(f"{run.strategy} in {run.world.name}: the missing information is not a number")
-        for name, measure in MEASURES.items():
-            values = measure.of(run)
+        for name in self.kept:
+            values = MEASURES[name].of(run)
             if np.shape(values) != (n + 1,):
                 raise ValueError(f"measure {name}: gave shape {np.shape(values)}; it must be ({n + 1},)")
             arrays[name][i, : n + 1] = values
@@ -215,17 +241,75 @@ class Layout:
         if "counts" in arrays:
             count_at(run, steps, arrays["counts"][i])
 
-    def measure(self, arrays: dict[str, Any], i: int, n: int, name: str, values: Any, n_steps: int) -> None:
-        """Put a measure of the user's own into line `i` of `n`."""
-        if values.shape not in ((), (n_steps + 1,)):
-            raise ValueError(f"measures.{name}: gave shape {values.shape}; it must be () or ({n_steps + 1},)")
-        shape = (n, self.n_times) if values.shape else (n,)
-        if arrays.setdefault(name, np.full(shape, np.nan)).shape != shape:
-            raise ValueError(f"measures.{name}: gave one number here and one per time there; it must always be alike")
-        if values.shape:
-            arrays[name][i, : n_steps + 1] = values
+    def measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
+        """Put a measure of the user's own into line `i`; what is shorter than the store ends in NaN."""
+        values = np.asarray(measure.of(run), dtype=np.float64)
+        n, name, dims = len(arrays["area"]), measure.name, measure.dims
+        if dims is None:
+            if values.shape not in ((), (run.n_steps + 1,)):
+                raise ValueError(
+                    f"measures.{name}: gave shape {values.shape}; it must be () or ({run.n_steps + 1},), or labels "
+                    "for its axes must come with it, as in (('a', 's'), function)"
+                )
+            sizes: tuple[int, ...] = (self.n_times,) if values.shape else ()
         else:
-            arrays[name][i] = values
+            sizes = self.sizes[name]
+            _check_shape(measure, values.shape, sizes, run)
+            if "snapshot" in dims:  # given in the order of time, labelled in the order in which they were asked for
+                times = list(run.snapshots)
+                values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
+        if arrays.setdefault(name, np.full((n, *sizes), np.nan)).shape != (n, *sizes):
+            raise ValueError(f"measures.{name}: gave one number here and one per time there; it must always be alike")
+        arrays[name][(i, *map(slice, values.shape))] = values
+
+
+def _check_shape(measure: Measure, shape: tuple[int, ...], sizes: tuple[int, ...], run: Run) -> None:
+    """A ValueError if values do not have the axes that the measure says, or more than there is room for."""
+    dims = measure.dims or ()
+    labels = f"({', '.join(dims)})"
+    if len(shape) != len(dims):
+        raise ValueError(f"measures.{measure.name}: gave shape {shape}; it must have an axis for each of {labels}")
+    known = known_sizes(run.world.n_states, run.world.n_actions, run.n_steps + 1) | {"snapshot": len(run.snapshots)}
+    for dim, n, room in zip(dims, shape, sizes, strict=True):
+        wanted = known.get(dim, n)
+        if n != wanted:
+            raise ValueError(f"measures.{measure.name}: gave shape {shape} for {labels}; {dim} must be {wanted} long")
+        if n > room:
+            raise ValueError(
+                f"measures.{measure.name}: gave shape {shape} for {labels}, and the store has room for {sizes}; the "
+                "first worlds of a class must give as many as any"
+            )
+
+
+def known_sizes(n_states: int, n_actions: int, n_times: int) -> dict[str, int]:
+    """How long axes are whose labels are known."""
+    return {"time": n_times, "step": n_times - 1, "a": n_actions, "s": n_states, "s_next": n_states}
+
+
+def sizes_of(experiment: Experiment, worlds: list[World], n_times: int) -> dict[str, tuple[int, ...]]:
+    """Room for measures that say their dims: axes of the user's own are as long as in the first run of any class."""
+    known = known_sizes(max(w.n_states for w in worlds), max(w.n_actions for w in worlds), n_times)
+    known["snapshot"] = len(experiment.snapshots)
+    shaped = {name: measure for name, measure in experiment.own.items() if measure.dims is not None}
+    found: dict[str, tuple[int, ...]] = {
+        name: tuple(known.get(dim, 0) for dim in measure.dims or ()) for name, measure in shaped.items()
+    }
+    for which, kind in enumerate(experiment.classes):
+        unknown = [one for one in shaped.values() if set(one.dims or ()) - known.keys()]
+        if not unknown:
+            break
+        steps = snapshot_steps(experiment.snapshots, kind.n_steps)
+        seed, how = experiment.stream_at(which, experiment.strategy_names[0]), experiment.strategy_names[0]
+        world = _RECENT.get(experiment.seed, kind, 0)
+        run = explore(world, experiment.strategy(how), n_steps=kind.n_steps, seed=seed, snapshots=steps)
+        for one in unknown:
+            shape = np.shape(one.of(run))
+            if len(shape) == len(found[one.name]):
+                found[one.name] = tuple(map(max, found[one.name], shape))
+    for name, sizes in found.items():
+        if not 0 < math.prod(sizes) <= MOST_VALUES:
+            raise SettingsError(f"measures.{name}: has shape {sizes}; it must hold from 1 to {MOST_VALUES} numbers")
+    return found
 
 
 def smallest_unsigned(n: int) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from berlyne.experiments.chunks import OVERHEAD, checksum_of, holds, is_sound
 from berlyne.experiments.files import StoreError, put, read, remove
-from berlyne.experiments.metadata import world_name
+from berlyne.experiments.metadata import label_of, n_positions
 from berlyne.experiments.root import FORMAT, Root, block_of, checksum
 
 PAUSES = (0.0, 0.01, 0.1)
@@ -126,16 +126,17 @@ class Pieces:
 
     def name(self, block: int, column: int) -> str:
         """How messages name a piece."""
-        n_positions = self.settings["n_worlds"] * len(self.settings["worlds"])
-        first, last = block * self.block, min((block + 1) * self.block, n_positions) - 1
-        ends = [world_name(self.settings, position)[1] for position in (first, last)]
+        first, last = block * self.block, min((block + 1) * self.block, n_positions(self.settings)) - 1
+        ends = [label_of(self.settings, position) for position in (first, last)]
         return f"{self.names[column]} in worlds {ends[0]} to {ends[1]}"
 
 
 def _study(settings: dict[str, Any]) -> str:
     """What tells the pieces of this study from those of others, whatever it grows by."""
     worlds = {name: {k: v for k, v in said.items() if k != "worlds"} for name, said in settings["worlds"].items()}
-    return checksum([worlds, *(settings[key] for key in ("seed", "snapshots", "measures"))])
+    said = [worlds, *(settings[key] for key in ("seed", "snapshots", "measures"))]
+    more = [settings[key] for key in ("common_random_numbers", "described measures") if key in settings]
+    return checksum([*said, *more])
 
 
 def _n_bytes(array: dict[str, Any]) -> int:

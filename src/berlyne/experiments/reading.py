@@ -12,14 +12,63 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
+from xarray.backends import BackendArray
+from xarray.core import indexing
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 
+from berlyne.arrays import FloatArray
+from berlyne.experiments.files import StoreError
 from berlyne.experiments.metadata import derived_files
 from berlyne.experiments.pieces import Pieces
 from berlyne.experiments.root import Root, root_content
 
+PATH = ("state", "action", "next_state")
+"""Arrays of whole numbers in which the largest stands for nothing."""
 _CHUNK = re.compile(r"(\w+)/c\.(\d+)\.(\d+)(?:\.0)*")
+
+
+def _masked(array: dict[str, Any]) -> dict[str, Any]:
+    """The metadata of an array, which tell xarray to read what stands for nothing as NaN."""
+    meaning, nothing = array["attributes"]["long_name"], array["fill_value"]
+    said = {**array["attributes"], "long_name": meaning.removesuffix(f"; {nothing} for none"), "_FillValue": nothing}
+    return {**array, "attributes": said}
+
+
+class Counts(BackendArray):
+    """Counts at snapshots as they are read, NaN of what is not explored yet.
+
+    counts : (world, strategy, snapshot, transition), read when it is needed; area : (world, strategy).
+    """
+
+    def __init__(self, counts: xr.Variable, area: FloatArray) -> None:
+        self.counts, self.explored, self.shape = counts, ~np.isnan(area), counts.shape
+        self.dtype = np.dtype(np.float64)
+
+    def __getitem__(self, key: Any) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._some)
+
+    def _some(self, key: tuple[Any, ...]) -> Any:
+        counts, explored = np.asarray(self.counts[key].values, dtype=float), self.explored[key[:2]]
+        there = np.reshape(explored, np.shape(explored) + (1,) * (counts.ndim - np.ndim(explored)))
+        return np.where(there, counts, np.nan)
+
+
+def without_unexplored(dataset: xr.Dataset) -> xr.Dataset:
+    """A dataset whose counts are NaN where nothing was explored; as it is if all was."""
+    if "counts" not in dataset:
+        return dataset
+    try:
+        area = np.asarray(dataset["area"].values)
+    except StoreError:
+        return dataset  # whoever reads it is told
+    if not np.isnan(area).any():
+        return dataset
+    counts = dataset["counts"].variable
+    lazy = xr.Variable(counts.dims, indexing.LazilyIndexedArray(Counts(counts, area)), counts.attrs)
+    return dataset.assign(counts=lazy)
 
 
 class CheckedStore(Store):
@@ -30,8 +79,9 @@ class CheckedStore(Store):
     def __init__(self, path: Path, root: Root) -> None:
         super().__init__(read_only=True)
         self.path, self.pieces = path, Pieces(path, root)
-        self.files = derived_files(root["attributes"]["settings"], root["arrays"])
-        self.files["zarr.json"] = root_content(root["attributes"], root["arrays"])
+        arrays = {name: _masked(array) if name in PATH else array for name, array in root["arrays"].items()}
+        self.files = derived_files(root["attributes"]["settings"], arrays)
+        self.files["zarr.json"] = root_content(root["attributes"], arrays)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CheckedStore) and (self.path, self.files) == (other.path, other.files)

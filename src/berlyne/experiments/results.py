@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,17 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.experiments.files import StoreError
-from berlyne.experiments.root import FORMAT, read_root
+from berlyne.experiments.root import FORMAT, read_root, refuse_differences
+from berlyne.plotting import figures
 from berlyne.rows import Counts
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
+
+    from berlyne.experiments.settings import Experiment
+    from berlyne.explore import Run
+    from berlyne.worlds import World
 
 
 class Results:
@@ -25,12 +31,22 @@ class Results:
     Attributes
     ----------
     dataset : `missing_information`, `l1_distance`, `area`, paths and counts over `world`, `strategy`, `time`;
-        worlds in the order of their classes. Arrays are read from disk when they are needed.
+        worlds in the order of their classes, and the runs in a world one after another. Arrays are read
+        from disk when they are needed. What is not explored yet, and times behind the end of a run, are NaN.
     settings : what was run.
+    experiment : the study itself, if it is known; it makes worlds and strategies of a user's own.
     """
 
-    def __init__(self, path: Path, dataset: xr.Dataset, settings: dict[str, Any], store_format: int = FORMAT) -> None:
+    def __init__(
+        self,
+        path: Path,
+        dataset: xr.Dataset,
+        settings: dict[str, Any],
+        store_format: int = FORMAT,
+        experiment: Experiment | None = None,
+    ) -> None:
         self.path, self.dataset, self.settings, self._format = path, dataset, settings, store_format
+        self.experiment = experiment
 
     def __repr__(self) -> str:
         done, asked = int(self.dataset["area"].notnull().sum()), self.dataset["area"].size
@@ -40,7 +56,8 @@ class Results:
     def renamed(self, names: Mapping[str, str]) -> Results:
         """The same with other names for some strategies."""
         labels = [names.get(name, name) for name in self.strategies]
-        return Results(self.path, self.dataset.assign_coords(strategy=labels), self.settings, self._format)
+        relabelled = self.dataset.assign_coords(strategy=labels)
+        return Results(self.path, relabelled, self.settings, self._format, self.experiment)
 
     @property
     def unchecked(self) -> str:
@@ -78,11 +95,20 @@ class Results:
     def curves(
         self, world_class: str, measure: str = "missing_information", strategies: list[str] | None = None
     ) -> xr.Dataset:
-        """Mean learning curve and its standard error over worlds, `mean` and `sem` (strategy, time)."""
-        values = self.of(world_class)[measure]
-        if strategies is not None:
-            values = values.sel(strategy=strategies)
-        values = values.astype(float)
+        """Mean learning curve and its standard error, `mean` and `sem` (strategy, time).
+
+        The error is that over worlds, each of which counts with the mean of its runs; with one world, over its runs.
+        """
+        values = self._measured(world_class, measure)
+        return self._mean(values if strategies is None else values.sel(strategy=strategies))
+
+    def ends(self, world_class: str, measure: str = "missing_information") -> xr.Dataset:
+        """The last point of the learning curves, `mean` and `sem` (strategy,)."""
+        return self._mean(self._measured(world_class, measure).isel(time=-1))
+
+    def _mean(self, values: xr.DataArray) -> xr.Dataset:
+        """Mean and standard error over worlds, each of which counts once."""
+        values = _by_world(values.astype(float), self.settings["n_worlds"])
         n = values.notnull().sum("world")
         sem = values.std("world", ddof=1) / np.sqrt(n)
         return values.mean("world").to_dataset(name="mean").assign(sem=sem)
@@ -107,12 +133,76 @@ class Results:
         run = self.dataset.sel(world=world, strategy=strategy)
         if np.isnan(run["area"].item()):
             raise ValueError(f"{strategy} has not explored {world} yet; run the study again to go on")
-        n_steps = self.settings["worlds"][world.rsplit("/", 1)[0]]["n_steps"]
-        states = run["state"].values[: n_steps + 1].astype(np.int64)
-        outcomes = run["next_state"].values[:n_steps]
-        relocated = outcomes != np.iinfo(outcomes.dtype).max
-        s_next = np.where(relocated, outcomes, states[1:])
-        return np.stack([states[:-1], run["action"].values[:n_steps].astype(np.int64), s_next], axis=1)
+        n_steps = self.n_steps(world)
+        states, outcomes = run["state"].values[: n_steps + 1], run["next_state"].values[:n_steps]
+        s_next = np.where(np.isnan(outcomes), states[1:], outcomes)
+        return np.stack([states[:-1], run["action"].values[:n_steps], s_next], axis=1).astype(np.int64)
+
+    def n_steps(self, world: str) -> int:
+        """How long a world was explored."""
+        return int(self.settings["worlds"][world.split("/")[0]]["n_steps"])
+
+    def world(self, world: str) -> World:
+        """The world of an id such as "maze/017", or of a run in it: drawn again, the very same."""
+        from berlyne.experiments.rebuilt import world_of
+
+        return world_of(self, world)
+
+    def run(self, world: str, strategy: str) -> Run:
+        """One exploration, put together from what is stored of it; nothing is run.
+
+        Path and counts are exact, the curves have the single precision of the store; one that is not kept is NaN.
+        """
+        from berlyne.experiments.rebuilt import run_of
+
+        return run_of(self, world, strategy)
+
+    def to_frame(self, measures: str | Sequence[str] | None = None, world_class: str | None = None) -> pd.DataFrame:
+        """A tidy pandas frame: a line for each world, strategy and time, and a column for each measure.
+
+        Parameters
+        ----------
+        measures : names of arrays that have the same dimensions, which then have a line for each of their values
+            (`"area"`: a line for each exploration); by default all over time, and the path.
+        world_class : only this class.
+
+        What is not explored yet, and what is behind the end of a run, has no line.
+        """
+        from berlyne.experiments.frame import tidy
+
+        return tidy(self, measures, world_class)
+
+    def plot(
+        self,
+        measure: str = "missing_information",
+        *,
+        world_class: str | None = None,
+        strategies: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw mean curves with bands of one standard error, one panel per class; as `curves` has them.
+
+        ax : where to draw, an `Axes`, or one for each class. Returns the `Axes`, or a list of them.
+        """
+        classes = self.classes if world_class is None else [world_class]
+        names = self.strategies if strategies is None else list(strategies)
+        for name in names:
+            self._check("strategy", name)
+        curves = {name: self.curves(name, measure, names) for name in classes}
+        units = str(self.dataset[measure].attrs.get("units", ""))
+        drawn = figures().draw_bands(curves, measure, units, ax)
+        return drawn[0] if len(drawn) == 1 else drawn
+
+    def _measured(self, world_class: str, measure: str) -> xr.DataArray:
+        """A measure over time in one class."""
+        there = self.of(world_class)
+        if measure not in there or there[measure].dims != ("world", "strategy", "time"):
+            over_time = [name for name in map(str, there) if there[name].dims == ("world", "strategy", "time")]
+            over_time = [name for name in over_time if name not in ("state", "action", "next_state")]
+            raise ValueError(
+                f"there is no measure {measure!r} over time in {self.path}; there are {', '.join(over_time) or 'none'}"
+            )
+        return there[measure]
 
     def _check(self, dim: str, label: str) -> None:
         if label not in self.dataset[dim].values:
@@ -131,25 +221,44 @@ class Results:
         return np.asarray((areas / areas.sel(strategy=over)).mean("world").values)
 
 
-def open_results(path: str | os.PathLike[str]) -> Results:
+def _by_world(values: xr.DataArray, n_worlds: int) -> xr.DataArray:
+    """Means over the runs in each world, if there are several of both; else the values as they are."""
+    if "run" not in values.coords or n_worlds == 1:
+        return values
+    ids = [str(label).rsplit("/", 1)[0] for label in values["world"].values]
+    return values.assign_coords(world=ids).groupby("world").mean("world")
+
+
+def open_results(path: str | os.PathLike[str], experiment: Experiment | None = None) -> Results:
     """Open stored results for reading.
 
     Chunks are checked as they are read: a `StoreError` names what is missing, damaged or in a wrong place.
+
+    experiment : the study, which knows worlds and strategies of a user's own; it must be that of the store.
     """
-    import xarray as xr
-
-    from berlyne.experiments.reading import CheckedStore
-
     place = Path(path)
     if not place.is_dir():
         raise StoreError(f"there are no results at {place}")
+    if experiment is not None:
+        refuse_differences(place, read_root(place)["attributes"]["settings"], experiment.describe())
+    return opened(place, experiment)
+
+
+def opened(place: Path, experiment: Experiment | None) -> Results:
+    """The results at a place that is a store of this study."""
+    import xarray as xr
+
+    from berlyne.experiments.reading import CheckedStore, without_unexplored
+
     root = read_root(place)
     settings = root["attributes"]["settings"]
     dataset = xr.open_zarr(CheckedStore(place, root), chunks=None)
     labels = {name: np.array(dataset[name].values.tolist(), dtype=str) for name in ("world", "world_class", "strategy")}
-    dataset = dataset.assign_coords(
+    dataset = without_unexplored(dataset).assign_coords(
         world=labels["world"], world_class=("world", labels["world_class"]), strategy=labels["strategy"]
     )
-    order = {name: i for i, name in enumerate(settings["worlds"])}
-    by_class = np.argsort([order[name] for name in labels["world_class"]], kind="stable")
-    return Results(place, dataset.isel(world=by_class), settings, root["attributes"]["berlyne_format"])
+    n_classes, n_worlds = len(settings["worlds"]), settings["n_worlds"]
+    index, which = np.divmod(np.arange(len(labels["world"])), n_classes)
+    by_class = np.lexsort((index // n_worlds, index % n_worlds, which))
+    sorted_ = dataset.isel(world=by_class)
+    return Results(place, sorted_, settings, root["attributes"]["berlyne_format"], experiment)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 from berlyne.experiments.files import StoreError, put, read
-from berlyne.experiments.measures import MEASURES
-from berlyne.experiments.metadata import array_metadata, as_json
-from berlyne.experiments.piece import COUNTS_LIMIT, MOST, Layout
-from berlyne.experiments.settings import MOST_WORLDS, SettingsError, is_measure
+from berlyne.experiments.measures import MEASURES, is_dim, is_measure
+from berlyne.experiments.metadata import array_metadata, as_json, n_positions
+from berlyne.experiments.piece import COUNTS_LIMIT, MOST, MOST_VALUES, Layout
+from berlyne.experiments.settings import MOST_WORLDS, SettingsError
 from berlyne.experiments.world_classes import MOST_STEPS
 
 FORMAT = 3
@@ -87,7 +88,17 @@ def layout_of(settings: dict[str, Any], arrays: dict[str, Any]) -> Layout:
         _one_of(MOST, arrays["action"]["data_type"]),
         _one_of(MOST, counts["data_type"]) if counts else "uint8",
         _int(counts["shape"][-1], 1, COUNTS_LIMIT) if counts else 0,
+        tuple(name for name in MEASURES if name in arrays),
+        {name: _sizes(arrays[name]["shape"], said) for name, said in settings.get("described measures", {}).items()},
     )
+
+
+def _sizes(shape: list[int], said: dict[str, Any]) -> tuple[int, ...]:
+    """The axes of a measure that says its dims."""
+    sizes = tuple(_int(n, 1, MOST_VALUES) for n in shape[2:])
+    if len(sizes) != len(said["dims"]) or math.prod(sizes) > MOST_VALUES:
+        raise ValueError(shape)
+    return sizes
 
 
 def block_of(arrays: dict[str, Any]) -> int:
@@ -113,7 +124,7 @@ def _names(settings: Any) -> set[str]:
     """What the arrays of a store may be called."""
     _check_settings(settings)
     fixed = ("state", "action", "next_state", "counts", "area", "time", "snapshot", "world", "world_class", "strategy")
-    return {*MEASURES, *fixed, *settings["measures"]}
+    return {*MEASURES, *fixed, *settings["measures"], *(("run",) if settings.get("n_runs", 1) > 1 else ())}
 
 
 def _arrays(attributes: dict[str, Any], said: Any) -> dict[str, dict[str, Any]]:
@@ -124,10 +135,14 @@ def _arrays(attributes: dict[str, Any], said: Any) -> dict[str, dict[str, Any]]:
         _check_texts(earlier)
     for name, n in attributes.get("explored", {}).items():
         _one_of(settings["strategies"], name)
-        _int(n, 0, settings["n_worlds"] * len(settings["worlds"]))
-    own = {name: _int(len(said[name]["shape"]), 2, 3) for name in settings["measures"]}
-    kept = [name for name in MEASURES if name in said]
-    arrays = array_metadata(settings, layout_of(settings, said), block_of(said), own, kept)
+        _int(n, 0, n_positions(settings))
+    if "shard" in attributes:
+        part, of = attributes["shard"]
+        _int(part, 1, _int(of, 1, MOST_WORLDS))
+    described = settings.get("described measures", {})
+    own = {name: _int(len(said[name]["shape"]), 2, 3) for name in settings["measures"] if name not in described}
+    layout = layout_of(settings, said)
+    arrays = array_metadata(settings, layout, block_of(said), own, list(layout.kept))
     if arrays != said:
         raise ValueError("other arrays than the settings ask for")
     return arrays
@@ -148,6 +163,14 @@ def _check_settings(settings: dict[str, Any]) -> None:
     times = all(type(t) in (int, float) and 0 <= t <= MOST_STEPS for t in settings["snapshots"])
     if not (distinct and lists and times and all(map(is_measure, settings["measures"]))):
         raise ValueError("settings that no experiment has")
+    _int(settings["n_worlds"] * _int(settings.get("n_runs", 1), 1, MOST_WORLDS), 1, MOST_WORLDS)
+    if settings.get("common_random_numbers", True) is not True:
+        raise ValueError("settings that no experiment has")
+    for name, said in settings.get("described measures", {}).items():
+        _one_of(settings["measures"], name)
+        _check_texts({said["units"]: said["meaning"]})
+        if not isinstance(said["dims"], list) or not all(map(is_dim, said["dims"])):
+            raise ValueError("dimensions that no measure has")
 
 
 def _check_texts(said: dict[str, str]) -> None:
@@ -167,16 +190,28 @@ def _int(value: Any, least: int, most: int) -> int:
     return value
 
 
+COMPARED = ("worlds", "seed", "snapshots", "measures", "own strategies", "common_random_numbers", "described measures")
+"""Settings that must be the same for a store to be gone on with."""
+
+
 def refuse_differences(path: Path, kept: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Only more worlds and more strategies may be asked of a store that exists."""
-    kept, asked = _comparable(kept, asked), _comparable(asked, kept)
-    for key in ("worlds", "seed", "snapshots", "measures", "own strategies"):
-        if _text(kept[key]) != _text(asked[key]):
-            was, wanted = _first_difference(kept[key], asked[key])
+    """Only more worlds, more strategies or more runs may be asked of a store that exists."""
+    runs = kept.get("n_runs", 1), asked.get("n_runs", 1)
+    ours, theirs = _comparable(kept, asked), _comparable(asked, kept)
+    for key in COMPARED:
+        if _text(ours.get(key)) != _text(theirs.get(key)):
+            was, wanted = _first_difference(ours.get(key), theirs.get(key))
             raise SettingsError(
                 f"{path} was made with {key}{was}, and {key}{wanted} is asked for; "
                 f"use another place, or the same settings (more worlds or strategies can be added)"
             )
+    if runs[1] < runs[0]:
+        raise SettingsError(f"{path} holds n_runs = {runs[0]}, and n_runs = {runs[1]} is asked for; it can only grow")
+    if max(runs) > 1 and kept["n_worlds"] != asked["n_worlds"]:
+        raise SettingsError(
+            f"{path} was made with n_worlds = {kept['n_worlds']}, and n_worlds = {asked['n_worlds']} is asked for; "
+            "where worlds have several runs, only runs and strategies can be added"
+        )
 
 
 def _comparable(these: dict[str, Any], those: dict[str, Any]) -> dict[str, Any]:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 from berlyne.arrays import check_count
 from berlyne.experiments.lock import only_writer
-from berlyne.experiments.piece import Layout, compute_chunks, divided
+from berlyne.experiments.piece import Explored, compute_chunks, divided
 from berlyne.experiments.pieces import REPAIR
-from berlyne.experiments.results import Results, open_results
+from berlyne.experiments.progress import watched
+from berlyne.experiments.results import Results, opened
 from berlyne.experiments.settings import Experiment, SettingsError
+from berlyne.experiments.shard import Shard
+from berlyne.experiments.shard import shard as parse_shard
 from berlyne.experiments.store import Piece, Store, StoreError, piece_name
 
-Done = Callable[[Piece], None]
 Computed = tuple[Piece, dict[str, bytes]]
 
 WRITERS = 4
@@ -37,6 +39,7 @@ def run_experiment(
     cluster: str | None = None,
     repair: bool = False,
     progress: bool | None = None,
+    shard: str | Shard | None = None,
 ) -> Results:
     """Run what the store at `path` lacks of a study, and open the results.
 
@@ -46,7 +49,8 @@ def run_experiment(
     workers : compute in this many local processes instead (the `cluster` extra).
     cluster : compute on the Dask scheduler at this address instead, such as "tcp://scheduler:8786".
     repair : compute damaged pieces again instead of refusing to go on.
-    progress : show progress bars; by default only in a terminal.
+    progress : show progress bars, or nothing; by default bars in a terminal, and elsewhere a line every half minute.
+    shard : run only this part of the worlds, such as "3/10", into a store of its own; `merge` joins them.
     """
     if sum(way is not None for way in (jobs, workers, cluster)) > 1:
         raise SettingsError("only one of jobs, workers and cluster can be given")
@@ -55,20 +59,32 @@ def run_experiment(
     place = Path(path)
     if not place.name or not place.parent.is_dir():
         raise StoreError(f"there is no folder {place.parent} to put {place.name or 'results'} into")
+    part = None if shard is None else parse_shard(shard)
     with only_writer(place):
-        store = Store.open(place, experiment)
+        store = Store.open(place, experiment, part)
         _check(store, repair)
         pieces = store.missing()
-        if n_processes is not None or cluster is not None:
-            from berlyne.experiments.cluster import compute_on_cluster
+        with watched(store.experiment, pieces, progress) as explored:
+            if n_processes is not None or cluster is not None:
+                from berlyne.experiments.cluster import compute_on_cluster
 
-            computed = compute_on_cluster(store.experiment, pieces, store.layout, n_processes, cluster)
-        else:
-            computed = _compute_in_threads(store.experiment, pieces, store.layout, n_threads)
-        with _bars(store.experiment, pieces, progress) as done, closing(computed):
-            _write_as_they_come(store, computed, done)
+                elsewhere = compute_on_cluster(store.experiment, pieces, store.layout, n_processes, cluster)
+                computed = _as_they_come(elsewhere, explored)
+            else:
+                computed = _compute_in_threads(store, pieces, explored, n_threads)
+            with closing(computed):
+                _write_as_they_come(store, computed)
         store.finish()
-    return open_results(place)
+    return opened(place, experiment)
+
+
+def _as_they_come(computed: Generator[Computed], explored: Explored) -> Generator[Computed]:
+    """Pieces from elsewhere, of which it is known only now that they are explored."""
+    with closing(computed):
+        for piece, chunks in computed:
+            for position in piece.positions:
+                explored(position)
+            yield piece, chunks
 
 
 def _n_cores() -> int:
@@ -87,7 +103,7 @@ def _check(store: Store, repair: bool) -> None:
         store.discard(piece)
 
 
-def _compute_in_threads(experiment: Experiment, pieces: list[Piece], layout: Layout, jobs: int) -> Generator[Computed]:
+def _compute_in_threads(store: Store, pieces: list[Piece], explored: Explored, jobs: int) -> Generator[Computed]:
     """Pieces in whatever order they are finished; never many more in memory than there are threads."""
     stop = threading.Event()
     with ThreadPoolExecutor(jobs, "berlyne-explore") as pool:
@@ -96,7 +112,8 @@ def _compute_in_threads(experiment: Experiment, pieces: list[Piece], layout: Lay
         try:
             while True:
                 for piece in waiting:
-                    running[pool.submit(compute_chunks, experiment, piece, layout, stop)] = piece
+                    asked = store.experiment, piece, store.layout, stop, explored
+                    running[pool.submit(compute_chunks, *asked)] = piece
                     if len(running) > jobs:
                         break
                 if not running:
@@ -110,51 +127,18 @@ def _compute_in_threads(experiment: Experiment, pieces: list[Piece], layout: Lay
                 future.cancel()
 
 
-def _write_as_they_come(store: Store, computed: Iterable[Computed], done: Done) -> None:
+def _write_as_they_come(store: Store, computed: Iterable[Computed]) -> None:
     """Write pieces while the next ones are computed."""
     with ThreadPoolExecutor(WRITERS, "berlyne-write") as pool:
-        writing: dict[Future[None], Piece] = {}
+        writing: set[Future[None]] = set()
         for piece, chunks in computed:
-            writing[pool.submit(store.write, piece, chunks)] = piece
+            writing.add(pool.submit(store.write, piece, chunks))
             if len(writing) > WRITERS:
-                _finish(writing, done, FIRST_COMPLETED)
-        _finish(writing, done)
+                _finish(writing, FIRST_COMPLETED)
+        _finish(writing)
 
 
-def _finish(writing: dict[Future[None], Piece], done: Done, until: str = ALL_COMPLETED) -> None:
+def _finish(writing: set[Future[None]], until: str = ALL_COMPLETED) -> None:
     for future in wait(writing, return_when=until).done:
+        writing.remove(future)
         future.result()
-        done(writing.pop(future))
-
-
-@contextmanager
-def _bars(experiment: Experiment, pieces: list[Piece], progress: bool | None) -> Iterator[Done]:
-    """A progress bar per class of worlds, counting explorations; silent unless in a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    shown = console.is_terminal if progress is None else progress
-    totals = {kind.name: 0 for kind in experiment.classes}
-    for piece in pieces:
-        for position in piece.positions:
-            totals[experiment.position(position)[0].name] += 1
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, disable=not shown) as bars:
-        tasks = {name: bars.add_task(name, total=total, rate="") for name, total in totals.items() if total}
-
-        def done(piece: Piece) -> None:
-            for position in piece.positions:
-                task = tasks[experiment.position(position)[0].name]
-                bars.advance(task)
-            for task in tasks.values():
-                speed = bars.tasks[task].speed
-                bars.update(task, rate=f"{speed:,.0f}/s" if speed else "")
-
-        yield done

@@ -8,7 +8,7 @@ import difflib
 import errno
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,16 @@ import numpy as np
 
 from berlyne.coordination import QLearning
 from berlyne.experiments.files import StoreError, read
-from berlyne.experiments.measures import MEASURES
+from berlyne.experiments.measures import Measure, chosen_measures
 from berlyne.experiments.world_classes import (
     SettingsError,
     WorldClass,
     checked,
     function_name,
+    number_of_worlds,
+    run_id,
     stream,
+    stream_id,
     world_classes,
     world_id,
 )
@@ -32,7 +35,6 @@ from berlyne.worlds import PAPER_WORLDS
 
 if TYPE_CHECKING:
     from berlyne.experiments.results import Results
-    from berlyne.explore import Run
 
 __all__ = ["Experiment", "SettingsError", "Time", "WorldClass", "snapshot_steps", "stream", "world_id"]
 
@@ -42,11 +44,8 @@ MOST_WORLDS = 10**6
 """Most worlds of a class: every world has a label, which readers keep in memory."""
 MOST_BACK = 10**6
 """Most steps that a strategy plans ahead, and largest whole number in its name."""
-TAKEN = (
-    "area", "state", "action", "next_state", "counts",
-    "world", "world_class", "strategy", "time", "snapshot", "transition",
-)  # fmt: skip
-"""Names in the store beside those of `MEASURES`, which a measure of one's own cannot have either."""
+ANY_STRATEGY = "*"
+"""What stands in ids of streams for the name of the strategy, where strategies share them."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,23 @@ class Experiment:
     ----------
     worlds : the name of a class ("dense", "maze", "1-2-3"), several names, or a mapping from names
         to parameters of the paper's classes (`{"maze": {"side": 8}}`), to functions of a seed (a
-        NumPy `SeedSequence`), or to lists of `World`. A class under another name says its `kind`:
-        `{"small": {"kind": "maze", "side": 3}}`.
+        NumPy `SeedSequence`), to lists of `World`, or to one `World`. A class under another name says its `kind`:
+        `{"small": {"kind": "maze", "side": 3}}`. A world, a list or a function alone is one class.
     strategies : names or `Strategy` objects; by default the fifteen of the paper.
-    n_worlds : worlds of each class.
+    n_worlds : worlds of each class; by default as many as in the shortest list, or 200 if there is none.
     n_steps : length of each exploration, one number or one per class; by default the paper's (R12).
     seed : of the whole study; every world and every run has a stream of its own, named by its id.
     snapshots : when to keep the counts: steps (int) or shares of the run (float up to 1.0).
-    measures : further measures by name, functions of a `Run` that give a number or one per time 0..n_steps.
+    measures : a mapping adds measures to the usual ones, functions of a `Run` that give a number or one per time
+        0..n_steps; one of any other shape comes after the labels of its axes, `{"visits": (("a", "s"), function)}`. A
+        list of names (`berlyne list measures`) is all that is kept.
+    n_runs : explorers that each strategy sends into each world, each with a stream of its own.
+    common_random_numbers : whether all strategies draw the same random numbers in the same run, so that their
+        differences are paired. At each step the world and the agent use the same uniform numbers.
+
+    Attributes
+    ----------
+    kept, own : names of the usual measures that are kept, and all other measures by name.
 
     Examples
     --------
@@ -75,24 +83,42 @@ class Experiment:
 
     worlds: Any = PAPER_WORLDS
     strategies: Iterable[str | Strategy] = PAPER_STRATEGIES
-    n_worlds: int = 200
+    n_worlds: int = None  # type: ignore[assignment]  # `__post_init__` puts a number here
     n_steps: int | Mapping[str, int] | None = None
     seed: int = 0
     snapshots: Sequence[Time] = ()
-    measures: Mapping[str, Callable[[Run], Any]] = field(default_factory=dict)
+    measures: Any = field(default_factory=dict)
+    n_runs: int = 1
+    common_random_numbers: bool = False
+    kept: tuple[str, ...] = field(init=False, repr=False)
+    own: dict[str, Measure] = field(init=False, repr=False)
     classes: tuple[WorldClass, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the only way for a frozen object to normalise itself
-        put(self, "n_worlds", checked("n_worlds", self.n_worlds, 1, MOST_WORLDS))
+        asked = None if self.n_worlds is None else checked("n_worlds", self.n_worlds, 1, MOST_WORLDS)
+        put(self, "n_runs", checked("n_runs", self.n_runs, 1, MOST_WORLDS))
         put(self, "seed", checked("seed", self.seed, 0, 2**63 - 1))
         put(self, "strategies", _strategies(self.strategies))
-        put(self, "classes", world_classes(self.worlds, self.n_steps, self.n_worlds))
+        put(self, "classes", world_classes(self.worlds, self.n_steps))
+        put(self, "n_worlds", number_of_worlds(self.classes, asked))
         put(self, "snapshots", _times(self.snapshots, min(c.n_steps for c in self.classes)))
-        put(self, "measures", _measures(self.measures))
+        kept, own = chosen_measures(self.measures, bool(self.snapshots))
+        put(self, "kept", kept)
+        put(self, "own", own)
+        self._check_runs()
+
+    def _check_runs(self) -> None:
+        if self.n_worlds * self.n_runs > MOST_WORLDS:
+            raise SettingsError(f"n_runs: is {self.n_runs}; n_worlds times n_runs must be at most {MOST_WORLDS}")
+        if not isinstance(self.common_random_numbers, bool):
+            raise SettingsError(f"common_random_numbers: is {self.common_random_numbers!r}; it must be true or false")
+        if self.n_runs > 1 and "run" in self.own:
+            raise SettingsError("measures.run: is what runs are numbered by; it needs another name")
 
     def __repr__(self) -> str:
         worlds = "1 world" if self.n_worlds == 1 else f"{self.n_worlds:,} worlds"
+        worlds += f", {self.n_runs:,} runs" if self.n_runs > 1 else ""
         parts = [f"{c.name}: {worlds} of {c.n_steps:,} steps" for c in self.classes]
         n = len(self.strategy_names)
         strategies = "1 strategy" if n == 1 else f"{n} strategies"
@@ -115,7 +141,7 @@ class Experiment:
             raise SettingsError(f"{os.fspath(path)} is not valid TOML: it is nested too deeply") from None
         except ValueError as error:
             raise SettingsError(f"{os.fspath(path)} is not valid TOML: {error}") from None
-        known = [f.name for f in dataclasses.fields(cls) if f.init and f.name != "measures"]
+        known = [f.name for f in dataclasses.fields(cls) if f.init]
         for key in said:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
@@ -134,25 +160,48 @@ class Experiment:
 
     @property
     def n_positions(self) -> int:
-        """Worlds of all classes together."""
-        return self.n_worlds * len(self.classes)
+        """Runs in worlds of all classes together."""
+        return self.n_worlds * self.n_runs * len(self.classes)
 
     def position(self, position: int) -> tuple[WorldClass, int]:
         """Class and index of the world at a position: classes take turns, so that more worlds come after."""
         index, which = divmod(position, len(self.classes))
-        return self.classes[which], index
+        return self.classes[which], index % self.n_worlds if self.n_runs > 1 else index
+
+    def run_at(self, position: int) -> int:
+        """Which run of its world is at a position: all worlds come once, then all once more."""
+        return position // len(self.classes) // self.n_worlds if self.n_runs > 1 else 0
+
+    def id_at(self, position: int) -> str:
+        """The label of a position."""
+        kind, index = self.position(position)
+        return run_id(kind.name, index, self.run_at(position), self.n_runs)
+
+    def stream_at(self, position: int, strategy: str) -> np.random.SeedSequence:
+        """The random stream of the exploration at a position by a strategy."""
+        kind, index = self.position(position)
+        who = ANY_STRATEGY if self.common_random_numbers else strategy
+        return stream(self.seed, stream_id(kind.name, index, self.run_at(position), who))
 
     def describe(self) -> dict[str, Any]:
         """All that decides the numbers, as plain data."""
-        own = {s.name: _own(s) for s in map(self.strategy, self.strategy_names) if not _says_all(s)}
+        own = {s.name: described_strategy(s) for s in map(self.strategy, self.strategy_names) if not _says_all(s)}
+        described = {
+            name: {"dims": list(one.dims), "units": one.units, "meaning": one.meaning}
+            for name, one in sorted(self.own.items())
+            if one.dims is not None
+        }
         return {
             "worlds": {c.name: c.describe(self.seed, self.n_worlds) for c in self.classes},
             "strategies": self.strategy_names,
             "n_worlds": self.n_worlds,
             "seed": self.seed,
             "snapshots": list(self.snapshots),
-            "measures": sorted(self.measures),
+            "measures": sorted(self.own),
             **({"own strategies": own} if own else {}),
+            **({"n_runs": self.n_runs} if self.n_runs > 1 else {}),
+            **({"common_random_numbers": True} if self.common_random_numbers else {}),
+            **({"described measures": described} if described else {}),
         }
 
     def in_order(self, names: list[str]) -> Experiment:
@@ -217,7 +266,7 @@ def _says_all(how: Strategy) -> bool:
         return False
 
 
-def _own(how: Strategy) -> str:
+def described_strategy(how: Strategy) -> str:
     """What the user's own strategy does, as far as it can be put into words."""
     method, utility = how.coordinate, how.utility
     acts = repr(method) if dataclasses.is_dataclass(method) else function_name(method)
@@ -241,17 +290,3 @@ def _times(given: Any, shortest: int) -> tuple[Time, ...]:
     if len(set(times)) < len(times):
         raise SettingsError("snapshots: no time may be named twice (step 1 and the share 1.0 have the same label)")
     return tuple(times)
-
-
-def _measures(given: Any) -> dict[str, Callable[[Any], Any]]:
-    if not isinstance(given, Mapping):
-        raise SettingsError(f"measures: is {given!r}; it must map names to functions of a run")
-    for name, function in given.items():
-        if not (is_measure(name) and callable(function)):
-            raise SettingsError(f"measures.{name}: must be a new name (an identifier) and a function of a run")
-    return dict(given)
-
-
-def is_measure(name: Any) -> bool:
-    """Whether a measure of one's own may have this name."""
-    return isinstance(name, str) and name.isidentifier() and name not in TAKEN and name not in MEASURES

@@ -13,7 +13,6 @@ replaced last.
 from __future__ import annotations
 
 import glob
-import os
 import shutil
 import stat
 import threading
@@ -26,10 +25,17 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.experiments.chunks import checksum_of, decode, encode
+from berlyne.experiments.creation import (
+    attributes_of,
+    create,
+    refuse_other_measures,
+    refuse_other_shard,
+    resized,
+    united,
+)
 from berlyne.experiments.files import PARTIAL, StoreError, only, put, remove
-from berlyne.experiments.measures import MEASURES
-from berlyne.experiments.metadata import array_metadata, derived_files, put_right, versions
-from berlyne.experiments.piece import Layout, Piece, compute_piece
+from berlyne.experiments.metadata import derived_files, n_positions, put_right, run_numbers, versions
+from berlyne.experiments.piece import Piece
 from berlyne.experiments.pieces import MISSING, Pieces, Seal
 from berlyne.experiments.root import (
     FORMAT,
@@ -41,7 +47,8 @@ from berlyne.experiments.root import (
     read_settings,
     refuse_differences,
 )
-from berlyne.experiments.settings import Experiment, SettingsError, world_id
+from berlyne.experiments.settings import Experiment
+from berlyne.experiments.shard import Shard
 
 __all__ = ["BLOCK", "Piece", "Store", "StoreError", "piece_name", "read_settings", "versions"]
 
@@ -66,6 +73,7 @@ class Store:
         self.pieces = Pieces(path, root)
         self.experiment = experiment.in_order(list(self.attributes["settings"]["worlds"]))
         self.names, self.block, self.arrays = self.pieces.names, self.pieces.block, self.pieces.arrays
+        self.shard = Shard(*self.attributes["shard"]) if "shard" in self.attributes else None
         self.layout = layout_of(self.attributes["settings"], self.metadata)
         self.unsound: list[tuple[Piece, str]] = []
         self.lost: dict[tuple[int, str], tuple[int, ...]] = {}
@@ -76,16 +84,16 @@ class Store:
         self.area = self._read_area()
 
     @classmethod
-    def open(cls, path: Path, experiment: Experiment) -> Store:
+    def open(cls, path: Path, experiment: Experiment, shard: Shard | None = None) -> Store:
         """Open the store at `path`, made or grown as the experiment asks; an error names any other difference."""
         for left in path.parent.glob(f"{glob.escape(path.name)}.[0-9]*{PARTIAL}"):  # of a run killed as it began
             shutil.rmtree(left, ignore_errors=True)
         if not path.exists():
-            _create(path, experiment)
+            create(path, experiment, BLOCK, PIECE_BYTES, shard)
         root = read_root(path)
         refuse_differences(path, root["attributes"]["settings"], experiment.describe())
-        for name in MEASURES.keys() - root["arrays"].keys():
-            raise SettingsError(f"{path} was made without the measure {name}, which is kept now; use another place")
+        refuse_other_measures(path, root, experiment)
+        refuse_other_shard(path, root, shard)
         for name in root["arrays"]:
             only(path / name, stat.S_IFDIR)
         store = cls(path, experiment, root)
@@ -123,14 +131,14 @@ class Store:
         kept, asked = self.attributes["settings"], self.experiment.describe()
         n_worlds = max(int(kept["n_worlds"]), self.experiment.n_worlds)
         self.names += [name for name in self.experiment.strategy_names if name not in self.names]
-        grown = np.full((n_worlds * len(self.experiment.classes), len(self.names)), np.nan)
+        settings = united(kept, asked, self.names, n_worlds)
+        grown = np.full((n_positions(settings), len(self.names)), np.nan)
         grown[: self.area.shape[0], : self.area.shape[1]] = self.area
         self.area = grown
-        arrays = {name: _resized(said, *grown.shape) for name, said in self.metadata.items()}
-        settings = _union(kept, asked, self.names, n_worlds)
+        arrays = {name: resized(said, *grown.shape) for name, said in self.metadata.items()} | run_numbers(settings)
         put_right(self.path, derived_files(settings, arrays))
         now = versions() if self.missing() else self.attributes["versions"]
-        self._publish(_attributes(settings, now, self.attributes), arrays)
+        self._publish(attributes_of(settings, now, self.attributes), arrays)
 
     def finish(self) -> None:
         """Note in the root how many worlds each strategy has explored: from here on, none of them may be missing."""
@@ -153,7 +161,7 @@ class Store:
         for first in range(0, len(self.area), self.block):
             for name in self.experiment.strategy_names:
                 column = self.area[first : min(first + self.block, n), self.names.index(name)]
-                absent = {first + int(i) for i in np.flatnonzero(np.isnan(column))}
+                absent = {p for p in (first + np.flatnonzero(np.isnan(column))).tolist() if self._is_ours(p)}
                 positions = tuple(sorted(absent.union(filter(self._can_make, self.lost.get((first, name), ())))))
                 if positions:
                     pieces.append(Piece(first, self.block, name, positions))
@@ -162,7 +170,7 @@ class Store:
     def write(self, piece: Piece, chunks: dict[str, bytes]) -> None:
         """Put a computed piece into place, its areas last. Several threads may call it."""
         block, column = piece.first // self.block, self.names.index(piece.strategy)
-        for name in self.experiment.measures:
+        for name in self.experiment.own:
             self._check_size(name, chunks[name])
         with self.busy[block, column]:
             areas = self.area[piece.first : piece.first + self.block, column]
@@ -215,6 +223,9 @@ class Store:
         self.seals.pop((block, column), None)
         self.area[piece.first : piece.first + self.block, column] = np.nan
         self.lost[piece.first, piece.strategy] = piece.positions
+
+    def _is_ours(self, position: int) -> bool:
+        return self.shard is None or self.shard.holds(position, len(self.experiment.classes))
 
     def _can_make(self, position: int) -> bool:
         kind, index = self.experiment.position(position)
@@ -280,61 +291,7 @@ class Store:
         return tuple(self.metadata[name]["chunk_grid"]["configuration"]["chunk_shape"])
 
 
-def _create(path: Path, experiment: Experiment) -> None:
-    """Make an empty store, complete or not at all."""
-    if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link to nothing; remove it, or use another place")
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-    partial.mkdir()  # an error if anything has this name
-    try:
-        layout, settings = Layout.of(experiment), experiment.describe()
-        fit = PIECE_BYTES // layout.n_bytes(len(experiment.snapshots), len(experiment.measures))
-        own = _own_measures(experiment, layout)
-        arrays = array_metadata(settings, layout, max(1, min(BLOCK, fit)), own, list(MEASURES))
-        put_right(partial, derived_files(settings, arrays))
-        publish(partial, _attributes(settings, versions(), {}), arrays)
-        os.rename(partial, path)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-
-
-def _own_measures(experiment: Experiment, layout: Layout) -> dict[str, int]:
-    """Dimensions of the user's own measures, as told by the first exploration."""
-    if not experiment.measures:
-        return {}
-    computed = compute_piece(experiment, Piece(0, 1, experiment.strategy_names[0], (0,)), layout)
-    return {name: computed[name].ndim + 1 for name in experiment.measures}
-
-
-def _resized(array: dict[str, Any], n_positions: int, n_names: int) -> dict[str, Any]:
-    sizes = {"world": n_positions, "strategy": n_names}
-    shape = [sizes.get(dim, n) for dim, n in zip(array["dimension_names"], array["shape"], strict=True)]
-    return {**array, "shape": shape}
-
-
-def _attributes(settings: dict[str, Any], now: dict[str, str], before: dict[str, Any]) -> dict[str, Any]:
-    """What the root says; versions that computed some of the results before are kept."""
-    earlier = list(before.get("earlier_versions", []))
-    if before and before["versions"] != now and before["versions"] not in earlier:
-        earlier.append(before["versions"])
-    said = {"berlyne_format": FORMAT, "settings": settings, "versions": now, "coordinates": "world_class"}
-    kept: dict[str, Any] = {key: before[key] for key in ("earlier_format", "explored") if key in before}
-    return {**said, **({"earlier_versions": earlier} if earlier else {}), **kept}
-
-
-def _union(kept: dict[str, Any], asked: dict[str, Any], names: list[str], n_worlds: int) -> dict[str, Any]:
-    """Settings of a store that holds what is kept and what is asked for."""
-    worlds = {}
-    for name, said in kept["worlds"].items():
-        wanted = asked["worlds"][name]
-        worlds[name] = max(said, wanted, key=lambda one: len(one.get("worlds", ())))
-    own = {**kept.get("own strategies", {}), **asked.get("own strategies", {})}
-    united = {**kept, "worlds": worlds, "strategies": names, "n_worlds": n_worlds}
-    return {**united, "own strategies": own} if own else united
-
-
 def piece_name(piece: Piece, experiment: Experiment) -> str:
     """How messages name a piece."""
-    ends = [world_id(kind.name, i) for kind, i in map(experiment.position, (piece.positions[0], piece.positions[-1]))]
+    ends = [experiment.id_at(position) for position in (piece.positions[0], piece.positions[-1])]
     return f"{piece.strategy} in worlds {ends[0]} to {ends[1]}"

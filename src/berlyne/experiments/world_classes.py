@@ -62,6 +62,16 @@ def world_id(name: str, index: int) -> str:
     return f"{name}/{index:03d}"
 
 
+def run_id(name: str, index: int, run: int, n_runs: int) -> str:
+    """The id of a run in a world, such as "task/000/run-007"; that of the world, if each is explored once."""
+    return f"{world_id(name, index)}/run-{run:03d}" if n_runs > 1 else world_id(name, index)
+
+
+def stream_id(name: str, index: int, run: int, strategy: str) -> str:
+    """The id that names the stream of an exploration: that of a first run does not tell how many more there are."""
+    return f"{run_id(name, index, run, run + 1)}/{strategy}"
+
+
 def stream(seed: int, name: str) -> np.random.SeedSequence:
     """The random stream that belongs to an id, whatever else is run."""
     low_words_first = seed.to_bytes(4 * max(1, -(-seed.bit_length() // 32)), "little")
@@ -80,18 +90,9 @@ def checked(key: str, value: Any, at_least: int, at_most: int) -> int:
     return number
 
 
-def world_classes(worlds: Any, n_steps: Any, n_worlds: int) -> tuple[WorldClass, ...]:
+def world_classes(worlds: Any, n_steps: Any) -> tuple[WorldClass, ...]:
     """The classes that `worlds` and `n_steps` of an experiment stand for."""
-    if isinstance(worlds, str):
-        worlds = [worlds]
-    if isinstance(worlds, Iterable) and not isinstance(worlds, Mapping):
-        worlds = list(worlds)
-        for i, name in enumerate(worlds):
-            if not isinstance(name, str):
-                raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
-        if len(set(worlds)) < len(worlds):
-            raise SettingsError("worlds: no class may be named twice")
-        worlds = {name: {} for name in worlds}
+    worlds = _by_name(worlds)
     if not isinstance(worlds, Mapping) or not worlds:
         raise SettingsError(f"worlds: is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
     if isinstance(n_steps, Mapping):
@@ -99,10 +100,60 @@ def world_classes(worlds: Any, n_steps: Any, n_worlds: int) -> tuple[WorldClass,
             if key not in worlds:
                 there = ", ".join(map(str, worlds))
                 raise SettingsError(f"n_steps.{key}: there is no such class in worlds; there are {there}")
-    return tuple(_class(name, source, n_steps, n_worlds) for name, source in worlds.items())
+    return tuple(_class(name, source, n_steps) for name, source in worlds.items())
 
 
-def _class(name: Any, source: Any, n_steps: Any, n_worlds: int) -> WorldClass:
+def number_of_worlds(classes: tuple[WorldClass, ...], asked: int | None) -> int:
+    """Worlds of each class: as many as asked, by default as in the shortest list, or 200 if there is none."""
+    n_worlds = min((len(kind.given) for kind in classes if kind.given), default=200) if asked is None else asked
+    for kind in classes:
+        if kind.given and len(kind.given) < n_worlds:
+            hint = f"; n_runs = {n_worlds} lets {n_worlds} explorers meet it" if len(kind.given) == 1 else ""
+            raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{kind.name} holds only {len(kind.given)}{hint}")
+    return n_worlds
+
+
+def _by_name(worlds: Any) -> Any:
+    """`worlds` as a mapping from names: one world, a list of worlds or a function is a class of its own."""
+    if isinstance(worlds, Mapping):
+        return worlds
+    if given := given_worlds(worlds):
+        names = {one.name for one in given}
+        return {_class_name(names.pop() if len(names) == 1 else ""): given}
+    if callable(worlds):
+        return {_class_name(getattr(worlds, "__name__", "")): worlds}
+    if not isinstance(worlds, Iterable):
+        return worlds
+    listed = [worlds] if isinstance(worlds, str) else list(worlds)
+    for i, name in enumerate(listed):
+        if not isinstance(name, str):
+            raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
+    if len(set(listed)) < len(listed):
+        raise SettingsError("worlds: no class may be named twice")
+    return {name: {} for name in listed}
+
+
+def _class_name(name: str) -> str:
+    """The name of a class that was given none: that of its worlds or of its function, if it can be one."""
+    return name if name and "/" not in name and "<" not in name else "world"
+
+
+def as_world(source: Any) -> World | None:
+    """The world that an object is or stands for, if any: what else there is, such as environments, joins here."""
+    return source if isinstance(source, World) else None
+
+
+def given_worlds(source: Any) -> tuple[World, ...]:
+    """The worlds that a user hands in as such, one or a list of them; none if it is something else."""
+    one = as_world(source)
+    if one is not None:
+        return (one,)
+    listed = [as_world(each) for each in source] if isinstance(source, Sequence) else []
+    found = tuple(world for world in listed if world is not None)
+    return found if len(found) == len(listed) else ()
+
+
+def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     if not isinstance(name, str) or "/" in name or not name:
         raise SettingsError(f"worlds.{name}: the name of a class must be a text that is not empty and holds no /")
     key, length = "n_steps", n_steps
@@ -113,13 +164,13 @@ def _class(name: Any, source: Any, n_steps: Any, n_worlds: int) -> WorldClass:
     length = checked(key, length, 1, MOST_STEPS)
     if isinstance(source, Mapping):
         return _class_of_table(name, dict(source), length)
-    if callable(source):
+    given = given_worlds(source)
+    if not given and callable(source):
         return WorldClass(name, length, make=source)
-    given = tuple(source) if isinstance(source, Sequence) else ()
-    if not given or not all(isinstance(world, World) and world.prior is not None for world in given):
-        raise SettingsError(f"worlds.{name}: must be parameters, a function of a seed, or a list of worlds with priors")
-    if len(given) < n_worlds:
-        raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{name} holds only {len(given)}")
+    if not given or any(world.prior is None for world in given):
+        raise SettingsError(
+            f"worlds.{name}: must be parameters, a function of a seed, or a list of worlds with priors, or one of them"
+        )
     return WorldClass(name, length, given=given)
 
 

@@ -3,6 +3,7 @@
 Nothing here runs, ranks or judges anything. `berlyne.reproduction.figures` puts the paper's figures together.
 """
 
+from berlyne.figures.bands import draw_bands
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.graph import draw_graph
@@ -15,6 +16,7 @@ from berlyne.figures.structure import draw_index_by_length, draw_structure
 
 __all__ = [
     "Drawing",
+    "draw_bands",
     "draw_concentration",
     "draw_curves",
     "draw_graph",

@@ -159,7 +159,10 @@ def test_own_measures_may_look_at_snapshots():
 @pytest.mark.parametrize(
     ("measure", "message"),
     [
-        (lambda run: run.actions, r"^measures\.mine: gave shape \(30,\); it must be \(\) or \(31,\)$"),
+        (
+            lambda run: run.actions,
+            r"^measures\.mine: gave shape \(30,\); it must be \(\) or \(31,\), or labels for its axes",
+        ),
         (
             lambda run: run.l1_distance if run.n_steps == 30 else 0.0,
             r"^measures\.mine: gave one number here and one per",

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from berlyne import Experiment
+from berlyne.experiments import progress
 from berlyne.experiments import run as running
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.root import FORMAT
@@ -70,7 +71,8 @@ def test_a_place_that_cannot_be(tmp_path, monkeypatch, path):
     assert [f.name for f in tmp_path.iterdir()] == ["taken"]
 
 
-def test_progress_is_silent_unless_in_a_terminal(place, capfd):
+def test_progress_is_silent_at_first_unless_in_a_terminal(place, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 3600.0)  # half a minute, were there no kernels to compile
     study().run(place)
     assert capfd.readouterr() == ("", "")
 
@@ -144,7 +146,7 @@ def test_results_of_many_writers_are_all_there(place, monkeypatch):
 
 def test_the_command_runs_and_resumes(tmp_path, monkeypatch, place):
     (tmp_path / "study.toml").write_text(TOML)
-    asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--jobs", "1"]
+    asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--jobs", "1", "--quiet"]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Results(results.zarr: maze, dense; 24 of 24 explorations)\n"
@@ -172,7 +174,7 @@ def test_the_command_mends_when_asked(tmp_path, monkeypatch, place):
 
 def test_control_c_is_answered_with_a_sentence(tmp_path, place):
     (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 100000"))
-    asked = [*BERLYNE, "run", "study.toml", "results.zarr"]
+    asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--quiet"]
     process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not any(place.glob("area/c.*")):
         assert process.poll() is None
@@ -232,10 +234,11 @@ def test_a_store_of_a_newer_format_is_one_sentence(tmp_path, monkeypatch, place)
 @pytest.mark.parametrize("what", ["worlds", "strategies", "utilities", "measures"])
 def test_lists_name_everything(what):
     from berlyne import STRATEGIES, UTILITIES
-    from berlyne.experiments.measures import MEASURES
+    from berlyne.experiments.measures import MEASURES, MORE_MEASURES
     from berlyne.worlds import WORLDS
 
-    tables = {"worlds": WORLDS, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": MEASURES}
+    measures = {**MEASURES, **MORE_MEASURES}
+    tables = {"worlds": WORLDS, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": measures}
     code, said, told = command("list", what)
     assert code == 0 and told == ""
     begun = [line.split()[0] for line in said.splitlines()[1:] if line[:1].strip()]

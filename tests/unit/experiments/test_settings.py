@@ -75,7 +75,7 @@ def test_classes_take_turns():
         ({"snapshots": [True]}, "snapshots[0]: is True; it must be a step from 0 to 20, or a share from 0.0 to 1.0"),
         ({"snapshots": [2, 2]}, "snapshots: no time may be named twice"),
         ({"snapshots": [1, 1.0]}, "snapshots: no time may be named twice"),
-        ({"measures": [1]}, "measures: is [1]; it must map names to functions of a run"),
+        ({"measures": 3}, "measures: is 3; it must list names, or map names to functions of a run"),
         ({"measures": {"area": len}}, "measures.area: must be a new name (an identifier) and a function of a run"),
         ({"measures": {"time": len}}, "measures.time: must be a new name (an identifier) and a function of a run"),
         ({"measures": {"a b": len}}, "measures.a b: must be a new name (an identifier) and a function of a run"),
@@ -209,7 +209,7 @@ def test_toml_says_the_same_as_python(tmp_path):
     [
         ("n_world = 3", "n_world: there is no such key; did you mean n_worlds?"),
         ("jobs = 3", "jobs: there is no such key; the keys are worlds, strategies, n_worlds, n_steps, seed, snapshots"),
-        ("measures = {}", "measures: there is no such key; the keys are worlds"),
+        ("measures = {x = 1}", "measures.x: must be a new name (an identifier) and a function of a run"),
         ("n_worlds = ", "study.toml is not valid TOML: "),
         (b"\xff\xfe", "study.toml is not a text file in UTF-8"),
         ("n_worlds = " + "9" * 5000, "study.toml is not valid TOML: "),

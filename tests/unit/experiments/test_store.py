@@ -10,7 +10,7 @@ import xarray as xr
 import berlyne
 from berlyne import Strategy, maze
 from berlyne.coordination import ValueIteration
-from berlyne.experiments import metadata, root, store
+from berlyne.experiments import creation, metadata, root, store
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import Store
@@ -67,7 +67,7 @@ def test_a_store_is_made_complete_or_not_at_all(place, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "publish", fail)
+    monkeypatch.setattr(creation, "publish", fail)
     with pytest.raises(OSError, match="No space left"):
         study().run(place)
     assert list(place.parent.iterdir()) == []

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from berlyne.commands.help import Command, Group
 from berlyne.lab import LabBook
 from berlyne.priors import Dirichlet
 
@@ -18,19 +19,20 @@ STEPS = 10
 """Steps ahead for which `status` says what they are expected to teach."""
 
 
-@click.group()
+NEW = "berlyne lab new rats.lab --states left,middle,right --actions push,pull"
+EXAMPLE = f"""
+{NEW}
+berlyne lab ask rats.lab middle
+berlyne lab tell rats.lab middle push right
+"""
+
+
+@click.group(cls=Group, example=EXAMPLE)
 def lab() -> None:
-    r"""Ask what to try next, tell what happened: an explorer that lives in a file.
-
-    \b
-    Example:
-      berlyne lab new rats.lab --states left,middle,right --actions push,pull
-      berlyne lab ask rats.lab middle
-      berlyne lab tell rats.lab middle push right
-    """
+    """Ask what to try next, tell what happened: an explorer that lives in a file."""
 
 
-@lab.command()
+@lab.command(cls=Command, example=NEW)
 @FILE
 @click.option("--states", metavar="NAMES", help="Names with commas between, or how many there are.")
 @click.option("--actions", metavar="NAMES", help="Names with commas between, or how many there are.")
@@ -41,11 +43,7 @@ def lab() -> None:
 def new(
     file: Path, states: str | None, actions: str | None, alpha: float, prior: str | None, strategy: str, seed: int
 ) -> None:
-    r"""Begin a lab book in FILE.
-
-    \b
-    Example: berlyne lab new rats.lab --states left,middle,right --actions push,pull
-    """
+    """Begin a lab book in FILE."""
     n_states, state_names = _named("--states", states)
     n_actions, action_names = _named("--actions", actions)
     if prior is None and (n_states is None or n_actions is None):
@@ -55,16 +53,12 @@ def new(
     _say(f"Began {file}: {book.explorer!r}")
 
 
-@lab.command()
+@lab.command(cls=Command, example="berlyne lab ask rats.lab middle --among push,pull")
 @FILE
 @click.argument("state", required=False)
 @click.option("--among", metavar="ACTIONS", help="The actions that are possible now, with commas between.")
 def ask(file: Path, state: str | None, among: str | None) -> None:
-    r"""Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where.
-
-    \b
-    Example: berlyne lab ask rats.lab middle --among push,pull
-    """
+    """Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where."""
     book = LabBook(file)
     explorer = book.explorer
     if state is None:
@@ -75,45 +69,33 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
     _say(str(book.ask(_meant(explorer.states, state), possible)))
 
 
-@lab.command()
+@lab.command(cls=Command, example="berlyne lab tell rats.lab middle push right")
 @FILE
 @click.argument("state")
 @click.argument("action")
 @click.argument("next_state")
 @click.option("--ended", is_flag=True, help="The episode is over in NEXT_STATE.")
 def tell(file: Path, state: str, action: str, next_state: str, ended: bool) -> None:
-    r"""Write down that ACTION in STATE led to NEXT_STATE. Once this says so it is on the disk.
-
-    \b
-    Example: berlyne lab tell rats.lab middle push right
-    """
+    """Write down that ACTION in STATE led to NEXT_STATE. Once this says so it is on the disk."""
     book = LabBook(file)
     states, actions = book.explorer.states, book.explorer.actions
     book.tell(_meant(states, state), _meant(actions, action), _meant(states, next_state), ended=ended)
     _say(f"{book.explorer.n_obs}: {state} {action} {next_state}")
 
 
-@lab.command()
+@lab.command(cls=Command, example="berlyne lab undo rats.lab")
 @FILE
 def undo(file: Path) -> None:
-    r"""Strike out what was told last.
-
-    \b
-    Example: berlyne lab undo rats.lab
-    """
+    """Strike out what was told last."""
     book = LabBook(file)
     s, a, s_next = book.undo()
     _say(f"Struck out {s} {a} {s_next}; {book.explorer.n_obs} left")
 
 
-@lab.command()
+@lab.command(cls=Command, example="berlyne lab status rats.lab")
 @FILE
 def status(file: Path) -> None:
-    r"""Say what was told, what is likely to be missing still, and what more steps would teach.
-
-    \b
-    Example: berlyne lab status rats.lab
-    """
+    """Say what was told, what is likely to be missing still, and what more steps would teach."""
     explorer = LabBook(file).explorer
     table = Table(show_header=False, box=None)
 

@@ -1,0 +1,80 @@
+"""The command that says what there is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import berlyne
+from berlyne.commands.help import Command
+from berlyne.experiments.measures import MEASURES, MORE_MEASURES
+
+Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+@click.command("list", cls=Command, example="berlyne list strategies")
+@click.argument("what", type=click.Choice(["worlds", "strategies", "utilities", "measures", "assumptions"]))
+def list_(what: str) -> None:
+    """Say what there is: worlds, strategies, utilities, measures, or assumptions of the reproduction."""
+    headings, lines = _LISTS[what]()
+    table = Table(*headings, box=None, pad_edge=False)
+    for line in lines:
+        table.add_row(*line)
+    Console().print(table, markup=False)
+
+
+def _worlds() -> Listing:
+    kinds = berlyne.worlds.WORLDS.values()
+    return ("name", "class", "parameters", "steps in the paper"), [
+        (k.name, k.title, ", ".join(f"{p.name}={p.default}" for p in _parameters(k.make)), str(k.n_steps))
+        for k in kinds
+    ]
+
+
+def _strategies() -> Listing:
+    def privilege(s: berlyne.Strategy) -> str:
+        return "plans with the true world" if s.sees_world else "may go anywhere" if s.relocates else ""
+
+    return ("name", "coordination", "control"), [
+        (s.name, (type(s.coordinate).__doc__ or "").split(".")[0], privilege(s)) for s in berlyne.STRATEGIES.values()
+    ]
+
+
+def _utilities() -> Listing:
+    return ("name", "meaning"), [(u.name, u.meaning) for u in berlyne.UTILITIES.values()]
+
+
+def _measures() -> Listing:
+    kept = [(m, "yes") for m in MEASURES.values()] + [(m, "on request") for m in MORE_MEASURES.values()]
+    return ("name", "over", "units", "stored", "meaning"), [
+        (m.name, ", ".join(m.dims or ()), m.units, stored, m.meaning) for m, stored in kept
+    ]
+
+
+def _assumptions() -> Listing:
+    from berlyne.reproduction.assumptions import KEYS
+
+    def shown(value: object) -> str:
+        return str(list(value)) if isinstance(value, tuple) else str(value)
+
+    return ("key", "default", "reading", "meaning"), [
+        (k.name, shown(k.default), k.reading, f"{k.text}{': ' if k.one_of else ''}{' or '.join(k.one_of)}")
+        for k in KEYS.values()
+    ]
+
+
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    return [p for p in inspect.signature(function).parameters.values() if p.name != "seed"]
+
+
+_LISTS: dict[str, Callable[[], Listing]] = {
+    "worlds": _worlds,
+    "strategies": _strategies,
+    "utilities": _utilities,
+    "measures": _measures,
+    "assumptions": _assumptions,
+}

@@ -1,0 +1,13 @@
+"""How commands put what went wrong into one sentence."""
+
+from __future__ import annotations
+
+
+def said(error: OSError) -> str:
+    """What the operating system said, and of which file."""
+    return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+
+
+def sentence(text: str) -> str:
+    """A message on one line, whatever names it repeats."""
+    return "berlyne: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

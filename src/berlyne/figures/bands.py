@@ -1,0 +1,87 @@
+"""Mean curves with bands of one standard error, of any measure over time in any classes of worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+
+from berlyne.figures.style import RC, Look, look, panels, thinned
+from berlyne.worlds import title
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+BAND = 0.2
+"""How much of its colour a band has."""
+OTHERS = ("#1b6ca8", "#d1495b", "#2e933c", "#8d5fb5", "#e08e1b", "#00798c", "#7a5230", "#c51b9b", "#5c677d", "#9a9a00")
+"""Colours of strategies whose usual looks are the same, such as those of a parameter sweep, in turn."""
+
+
+def draw_bands(curves: Mapping[str, xr.Dataset], measure: str, units: str = "", ax: Any = None) -> list[Axes]:
+    """Draw `mean` (strategy, time) with a band of `sem` around it, one panel per class of worlds.
+
+    curves : by class. ax : an `Axes`, or one for each class; by default a new figure.
+    """
+    with mpl.rc_context(RC):
+        axes, legend = _axes(list(curves), ax)
+        names = [str(name) for name in next(iter(curves.values()))["strategy"].values]
+        looks = looks_apart(names)
+        for where, (world_class, curve) in zip(axes, curves.items(), strict=True):
+            for name in names:
+                _draw(where, looks[name], curve.sel(strategy=name))
+            _label(where, title(world_class), curve.sizes["time"] - 1)
+        axes[0].set_ylabel(measure.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
+        if legend and names:
+            handles = axes[0].get_legend_handles_labels()
+            columns = min(len(names), 7 if max(map(len, names)) < 14 else 3)
+            axes[0].figure.legend(*handles, loc="outside lower center", ncols=columns, handlelength=3.4)
+        elif names:
+            axes[0].legend(frameon=False)
+    return axes
+
+
+def looks_apart(names: Sequence[str]) -> dict[str, Look]:
+    """The looks of strategies; those that would look the same are given colours of their own."""
+    usual = {name: look(name) for name in names}
+    found, used = {}, [(one.colour, one.marker, one.line) for one in usual.values()]
+    turn = 0
+    for name, one in usual.items():
+        found[name] = one
+        if used.count((one.colour, one.marker, one.line)) > 1:
+            found[name] = replace(one, colour=OTHERS[turn % len(OTHERS)])
+            turn += 1
+    return found
+
+
+def _axes(classes: list[str], ax: Any) -> tuple[list[Axes], bool]:
+    """A panel for each class, and whether they are of a figure of ours, which has one legend below."""
+    if ax is None:
+        return panels(len(classes), height=3.2)[1], True
+    axes = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
+    if len(axes) != len(classes):
+        raise ValueError(f"ax holds {len(axes)} axes for {len(classes)} classes; give one for each, or say world_class")
+    return axes, False
+
+
+def _draw(ax: Axes, style: Look, curve: xr.Dataset) -> None:
+    """One curve and its band; nothing of a strategy that has explored nothing."""
+    mean, error = curve["mean"].values, curve["sem"].values
+    if np.isnan(mean).all():
+        return
+    times = thinned(len(mean))
+    if not np.isnan(error).all():
+        low, high = (mean - error)[times], (mean + error)[times]
+        ax.fill_between(times, low, high, color=style.colour, alpha=BAND, linewidth=0)
+    ax.plot(times, mean[times], **style.curve(times))
+
+
+def _label(ax: Axes, name: str, last: int) -> None:
+    ax.set(title=name, xlabel="time (steps)", xlim=(0, last))
+    lowest = min((float(np.nanmin(line.get_ydata())) for line in ax.lines), default=0.0)
+    ax.set_ylim(bottom=min(0.0, lowest))
+    ax.locator_params(axis="x", nbins=5)

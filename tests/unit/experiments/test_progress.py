@@ -1,0 +1,90 @@
+"""How far a run has come: counted by explorations, as each of them ends."""
+
+import re
+import threading
+import time
+
+import pytest
+
+from berlyne.experiments import piece, progress
+from berlyne.experiments import run as running
+from berlyne.experiments.piece import Layout, Piece, compute_piece
+from unit.experiments.studies import command, study
+
+
+@pytest.mark.parametrize(
+    ("per_second", "said"),
+    [
+        (12345.6, "12,346 explorations/s"),
+        (212.4, "212 explorations/s"),
+        (10.0, "10 explorations/s"),
+        (9.96, "10.0 explorations/s"),
+        (0.25, "0.2 explorations/s"),
+        (0.1, "0.1 explorations/s"),
+        (0.05, "3.0 explorations/min"),
+    ],
+)
+def test_rates_have_their_unit(per_second, said):
+    assert progress.rate(per_second) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.4, "0:00:00"), (61, "0:01:01"), (3723.2, "1:02:03"), (360000, "100:00:00")]
+)
+def test_durations(seconds, said):
+    assert progress.duration(seconds) == said
+
+
+def test_a_line_by_hand():
+    """600 in 3 s are 200 a second; 1,400 more take 7 s."""
+    assert progress.line(600, 2000, 3.0) == "600 of 2,000 explorations, 200 explorations/s, 0:00:07 left"
+    assert progress.line(0, 2000, 3.0) == "0 of 2,000 explorations"
+
+
+def test_explorations_are_told_one_by_one_as_they_end(monkeypatch):
+    asked, told, seen, explore = study(), [], [], piece.explore
+    monkeypatch.setattr(piece, "explore", lambda *given, **how: (seen.append(list(told)), explore(*given, **how))[1])
+    compute_piece(asked, Piece(0, 8, "Random", (1, 4, 6)), Layout.of(asked), None, told.append)
+    assert told == [1, 4, 6] and seen == [[], [1], [1, 4]]
+
+
+def test_pieces_from_elsewhere_are_counted_as_they_come():
+    told, pieces = [], [Piece(0, 8, "Random", (1, 4)), Piece(0, 8, "PIG(VI)", (6,))]
+    coming = running._as_they_come(((piece, {}) for piece in pieces), told.append)
+    assert next(coming) == (pieces[0], {}) and told == [1, 4]
+    assert list(coming) == [(pieces[1], {})] and told == [1, 4, 6]
+
+
+def test_without_a_terminal_a_line_comes_now_and_then(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.2)
+    slow = study(measures={"slow": lambda run: time.sleep(0.05) or 0.0})
+    slow.run(tmp_path / "r.zarr", jobs=1)
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    pattern = r"berlyne: \d+ of 24 explorations(, [\d,.]+ explorations/(s|min), \d+:\d\d:\d\d left)?"
+    assert out == "" and len(lines) >= 3 and all(re.fullmatch(pattern, line) for line in lines)
+    counts = [int(re.match(r"berlyne: (\d+)", line)[1]) for line in lines]
+    assert counts == sorted(counts) and counts[-1] > counts[0]
+    assert not [thread for thread in threading.enumerate() if thread.name == "berlyne-progress"]
+
+
+def test_quiet_says_nothing(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.chdir(tmp_path)
+    study(measures={"slow": lambda run: time.sleep(0.02) or 0.0}).run(tmp_path / "r.zarr", progress=False)
+    (tmp_path / "s.toml").write_text("worlds = ['dense']\nn_worlds = 20\nn_steps = 300")
+    assert command("run", "s.toml", "s.zarr", "--quiet")[2] == ""
+    assert capfd.readouterr() == ("", "")
+
+
+def test_bars_have_a_rate_with_its_unit_and_the_time_left(tmp_path, capfd):
+    study(measures={"slow": lambda run: time.sleep(0.02) or 0.0}).run(tmp_path / "r.zarr", progress=True)
+    shown = capfd.readouterr().err
+    assert shown.count("12/12") == 2 and "explorations/s" in shown and "left" in shown
+
+
+def test_a_failure_ends_the_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with pytest.raises(ZeroDivisionError):
+        study(measures={"bad": lambda run: 1 / (run.strategy.name != "Unembodied")}).run(tmp_path / "r.zarr")
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("berlyne")]

@@ -1,0 +1,194 @@
+"""A study in parts that know nothing of each other, joined into what a run at once would have left."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+from berlyne import open_results
+from berlyne.experiments.files import StoreError
+from berlyne.experiments.merging import merge
+from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.shard import Shard, shard
+from berlyne.experiments.store import Store
+from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+
+
+def parts(folder, n, **changes):
+    """The stores of all shards."""
+    places = [folder / f"shard-{k}.zarr" for k in range(1, n + 1)]
+    for k, place in enumerate(places, start=1):
+        study(**changes).run(place, shard=f"{k}/{n}")
+    return places
+
+
+def how_often(run):
+    return np.bincount(run.states, minlength=run.world.n_states)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    ("n", "changes"),
+    [
+        (1, {}),
+        (3, {}),
+        (2, {"n_worlds": 2, "n_runs": 3}),
+        (12, {"measures": {"last": lambda run: run.area, "seen": ("s", how_often)}}),
+    ],
+)
+def test_shards_joined_are_the_study_at_once(tmp_path, n, changes):
+    found = merge(tmp_path / "joined.zarr", parts(tmp_path, n, **changes))
+    study(**changes).run(tmp_path / "once.zarr")
+    assert found.is_complete
+    assert_same_store(tmp_path / "joined.zarr", tmp_path / "once.zarr")
+    assert not list(tmp_path.glob("*.lock")) and not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize(("n_classes", "n_positions", "of"), [(1, 7, 3), (2, 12, 2), (3, 30, 4), (2, 4, 9)])
+def test_every_position_is_in_one_part_and_classes_are_shared_out(n_classes, n_positions, of):
+    held = [[p for p in range(n_positions) if Shard(k, of).holds(p, n_classes)] for k in range(1, of + 1)]
+    assert sorted(p for one in held for p in one) == list(range(n_positions))
+    for which, one in product(range(n_classes), held):
+        n_here = sum(p % n_classes == which for p in one)
+        assert abs(n_here - n_positions / n_classes / of) < 1
+
+
+def test_a_shard_computes_its_own_part_only_and_is_gone_on_with(tmp_path, monkeypatch):
+    made = count_explorations(monkeypatch)
+    place = tmp_path / "part.zarr"
+    found = study().run(place, shard="2/4")
+    assert len(made) == 2 * 3 and not found.is_complete
+    before = files(place)
+    study().run(place, shard="2/4")
+    assert len(made) == 6 and files(place) == before
+    study(n_worlds=8).run(place, shard="2/4")
+    assert len(made) == 12
+    for other, wanted in ((None, "the whole study"), ("1/4", "shard 1/4")):
+        with pytest.raises(SettingsError, match=f"was made for shard 2/4, and {wanted} is asked for; use another pla"):
+            study(n_worlds=8).run(place, shard=other)
+    study().run(tmp_path / "whole.zarr")
+    with pytest.raises(SettingsError, match=r"was made for the whole study, and shard 2/4 is asked for; use another"):
+        study().run(tmp_path / "whole.zarr", shard="2/4")
+
+
+@pytest.mark.parametrize("said", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)])
+def test_bad_shards_are_one_sentence(said):
+    with pytest.raises(SettingsError, match=r"^shard: is .*; it must be a part and a number of parts, such as 3/10$"):
+        shard(said)
+
+
+def test_shards_are_read(tmp_path):
+    assert shard("3/10") == shard(Shard(3, 10)) == (3, 10) and str(Shard(3, 10)) == "3/10"
+
+
+def test_what_is_missing_is_said(tmp_path):
+    one, _, three, four = parts(tmp_path, 4)
+    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given; run"):
+        merge(tmp_path / "j.zarr", [one, three])
+    with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given; run"):
+        merge(tmp_path / "j.zarr", [one, three, four])
+    assert not (tmp_path / "j.zarr").exists()
+    some = merge(tmp_path / "j.zarr", [one, three, four], partial=True)
+    assert not some.is_complete
+    study().run(tmp_path / "j.zarr")
+    study().run(tmp_path / "once.zarr")
+    assert_same_store(tmp_path / "j.zarr", tmp_path / "once.zarr")
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_is_joined_in_part_tells_what_is_not_there_from_what_is_damaged(tmp_path):
+    """Of three blocks, one shard of eight has lines in one: the others are not explored, and nothing is missing."""
+    study().run(tmp_path / "one.zarr", shard="1/8")
+    some = merge(tmp_path / "j.zarr", [tmp_path / "one.zarr"], partial=True)
+    assert repr(some) == "Results(j.zarr: maze, dense; 3 of 24 explorations)"
+    assert np.isnan(some.dataset["state"].values[1:]).all() and not np.isnan(some.dataset["state"].values[0]).any()
+    study().run(tmp_path / "j.zarr")
+    study().run(tmp_path / "once.zarr")
+    assert_same_store(tmp_path / "j.zarr", tmp_path / "once.zarr")
+
+
+def test_a_shard_that_was_interrupted_is_found_out(tmp_path, monkeypatch):
+    one = parts(tmp_path, 2)[0]
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        study().run(tmp_path / "killed.zarr", shard="2/2", jobs=1)
+    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000; run"):
+        merge(tmp_path / "j.zarr", [one, tmp_path / "killed.zarr"])
+
+
+def set_attribute(place, key, value):
+    """Another root, with a checksum that fits."""
+    from berlyne.experiments.root import publish, read_root
+
+    root = read_root(place)
+    root["attributes"][key] = value
+    publish(place, root["attributes"], root["arrays"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "n", "message"),
+    [
+        ({"seed": 2}, 2, r"do not belong together: seed = 1 there, seed = 2 here \(settings\)$"),
+        ({"n_worlds": 3}, 2, r"do not belong together: n_worlds = 4 there, n_worlds = 3 here \(settings\)$"),
+        ({"strategies": ["Random"]}, 2, r"do not belong together: strategies = \["),
+        ({"measures": ["l1_distance"]}, 2, r"do not belong together: their arrays differ in shape or kind$"),
+        ({}, 3, r"shard-1.zarr is one of 2 shards and .*other.zarr one of 3; they must be of one division$"),
+    ],
+)
+def test_strangers_are_refused(tmp_path, changes, n, message):
+    one = parts(tmp_path, 2)[0]
+    study(**changes).run(tmp_path / "other.zarr", shard=f"2/{n}")
+    with pytest.raises(StoreError, match=message):
+        merge(tmp_path / "j.zarr", [one, tmp_path / "other.zarr"])
+    assert not (tmp_path / "j.zarr").exists()
+
+
+def test_other_versions_are_refused(tmp_path):
+    one, two = parts(tmp_path, 2)
+    versions = json.loads((two / "zarr.json").read_text())["attributes"]["versions"]
+    set_attribute(two, "versions", {**versions, "numpy": "9.9"})
+    with pytest.raises(StoreError, match=r"belong together: numpy = \"2.* there, numpy = \"9.9\" here \(versions\)$"):
+        merge(tmp_path / "j.zarr", [one, two])
+
+
+def test_nothing_twice_nothing_overwritten_nothing_damaged(tmp_path):
+    one, two = parts(tmp_path, 2)
+    with pytest.raises(StoreError, match=r"shard-2.zarr both hold Random in dense/000; an exploration may be in one"):
+        merge(tmp_path / "j.zarr", [one, two, two])
+    with pytest.raises(StoreError, match=r"^.*shard-1.zarr is there already, and nothing is overwritten; use another"):
+        merge(one, [one, two])
+    with pytest.raises(StoreError, match=r"^there are no results at .*nothing.zarr$"):
+        merge(tmp_path / "j.zarr", [one, tmp_path / "nothing.zarr"])
+    with pytest.raises(StoreError, match=r"^there are no shards to join; name at least one store$"):
+        merge(tmp_path / "j.zarr", [])
+    with pytest.raises(StoreError, match=r"^there is no folder "):
+        merge(tmp_path / "no" / "j.zarr", [one, two])
+    chunk = two / "state" / "c.0.1.0"
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"x")
+    with pytest.raises(StoreError, match=r"shard-2.zarr: state of PIG\(VI\) in worlds .* is damaged"):
+        merge(tmp_path / "j.zarr", [one, two])
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["shard-1.zarr", "shard-2.zarr"]
+
+
+def test_the_commands_do_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text(
+        'worlds = {dense = {n_states = 4}}\nstrategies = "Random"\nn_worlds = 5\nn_steps = 9'
+    )
+    for k in (1, 2):
+        assert command("run", "s.toml", "--shard", f"{k}/2", "-o", f"part-{k}.zarr")[0] == 0
+    code, said, told = command("merge", "all.zarr", "part-1.zarr", "part-2.zarr")
+    assert (code, said, told) == (0, "Results(all.zarr: dense; 5 of 5 explorations)\n", "")
+    assert command("run", "s.toml", "once.zarr")[0] == 0
+    assert_same_store(tmp_path / "all.zarr", tmp_path / "once.zarr")
+    assert open_results("part-1.zarr").dataset["area"].notnull().sum() == 3
+    code, said, told = command("run", "s.toml", "x.zarr", "--shard", "11/10")
+    assert code == 1 and told.startswith("berlyne: shard: is '11/10'; it must be") and told.count("\n") == 1
+    code, said, told = command("merge", "x.zarr", "part-1.zarr")
+    assert code == 1 and told.startswith("berlyne: 2 of 5 explorations are missing: shard 2 of 2") and not said
+    assert command("merge", "some.zarr", "part-1.zarr", "--partial")[0] == 0
