@@ -120,6 +120,7 @@ def test_a_new_episode_is_found_where_it_begins():
         ([(0, 0, 1), (3, 0, 1)], r"s is 3 in line 1 of .*; it must be a whole number from 0 to 2"),
         ([(0, 0, -1)], r"s_next is -1 in line 0 of .*; it must be a whole number from 0 to 2"),
         ([(0, 0, 1), (0, 0.5, 1)], r"a is 0\.5 in line 1 of .*"),
+        (np.array([[0, 0, 1], [0.5, 0, 1]]), r"s is 0\.5 in line 1 of .*"),
         ([(0, True, 1)], r"a is True in line 0 of .*"),
         ([("x", 0, 1)], r"s is 'x' in line 0 of .*"),
         ([(0, 0, 1), (0, 0)], r"line 1 of the history, counted from 0, is \(0, 0\); a history is lines .*"),
