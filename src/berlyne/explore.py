@@ -35,6 +35,8 @@ MOST_STEPS = 2**31 - 2
 CHUNK = 1 << 16
 """Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
 
+NO_PRIOR = "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+
 Engine = Literal["auto", "compiled", "numpy"]
 Mind = Union["CompiledMind", PlainMind, GrowingMind]
 ELSEWHERE = "elsewhere"
@@ -161,16 +163,12 @@ def explore(
     """
     how = strategy(strategy_)
     if world.prior is None:
-        raise ValueError(
-            "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
-        )
+        raise ValueError(NO_PRIOR)
     n_steps, times = _checked_times(n_steps, snapshots)
     warn_of_unreachable(world)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = first_state(world, start, for_start)
     mind, measures = _begun(world, how, first, engine)
-    if len(world.terminal):
-        mind.close(world.terminal)
     trace = Trace.begun(n_steps, first, *measures)
     done, kept = 0, {}
     for until in [*times, n_steps]:
@@ -197,6 +195,8 @@ def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Min
     if getattr(prior, "grows", False):
         growing = GrowingMind(prior, world.n_actions, how)
         growing.discover(first)
+        if len(world.terminal):
+            growing.close(world.terminal)
         return growing, growing.measures(world)
     model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
     return make_mind(model, how, world, engine), first_measures(world, model)
@@ -205,7 +205,10 @@ def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Min
 def make_mind(
     model: InternalModel, how: Strategy, world: World | None, engine: Engine = "auto"
 ) -> CompiledMind | PlainMind:
-    """The mind that runs a strategy; only one that may see the world is handed it to plan with."""
+    """The mind that runs a strategy; only one that may see the world is handed it to plan with.
+
+    Where the episodes of the world end, it is told.
+    """
     from berlyne.engine.mind import CompiledMind, can_compile  # here, so that `import berlyne` need not import Numba
 
     if engine not in ("auto", "compiled", "numpy"):
@@ -215,9 +218,14 @@ def make_mind(
         raise ValueError(f"{how} with {model.prior!r} has a part of your own, which only engine='numpy' can run")
     if how.sees_world and world is None:
         raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
+    mind: CompiledMind | PlainMind
     if compilable and engine != "numpy":
-        return CompiledMind(model, how, world)
-    return PlainMind(model, how, world if how.sees_world else None)
+        mind = CompiledMind(model, how, world)
+    else:
+        mind = PlainMind(model, how, world if how.sees_world else None)
+    if world is not None and len(world.terminal):
+        mind.close(world.terminal)
+    return mind
 
 
 def counts_of(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:

@@ -22,7 +22,9 @@ from berlyne import (
     open_results,
     strategy,
 )
+from berlyne.experiments.world_classes import fingerprint
 from berlyne.explore import streams
+from berlyne.learned_prior import explore_learning_alpha
 from berlyne.worlds.episodes import reachable
 
 
@@ -274,3 +276,29 @@ def test_a_study_keeps_where_actions_led(tmp_path):
         assert np.any(lines[:, 2] == 4) and not np.any(lines[:, 0] == 4)
         for s, a, s_next in lines:
             assert world.theta[a, s, s_next] > 0
+
+
+def test_worlds_that_begin_or_end_otherwise_are_not_taken_for_one_another():
+    worlds = [corridor(), corridor(start=1), corridor(start={0: 0.5, 1: 0.5}), corridor(start={0: 0.4, 1: 0.6})]
+    worlds += [corridor(terminal=[3, 4]), corridor(terminal=())]
+    assert len({fingerprint(world) for world in worlds}) == 6
+    assert fingerprint(corridor()) == fingerprint(corridor())
+
+
+def test_a_concentration_is_not_learned_where_episodes_end():
+    with pytest.raises(
+        ValueError, match=r"^the world has terminal states, which a concentration cannot be learned with;"
+    ):
+        explore_learning_alpha(corridor(), n_steps=1)
+    assert explore_learning_alpha(corridor(terminal=(), start={2: 1.0}), n_steps=1).states[0] == 2
+
+
+@pytest.mark.parametrize("closed", [[5], [-1], [0.5], [[1]]])
+def test_a_file_whose_ends_lie_outside_is_refused(closed, tmp_path):
+    path = tmp_path / "e.npz"
+    Explorer(corridor().prior).save(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    np.savez(path, **{**arrays, "closed": np.array(closed)})
+    with pytest.raises(ValueError, match="is not an explorer saved by berlyne, or it is damaged"):
+        Explorer.load(path)

@@ -72,7 +72,7 @@ def write_edges(path: str | os.PathLike[str], world: World) -> None:
         write_whole(path, lambda file: frame.to_parquet(file, index=False))
         return
     text = io.StringIO(newline="")
-    lines = csv.writer(text, lineterminator="\n")
+    lines = csv.writer(text)  # lines end in CR LF: a label with either of them is then put in quotes
     lines.writerow(COLUMNS)
     lines.writerows(zip(*columns.values(), strict=True))
     write_whole(path, lambda file: file.write(text.getvalue().encode("utf-8")))
@@ -104,6 +104,8 @@ def _check_labels(labels: Labels) -> None:
     like_numbers = all(_is_whole(str(label)) for label in labels.given)
     if not texts and not all(type(label) is int for label in labels.given):
         raise ValueError(f"the labels of {labels.kind}s are neither all strings nor all whole numbers; save as .npz")
+    if texts and any(label != label.strip() or not label for label in labels.given):
+        raise ValueError(f"a label of {labels.kind}s is empty, or begins or ends with a blank; save as .npz")
     if texts and like_numbers:
         raise ValueError(f"the labels of {labels.kind}s are strings that would be read as numbers; save as .npz")
     if not texts and list(labels.given) != sorted(labels.given):

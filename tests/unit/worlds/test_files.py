@@ -259,6 +259,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     ("labels", "message"),
     [
         (["1", "2", "3"], "the labels of states are strings that would be read as numbers; save as .npz"),
+        (["a", "b ", "c"], "a label of states is empty, or begins or ends with a blank; save as .npz"),
         (["a", 2, "b"], "the labels of states are neither all strings nor all whole numbers; save as .npz"),
         ([3, 1, 2], "the labels of states are numbers that would be read in another order; save as .npz"),
     ],
