@@ -1,22 +1,28 @@
-"""Draw the pictures of the README: run `python docs/images/make.py`.
+"""Draw the pictures of the documentation: run `python docs/images/make.py`.
 
-Left, a maze as in the paper's Fig. 1. Middle, the same maze in the eyes of an explorer that has
+`maze.png`: left, a maze as in the paper's Fig. 1. Middle, the same maze in the eyes of an explorer that has
 walked in it at random: each room is split into its four actions, coloured by what the next
 observation of each is expected to teach. Right, how fast four strategies learn it.
+
+`unknown.png`: how much later PIG(VI) learns mazes if it does not know which rooms are one step away, or not even how
+many there are.
 """
 
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
 import berlyne
 from berlyne.figures.maze import draw_maze, shade_rooms
 
 SEED, N_STEPS = 9, 400
+ENOUGH = 100
+"""Bits that may be missing."""
 STRATEGIES = ("Random", "CB", "PIG(VI)", "Unembodied")
 
 
-def main() -> None:
+def draw_first() -> None:
     """Write maze.png beside this file."""
     world = berlyne.maze(SEED)
     walk = berlyne.explore(world, "Random", n_steps=N_STEPS, seed=SEED)
@@ -38,6 +44,42 @@ def main() -> None:
     curves.set_title("How fast is it learned?", fontsize=12)
     curves.spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).with_name("maze.png"), dpi=150)
+
+
+def draw_unknown(n_worlds: int = 8, n_steps: int = 6000) -> None:
+    """Write unknown.png beside this file: mean missing information over some mazes, by what is known of them."""
+    priors = {
+        "rooms one step away are known": ("#4c72b0", "-", lambda world: world.prior),
+        "only the rooms are known": (
+            "#55a868",
+            "--",
+            lambda world: berlyne.Dirichlet(1 / world.n_states, n_states=world.n_states, n_actions=4),
+        ),
+        "not even how many rooms there are": ("#c44e52", "-.", lambda _: berlyne.ChineseRestaurant(1.0)),
+    }
+    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
+    axes = figure.subplots()
+    for name, (colour, line, prior) in priors.items():
+        worlds = [berlyne.maze(seed) for seed in range(n_worlds)]
+        runs = [
+            berlyne.explore(world.with_prior(prior(world)), "PIG(VI)", n_steps=n_steps, seed=seed)
+            for seed, world in enumerate(worlds)
+        ]
+        mean = np.mean([run.missing_information for run in runs], axis=0)
+        late = int(np.argmax(mean < ENOUGH))
+        axes.plot(mean, color=colour, ls=line, lw=1.8, label=f"{name}: {late:,} steps")
+        axes.plot(late, ENOUGH, "o", color=colour, ms=5)
+    axes.axhline(ENOUGH, color="grey", lw=0.8, zorder=0)
+    axes.set(yscale="log", xlim=(0, n_steps), xlabel="time (steps)", ylabel="missing information (bits)")
+    axes.legend(title=f"Steps of PIG(VI) until {ENOUGH} bits are missing, if", frameon=False, alignment="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(Path(__file__).with_name("unknown.png"), dpi=150)
+
+
+def main() -> None:
+    """Write all pictures beside this file."""
+    draw_first()
+    draw_unknown()
 
 
 if __name__ == "__main__":

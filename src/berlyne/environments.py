@@ -252,6 +252,11 @@ def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: 
     return explorer
 
 
+def is_environment(what: Any) -> bool:
+    """Whether an object looks like an environment of Gymnasium."""
+    return all(hasattr(what, name) for name in ("reset", "step", "action_space", "observation_space"))
+
+
 def _made(env: Any) -> Any:
     """The environment itself, or the one of that name."""
     if isinstance(env, str):
@@ -262,6 +267,6 @@ def _made(env: Any) -> Any:
         from berlyne import gym  # noqa: F401  # registers our own
 
         return gymnasium.make(env)
-    if not all(hasattr(env, name) for name in ("reset", "step", "action_space", "observation_space")):
+    if not is_environment(env):
         raise ValueError(f"env is {env!r}; it must be an environment of Gymnasium, or the name of one")
     return env

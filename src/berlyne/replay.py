@@ -6,7 +6,7 @@ says what it thinks of the actions; then it learns what happened, whatever it wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
 from berlyne.explore import Engine, make_mind
+from berlyne.labels import Labels, in_words
 from berlyne.model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -48,6 +49,8 @@ def replay(
     *,
     n_states: int | None = None,
     n_actions: int | None = None,
+    states: Iterable[Hashable] | None = None,
+    actions: Iterable[Hashable] | None = None,
     engine: Engine = "auto",
 ) -> Dataset:
     """Lead an explorer along a history, and note what it thinks before each step.
@@ -62,6 +65,7 @@ def replay(
         columns s, a and s_next, and if need be subject and episode.
     strategy_ : a name such as "PIG(VI)", or a `Strategy`.
     n_states, n_actions : needed only for a prior that does not carry them.
+    states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ...
     engine : as in `berlyne.explore`.
 
     Returns
@@ -89,19 +93,22 @@ def replay(
     seen = world if isinstance(world, World) else None
     if seen is not None:
         n_states, n_actions = seen.n_states, seen.n_actions
-    model = InternalModel(prior, n_states=n_states, n_actions=n_actions)
-    lines = read_history(history, model.n_states, model.n_actions)
+        states, actions = states or seen.state_labels.given, actions or seen.action_labels.given
+    named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
+    model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # the mind counts
+    lines = read_history(history, named.state_labels, named.action_labels)
     parts = []
     for where in _by_subject(lines):
         thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where])
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
+            said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
             raise ValueError(
-                f"line {where[done]} of the history, counted from 0, says that action {a} in state {s} "
-                f"led to state {s_next}, which the prior calls impossible"
+                f"line {where[done]} of the history, counted from 0, says that "
+                f"{in_words(said, named.state_labels, named.action_labels)}"
             )
         parts.append((where, thoughts))
-    return _dataset(how, lines, _together(parts))
+    return _dataset(how, lines, _together(parts), (named.state_labels, named.action_labels))
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -155,8 +162,10 @@ def _together(parts: list[tuple[IntArray, Thoughts]]) -> dict[str, FloatArray]:
     return found
 
 
-def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray]) -> Dataset:
+def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray], named: tuple[Labels, Labels]) -> Dataset:
     from xarray import Dataset
+
+    states, actions = named
 
     steps, by_action = lines.steps, ("step", "action")
     taken = found["probabilities"][np.arange(len(steps)), steps[:, 1]]
@@ -172,10 +181,15 @@ def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray]) -> Dat
         "expected_missing_information_after": ("step", found["after"], {**left, "when": "after the step"}),
     }
     for i, name in enumerate(COLUMNS):
-        data[name] = ("step", steps[:, i], {"units": "1"})
-    coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": np.arange(found["values"].shape[1])}
+        data[name] = ("step", _spoken(steps[:, i], actions if name == "a" else states), {"units": "1"})
+    coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": _spoken(np.arange(actions.size), actions)}
     coordinates.update({name: ("step", _column(values)) for name, values in lines.labels.items()})
     return Dataset(data, coordinates, {"strategy": how.name})
+
+
+def _spoken(numbers: IntArray, labels: Labels) -> Any:
+    """Numbers, or the labels that they stand for."""
+    return numbers if labels.given is None else _column([labels[i] for i in numbers.tolist()])
 
 
 def _column(values: list[Any]) -> Any:
@@ -197,7 +211,7 @@ def _unit_of_values(how: Strategy) -> str:
     return kinds.get(type(how.coordinate), _unit(how))
 
 
-def read_history(history: Any, n_states: int, n_actions: int) -> History:
+def read_history(history: Any, states: Labels, actions: Labels) -> History:
     """A history in any form that a user may give it, checked.
 
     Raises
@@ -206,6 +220,7 @@ def read_history(history: Any, n_states: int, n_actions: int) -> History:
     """
     labels: dict[str, list[Any]] = {}
     if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
+        states, actions = Labels("state", states.size), Labels("action", actions.size)  # which holds numbers
         columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
         columns, labels = _of_frame(history)
@@ -216,8 +231,8 @@ def read_history(history: Any, n_states: int, n_actions: int) -> History:
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have as many each")
-    sizes = (n_states, n_actions, n_states)
-    checked = [_whole(name, column, size) for name, column, size in zip(COLUMNS, columns, sizes, strict=True)]
+    named = (states, actions, states)
+    checked = [_numbered(name, column, given) for name, column, given in zip(COLUMNS, columns, named, strict=True)]
     return History(np.stack(checked, axis=1), labels)
 
 
@@ -258,7 +273,20 @@ def _of_lines(history: Any) -> list[Any]:
             raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}")
     if not lines:
         return [np.empty(0, dtype=np.int64)] * 3
-    return [np.array([line[i] for line in lines], dtype=object) for i in range(3)]
+    return [[line[i] for line in lines] for i in range(3)]
+
+
+def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
+    """A column of labels as numbers."""
+    if labels.given is None:
+        return _whole(name, column, labels.size)
+    found = []
+    for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
+        try:
+            found.append(labels.number(label, name))
+        except ValueError as error:
+            raise ValueError(f"line {i} of the history, counted from 0: {error}") from None
+    return np.array(found, dtype=np.int64)
 
 
 def _whole(name: str, column: Any, size: int) -> IntArray:

@@ -8,7 +8,18 @@ import warnings
 import numpy as np
 import pytest
 
-from berlyne import ChineseRestaurant, Dirichlet, Explorer, World, dense_world, explore, explore_env, from_gymnasium
+from berlyne import (
+    ChineseRestaurant,
+    Dirichlet,
+    Experiment,
+    Explorer,
+    World,
+    dense_world,
+    explore,
+    explore_env,
+    from_gymnasium,
+)
+from berlyne.experiments.settings import SettingsError
 
 gymnasium = pytest.importorskip("gymnasium")
 from berlyne.gym import WorldEnv  # noqa: E402  # needs Gymnasium
@@ -233,3 +244,16 @@ def test_a_level_of_minigrid_is_discovered():
 
     run = explore_env(env, n_steps=400, seed=0, observe=see)
     assert len(run.explorer.states) == 8 * 4 + 2  # the goal, the ninth square, is entered from two sides and ends it
+
+
+def test_an_environment_goes_into_a_study(tmp_path):
+    lake = gymnasium.make("FrozenLake-v1")
+    study = Experiment(worlds={"lake": lake}, strategies=["PIG(VI)"], n_runs=2, n_steps=60, seed=5)
+    results = study.run(tmp_path / "lake.zarr")
+    world = from_gymnasium(lake)
+    missing = results.dataset["missing_information"]
+    assert missing.sizes["world"] == 2 and float(missing.isel(time=0).min()) > 0
+    assert results.world("lake/000").actions == world.actions
+    assert np.array_equal(results.world("lake/000").theta, world.theta)
+    with pytest.raises(SettingsError, match=r"^CartPole-v1 shows no transition table; explore it by .*$"):
+        Experiment(worlds={"pole": gymnasium.make("CartPole-v1")}, strategies=["Random"])

@@ -6,6 +6,7 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, Strategy, World, explore, maze, replay
+from berlyne.labels import Labels
 from berlyne.replay import read_history
 
 WORLD = maze(0)
@@ -50,9 +51,9 @@ def test_a_path_from_a_store(tmp_path):
 
 def test_three_lines_are_lines_and_three_arrays_are_columns():
     lines = [[0, 1, 2], [2, 0, 1], [1, 1, 0]]
-    assert read_history(lines, 3, 2).steps.tolist() == lines
+    assert read_history(lines, Labels("state", 3), Labels("action", 2)).steps.tolist() == lines
     columns = [np.array([0, 2]), np.array([1, 0]), np.array([2, 1])]
-    assert read_history(columns, 3, 2).steps.tolist() == lines[:2]
+    assert read_history(columns, Labels("state", 3), Labels("action", 2)).steps.tolist() == lines[:2]
 
 
 def test_the_dataset_says_what_it_is():
@@ -210,3 +211,25 @@ def test_methods_of_ones_own():
 
 def test_it_is_public():
     assert berlyne.replay is replay and "replay" in berlyne.__all__
+
+
+def test_a_history_in_labels_is_that_of_its_numbers():
+    theta = np.random.default_rng(0).dirichlet(np.ones(3), (2, 3))
+    prior = berlyne.Dirichlet(1.0, n_states=3, n_actions=2)
+    states, actions = ["red", ("b", 1), None], ["l", "r"]
+    named = berlyne.World(theta, prior, states=states, actions=actions)
+    run = berlyne.explore(named, "PIG(VI)", n_steps=12, seed=1)
+    numbers = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
+    spoken = [(states[s], actions[a], states[z]) for s, a, z in numbers.tolist()]
+    plain = berlyne.replay(prior, numbers, "PIG(VI)")
+    for said in (
+        berlyne.replay(named, spoken, "PIG(VI)"),
+        berlyne.replay(named, run, "PIG(VI)"),
+        berlyne.replay(prior, spoken, "PIG(VI)", states=states, actions=actions),
+    ):
+        for name in ("action_values", "probabilities", "log_likelihood", "expected_missing_information"):
+            assert np.array_equal(said[name].values, plain[name].values)
+        assert said.action.values.tolist() == actions
+        assert list(zip(said.s.values, said.a.values, said.s_next.values, strict=True)) == spoken
+    with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'rde'; .* nearest is 'red'$"):
+        berlyne.replay(named, [("red", "l", None), ("rde", "l", None)])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import check_count
+from berlyne.environments import from_gymnasium, is_environment
 from berlyne.priors import OneTwoThree
 from berlyne.worlds import World
 from berlyne.worlds.classes import WORLDS
@@ -139,8 +140,13 @@ def _class_name(name: str) -> str:
 
 
 def as_world(source: Any) -> World | None:
-    """The world that an object is or stands for, if any: what else there is, such as environments, joins here."""
-    return source if isinstance(source, World) else None
+    """The world that an object is or, like an environment that shows its transition table, stands for, if any."""
+    if isinstance(source, World) or not is_environment(source):
+        return source if isinstance(source, World) else None
+    try:
+        return from_gymnasium(source)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
 
 
 def given_worlds(source: Any) -> tuple[World, ...]:

@@ -40,7 +40,7 @@ def river_swim(n_states: int = 6, alpha: float = 1.0) -> World:
     Strehl & Littman (2008), An analysis of model-based interval estimation for Markov decision processes, Fig. 3:
     "left" always succeeds; "right" goes on with 0.3, stays with 0.6 and drifts back with 0.1, at the left bank stays
     with 0.7, and at the right bank stays with 0.3 and drifts back with 0.7. An episode begins in state 1 or 2. Taken
-    from implementations that name this source; Osband et al. (2013) use other numbers (0.35, 0.6, 0.05).
+    from memory that name this source; Osband et al. (2013) use other numbers (0.35, 0.6, 0.05).
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> Worl
 
     After the 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration. A step goes in the direction of
     the action, or with `p_slip` in one of the other three, each as likely; at the border one stays. We had no sight
-    of the paper's own text: the middle and 0.05 are from implementations, how slips are shared out is our reading.
+    of the paper's own text: the middle and 0.05 are from memory of its code, how slips are shared out is our reading.
 
     Parameters
     ----------
