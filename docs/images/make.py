@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullFormatter
 
 import berlyne
 from berlyne.figures.maze import draw_maze, shade_rooms
@@ -71,6 +72,9 @@ def draw_unknown(n_worlds: int = 8, n_steps: int = 6000) -> None:
         axes.plot(late, ENOUGH, "o", color=colour, ms=5)
     axes.axhline(ENOUGH, color="grey", lw=0.8, zorder=0)
     axes.set(yscale="log", xlim=(0, n_steps), xlabel="time (steps)", ylabel="missing information (bits)")
+    axes.yaxis.set_major_locator(FixedLocator([20, 50, 100, 200, 500]))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.legend(title=f"Steps of PIG(VI) until {ENOUGH} bits are missing, if", frameon=False, alignment="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).with_name("unknown.png"), dpi=150)

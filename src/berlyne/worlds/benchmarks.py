@@ -132,7 +132,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> Worl
 
     After the 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration. A step goes in the direction of
     the action, or with `p_slip` in one of the other three, each as likely; at the border one stays. We had no sight
-    of the paper's own text: the middle and 0.05 are from memory of its code, how slips are shared out is our reading.
+    of the paper's own text: the middle and 0.05 are from memory, how slips are shared out is our reading.
 
     Parameters
     ----------
