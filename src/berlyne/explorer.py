@@ -40,7 +40,7 @@ class Explorer(Thinking):
     prior : what may be assumed of the world.
     strategy : a name such as "PIG(VI)", or a `Strategy`; not one that needs the true world.
     seed : int, `SeedSequence` or `Generator`, for breaking ties and for random actions.
-    n_states, n_actions : needed only for a prior that does not carry them.
+    n_states, n_actions : needed only for a prior that does not carry them; a `ChineseRestaurant` discovers its states.
     states, actions : labels in order, any hashable values, in which to ask and to tell; None for 0, 1, 2, ...
 
     Examples

@@ -90,6 +90,8 @@ def replay(
     -1.3862943611198906
     """
     how, prior = strategy(strategy_), _prior(world)
+    if getattr(prior, "grows", False):
+        raise ValueError(f"{prior!r} discovers its states, which a replay does not; lead an Explorer along the history")
     seen = world if isinstance(world, World) else None
     if seen is not None:
         n_states, n_actions = seen.n_states, seen.n_actions
