@@ -27,7 +27,10 @@ help:
 reproduce: $(VENV)/installed-run
 	$(BIN)/berlyne reproduce --preset $(PRESET) "$(FOLDER)"
 
+# QuantEcon, an oracle, compiles and caches parts of itself when it is first imported. Two processes that do so at once
+# can leave a cache that ends every later one, so one does it before the tests begin.
 test: $(VENV)/installed-test
+	$(BIN)/python -c "import quantecon"
 	$(BIN)/python -m pytest -n $(JOBS)
 
 # Kernels follow indices without looking; here they look. Compiled apart, because cached code does not say which it is.

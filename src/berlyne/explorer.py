@@ -196,9 +196,8 @@ class Explorer(Thinking):
         self._last[s * self.n_actions + a] = s_next
         if self._history is not None:
             self._history.extend((s, a, s_next, ended))
-        tried = any(s_next * self.n_actions + b in self._last for b in range(self.n_actions))
-        if ended and not tried:  # some end where one can also go on
-            self._close([s_next])
+        if ended and not any(s_next * self.n_actions + b in self._last for b in range(self.n_actions)):
+            self._close([s_next])  # some end where one can also go on
 
     def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:
         """Learn a history of transitions, lines `(s, a, s_next)` in their order: a log of somebody's, a warm start.
