@@ -37,7 +37,7 @@ test: $(VENV)/installed-test
 bounds: $(VENV)/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/bounds-checked" $(BIN)/python -m pytest -n $(JOBS) -q \
 		tests/parity/test_engine_against_twin.py tests/parity/test_action_values.py tests/parity/test_long_runs.py \
-		tests/unit/engine tests/unit/test_tasks.py tests/unit/test_growing.py tests/parity/test_replay.py
+		tests/unit/engine tests/unit/test_tasks.py tests/unit/test_growing.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check

@@ -17,6 +17,7 @@ from berlyne.experiments import piece, store
 from berlyne.experiments.files import StoreError
 from unit.experiments.studies import assert_same_store, forget_worlds, study
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
@@ -75,7 +76,8 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
         how = {"cluster": local.scheduler_address}
 
         def working():
-            with distributed.Client(local) as watcher:
+            # not the default one: two that take turns as such leave neither, and a mark that says there is one
+            with distributed.Client(local, set_as_default=False) as watcher:
                 busy = watcher.processing()
             return [worker.pid for worker in local.workers.values() if busy.get(worker.worker_address)]
 
@@ -149,6 +151,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
     monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {address}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
+    assert dask.config.get("scheduler", None) is None  # or else nothing that Dask does here would work any more
 
 
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "ucx://a:1"])

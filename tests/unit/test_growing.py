@@ -140,9 +140,9 @@ def test_undoing_forgets_states_too(how):
 
 
 def test_a_lab_book_keeps_an_explorer_that_grows(tmp_path, monkeypatch):
-    (tmp_path / "mylab.py").write_text("import berlyne\nprior = berlyne.ChineseRestaurant(1.0, n_actions=2)\n")
+    (tmp_path / "growlab.py").write_text("import berlyne\nprior = berlyne.ChineseRestaurant(1.0, n_actions=2)\n")
     monkeypatch.chdir(tmp_path)
-    book = LabBook.new("lab", "mylab:prior", seed=3)
+    book = LabBook.new("lab", "growlab:prior", seed=3)
     book.tell("a", 0, "b")
     book.tell("b", 1, "a")
     assert LabBook("lab").ask("b") == book.ask("b") and LabBook("lab").explorer.states == ["a", "b"]

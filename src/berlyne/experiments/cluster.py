@@ -49,7 +49,8 @@ def compute_on_cluster(
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise StoreError("this needs Dask; install the cluster extra: pip install 'berlyne[cluster]'") from None
-    with _quiet(), dask.config.set({"distributed.scheduler.allowed-failures": LOSSES}):
+    settings = {"distributed.scheduler.allowed-failures": LOSSES, "scheduler": dask.config.get("scheduler", None)}
+    with _quiet(), dask.config.set(settings):  # the scheduler too: a client that does not connect leaves its own there
         local = None
         if address is None:
             local = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
