@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -104,16 +104,6 @@ class Explorer(Thinking):
     def n_states(self) -> int:
         """N, or how many states were discovered."""
         return self.state_labels.size
-
-    @property
-    def states(self) -> Sequence[Any]:
-        """The labels of all states in order."""
-        return self.state_labels.all
-
-    @property
-    def actions(self) -> Sequence[Any]:
-        """The labels of all actions in order."""
-        return self.action_labels.all
 
     def act(self, s: Any, among: Iterable[Any] | None = None) -> Any:
         """The action to try in state `s`: the same one however often it is asked for, until something is observed.

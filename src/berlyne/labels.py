@@ -90,6 +90,23 @@ class Labels:
         return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > SHOWN)}"
 
 
+class Labelled:
+    """What has states and actions that may have labels."""
+
+    state_labels: Labels
+    action_labels: Labels
+
+    @property
+    def states(self) -> Sequence[Any]:
+        """The labels of all states in order."""
+        return self.state_labels.all
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        """The labels of all actions in order."""
+        return self.action_labels.all
+
+
 class Found(Labels):
     """Labels of states that are discovered on the way; one that is not is numbered as the next would be."""
 

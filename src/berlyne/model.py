@@ -6,14 +6,14 @@ transitions are stored, so a model of a million states costs as much as its hist
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
-from berlyne.labels import Labels, in_words
+from berlyne.labels import Labelled, Labels, in_words
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
@@ -26,7 +26,7 @@ PIECE = 1 << 18
 """Rows whose estimates are worked out at a time."""
 
 
-class InternalModel:
+class InternalModel(Labelled):
     """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters
@@ -89,16 +89,6 @@ class InternalModel:
     def n_obs(self) -> int:
         """Number of transitions observed so far."""
         return sum(sum(outcomes.values()) for outcomes in self._seen.values())
-
-    @property
-    def states(self) -> Sequence[Any]:
-        """The labels of all states in order."""
-        return self.state_labels.all
-
-    @property
-    def actions(self) -> Sequence[Any]:
-        """The labels of all actions in order."""
-        return self.action_labels.all
 
     def observe(self, s: Any, a: Any, s_next: Any) -> None:
         """Learn that action `a` in state `s` led to `s_next`."""

@@ -11,19 +11,18 @@ from berlyne.arrays import FloatArray, Seed, check_count, check_number
 from berlyne.explore import Mind
 from berlyne.foresight import Gain, imagined_gain
 from berlyne.growing import GrowingMind
-from berlyne.labels import Labels
+from berlyne.labels import Labelled, Labels
 from berlyne.model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy
 from berlyne.uncertainty import Expected
 
 
-class Thinking:
+class Thinking(Labelled):
     """The part of an `Explorer` that answers questions. None of them changes it."""
 
     prior: Prior
     strategy: Strategy
-    state_labels: Labels
     _mind: Mind
     _last: dict[int, int]
     _closed: set[int]

@@ -8,6 +8,7 @@ import numpy as np
 
 from berlyne.arrays import IntArray
 from berlyne.priors.dirichlet import as_support, check_inside, log_likelihood, sufficient
+from berlyne.priors.most_likely import check_bounds, most_likely
 from berlyne.priors.prior import as_counts
 from berlyne.rows import Counts
 
@@ -34,25 +35,11 @@ def fit_alpha(
     ------
     ValueError if a transition outside the support was observed: no alpha explains it.
     """
-    from scipy.optimize import minimize_scalar
-
-    low, high = bounds
-    if not 0.0 < low < high:
-        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
+    check_bounds(bounds)
     sparse = as_counts(counts)
     reach = as_support(support, sparse.n_states, sparse.n_actions)
     check_inside(sparse, reach)
     statistics = sufficient(sparse, reach)
     if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
         return float(start)
-    grid = np.linspace(np.log(low), np.log(high), 41)
-    best = int(np.argmax([log_likelihood(float(np.exp(x)), statistics) for x in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(
-        lambda x: -log_likelihood(float(np.exp(x)), statistics),
-        bounds=around,
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    candidates = [float(np.exp(found.x)), low, high]
-    return max(candidates, key=lambda alpha: log_likelihood(alpha, statistics))
+    return most_likely(lambda alpha: log_likelihood(alpha, statistics), bounds)

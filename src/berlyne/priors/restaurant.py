@@ -19,6 +19,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number
 from berlyne.priors.forms import FORMS, Sums, over_counts
+from berlyne.priors.most_likely import check_bounds, most_likely
 from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.rows import Counts, Rows, Support, by_action
 from berlyne.uncertainty import dirichlet_variance
@@ -256,21 +257,9 @@ def fit_c(
 
     `start` is returned while no row was seen twice, when every c explains the data equally well.
     """
-    from scipy.optimize import minimize_scalar
-
-    low, high = bounds
-    if not 0.0 < low < high:
-        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
+    check_bounds(bounds)
     check_number("d", d, 0.0, 1.0 - 1e-9)
     sparse = as_counts(counts)
     if not np.any(sparse.totals > 1):
         return float(start)
-
-    def likelihood(x: float) -> float:
-        return partition_likelihood(float(np.exp(x)), d, sparse)
-
-    grid = np.linspace(np.log(low), np.log(high), 41)
-    best = int(np.argmax([likelihood(x) for x in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(lambda x: -likelihood(x), bounds=around, method="bounded", options={"xatol": 1e-10})
-    return max([float(np.exp(found.x)), low, high], key=lambda c: likelihood(np.log(c)))
+    return most_likely(lambda c: partition_likelihood(c, d, sparse), bounds)

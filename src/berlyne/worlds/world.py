@@ -14,7 +14,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_index
 from berlyne.gate import checked_rows
-from berlyne.labels import Labels, spoken
+from berlyne.labels import Labelled, Labels, spoken
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
@@ -27,7 +27,7 @@ SUM_TOLERANCE = 1e-6
 """Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
 
 
-class World:
+class World(Labelled):
     """A controllable Markov chain, and what an explorer of it may assume.
 
     Paper: Sec. 2.1; readings R1 and R13.
@@ -149,16 +149,6 @@ class World:
     def _start_label(self) -> Any:
         """The start as the constructor takes it."""
         return self.states[self.start] if isinstance(self.start, int) else self.start
-
-    @property
-    def states(self) -> Sequence[Any]:
-        """The labels of all states in order."""
-        return self.state_labels.all
-
-    @property
-    def actions(self) -> Sequence[Any]:
-        """The labels of all actions in order."""
-        return self.action_labels.all
 
     @property
     def start(self) -> int | FloatArray | None:
