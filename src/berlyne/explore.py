@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, seed_sequence
+from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_index, seed_sequence
 from berlyne.growing import GrowingMind
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
+from berlyne.moments import Moments
 from berlyne.plain import PlainMind
 from berlyne.plotting import figures
 from berlyne.rows import Counts
@@ -104,19 +105,30 @@ class Run:
     @cached_property
     def model(self) -> InternalModel:
         """The explorer's internal model at the end."""
+        return self.model_at(self.n_steps)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """What had been observed at any time."""
+        world = self.world
+        return Moments(world.n_actions, world.n_states, self.states[:-1], self.actions, self.next_states)
+
+    def model_at(self, t: int) -> InternalModel:
+        """The explorer's internal model after `t` steps, found without replaying them, unless states are discovered."""
+        t = check_index("t", t, self.n_steps + 1)
         prior: Any = self.world.prior
         if getattr(prior, "grows", False):
-            return self._discovered(prior)
-        row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
-        last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
+            return self._discovered(prior, t)
         labels = self.world.state_labels, self.world.action_labels
-        return InternalModel.from_counts(prior, self.counts, last, labels)
+        counts = self.counts if t == self.n_steps else self.moments.counts(t)
+        return InternalModel.from_counts(prior, counts, self.moments.last(t), labels)
 
-    def _discovered(self, prior: Any) -> InternalModel:
+    def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
         mind = GrowingMind(prior, self.world.n_actions, strategy("Random"))
         mind.discover(int(self.states[0]))
-        for s, a, s_next, now in zip(self.states, self.actions, self.next_states, self.states[1:], strict=False):
+        steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
+        for s, a, s_next, now in steps:
             mind.observe(int(s), int(a), int(s_next))
             mind.discover(int(now))
         states = [self.world.states[s] for s in mind.found]

@@ -185,12 +185,22 @@ class InternalModel(Labelled):
 
         Rows of terminal states, which nobody can try, do not count.
         """
-        theta, theta_hat = world.rows.data, self._estimate_of(world)
-        with np.errstate(divide="ignore"):
-            missing = theta * (np.log2(theta) - np.log2(theta_hat))
+        missing = self._missing(world)
         if len(world.terminal):
             missing = missing[~world.episodes.ends[world.rows.numbers() // world.n_actions]]
         return float(np.sum(missing))
+
+    def missing_information_by_row(self, world: World) -> FloatArray:
+        """D(theta || theta_hat) of each row, in bits, `[a, s]`; 0 in terminal states."""
+        per_row: FloatArray = by_action(world.rows.row_sums(self._missing(world)), self.n_actions)
+        per_row[:, world.terminal] = 0.0
+        return per_row
+
+    def _missing(self, world: World) -> FloatArray:
+        """The term theta log2(theta / theta_hat) of every transition that is possible in `world`."""
+        theta, theta_hat = world.rows.data, self._estimate_of(world)
+        with np.errstate(divide="ignore"):
+            return np.asarray(theta * (np.log2(theta) - np.log2(theta_hat)))
 
     def l1_distance(self, world: World) -> float:
         """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""

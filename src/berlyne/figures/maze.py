@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, check_index
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import PROBABILITY, RC, WIDTH
+from berlyne.figures.style import BLUE, PROBABILITY, RC, WIDTH
 from berlyne.rows import by_action
 from berlyne.worlds import Geometry, World
 
-BLUE = "#1f5fbf"
 AMBER = LinearSegmentedColormap.from_list("amber", ["#f8f4ea", "#fbe6b8", "#f7bf66", "#ea9136"])
 """Off-white to amber, evenly darker in print; black walls and blue transporters stay visible on all of it."""
 STEP = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
