@@ -140,6 +140,15 @@ class Run:
         drawn: Axes = figures().draw_run(self, ax, **style)
         return drawn
 
+    def plot_path(self, t: int | None = None, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the world with the agent at time `t`, by default the end, and the trail of its last steps.
+
+        options : `last`, how many steps; `what`, a quantity to colour states by, such as "missing information", as it
+            was at that time; `labels`; `bar`.
+        """
+        drawn: Axes = figures().draw_path(self, t, ax, **options)
+        return drawn
+
 
 def explore(
     world: World,

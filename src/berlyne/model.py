@@ -7,18 +7,22 @@ transitions are stored, so a model of a million states costs as much as its hist
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
 from berlyne.labels import Labelled, Labels, in_words
+from berlyne.plotting import figures
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
 from berlyne.uncertainty import Expected
 from berlyne.worlds.world import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROUNDING = 1e-12
 """Estimates that differ by less are the same."""
@@ -238,6 +242,16 @@ class InternalModel(Labelled):
         draw = None if without else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
         return Expected(float(rows.sum()), float(spread.sum()), rows, level, draws)
+
+    def plot(self, what: Any = "expected missing information", ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw states coloured by a quantity: rooms of a maze, squares of a grid, nodes of a graph, or a matrix.
+
+        what : "expected missing information", "visits", "utility" (PIG) or the name of another, an array (N,) or
+            (M, N) of your own, or "missing information", which needs `world=`.
+        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own; `labels`; `bar`.
+        """
+        drawn: Axes = figures().draw_model(self, what, ax, **options)
+        return drawn
 
     def entropy(self) -> FloatArray:
         """Entropy of each estimated row, in bits, `[a, s]`."""

@@ -9,9 +9,11 @@ from berlyne.figures.drawing import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.learning_curves import draw_curves, draw_run
 from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms, telling_rows
+from berlyne.figures.path import draw_path
 from berlyne.figures.prediction import draw_prediction
 from berlyne.figures.ranks import draw_ranks, draw_ranks_by_time
 from berlyne.figures.sensitivity import draw_sensitivity
+from berlyne.figures.shading import draw_explorer, draw_model, draw_world
 from berlyne.figures.structure import draw_index_by_length, draw_structure
 
 __all__ = [
@@ -19,16 +21,20 @@ __all__ = [
     "draw_bands",
     "draw_concentration",
     "draw_curves",
+    "draw_explorer",
     "draw_graph",
     "draw_index_by_length",
     "draw_maze",
     "draw_maze_and_rows",
+    "draw_model",
+    "draw_path",
     "draw_prediction",
     "draw_ranks",
     "draw_ranks_by_time",
     "draw_run",
     "draw_sensitivity",
     "draw_structure",
+    "draw_world",
     "shade_rooms",
     "telling_rows",
 ]

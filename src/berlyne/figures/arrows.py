@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.path import Path
 
-from berlyne.arrays import FloatArray
+from berlyne.arrays import BoolArray, FloatArray
 
 
 class Arrow(NamedTuple):
@@ -22,23 +22,65 @@ class Arrow(NamedTuple):
         return Path(np.vstack([np.asarray(self.path.vertices)[:-1], self.head[0]]), self.path.codes)
 
 
-def bent(begin: FloatArray, end: FloatArray, radius: float, p: float, bend: float) -> Arrow:
-    """From the rim of one state to the rim of another; `bend` is a share of the length, positive to one side."""
+BENDS = (0.12, 0.24, 0.38, -0.24, -0.38, 0.55)
+"""How far an arrow may bend, as a share of its length; the first that stays clear of other states is taken."""
+
+
+def bent(
+    begin: FloatArray, end: FloatArray, radius: float, p: float, bend: float, head_size: float | None = None
+) -> Arrow:
+    """From the rim of one state to the rim of another; `bend` is a share of the length, positive to one side.
+
+    The head is as long as 3/4 of `head_size`, by default the radius of the states.
+    """
     across, middle = np.array([begin[1] - end[1], end[0] - begin[0]]), (begin + end) / 2
     by = middle + bend * across
     start, tip = begin + radius * _unit(by - begin), end + radius * _unit(by - end)
-    head, neck = _head(tip, _unit(tip - by), radius)
+    head, neck = _head(tip, _unit(tip - by), radius if head_size is None else head_size)
     return Arrow(Path([start, by, neck], [Path.MOVETO, Path.CURVE3, Path.CURVE3]), head, p)
 
 
-def loop(centre: FloatArray, radius: float, p: float, towards: FloatArray, size: float = 1.0) -> Arrow:
+def loop(
+    centre: FloatArray,
+    radius: float,
+    p: float,
+    towards: FloatArray,
+    size: float = 1.0,
+    head_size: float | None = None,
+) -> Arrow:
     """Out of a state and back into it, on the side of a direction; up if there is none."""
     out = _unit(towards) if np.any(towards) else np.array([0.0, 1.0])
     side = np.array([-out[1], out[0]])
     start, tip = (centre + radius * _unit(out + sign * 0.6 * side) for sign in (1, -1))
     far = [centre + radius * ((1 + 2.4 * size) * out + sign * 1.9 * size * side) for sign in (1, -1)]
-    head, neck = _head(tip, _unit(tip - far[1]), radius)
+    head, neck = _head(tip, _unit(tip - far[1]), radius if head_size is None else head_size)
     return Arrow(Path([start, *far, neck], [Path.MOVETO, *[Path.CURVE4] * 3]), head, p)
+
+
+def clear_bend(begin: FloatArray, end: FloatArray, others: FloatArray, radius: float) -> float:
+    """The least bend of an arrow that keeps away from other states; the first if there is none."""
+    across, middle = np.array([begin[1] - end[1], end[0] - begin[0]]), (begin + end) / 2
+    u = np.linspace(0.08, 0.92, 15)[:, None]
+    for bend in BENDS:
+        curve = (1 - u) ** 2 * begin + 2 * u * (1 - u) * (middle + bend * across) + u**2 * end
+        if not len(others) or np.linalg.norm(curve[:, None] - others[None], axis=2).min() > 1.3 * radius:
+            return bend
+    return BENDS[0]
+
+
+def free_side(here: FloatArray, others: FloatArray, joined: BoolArray) -> FloatArray:
+    """The direction out of a state in which there is most room, not too gladly down, where its label may be.
+
+    others : (n, 2), where other states lie; joined : (n,), whether an arrow leads to or from them.
+    """
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False) - np.pi / 2
+    towards = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    away = others - here
+    length = np.linalg.norm(away, axis=1)
+    near = np.where(joined, 1.0, 0.5) / length
+    crowd = np.sum(near * np.maximum(towards @ (away / length[:, None]).T, 0.0) ** 3, axis=1)
+    crowd += 0.15 * np.maximum(towards[:, 1], 0.0) / (length.min() if len(length) else 1.0)
+    return np.asarray(towards[int(np.argmin(np.round(crowd, 9)))])
 
 
 def _head(tip: FloatArray, along: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:

@@ -55,7 +55,7 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
     chosen = telling_rows(world) if rows is None else rows
     checked = [(check_index("a", a, world.n_actions), check_index("s", s, world.n_states)) for a, s in chosen]
     ax = _prepared(ax, maze.side)
-    _draw_walls(ax, maze)
+    draw_walls(ax, maze)
     for a, s in checked:
         _draw_row(ax, world, maze, a, s)
     return ax
@@ -104,7 +104,7 @@ def shade_rooms(
     shaded.set_array(values.T.ravel())
     shaded.set_gid("actions")
     ax.add_collection(shaded)
-    _draw_walls(ax, maze)
+    draw_walls(ax, maze)
     return shaded
 
 
@@ -136,7 +136,7 @@ def _faces(s: IntArray, direction: IntArray, side: int, inset: float = 0.0, marg
     return np.stack([middle - along, middle + along], axis=-2)
 
 
-def _draw_walls(ax: Axes, maze: Geometry) -> None:
+def draw_walls(ax: Axes, maze: Geometry) -> None:
     """Walls, each once; transporters, each on its face; the base."""
     s, direction = np.nonzero(~maze.passages)
     line, column = np.divmod(s, maze.side)
