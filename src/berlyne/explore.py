@@ -28,6 +28,7 @@ from berlyne.worlds.episodes import first_state, warn_of_unreachable
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
 
     from berlyne.engine.mind import CompiledMind
@@ -148,6 +149,18 @@ class Run:
         """
         drawn: Axes = figures().draw_path(self, t, ax, **options)
         return drawn
+
+    def animate(self, **options: Any) -> FuncAnimation:
+        """The run as a matplotlib animation: path, what is missing where, and the learning curve with a cursor.
+
+        `run.animate().save("run.gif")` or, where ffmpeg is, "run.mp4" writes it; in a notebook
+        `IPython.display.HTML(run.animate().to_jshtml())` plays it.
+
+        options : `fps`; `every` so many steps or `n_frames` in all (by default 120); `last`, steps of the trail;
+            `what`, a quantity to colour states by; `labels`.
+        """
+        film: FuncAnimation = figures().animate_run(self, **options)
+        return film
 
 
 def explore(

@@ -3,6 +3,7 @@
 Nothing here runs, ranks or judges anything. `berlyne.reproduction.figures` puts the paper's figures together.
 """
 
+from berlyne.figures.animation import animate_run
 from berlyne.figures.bands import draw_bands
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.drawing import Drawing
@@ -18,6 +19,7 @@ from berlyne.figures.structure import draw_index_by_length, draw_structure
 
 __all__ = [
     "Drawing",
+    "animate_run",
     "draw_bands",
     "draw_concentration",
     "draw_curves",

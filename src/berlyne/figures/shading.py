@@ -233,7 +233,7 @@ def _write(ax: Axes, drawn: Map, labels: bool | None) -> None:
     unit = points_per_unit(ax, drawn)
     names = [shown(drawn.states, s) for s in range(drawn.n_states)]
     inside = 2 * drawn.radius * unit
-    size = min(7.5, 0.62 * inside, 0.92 * inside / (0.58 * max(map(len, names))))
+    size = min(7.5, 0.62 * inside, 0.88 * inside / (0.58 * max(map(len, names))))
     below = size < 4.2
     if below:
         across = unit * (1.0 if drawn.kind != "graph" else 3.4 * drawn.radius)
