@@ -20,7 +20,7 @@ from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
 from berlyne.plain import PlainMind
-from berlyne.plotting import figures
+from berlyne.plotting import Shown, figures
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -46,7 +46,7 @@ ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Shown):
     """One finished exploration.
 
     missing_information : (n_steps + 1,), in bits, before the first and after every step.

@@ -14,7 +14,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
 from berlyne.labels import Labelled, Labels, in_words
-from berlyne.plotting import figures
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
@@ -30,7 +30,7 @@ PIECE = 1 << 18
 """Rows whose estimates are worked out at a time."""
 
 
-class InternalModel(Labelled):
+class InternalModel(Labelled, Shown):
     """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters

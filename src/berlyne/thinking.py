@@ -13,7 +13,7 @@ from berlyne.foresight import Gain, imagined_gain
 from berlyne.growing import GrowingMind
 from berlyne.labels import Labelled, Labels
 from berlyne.model import InternalModel
-from berlyne.plotting import figures
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy
 from berlyne.uncertainty import Expected
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Thinking(Labelled):
+class Thinking(Labelled, Shown):
     """The part of an `Explorer` that answers questions. None of them changes it."""
 
     prior: Prior

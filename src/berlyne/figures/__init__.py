@@ -5,6 +5,7 @@ Nothing here runs, ranks or judges anything. `berlyne.reproduction.figures` puts
 
 from berlyne.figures.animation import animate_run
 from berlyne.figures.bands import draw_bands
+from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.graph import draw_graph
@@ -20,6 +21,7 @@ from berlyne.figures.structure import draw_index_by_length, draw_structure
 __all__ = [
     "Drawing",
     "animate_run",
+    "card",
     "draw_bands",
     "draw_concentration",
     "draw_curves",

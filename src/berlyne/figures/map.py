@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+from weakref import finalize
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -135,10 +136,22 @@ def map_of_model(model: InternalModel) -> Map:
     return Map("graph" if n <= MOST_NODES else "matrix", where, *labels, begin, end, p)
 
 
+_EXPECTED: dict[int, World] = {}
+"""By the identity of a prior that is still there."""
+
+
 def _expected(model: InternalModel) -> World:
-    """A world as a model that has seen nothing expects it."""
-    blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
-    return World(np.asarray(blank.theta_hat))
+    """A world as a model that has seen nothing expects it, kept as long as the prior is, and so are its places."""
+    kept = _EXPECTED.get(id(model.prior))
+    if kept is None or kept.n_states != model.n_states:
+        blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
+        kept = World(np.asarray(blank.theta_hat))
+        try:
+            finalize(model.prior, _EXPECTED.pop, id(model.prior), None)
+        except TypeError:  # a prior of a user's own that has slots; it is laid out again each time
+            return kept
+        _EXPECTED[id(model.prior)] = kept
+    return kept
 
 
 def _merged(world: World, a: int | None) -> tuple[IntArray, IntArray, FloatArray]:

@@ -15,7 +15,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, check_index
 from berlyne.gate import checked_rows
 from berlyne.labels import Labelled, Labels, spoken
-from berlyne.plotting import figures
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
@@ -29,7 +29,7 @@ SUM_TOLERANCE = 1e-6
 """Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
 
 
-class World(Labelled):
+class World(Labelled, Shown):
     """A controllable Markov chain, and what an explorer of it may assume.
 
     Paper: Sec. 2.1; readings R1 and R13.
