@@ -46,7 +46,7 @@ def test_the_model_misses_what_the_curve_says_row_by_row(run, t):
 
 
 def test_rows_of_terminal_states_miss_nothing():
-    theta = np.full((1, 3, 3), 1 / 3)
+    theta = np.array([[[0.2, 0.3, 0.5], [0.6, 0.1, 0.3], [0.1, 0.1, 0.8]]])
     world = World(theta, Dirichlet(0.5, n_states=3, n_actions=1), terminal=[2])
     run = explore(world, "Random", n_steps=10)
     missing = run.model_at(4).missing_information_by_row(world)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.path import Path
 
-from berlyne.arrays import BoolArray, FloatArray
+from berlyne.arrays import BoolArray, FloatArray, IntArray
 
 
 class Arrow(NamedTuple):
@@ -16,6 +16,12 @@ class Arrow(NamedTuple):
     path: Path
     head: FloatArray
     p: float
+
+    def reach(self) -> FloatArray:
+        """Beginning, middle and end of the path, (3, 2): about as far as it goes."""
+        corners = np.asarray(self.path.vertices)
+        weights = np.array([0.25, 0.5, 0.25] if len(corners) == 3 else [0.125, 0.375, 0.375, 0.125])
+        return np.stack([corners[0], weights @ corners, corners[-1]])
 
     def headless(self) -> Path:
         """The path without a head, which reaches as far as the head would."""
@@ -57,15 +63,23 @@ def loop(
     return Arrow(Path([start, *far, neck], [Path.MOVETO, *[Path.CURVE4] * 3]), head, p)
 
 
-def clear_bend(begin: FloatArray, end: FloatArray, others: FloatArray, radius: float) -> float:
-    """The least bend of an arrow that keeps away from other states; the first if there is none."""
-    across, middle = np.array([begin[1] - end[1], end[0] - begin[0]]), (begin + end) / 2
-    u = np.linspace(0.08, 0.92, 15)[:, None]
+def clear_bends(places: FloatArray, begin: IntArray, end: IntArray, radius: float) -> FloatArray:
+    """The least bend of each of some arrows that keeps it away from other states, (E,); the first if there is none.
+
+    places : (N, 2); begin, end : (E,), numbers of states.
+    """
+    one, other = places[begin], places[end]
+    across, middle = np.stack([one[:, 1] - other[:, 1], other[:, 0] - one[:, 0]], axis=1), (one + other) / 2
+    u = np.linspace(0.08, 0.92, 15)[:, None, None]
+    in_the_way = np.arange(len(places)) != begin[:, None]
+    in_the_way &= np.arange(len(places)) != end[:, None]
+    found, free = np.full(len(begin), BENDS[0]), np.zeros(len(begin), dtype=bool)
     for bend in BENDS:
-        curve = (1 - u) ** 2 * begin + 2 * u * (1 - u) * (middle + bend * across) + u**2 * end
-        if not len(others) or np.linalg.norm(curve[:, None] - others[None], axis=2).min() > 1.3 * radius:
-            return bend
-    return BENDS[0]
+        curve = (1 - u) ** 2 * one + 2 * u * (1 - u) * (middle + bend * across) + u**2 * other  # (15, E, 2)
+        distance = np.linalg.norm(curve[:, :, None] - places, axis=3).min(axis=0)  # (E, N)
+        clear = ~free & np.all((distance > 1.3 * radius) | ~in_the_way, axis=1)
+        found[clear], free = bend, free | clear
+    return found
 
 
 def free_side(here: FloatArray, others: FloatArray, joined: BoolArray) -> FloatArray:

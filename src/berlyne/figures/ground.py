@@ -91,10 +91,17 @@ def _p(edge: tuple[int, int, float]) -> float:
 
 
 def _draw_arrows(ax: Axes, drawn: Map, shaded: bool) -> ScalarMappable:
-    """Transitions as bent arrows, darker and wider where more probable; if there are many, faint ones are hairlines."""
-    order, head = np.argsort(drawn.p, kind="stable"), min(drawn.radius, HEAD / points_per_unit(ax, drawn))
-    arrows = [drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), float(drawn.p[i]), head) for i in order]
-    crowded = len(arrows) > 4 * drawn.n_states
+    """Transitions as bent arrows, darker and wider where more probable; if there are many, faint ones are hairlines.
+
+    If there are very many, those that are least probable are straight hairlines.
+    """
+    head = min(drawn.radius, HEAD / points_per_unit(ax, drawn))
+    arrows = [drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), float(drawn.p[i]), head) for i in drawn.likely]
+    crowded = len(drawn.p) > 4 * drawn.n_states
+    rest = np.setdiff1d(np.arange(len(drawn.p)), drawn.likely)
+    lines = np.stack([drawn.places[drawn.begin[rest]], drawn.places[drawn.end[rest]]], axis=1)
+    colours = PROBABILITY(drawn.p[rest], alpha=0.5)
+    ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=0.25, zorder=1.4, gid="unlikely"))
     _add_arrows(ax, arrows, [not crowded or arrow.p >= FAINT for arrow in arrows], alpha=0.55 if shaded else 1.0)
     return _scale()
 

@@ -16,13 +16,15 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from berlyne.arrays import FloatArray, IntArray
-from berlyne.figures.arrows import Arrow, bent, clear_bend, free_side, loop
+from berlyne.figures.arrows import Arrow, bent, clear_bends, free_side, loop
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.worlds import Geometry, World, places
 
 MOST_NODES = 60
 """Most states that are drawn as a graph."""
+MOST_ARROWS = 400
+"""Of more transitions, only the most probable have arrows; the others are straight hairlines."""
 LOCAL = 0.85
 """Squares are drawn if at least so many of all transitions lead to the square beside, above or below."""
 Kind = Literal["maze", "grid", "graph", "matrix"]
@@ -77,12 +79,16 @@ class Map:
         room = 0.05 + self.radius if self.kind in ("maze", "grid") else 1.6 * self.radius
         corners = [self.places.min(axis=0) - room, self.places.max(axis=0) + room]
         if self.kind == "graph":
-            pairs = zip(self.begin.tolist(), self.end.tolist(), strict=True)
-            boxes = [self.arrow(s, z, 1.0).path.get_extents() for s, z in pairs]
-            corners += [np.asarray(box.min) - 0.2 * room for box in boxes]
-            corners += [np.asarray(box.max) + 0.2 * room for box in boxes]
+            pairs = zip(self.begin[self.likely].tolist(), self.end[self.likely].tolist(), strict=True)
+            points = [self.arrow(s, z, 1.0).reach() for s, z in pairs]
+            corners += [point + sign * 0.2 * room for point in np.reshape(points, (-1, 2)) for sign in (-1, 1)]
         (left, top), (right, bottom) = np.min(corners, axis=0), np.max(corners, axis=0)
         return float(left), float(right), float(top), float(bottom)
+
+    @cached_property
+    def likely(self) -> IntArray:
+        """Numbers of the transitions that have arrows, the most probable last: all, or as many as one can follow."""
+        return np.argsort(self.p, kind="stable")[-MOST_ARROWS:]
 
     def arrow(self, s: int, z: int, p: float, head: float | None = None) -> Arrow:
         """The arrow from one node to another, or out of one and back."""
@@ -90,13 +96,16 @@ class Map:
             return loop(self.places[s], self.radius, p, self._side(s), 0.55, head)
         begin, end = self.places[s], self.places[z]
         if (s, z) not in self._bends:
-            others = np.delete(self.places, [s, z], axis=0)
-            self._bends[s, z] = clear_bend(begin, end, others, self.radius)
+            self._bends[s, z] = float(clear_bends(self.places, np.array([s]), np.array([z]), self.radius)[0])
         return bent(begin, end, self.radius, p, self._bends[s, z], head)
 
     @cached_property
     def _bends(self) -> dict[tuple[int, int], float]:
-        return {}
+        """Of all arrows, found together, and of those asked for since."""
+        moves = self.likely[self.begin[self.likely] != self.end[self.likely]]
+        begin, end = self.begin[moves], self.end[moves]
+        bends = clear_bends(self.places, begin, end, self.radius)
+        return dict(zip(zip(begin.tolist(), end.tolist(), strict=True), bends.tolist(), strict=True))
 
     def _side(self, s: int) -> FloatArray:
         joined = np.zeros(self.n_states, dtype=bool)

@@ -88,7 +88,7 @@ def _mark(drawn: Map, x: float, y: float, colour: str, line: float) -> str:
 
 def _names(drawn: Map, line: float) -> Iterable[str]:
     room = 2 * drawn.radius / line
-    longest = max(2, int(0.9 * room / (0.56 * 7)))
+    longest = max(2, int(0.95 * room / (0.56 * 8)))
     size = 8 * line
     for s, (x, y) in enumerate(drawn.places.tolist()):
         name = escape(shown(drawn.states, s, longest))
@@ -125,7 +125,7 @@ def _arrows(drawn: Map, line: float) -> Iterable[str]:
     """The transitions of a graph, the fainter the less probable; without heads, which would be too small to see."""
     if drawn.kind != "graph":
         return
-    for i in np.argsort(drawn.p, kind="stable"):
+    for i in drawn.likely:
         p = float(drawn.p[i])
         path = drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), p).headless()
         yield f'<path d="{_curve(path)}" stroke-opacity="{0.15 + 0.75 * p:.2f}" stroke-width="{line:.3f}"/>'

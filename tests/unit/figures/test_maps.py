@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import berlyne
 from berlyne import Dirichlet, World, dense_world, four_rooms, maze, one_two_three_world, river_swim
-from berlyne.figures.arrows import clear_bend, free_side
+from berlyne.figures.arrows import bent, clear_bends, free_side
 from berlyne.figures.map import Map, map_of, map_of_model, points_per_unit
 from berlyne.figures.style import BLUE, PROBABILITY, SHADES
 from berlyne.worlds import places
@@ -23,7 +23,7 @@ NAMES = ["kitchen", "hall", "a bedroom with a very long name", "garden", "$\\fra
 def house(**more):
     theta = np.zeros((2, 5, 5))
     theta[0] = np.roll(np.eye(5), 1, axis=1)
-    theta[1] = 0.75 * np.eye(5) + 0.25 * np.roll(np.eye(5), 2, axis=1)
+    theta[1] = 0.75 * np.eye(5) + 0.25 * np.roll(np.eye(5), 1, axis=1)
     more = {"states": NAMES, "actions": ["go", "wait"], "start": "hall", "terminal": ["garden"], **more}
     return World(theta, Dirichlet(1.0, n_states=5, n_actions=2), **more)
 
@@ -87,6 +87,17 @@ def test_a_graph_has_an_arrow_for_each_transition_as_dark_as_it_is_probable():
     assert len(arrows.get_paths()) == 10
     expected = sorted([PROBABILITY(0.75)] * 5 + [PROBABILITY(0.25)] * 5)
     np.testing.assert_allclose(sorted(map(tuple, arrows.get_edgecolor())), expected)
+
+
+def test_of_very_many_transitions_the_least_probable_are_hairlines():
+    ax = Figure().subplots()
+    world = dense_world(0, n_states=25)
+    world.plot(ax, bar=False)
+    (arrows,), (lines,) = artists(ax, "arrows"), artists(ax, "unlikely")
+    assert (len(arrows.get_paths()), len(lines.get_segments())) == (400, 225)
+    p = np.sort(world.theta.max(axis=0).ravel())
+    np.testing.assert_allclose(arrows.get_edgecolor()[0, :3], PROBABILITY(p[225])[:3])
+    np.testing.assert_allclose(arrows.get_edgecolor()[-1, :3], PROBABILITY(p[-1])[:3])
 
 
 def test_labels_are_written_as_they_are_shortened_and_fit():
@@ -188,17 +199,28 @@ def test_a_model_without_a_world_lies_still_while_it_learns():
     assert (after.begin.tolist(), after.end.tolist(), after.p.tolist()) == ([s], [s_next], [1.0])
 
 
-def test_arrows_keep_clear_of_states_in_between_and_loops_go_where_there_is_room():
-    begin, end, between = np.array([0.0, 0.0]), np.array([2.0, 0.0]), np.array([[1.0, 0.0]])
-    assert clear_bend(begin, end, np.empty((0, 2)), 0.2) == 0.12
-    bend = clear_bend(begin, end, between, 0.2)
-    u = 0.5
-    middle = (1 - u) ** 2 * begin + 2 * u * (1 - u) * ((begin + end) / 2 + bend * np.array([0.0, 2.0])) + u**2 * end
-    assert np.linalg.norm(middle - between[0]) > 1.3 * 0.2
-    np.testing.assert_allclose(
-        free_side(begin, np.array([[0.0, -1.0], [1.0, 0.0], [-1, 0.0]]), np.ones(3, bool)), (0, 1), atol=1e-9
-    )
-    np.testing.assert_allclose(free_side(begin, np.array([[0.0, 1.0]]), np.ones(1, bool))[1] < 0, True)
+def test_arrows_keep_clear_of_states_in_between():
+    where = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [1.0, 5.0]])
+    begin, end = np.array([0, 0, 2]), np.array([1, 2, 0])
+    bends = clear_bends(where, begin, end, 0.2)
+    assert bends[0] == 0.12 and bends[1] == bends[2] > 0.12
+    for s, z, bend in zip(begin, end, bends, strict=True):
+        by = (where[s] + where[z]) / 2 + bend * (where[z] - where[s]) @ [[0, 1], [-1, 0]]
+        for u in np.linspace(0.1, 0.9, 50):
+            point = (1 - u) ** 2 * where[s] + 2 * u * (1 - u) * by + u**2 * where[z]
+            assert all(np.linalg.norm(point - where[k]) > 0.2 for k in range(4) if k not in (s, z))
+    alone = bent(where[0], where[2], 0.2, 1.0, 0.24)
+    box = alone.path.get_extents()
+    np.testing.assert_allclose(alone.reach().min(axis=0), box.min, atol=0.02)
+    np.testing.assert_allclose(alone.reach().max(axis=0), box.max, atol=0.02)
+
+
+def test_loops_go_where_there_is_room():
+    here = np.zeros(2)
+    for others, expected in (([[0, -1], [1, 0], [-1, 0]], (0, 1)), ([[0, 1], [1, 0], [-1, 0]], (0, -1))):
+        np.testing.assert_allclose(free_side(here, np.array(others, float), np.ones(3, bool)), expected, atol=1e-9)
+    assert free_side(here, np.array([[0.0, 1.0]]), np.ones(1, bool))[1] < 0.5
+    assert free_side(here, np.empty((0, 2)), np.ones(0, bool)).shape == (2,)
 
 
 def lightness(colours):
