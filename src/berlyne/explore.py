@@ -6,9 +6,11 @@ state, the agent learns from it, and what it still does not know is measured.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 from weakref import WeakKeyDictionary
 
@@ -19,7 +21,7 @@ from berlyne.growing import GrowingMind
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
-from berlyne.plotting import figures
+from berlyne.plotting import figures, watching
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -127,6 +129,11 @@ class Run:
         """Draw the learning curve: missing information against time."""
         drawn: Axes = figures().draw_run(self, ax, **style)
         return drawn
+
+    def watch(self, path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None) -> Path:
+        """Make a page that replays the run, and show it if no path is given; as `berlyne.watch` does with several."""
+        page: Path = watching().watch(self, path, open_browser=open_browser)
+        return page
 
 
 def explore(
