@@ -79,7 +79,7 @@ def test_episodes_begin_and_end_as_the_world_says():
 
 def test_a_maze_is_painted_as_it_is():
     drawn = "+---+---+\n| B    >|\n+---+   +\n|<      |\n+---+---+"
-    world = World(np.full((4, 4, 4), 0.25), geometry=geometry_from_text(drawn))
+    world = World(np.full((4, 4, 4), 0.25), positions=geometry_from_text(drawn))
     env = WorldEnv(world, render_mode="rgb_array")
     env.reset(options={"start": 3})
     image = env.render()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
-
-if TYPE_CHECKING:
-    from berlyne.worlds.maze import Geometry
+from berlyne.worlds.places import Geometry, checked_positions
 
 SUM_TOLERANCE = 1e-6
 """Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
@@ -42,6 +40,8 @@ class World(Labelled):
     name : shown in tables and figures.
     states, actions : labels in the order of `theta`, any hashable values; None for 0, 1, 2, ...
     terminal : states in which an episode ends; the next begins as `start` says (`berlyne.worlds.episodes`).
+    positions : where states lie in pictures, x to the right and y down: a mapping from states to (x, y), an array
+        (N, 2), or the `Geometry` of a maze; None to have them laid out (`berlyne.worlds.places`).
 
     Attributes
     ----------
@@ -50,6 +50,7 @@ class World(Labelled):
     states, actions : all labels in order; `range(n)` where there are none.
     start : the number of the state, (N,) probabilities, or None; terminal : (T,), numbers of the terminal states.
     geometry : walls, transporters and base of a maze; None for other worlds.
+    positions : (N, 2) as given, or the centres of the rooms of a maze; else None, and `places` lays states out.
 
     Examples
     --------
@@ -66,6 +67,7 @@ class World(Labelled):
     prior: Prior | None
     name: str
     geometry: Geometry | None
+    positions: FloatArray | None
     state_labels: Labels
     action_labels: Labels
     episodes: Episodes
@@ -77,10 +79,10 @@ class World(Labelled):
         *,
         start: Any = None,
         name: str = "world",
-        geometry: Geometry | None = None,
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
         terminal: Iterable[Hashable] | None = None,
+        positions: Any = None,
     ) -> None:
         unchecked = _unchecked_rows(theta)
         labels = Labels("state", int(unchecked.n_states), states), Labels("action", int(unchecked.n_actions), actions)
@@ -93,7 +95,8 @@ class World(Labelled):
         put(self, "n_states", rows.n_states)
         put(self, "prior", prior)
         put(self, "name", name)
-        put(self, "geometry", geometry)
+        put(self, "geometry", positions if isinstance(positions, Geometry) else None)
+        put(self, "positions", checked_positions(labels[0], positions))
         put(self, "state_labels", labels[0])
         put(self, "action_labels", labels[1])
         put(self, "episodes", Episodes(labels[0], start, terminal))
@@ -128,7 +131,7 @@ class World(Labelled):
             "states": self.state_labels.given,
             "actions": self.action_labels.given,
             "name": self.name,
-            "geometry": self.geometry,
+            "positions": self.positions if self.geometry is None else self.geometry,
         }
         return World(**{**same, **parts})
 
