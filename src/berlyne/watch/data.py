@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray
+from berlyne.arrays import FloatArray, IndexArray, IntArray
 from berlyne.explore import Run
 from berlyne.priors import Dirichlet, OneTwoThree
 from berlyne.utilities import UTILITIES
@@ -73,7 +73,7 @@ def packed(array: Any, kind: str = "f8") -> dict[str, str]:
     return {"type": TYPES[kind], "bytes": base64.b64encode(content).decode("ascii")}
 
 
-def whole(array: IntArray) -> dict[str, str]:
+def whole(array: IntArray | IndexArray) -> dict[str, str]:
     """Whole numbers that are not negative, in the smallest type that holds them."""
     most = int(array.max(initial=0))
     return packed(array, "u1" if most < 2**8 else "u2" if most < 2**16 else "u4")
@@ -121,9 +121,7 @@ def _named_actions(world: World) -> list[str]:
 
 def _run(run: Run) -> dict[str, Any]:
     events = events_of(run)
-    method = {
-        name: packed(value) if isinstance(value, np.ndarray) else value for name, value in method_of(run).items()
-    }
+    method = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in method_of(run).items()}
     return {
         "name": str(run.strategy),
         "n_steps": run.n_steps,

@@ -21,6 +21,8 @@ const RUN_COLOURS = {
   dark: ["#ff8b4d", "#5fb0ff", "#d18bf5", "#9ccc4a"],
 };
 
+const PERSON_COLOUR = { light: "#a16207", dark: "#ffd43b" };
+
 export function isDark() {
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
@@ -29,8 +31,9 @@ export function theme() {
   return isDark() ? "dark" : "light";
 }
 
+/** The colour of a run, or of the person who took over if it is none. */
 export function runColour(i) {
-  return RUN_COLOURS[theme()][i % 4];
+  return i < 0 ? PERSON_COLOUR[theme()] : RUN_COLOURS[theme()][i % 4];
 }
 
 const looked = new Map();
@@ -64,12 +67,10 @@ export function css(rgb) {
 export function brief(x) {
   if (x === null || Number.isNaN(x)) return "unknown";
   const size = Math.abs(x);
-  if (size === 0) return "0";
-  if (size >= 1000) return Math.round(x).toLocaleString("en");
-  if (size >= 100) return x.toFixed(0);
-  if (size >= 10) return x.toFixed(1);
-  if (size >= 0.001) return x.toFixed(size >= 1 ? 2 : 3);
-  return x.toExponential(0).replace("e-", "e−");
+  if (size < 1e-9) return "0";
+  const digits = size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+  const text = size >= 1000 ? Math.round(x).toLocaleString("en") : size >= 0.001 ? x.toFixed(digits) : x.toExponential(0);
+  return text.replaceAll("-", "−");
 }
 
 export function withUnit(x, unit) {

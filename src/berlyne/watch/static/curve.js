@@ -1,16 +1,17 @@
 // A learning curve: missing information against steps, with those of the others behind it.
-import { brief, styled } from "./colour.js";
+import { styled } from "./colour.js";
 
-const HEIGHT = 132;
+const HEIGHT = 150;
 const EDGE = { left: 38, right: 10, top: 8, bottom: 30 };
 
-/** Few round numbers from 0 to `most`. */
-export function ticks(most, wanted = 3) {
-  if (!(most > 0)) return [0];
-  const rough = most / wanted;
+/** Few round numbers from `least` to `most`. */
+export function ticks(most, wanted = 3, least = 0) {
+  if (!(most > least)) return [least];
+  const rough = (most - least) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
+  const first = Math.ceil(least / step - 1e-9);
+  return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
 }
 
 export class Curve {
@@ -38,7 +39,7 @@ export class Curve {
   place(t, bits) {
     return [
       EDGE.left + (t / Math.max(this.most.steps, 1)) * (this.width - EDGE.left - EDGE.right),
-      EDGE.top + (1 - bits / this.most.bits) * (HEIGHT - EDGE.top - EDGE.bottom),
+      EDGE.top + (1 - (bits - this.most.low) / (this.most.bits - this.most.low)) * (HEIGHT - EDGE.top - EDGE.bottom),
     ];
   }
 
@@ -47,7 +48,7 @@ export class Curve {
    * What does not move is drawn once for each `key`.
    */
   draw({ lines, most, t, level, key }) {
-    this.most = { steps: most.steps, bits: Math.max(most.bits, 1e-9) };
+    this.most = { ...most, bits: Math.max(most.bits, most.low + 1e-9) };
     if (key !== this.key) this._drawStill(lines);
     this.key = key;
     const { context } = this;
@@ -93,13 +94,13 @@ export class Curve {
     context.lineWidth = 1;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    for (const bits of ticks(this.most.bits, 3)) {
+    for (const bits of ticks(this.most.bits, 3, this.most.low)) {
       const [x, y] = this.place(0, bits);
       context.beginPath();
       context.moveTo(x, y);
       context.lineTo(this.width - EDGE.right, y);
       context.stroke();
-      context.fillText(brief(bits), x - 6, y);
+      context.fillText(Number(bits.toPrecision(6)).toLocaleString("en"), x - 6, y);
     }
     context.textBaseline = "top";
     for (const t of ticks(this.most.steps, this.width < 330 ? 3 : 5)) {

@@ -107,6 +107,11 @@ export class World {
     return step === undefined || !passages[4 * s + step];
   }
 
+  /** What an action is called. */
+  spokenAction(a) {
+    return /^\d+$/.test(this.actions[a]) ? `action ${this.actions[a]}` : this.actions[a];
+  }
+
   /** What a state is called in a sentence. */
   spoken(s) {
     return this.labelled ? this.states[s] : `${this.maze ? "room" : "state"} ${this.states[s]}`;

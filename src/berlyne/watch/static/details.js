@@ -32,13 +32,19 @@ function spokenOutcome(world, o, blind) {
   return `to ${world.spoken(o.s)}: ${truth}${brief(o.estimated)} estimated`;
 }
 
-function bars(world, outcomes, blind) {
+/** What the height of bars stands for: a round number that none exceeds. */
+function topOfBars(outcomes) {
+  const most = Math.max(...outcomes.map((o) => Math.max(o.truth, o.estimated)));
+  return [0.1, 0.25, 0.5, 1].find((top) => most <= top) || 1;
+}
+
+function bars(world, outcomes, blind, top) {
   const [shown, more] = shortened(outcomes);
   const columns = shown.map((o) => {
     const pair = element("span", { class: "pair" });
     for (const [kind, p] of [["estimated", o.estimated], ...(blind ? [] : [["truth", o.truth]])]) {
       const bar = element("span", { class: kind });
-      bar.style.height = `${100 * p}%`;
+      bar.style.height = `${(100 * p) / top}%`;
       pair.append(bar);
     }
     const label = world.states[o.s];
@@ -46,15 +52,16 @@ function bars(world, outcomes, blind) {
       element("span", { class: "to", text: label.length > 6 ? `${label.slice(0, 5)}…` : label }));
   });
   const said = shown.map((o) => spokenOutcome(world, o, blind)).join("; ") + (more ? `; and ${more} less likely` : "");
-  const chart = element("div", { class: "bars", role: "img", "aria-label": said }, ...columns);
+  const scale = element("span", { class: "bars-top", text: top });
+  const chart = element("div", { class: "bars", role: "img", "aria-label": said }, scale, ...columns);
   return more ? [chart, element("p", { class: "more", text: `and ${more} less likely states` })] : [chart];
 }
 
 /**
  * Fill `place` with what is known of state s at time t.
- * values: of each action, or null if they are not known; next: the action taken next, or -1; blind: hide the truth.
+ * values: of each action, or null if they are not known; alike: whether any action is as good; next: the action taken next, or -1; blind: hide the truth.
  */
-export function showDetails(place, { world, source, s, t, values, next, blind, followed }) {
+export function showDetails(place, { world, source, s, t, values, alike, next, blind, followed }) {
   const missing = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
   const bits = missing.reduce((sum, row) => sum + (blind ? source.shownMissing(row) : source.missing(row, t)), 0);
   const name = world.spoken(s);
@@ -68,17 +75,22 @@ export function showDetails(place, { world, source, s, t, values, next, blind, f
     return;
   }
   const best = values ? Math.max(...values) : NaN;
-  const blocks = world.actions.map((label, a) => {
+  const outcomes = world.actions.map((_, a) => outcomesOf(world, source, world.row(a, s), t).map((o) => (blind ? { ...o, truth: 0 } : o)));
+  const scale = topOfBars(outcomes.flat());
+  const blocks = world.actions.map((_, a) => {
     const row = world.row(a, s);
     const isBest = values && values[a] >= best - 1e-12 * Math.abs(best) && Math.min(...values) < best;
-    const top = element("p", { class: "action" }, element("b", { text: label }));
+    const top = element("p", { class: "action" }, element("b", { text: world.spokenAction(a) }));
     if (isBest) top.append(element("span", { class: "tag best", text: "best" }));
     if (a === next) top.append(element("span", { class: "tag", text: "taken next" }));
     const { name: utility, unit } = source.utilityIs;
-    const worth = values ? `value ${brief(values[a])}` : "value unknown here";
-    const line = `${blind ? "" : `${worth} · `}${utility} ${withUnit(source.utility(row, t), unit)} · tried ${source.tries(row, t)}×`;
+    top.append(element("span", { class: "tried", text: `tried ${source.tries(row, t)}×` }));
+    const worth = values ? `value ${brief(values[a])}` : alike ? "no value: any action alike" : "value not known here";
+    const line = `${blind ? "" : `${worth} · `}${utility} ${withUnit(source.utility(row, t), unit)}`;
     return element("div", { class: "block", "data-a": a }, top, element("p", { class: "worth", text: line }),
-      ...bars(world, outcomesOf(world, source, row, t), blind));
+      ...bars(world, outcomes[a], blind, scale));
   });
-  place.replaceChildren(heading, facts, element("div", { class: "blocks" }, ...blocks));
+  const legend = element("p", { class: "legend" }, element("i", { class: "estimated" }), " estimated");
+  if (!blind) legend.append(element("i", { class: "truth" }), " true");
+  place.replaceChildren(heading, facts, legend, element("div", { class: "blocks" }, ...blocks));
 }

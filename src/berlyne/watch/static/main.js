@@ -15,6 +15,7 @@ class App {
     this.seed = data.seed;
     this.steps = Math.max(...this.runs.map((run) => run.nSteps));
     this.levels = levelsOf(this.runs);
+    this.topCurve = Math.max(...this.runs.map((run) => run.curve.reduce((most, bits) => Math.max(most, bits), 0)));
     this.topMissing = Math.max(...this.runs.map((run) => this._topOf(run)));
     Object.assign(this, { mode: "step", show: "missing", position: 0, playing: false, pinned: -1, looked: -1 });
     Object.assign(this, { person: null, taking: false, frames: [] });
@@ -125,7 +126,10 @@ class App {
   /** The ends of the axes of learning curves. */
   get most() {
     const steps = this.taking ? Math.min(Math.max(60, Math.ceil((this.person.nSteps * 1.25) / 20) * 20), Math.max(this.steps, 60)) : this.steps;
-    return { steps, bits: Math.max(...this.runs.map((run) => run.curve[0]), this.runs[0].curve[0]) * 1.02 };
+    if (!this.taking) return { steps, low: 0, bits: this.topCurve };
+    const seen = [...this.runs, this.person].flatMap((one) => Array.from(one.curve.slice(0, steps + 1)));
+    const [low, high] = [Math.min(...seen), Math.max(...seen)];
+    return { steps, low: Math.max(0, low - 0.1 * (high - low)), bits: high };
   }
 
   get curveKey() {
@@ -136,10 +140,10 @@ class App {
   linesFor(panel) {
     const { steps } = this.most;
     const lines = this.runs.map((run, i) => ({ curve: run.curve, nSteps: Math.min(run.nSteps, steps), colour: runColour(i),
-      dash: DASHES[i], own: panel.source === run }));
+      dash: DASHES[i], own: panel.source === run, name: run.name }));
     if (this.person) {
       const own = panel.source === this.person;
-      lines.push({ curve: this.person.curve, nSteps: this.person.nSteps, colour: own ? panel.colour : "#888888", dash: [], own });
+      lines.push({ curve: this.person.curve, nSteps: this.person.nSteps, colour: runColour(-1), dash: [], own, name: "You" });
     }
     return lines;
   }

@@ -39,13 +39,13 @@ export class WorldMap {
   /** Fit into so many pixels across; draws what does not change. */
   resize(width) {
     const [x0, y0, x1, y1] = this.box;
-    const margin = this.world.maze ? 4 : Math.min(30, width * 0.09);
+    const margin = this.world.maze ? 4 : Math.min(this.world.labelled ? 48 : 30, width * 0.1);
     const across = Math.max(x1 - x0, (y1 - y0) / 1.05, 1e-9);
     this.unit = (width - 2 * margin) / across;
     this.width = width;
     this.height = Math.max((y1 - y0) * this.unit + 2 * margin, 90);
     this.origin = [(width - (x1 - x0) * this.unit) / 2 - x0 * this.unit, (this.height - (y1 - y0) * this.unit) / 2 - y0 * this.unit];
-    this.reach = this.world.maze ? this.unit / 2 : Math.max(Math.min(0.4 * this.nearest * this.unit, 20), 5);
+    this.reach = this.world.maze ? this.unit / 2 : Math.max(Math.min(0.4 * this.nearest * this.unit, width / 20, this.world.labelled ? 30 : 20), 5);
     this.ratio = Math.min(devicePixelRatio || 1, 3);
     for (const [name, pixels] of [["width", width], ["height", this.height]]) {
       this.canvas[name] = Math.round(pixels * this.ratio);
@@ -160,10 +160,15 @@ export class WorldMap {
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     const still = () => context.drawImage(this.still, 0, 0, this.width, this.height);
-    if (!world.maze) still();
+    if (!world.maze) {
+      still();
+      this._drawTrail(source, t, colour);
+    }
     for (let s = 0; s < world.nStates; s += 1) this._drawState(s, shares[s]);
-    if (world.maze) still();
-    this._drawTrail(source, t, colour);
+    if (world.maze) {
+      still();
+      this._drawTrail(source, t, colour);
+    }
     if (focus >= 0) this._drawFocus(focus);
     this._drawAgent(source, t, f, colour);
   }
@@ -184,16 +189,32 @@ export class WorldMap {
       context.lineWidth = world.terminal.has(s) ? 3 : 1;
       context.stroke();
     }
-    if (this.reach < 8) return;
     const isLight = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] > 128;
-    context.fillStyle = isLight ? "#101114" : "#ffffff";
-    const label = world.maze ? "end" : world.states[s];
-    const fits = Math.max(3, Math.floor(this.reach / 2.6));
-    const text = label.length > fits ? `${label.slice(0, fits - 1)}…` : label;
-    context.font = `${Math.min(12, this.reach * (text.length > 3 ? 0.6 : 0.85))}px system-ui, sans-serif`;
+    this._drawLabel(world.maze ? "end" : world.states[s], x, y, isLight ? "#101114" : "#ffffff");
+  }
+
+  /** The label within the state, or below it if it is long; none where states are small and many. */
+  _drawLabel(label, x, y, colour) {
+    const { context } = this;
+    context.font = `${Math.min(12, Math.max(this.reach * 0.85, 9))}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.fillText(text, x, y + 0.5);
+    const fits = context.measureText(label).width <= 1.8 * this.reach;
+    if (this.reach < 8 && (!fits || this.world.nStates > 60)) return;
+    if (fits) {
+      context.fillStyle = colour;
+      context.fillText(label, x, y + 0.5);
+      return;
+    }
+    const text = label.length > 16 ? `${label.slice(0, 15)}…` : label;
+    const half = context.measureText(text).width / 2;
+    const centre = Math.min(Math.max(x, half + 3), this.width - half - 3);
+    context.lineWidth = 4;
+    context.lineJoin = "round";
+    context.strokeStyle = styled("paper");
+    context.strokeText(text, centre, y + this.reach + 12);
+    context.fillStyle = styled("ink");
+    context.fillText(text, centre, y + this.reach + 12);
   }
 
   _drawTrail(source, t, colour) {
@@ -204,15 +225,15 @@ export class WorldMap {
       const [s, sNext, now] = [source.states[i], source.nextStates[i], source.states[i + 1]];
       context.globalAlpha = 0.15 + 0.85 * ((i + 1 - first) / TRAIL) ** 1.5;
       if (s !== sNext) this._stroke(this.way(s, sNext), colour, this.world.isJump(s, sNext) ? [5, 4] : [], 2.6);
-      if (sNext !== now) this._stroke(this.way(sNext, now), styled("quiet"), [2, 4], 1.4); // put elsewhere
+      if (sNext !== now) this._stroke(this.way(sNext, now), styled("quiet"), [2, 4], 1.2, false); // put elsewhere
     }
     context.globalAlpha = 1;
   }
 
-  _stroke([p, c, q], colour, dashes, width) {
+  _stroke([p, c, q], colour, dashes, width, halo = true) {
     const { context } = this;
     context.setLineDash(dashes);
-    for (const [stroke, wider] of [[styled("halo"), 2], [colour, 0]]) {
+    for (const [stroke, wider] of [...(halo ? [[styled("halo"), 2]] : []), [colour, 0]]) {
       context.strokeStyle = stroke;
       context.lineWidth = width + wider;
       context.beginPath();
@@ -231,7 +252,7 @@ export class WorldMap {
       context.lineWidth = width;
       context.beginPath();
       if (this.world.maze) context.rect(x - this.reach + 4, y - this.reach + 4, 2 * this.reach - 8, 2 * this.reach - 8);
-      else context.arc(x, y, this.reach + 3, 0, 2 * Math.PI);
+      else context.arc(x, y, this.reach + 6, 0, 2 * Math.PI);
       context.stroke();
     }
   }
@@ -241,18 +262,26 @@ export class WorldMap {
     const way = t < source.nSteps && f > 0 ? this.way(source.states[t], source.nextStates[t]) : null;
     const [x, y] = way ? along(...way, f) : this.point(source.stateAt(t));
     this.agent = [x, y];
+    if (!way && !this.world.maze) {
+      this._ring(x, y, this.reach + 2, styled("halo"), 7);
+      this._ring(x, y, this.reach + 2, colour, 4.5);
+      return;
+    }
     const size = this.world.maze ? Math.min(0.24 * this.unit, 11) : Math.min(0.62 * this.reach, 9);
     context.beginPath();
     context.arc(x, y, size, 0, 2 * Math.PI);
     context.fillStyle = colour;
     context.fill();
-    context.lineWidth = 2.5;
-    context.strokeStyle = styled("halo");
-    context.stroke();
-    context.lineWidth = 1;
-    context.strokeStyle = styled("ink");
+    this._ring(x, y, size, styled("halo"), 2.5);
+    this._ring(x, y, size + 1.6, styled("ink"), 1);
+  }
+
+  _ring(x, y, radius, colour, width) {
+    const { context } = this;
+    context.strokeStyle = colour;
+    context.lineWidth = width;
     context.beginPath();
-    context.arc(x, y, size + 1.6, 0, 2 * Math.PI);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
     context.stroke();
   }
 }

@@ -20,11 +20,12 @@ export class Panel {
     this.states = element("div", { class: "states", role: "group", "aria-label": `States, ${source.name}` });
     this.scale = element("div", { class: "scale" });
     this.curveCanvas = element("canvas", { role: "img", "aria-label": `Learning curve of ${source.name}` });
+    this.lines = element("p", { class: "lines" });
     this.details = element("section", { class: "details", "aria-label": `State, ${source.name}` });
     const top = element("div", { class: "top" }, this.swatch, this.title, this.button);
     this.root = element("article", { class: "panel", "aria-labelledby": id }, top, this.now,
       element("div", { class: "map" }, this.canvas, this.states), this.scale,
-      element("div", { class: "curve" }, this.curveCanvas), this.details);
+      element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
     this.map = new WorldMap(this.canvas, app.world, blind);
     this.curve = new Curve(this.curveCanvas);
     this._makeStates();
@@ -129,6 +130,16 @@ export class Panel {
     this.map.draw({ shares, source, t: moment.t, f: moment.f, colour: this.colour, focus: this.focus });
     this.curve.draw({ lines: app.linesFor(this), most: app.most, t: moment.t, level: moment.level, key: app.curveKey });
     this._say(moment, top);
+    if (this.blind && !this.lines.firstChild) this._name(app.linesFor(this));
+  }
+
+  /** Which line is whose. */
+  _name(lines) {
+    this.lines.replaceChildren(...lines.map(({ name, colour }) => {
+      const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
+      swatch.style.background = colour;
+      return element("span", {}, swatch, name);
+    }));
   }
 
   _say(moment, top) {
@@ -160,7 +171,8 @@ export class Panel {
     const s = app.focus >= 0 ? app.focus : source.stateAt(t);
     const next = !this.blind && t < source.nSteps && source.stateAt(t) === s ? source.actions[t] : -1;
     const values = this.blind ? null : actionValues(app.world, source, t, s);
-    const known = values && !values.some(Number.isNaN) ? values : null;
-    showDetails(this.details, { world: app.world, source, s, t, values: known, next, blind: this.blind, followed: app.focus < 0 });
+    const alike = !this.blind && source.method.kind === "same";
+    const known = values && !alike && !values.some(Number.isNaN) ? values : null;
+    showDetails(this.details, { world: app.world, source, s, t, values: known, alike, next, blind: this.blind, followed: app.focus < 0 });
   }
 }

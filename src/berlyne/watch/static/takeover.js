@@ -36,7 +36,7 @@ export class Takeover {
     app.pause();
     app.person = new Person(app.world, run, app.seed, unpack);
     if (this.panel) this.panel.root.remove();
-    this.panel = new Panel(app, app.person, 0, true);
+    this.panel = new Panel(app, app.person, -1, true);
     this.panel.button.remove();
     document.getElementById("panels").append(this.panel.root);
     app.taking = true;
