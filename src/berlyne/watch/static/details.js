@@ -85,7 +85,7 @@ export function showDetails(place, { world, source, s, t, values, alike, next, b
     if (a === next) top.append(element("span", { class: "tag", text: "taken next" }));
     const { name: utility, unit } = source.utilityIs;
     top.append(element("span", { class: "tried", text: `tried ${source.tries(row, t)}×` }));
-    const worth = values ? `value ${brief(values[a])}` : alike ? "no value: any action alike" : "value not known here";
+    const worth = values ? `value ${brief(values[a])}` : alike ? "any action alike" : "value not known here";
     const line = `${blind ? "" : `${worth} · `}${utility} ${withUnit(source.utility(row, t), unit)}`;
     return element("div", { class: "block", "data-a": a }, top, element("p", { class: "worth", text: line }),
       ...bars(world, outcomes[a], blind, scale));

@@ -1,8 +1,9 @@
 // Puts the page together: what is looked at, when, and how it is kept in the address.
-import { brief, forgetStyle, runColour, theme } from "./colour.js";
+import { brief, forgetStyle, RAMPS, runColour, theme } from "./colour.js";
 import { Controls, levelsOf } from "./controls.js";
 import { Run, World } from "./data.js";
 import { DASHES, Panel } from "./panel.js";
+import { actionValues } from "./plan.js";
 import { Takeover } from "./takeover.js";
 
 const SMOOTH = 30; // steps a second up to which the agent is seen to walk
@@ -232,6 +233,15 @@ class App {
     this.redraw();
     clearTimeout(this.saying);
     this.saying = setTimeout(() => this.say(), 350);
+  }
+
+  get ramps() {
+    return RAMPS;
+  }
+
+  /** What the strategy of a run thinks of the actions in state s at time t. */
+  valuesOf(run, t, s) {
+    return actionValues(this.world, run, t, s);
   }
 
   /** Draw at the next frame. */
