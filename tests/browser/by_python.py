@@ -60,9 +60,9 @@ def brief(x: float) -> str:
         return "0"
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
     if size >= 1000:
-        return f"{x:,.0f}".replace("-", "−")
+        return f"{x:,.0f}".replace("-", "\N{MINUS SIGN}")
     text = f"{x:.{digits}f}" if size >= 0.001 else f"{x:.0e}".replace("e-0", "e-")
-    return text.replace("-", "−")
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def mulberry32(seed: int) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from browser.by_python import brief
-from browser.conftest import NARROW, scrub, settle
 from playwright.sync_api import Page
 
 import berlyne
+from browser.by_python import brief
+from browser.conftest import NARROW, scrub, settle
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]
@@ -64,14 +64,25 @@ def test_the_agent_is_seen_to_walk_unless_motion_is_unwelcome(opened: Open, runs
         page = opened("maze", f"#t={moving}", reduced_motion=calm)
         at = agent(page)
         walked = page.evaluate(
-            "() => { berlyne.playing = true; berlyne.position += 0.5; berlyne.drawNow(0); return berlyne.panels[0].map.agent; }"
+            """() => {
+              Object.assign(berlyne, { playing: true, position: berlyne.position + 0.5 });
+              berlyne.drawNow(0);
+              return berlyne.panels[0].map.agent;
+            }"""
         )
         assert (np.hypot(*(np.array(walked) - at)) > 5) == between
 
 
 def test_keys_play_step_and_go_to_the_ends(opened: Open) -> None:
     page = opened("maze")
-    pressed = [("ArrowRight", 1), ("ArrowRight", 2), ("Shift+ArrowRight", 12), ("ArrowLeft", 11), ("End", 300), ("Home", 0)]
+    pressed = [
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("Shift+ArrowRight", 12),
+        ("ArrowLeft", 11),
+        ("End", 300),
+        ("Home", 0),
+    ]
     for key, t in [*pressed, ("ArrowLeft", 0)]:
         page.keyboard.press(key)
         settle(page)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser.by_python import brief, colour, explorer_at, missing_of_rows, model_at, visits
-from browser.conftest import scrub, settle
 from playwright.sync_api import Page
 
 import berlyne
+from browser.by_python import brief, colour, explorer_at, missing_of_rows, model_at, visits
+from browser.conftest import scrub, settle
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]
@@ -107,7 +107,9 @@ def test_states_are_shaded_by_visits_or_by_the_utility_of_their_best_action(
             values = berlyne.UTILITIES[utility].of(model_at(run, t))
             values[:, run.world.terminal] = 0.0
             expected = values.max(axis=0)
-        np.testing.assert_allclose(page.evaluate("i => [...berlyne.panels[i].shade]", i), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            page.evaluate("i => [...berlyne.panels[i].shade]", i), expected, rtol=1e-9, atol=1e-12
+        )
         tops.append((run.strategy.utility or "PIG" if kind == "utility" else "", expected.max()))
     for i, (of, _) in enumerate(tops):
         top = max(value for other, value in tops if other == of)
@@ -121,7 +123,10 @@ def shown_outcomes(page: Page, panel: int, a: int) -> dict[str, tuple[float, flo
     for part in (chart.get_attribute("aria-label") or "").split("; "):
         match = re.fullmatch(r"to (?:room|state) (\S+): (\S+) true, (\S+) estimated", part)
         assert match, part
-        found[match[1]] = (float(match[2].replace("−", "-")), float(match[3].replace("−", "-")))
+        found[match[1]] = (
+            float(match[2].replace("\N{MINUS SIGN}", "-")),
+            float(match[3].replace("\N{MINUS SIGN}", "-")),
+        )
     return found
 
 
@@ -147,7 +152,10 @@ def test_hovering_a_state_shows_its_distributions_values_and_utilities(name: str
             block = place.locator(f"[data-a='{a}']")
             line = block.locator(".worth").inner_text()
             assert f"{run.strategy.utility or 'PIG'} {brief(utility[a, s])}" in line
-            assert block.locator(".tried").inner_text() == f"tried {model_at(run, t).counts[a, s].sum()}×"
+            assert (
+                block.locator(".tried").inner_text()
+                == f"tried {model_at(run, t).counts[a, s].sum()}\N{MULTIPLICATION SIGN}"
+            )
             if run.strategy.name in ("PIG(VI)", "CB", "PEIG(Q)", "LTA"):
                 assert line.startswith(f"value {brief(explorer_at(run, t).action_values(s)[a])} ")
     page.mouse.move(1, 1)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser.conftest import NARROW, WIDE, settle
 from playwright.sync_api import Browser, Page
 
 import berlyne
+from browser.conftest import NARROW, WIDE, settle
 
 Open = Callable[..., Page]
 
@@ -57,10 +57,18 @@ def _oklab(srgb: np.ndarray) -> np.ndarray:
     """Ottosson's OKLab of a colour (3,) of sRGB."""
     linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     lms = np.array(
-        [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]]
+        [
+            [0.4122214708, 0.5363325363, 0.0514459929],
+            [0.2119034982, 0.6806995451, 0.1073969566],
+            [0.0883024619, 0.2817188376, 0.6299787005],
+        ]
     )
     to_lab = np.array(
-        [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099], [0.0259040371, 0.7827717662, -0.8086757660]]
+        [
+            [0.2104542553, 0.7936177850, -0.0040720468],
+            [1.9779984951, -2.4285922050, 0.4505937099],
+            [0.0259040371, 0.7827717662, -0.8086757660],
+        ]
     )
     return np.asarray(to_lab @ np.cbrt(lms @ linear))
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from browser.by_python import brief, mulberry32
-from browser.conftest import settle
 from playwright.sync_api import Page
 
 import berlyne
+from browser.by_python import brief, mulberry32
+from browser.conftest import settle
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]

@@ -4,6 +4,7 @@
 in `static`: plain modules of JavaScript, a style and a template.
 """
 
-from berlyne.watch.page import page_of, watch
+from berlyne.watch.data import page_data
+from berlyne.watch.page import inert_json, page_of, shell, watch
 
-__all__ = ["page_of", "watch"]
+__all__ = ["inert_json", "page_data", "page_of", "shell", "watch"]

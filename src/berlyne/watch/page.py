@@ -56,13 +56,21 @@ def page_of(runs: Run | Iterable[Run], seed: int = 0) -> str:
     checked = checked_runs(runs)
     data = page_data(checked, seed)
     names = " and ".join(run["name"] for run in data["runs"])
-    parts = {
-        "TITLE": escape(f"{data['world']['name']}: {names}"),
-        "STYLE": _static("style.css"),
-        "DATA": inert_json(data),
-        "SCRIPT": "\n".join(_module(name) for name in MODULES),
-    }
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _static("template.html"))
+    title = escape(f"{data['world']['name']}: {names}")
+    return _filled(_static("template.html"), {**_code(), "TITLE": title, "DATA": inert_json(data)})
+
+
+def shell() -> str:
+    """The page without what it shows: `{{DATA}}` stands where `inert_json(page_data(runs))` goes."""
+    return _filled(_static("template.html"), {**_code(), "TITLE": "Exploration", "DATA": "{{DATA}}"})
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _code() -> dict[str, str]:
+    return {"STYLE": _static("style.css"), "SCRIPT": "\n".join(_module(name) for name in MODULES)}
 
 
 def inert_json(value: object) -> str:
