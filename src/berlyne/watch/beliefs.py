@@ -95,7 +95,10 @@ def _believed(run: Run) -> Iterator[Moved]:
 
 
 def _discovering(run: Run, mind: GrowingMind) -> Iterator[Moved]:
-    """The same of an explorer that discovers its states; what it expects elsewhere is spread over all the others."""
+    """The same of an explorer that discovers its states; what it expects elsewhere is spread over all the others.
+
+    When all are discovered there are no others, though it does not know: then rows sum to less than one.
+    """
     if len(run.world.terminal):
         mind.close(run.world.terminal)
     mind.discover(int(run.states[0]))

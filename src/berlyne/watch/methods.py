@@ -41,7 +41,8 @@ def method_of(run: Run) -> dict[str, Any]:
     kind, knows = type(method), type(method) is KnowingWorld
     if kind in SIMPLE:
         return {"kind": SIMPLE[kind]}
-    if kind is ValueIteration or (knows and type(method.inner) is ValueIteration):
+    plans = kind is ValueIteration or (knows and type(method.inner) is ValueIteration)
+    if plans and not _grows(run):  # what is elsewhere even when all is discovered is not in the page
         plan = method.inner if knows else method
         return {"kind": "plan", "steps_back": plan.steps_back, "gamma": float(plan.gamma), "truth": knows}
     if kind is QLearning and not _grows(run):
