@@ -188,7 +188,7 @@ def test_a_race_shows_each_where_it_first_missed_no_more_than_the_level(name: st
     for place in (0, len(levels) // 3, len(levels) - 1):
         scrub(page, place)
         level = levels[place]
-        assert page.locator("#place").inner_text() == f"{brief(level)} bits"
+        assert page.locator("#place").inner_text() == f"race to {brief(level)} bits"
         times = [int(np.argmax(curve <= level)) if curve.min() <= level else None for curve in curves]
         for i, t in enumerate(times):
             said = page.locator(".now").nth(i)

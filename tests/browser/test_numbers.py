@@ -192,6 +192,21 @@ def test_values_planned_with_the_true_world_are_those_of_a_replay(opened: Open, 
         np.testing.assert_allclose(values_in(page, 1, t, int(run.states[t])), thought[t], rtol=1e-9)
 
 
+def test_arrows_show_what_is_wanted_most_in_every_room(opened: Open, runs: Runs) -> None:
+    page = opened("maze", "#t=150")
+    assert page.evaluate("() => berlyne.panels[0].wants") is None
+    page.locator("input[value=utility]").check(force=True)
+    settle(page)
+    for i, name in ((0, "PIG(VI)"), (3, "PEIG(Q)")):
+        run = runs["maze"][i]
+        assert run.strategy.name == name
+        values = np.array([explorer_at(run, 150).action_values(s) for s in range(36)])
+        best = values.max(axis=1, keepdims=True)
+        alone = np.sum(values >= best - 1e-12 * np.abs(best), axis=1) == 1
+        assert page.evaluate("i => berlyne.panels[i].wants", i) == np.where(alone, values.argmax(axis=1), -1).tolist()
+    assert page.evaluate("() => berlyne.panels[1].wants") is None  # any action is alike to Random
+
+
 def test_the_best_action_and_the_one_taken_next_are_marked(opened: Open, runs: Runs) -> None:
     page = opened("maze")
     run = runs["maze"][0]

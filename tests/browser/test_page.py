@@ -108,6 +108,25 @@ def test_a_moment_late_in_a_run_costs_no_more_than_an_early_one(
     page.close()
 
 
+def test_runs_without_steps_and_worlds_without_secrets_are_shown(browser: Browser, tmp_path: Path) -> None:
+    known = berlyne.Dirichlet(1.0, np.eye(3)[None])
+    still = berlyne.explore(berlyne.World(np.eye(3)[None], known), "PIG(VI)", n_steps=0)
+    quick = berlyne.explore(berlyne.World(np.eye(3)[None], known), "LTA", n_steps=4)
+    page, said = browser.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(berlyne.watch([still, quick], tmp_path / "still.html").as_uri())
+    page.keyboard.press("End")
+    settle(page)
+    assert page.locator(".now").all_inner_texts() == ["step 0 · 0 bits missing", "step 4 · 0 bits missing"]
+    page.locator("input[value=race]").check(force=True)
+    page.keyboard.press("End")
+    settle(page)
+    assert page.locator(".now").all_inner_texts() == ["step 0 · reached 0 bits"] * 2
+    assert said == []
+    page.close()
+
+
 def test_what_is_drawn_is_said_to_those_who_cannot_see_it(opened: Open) -> None:
     page = opened("maze")
     page.keyboard.press("ArrowRight")

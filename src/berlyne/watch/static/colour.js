@@ -59,6 +59,11 @@ export function shadeColour(share, ramp = RAMPS[theme()]) {
   return ramp[i].map((c, k) => Math.round(c + f * (ramp[i + 1][k] - c)));
 }
 
+/** Whether dark ink is seen better on a colour than light ink. */
+export function isLight([red, green, blue]) {
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 128;
+}
+
 export function css(rgb) {
   return `rgb(${rgb.join(" ")})`;
 }

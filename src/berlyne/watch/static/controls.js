@@ -66,7 +66,7 @@ export class Controls {
     const { app } = this;
     this.slider.max = app.last;
     this.slider.value = app.place;
-    const text = app.mode === "race" ? `${brief(app.level)} bits` : `step ${app.place.toLocaleString("en")} of ${app.last.toLocaleString("en")}`;
+    const text = app.mode === "race" ? `race to ${brief(app.level)} bits` : `step ${app.place.toLocaleString("en")} of ${app.last.toLocaleString("en")}`;
     if (this.place.textContent !== text) this.place.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
     this.slider.setAttribute("aria-label", app.mode === "race" ? "Race to" : "Time");

@@ -1,5 +1,5 @@
 // The world seen from above: rooms with walls, or states of a graph, shaded; the agent, and where it came from.
-import { css, shadeColour, styled } from "./colour.js";
+import { css, isLight, shadeColour, styled } from "./colour.js";
 
 const TRAIL = 16;
 const SIDES = [[-1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1], [1, -1, 1, 1]]; // up, down, left, right
@@ -78,20 +78,15 @@ export class WorldMap {
 
   _drawWalls(context) {
     const { side, passages, transporters, base } = this.world.maze;
-    const half = this.unit / 2;
-    for (let s = 0; s < side * side; s += 1) {
-      const [x, y] = this.point(s);
-      for (let d = 0; d < 4; d += 1) {
-        const [ax, ay, bx, by] = SIDES[d].map((c) => c * half);
-        const open = passages[4 * s + d];
-        context.strokeStyle = styled(open ? "passage" : "wall");
-        context.lineWidth = open ? 1 : 3;
-        context.lineCap = open ? "butt" : "round";
-        context.beginPath();
-        context.moveTo(x + ax, y + ay);
-        context.lineTo(x + bx, y + by);
-        context.stroke();
+    for (const [colour, width, open] of [["passage", 1, 1], ["wall-edge", 5.5, 0], ["wall", 3, 0]]) {
+      context.strokeStyle = styled(colour);
+      context.lineWidth = width;
+      context.lineCap = open ? "butt" : "round";
+      context.beginPath(); // all at once, so that what is half transparent is not drawn twice
+      for (let s = 0; s < side * side; s += 1) {
+        for (let d = 0; d < 4; d += 1) if (passages[4 * s + d] === open) this._alongSide(context, s, d);
       }
+      context.stroke();
     }
     context.fillStyle = context.strokeStyle = styled("warp");
     for (let s = 0; s < side * side; s += 1) {
@@ -104,6 +99,13 @@ export class WorldMap {
       context.arc(x, y, share * this.unit, 0, 2 * Math.PI);
       context.stroke();
     }
+  }
+
+  _alongSide(context, s, d) {
+    const [x, y] = this.point(s);
+    const [ax, ay, bx, by] = SIDES[d].map((c) => (c * this.unit) / 2);
+    context.moveTo(x + ax, y + ay);
+    context.lineTo(x + bx, y + by);
   }
 
   /** A wedge on the wall that points out of the room. */
@@ -153,9 +155,9 @@ export class WorldMap {
   /**
    * Draw one moment.
    * shares: what each state is shaded by, 0 to 1; source and t: whose steps, until when; f: how far into the next
-   * one; colour: of the agent; focus: the state that is looked at, or -1.
+   * one; colour: of the agent; focus: the state that is looked at, or -1; wants: the best action in each room, or null.
    */
-  draw({ shares, source, t, f, colour, focus }) {
+  draw({ shares, source, t, f, colour, focus, wants }) {
     const { context, world } = this;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
@@ -167,6 +169,7 @@ export class WorldMap {
     for (let s = 0; s < world.nStates; s += 1) this._drawState(s, shares[s]);
     if (world.maze) {
       still();
+      if (wants) wants.forEach((a, s) => this._drawWish(s, a, shares[s]));
       this._drawTrail(source, t, colour);
     }
     if (focus >= 0) this._drawFocus(focus);
@@ -189,8 +192,7 @@ export class WorldMap {
       context.lineWidth = world.terminal.has(s) ? 3 : 1;
       context.stroke();
     }
-    const isLight = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] > 128;
-    this._drawLabel(world.maze ? "end" : world.states[s], x, y, isLight ? "#101114" : "#ffffff");
+    this._drawLabel(world.maze ? "end" : world.states[s], x, y, isLight(colour) ? "#101114" : "#ffffff");
   }
 
   /** The label within the state, or below it if it is long; none where states are small and many. */
@@ -206,6 +208,7 @@ export class WorldMap {
       context.fillText(label, x, y + 0.5);
       return;
     }
+    if (this.nearest * this.unit < 2 * this.reach + 16) return; // no room between this one and the next
     const text = label.length > 16 ? `${label.slice(0, 15)}…` : label;
     const half = context.measureText(text).width / 2;
     const centre = Math.min(Math.max(x, half + 3), this.width - half - 3);
@@ -215,6 +218,24 @@ export class WorldMap {
     context.strokeText(text, centre, y + this.reach + 12);
     context.fillStyle = styled("ink");
     context.fillText(text, centre, y + this.reach + 12);
+  }
+
+  /** An arrow in the direction of the action that is wanted most in a room; none if there are several. */
+  _drawWish(s, a, share) {
+    if (a < 0 || this.world.terminal.has(s)) return;
+    const { context } = this;
+    const [x, y] = this.point(s);
+    const [dx, dy] = [[0, -1], [0, 1], [-1, 0], [1, 0]][a];
+    const [long, wide] = [0.2 * this.unit, 0.09 * this.unit];
+    context.strokeStyle = isLight(shadeColour(share)) ? "#101114" : "#ffffff";
+    context.lineWidth = 1.6;
+    context.beginPath();
+    context.moveTo(x - dx * long, y - dy * long);
+    context.lineTo(x + dx * long, y + dy * long);
+    context.moveTo(x + dx * (long - wide) - dy * wide, y + dy * (long - wide) - dx * wide);
+    context.lineTo(x + dx * long, y + dy * long);
+    context.lineTo(x + dx * (long - wide) + dy * wide, y + dy * (long - wide) + dx * wide);
+    context.stroke();
   }
 
   _drawTrail(source, t, colour) {

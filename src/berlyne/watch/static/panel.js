@@ -1,5 +1,5 @@
 // One explorer: its map, what the colours mean, its learning curve, and what it knows of the state looked at.
-import { actionValues } from "./plan.js";
+import { actionValues, wishes } from "./plan.js";
 import { brief, css, RAMPS, runColour, shadeColour, theme, withUnit } from "./colour.js";
 import { Curve } from "./curve.js";
 import { shadeOf } from "./data.js";
@@ -127,7 +127,8 @@ export class Panel {
     const top = app.topOf(this);
     const shares = this.shade.map((value) => (top > 0 ? value / top : 0));
     this.focus = app.focus;
-    this.map.draw({ shares, source, t: moment.t, f: moment.f, colour: this.colour, focus: this.focus });
+    this.wants = app.show === "utility" && app.world.maze && !this.blind ? wishes(app.world, source, moment.t) : null;
+    this.map.draw({ shares, source, t: moment.t, f: moment.f, colour: this.colour, focus: this.focus, wants: this.wants });
     this.curve.draw({ lines: app.linesFor(this), most: app.most, t: moment.t, level: moment.level, key: app.curveKey });
     this._say(moment, top);
     if (this.blind && !this.lines.firstChild) this._name(app.linesFor(this));

@@ -38,6 +38,18 @@ function expectedVisits(run, row, s, t) {
   return -sum;
 }
 
+/** The best action in every state at time t, -1 where several are; null if values are not known everywhere. */
+export function wishes(world, run, t) {
+  if (!["plan", "utility", "learned"].includes(run.method.kind)) return null;
+  const q = run.method.kind === "plan" ? planned(world, run, t) : null;
+  return Array.from({ length: world.nStates }, (_, s) => {
+    const values = q ? Array.from(q.subarray(world.row(0, s), world.row(0, s) + world.nActions)) : actionValues(world, run, t, s);
+    const best = Math.max(...values);
+    const tied = values.filter((value) => value >= best - 1e-12 * Math.abs(best));
+    return tied.length === 1 ? values.indexOf(best) : -1;
+  });
+}
+
 /** The value of each action in state s at time t; null where it is not known. */
 export function actionValues(world, run, t, s) {
   const { kind } = run.method;
