@@ -89,6 +89,20 @@ def test_a_room_is_drawn_where_it_lies_with_its_walls(opened: Open, runs: Runs) 
             assert dark != maze.passages[s, d], (s, d)
 
 
+def test_a_step_that_nobody_could_walk_is_drawn_as_a_jump(opened: Open, runs: Runs) -> None:
+    page = opened("maze")
+    maze = runs["maze"][0].world.geometry
+    assert maze is not None
+    for s in range(36):
+        walked = {int(z) for z, open_ in zip(maze.destination[s], maze.passages[s], strict=True) if open_}
+        for s_next in {s, *maze.destination[s].tolist()}:
+            jumps = s_next != s and s_next not in walked
+            assert page.evaluate("([s, z]) => berlyne.world.isJump(s, z)", [s, s_next]) == jumps, (s, s_next)
+            way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.way(s, z)", [s, s_next]))
+            aside = np.linalg.norm(way[1] - (way[0] + way[2]) / 2)
+            assert aside == pytest.approx(0.28 * np.linalg.norm(way[2] - way[0]) if jumps else 0.0, abs=1e-9)
+
+
 @pytest.mark.parametrize(("kind", "t"), [("visits", 0), ("visits", 120), ("utility", 0), ("utility", 120)])
 @pytest.mark.parametrize("name", ["maze", "dense", "1-2-3", "ends"])
 def test_states_are_shaded_by_visits_or_by_the_utility_of_their_best_action(

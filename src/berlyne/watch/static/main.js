@@ -183,8 +183,9 @@ class App {
     if (!this.playing) return;
     if (this.before !== null) {
       const pace = this.mode === "race" ? (this.speed * this.levels.length) / Math.max(this.steps, 1) : this.speed;
-      this.position = Math.min(this.position + ((now - this.before) / 1000) * pace, this.last);
-      this.frames.push(now - this.before);
+      const elapsed = Math.max(now - this.before, 0);
+      this.position = Math.min(this.position + (elapsed / 1000) * pace, this.last);
+      this.frames.push(elapsed);
       if (this.frames.length > 600) this.frames.shift();
     }
     this.before = now;
