@@ -189,6 +189,15 @@ def test_a_race_shows_each_where_it_first_missed_no_more_than_the_level(name: st
     curves = [run.missing_information for run in runs[name]]
     assert levels == sorted(levels, reverse=True)
     assert levels[0] <= max(curve[0] for curve in curves) and levels[-1] >= min(curve.min() for curve in curves)
+    for i, curve in enumerate(curves):
+        for level in (
+            curve[0],
+            curve[150],
+            curve.min(),
+            curve.min() - 1e-9,
+        ):  # as much is reached
+            first = int(np.argmax(curve <= level)) if curve.min() <= level else -1
+            assert page.evaluate("([i, bits]) => berlyne.runs[i].timeAt(bits)", [i, float(level)]) == first
     for place in (0, len(levels) // 3, len(levels) - 1):
         scrub(page, place)
         level = levels[place]
