@@ -6,17 +6,18 @@ VENV ?= .venv
 JOBS ?= 2
 PRESET ?= paper
 FOLDER ?= reproduction
-EXTRAS := test,dev,cluster,gym,docs
+EXTRAS := test,dev,cluster,gym,docs,browser
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help reproduce test bounds lint format build pictures constraints clean
+.PHONY: help reproduce test bounds browser lint format build pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
 	@echo "make bounds       run the tests of the engine once more, with every index checked"
+	@echo "make browser      look at the page that replays exploration with Chromium, which must be installed"
 	@echo "make lint         check style and types"
 	@echo "make format       put the code into the style"
 	@echo "make build        build the wheel and the sdist into dist/"
@@ -31,7 +32,11 @@ reproduce: $(VENV)/installed-run
 # can leave a cache that ends every later one, so one does it before the tests begin.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/browser
+
+# The page of `berlyne watch`, in Debian's Chromium; apart from the other tests, which need no browser.
+browser: $(VENV)/installed-test $(VENV)/installed-browser
+	$(BIN)/python -m pytest -q tests/browser
 
 # Kernels follow indices without looking; here they look. Compiled apart, because cached code does not say which it is.
 bounds: $(VENV)/installed-test

@@ -6,9 +6,11 @@ state, the agent learns from it, and what it still does not know is measured.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 from weakref import WeakKeyDictionary
 
@@ -20,7 +22,7 @@ from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
 from berlyne.plain import PlainMind
-from berlyne.plotting import Shown, figures
+from berlyne.plotting import Shown, figures, watching
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -161,6 +163,11 @@ class Run(Shown):
         """
         film: FuncAnimation = figures().animate_run(self, **options)
         return film
+
+    def watch(self, path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None) -> Path:
+        """Make a page that replays the run, and show it if no path is given; as `berlyne.watch` does with several."""
+        page: Path = watching().watch(self, path, open_browser=open_browser)
+        return page
 
 
 def explore(
