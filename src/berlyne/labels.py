@@ -126,6 +126,9 @@ class Found(Labels):
 
     def add(self, label: Any) -> None:
         """Give the next number to a label that has none."""
+        label = label.item() if isinstance(label, np.generic) else label
+        if label != label:
+            raise ValueError(f"the label {label!r} of a {self.kind} does not equal itself; use another")
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1

@@ -171,6 +171,17 @@ class PlainMind:
         other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
         return other
 
+    def grown(self, model: InternalModel) -> PlainMind:
+        """A mind that knows what this one does and more states, which `model` has: they come last.
+
+        All rows are valued anew. Its method starts again, and is then told what it had in memory, if it can `grow`.
+        """
+        other = PlainMind(model, replace(self.strategy, coordinate=self.coordinate))
+        other.view.visits[: len(self.view.visits)] = self.view.visits
+        other.here = self.here
+        other._call("grow", other.view, self.view.memory)
+        return other
+
     def imagine(self, begin: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
         """Go on from state `begin` where what is predicted happens: one step for each line of `u_agent`.
 

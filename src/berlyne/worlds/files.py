@@ -48,9 +48,8 @@ def save_world(path: str | os.PathLike[str], world: World) -> None:
         if type(prior) not in KINDS.values():
             raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
         said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-        settings["prior"] = {
-            "kind": said.kind, **said.parameters, "n_states": world.n_states, "n_actions": world.n_actions
-        }  # fmt: skip
+        n_states = None if getattr(prior, "grows", False) else world.n_states
+        settings["prior"] = {"kind": said.kind, **said.parameters, "n_states": n_states, "n_actions": world.n_actions}
         arrays |= said.arrays
     if geometry is not None:
         settings["maze"] = {"side": geometry.side, "base": geometry.base}
