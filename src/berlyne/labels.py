@@ -197,6 +197,16 @@ def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
         raise ValueError(said) from None
 
 
+def column(values: list[Any]) -> Any:
+    """Labels as an array of one dimension, whatever they are."""
+    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
+    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
+        return plain
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
 def plain_value(label: Any) -> Any:
     """A label as JSON can hold it: tuples as `{"tuple": [...]}`.
 

@@ -15,7 +15,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
 from berlyne.explore import Engine, make_growing_mind, make_mind
-from berlyne.labels import Found, Labels, in_words
+from berlyne.labels import Found, Labels, column, in_words
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -216,23 +216,13 @@ def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray], named:
     for i, name in enumerate(COLUMNS):
         data[name] = ("step", _spoken(steps[:, i], actions if name == "a" else states), {"units": "1"})
     coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": _spoken(np.arange(actions.size), actions)}
-    coordinates.update({name: ("step", _column(values)) for name, values in lines.labels.items()})
+    coordinates.update({name: ("step", column(values)) for name, values in lines.labels.items()})
     return Dataset(data, coordinates, {"strategy": how.name})
 
 
 def _spoken(numbers: IntArray, labels: Labels) -> Any:
     """Numbers, or the labels that they stand for."""
-    return numbers if labels.given is None else _column([labels[i] for i in numbers.tolist()])
-
-
-def _column(values: list[Any]) -> Any:
-    """Labels as an array of one dimension, whatever they are."""
-    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
-    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
-        return plain
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+    return numbers if labels.given is None else column([labels[i] for i in numbers.tolist()])
 
 
 def _unit(how: Strategy) -> str:
