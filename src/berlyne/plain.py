@@ -274,10 +274,12 @@ class PlainMind:
         return thoughts, len(steps)
 
     def _expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`."""
+        """Expected missing information of every row in bits, `[a, s]`; none where episodes end."""
         if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full(self.view.utility.shape, np.nan)
-        return novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        left = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        left[:, self.closed] = 0.0
+        return left
 
     def _estimate(self, a: int, s: int) -> bool:
         """Estimate row (a, s) again, and others if they depend on it; whether they did."""

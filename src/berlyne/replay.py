@@ -78,7 +78,7 @@ def replay(
       `.utility` say them in the state of the step, before it is made;
     - `log_likelihood` (step): natural logarithm of the probability of the action that was taken;
     - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all rows
-      together, before and after the step, in bits; NaN for a prior that does not say it;
+      but those of terminal states, before and after the step, in bits; NaN for a prior that does not say it;
     - `s`, `a`, `s_next` (step), the history itself, and the coordinates `subject` and `episode` if it has them.
 
     For Unembodied a choice is one of a pair: probabilities are those of the pairs of the state s among all pairs.

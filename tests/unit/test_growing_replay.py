@@ -103,6 +103,19 @@ def test_states_that_are_named_are_known_from_the_start():
         assert led.utilities.values[0] == pytest.approx(pig(row(1.0, 0.0, [], "a", 0, n_cells)), abs=1e-12)
 
 
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.one_two_three_world])
+def test_ends_are_not_left_to_learn_where_states_are_known_either(make, engine):
+    world = make(1, n_states=6).changed(start=1, terminal=[4])
+    run = explore(world, "PIG(VI)", n_steps=40, seed=1)
+    led = replay(world, run, "PIG(VI)", engine=engine)
+    for t, said in ((0, led.expected_missing_information), (-1, led.expected_missing_information_after)):
+        model = run.model if t else berlyne.InternalModel(world.prior)
+        expected = model.expected_missing_information(without=[4]).bits
+        assert said.values[t] == pytest.approx(expected, abs=1e-9)
+        assert expected < model.expected_missing_information().bits
+
+
 def test_ends_of_episodes_are_not_left_to_learn():
     world = world_of(terminal=[4])
     run = explore(world, "PIG(VI)", n_steps=80, seed=1)

@@ -188,6 +188,8 @@ class CompiledMind:
         Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made.
         """
         known, done, why = new_belief(self.model, "novelty", world), 0, FULL
+        if world is not None and len(world.terminal):  # where nothing can be tried
+            known.utility.reshape(-1, known.graph.stride)[world.terminal, : self.model.n_actions] = 0.0
         left = float(known.utility[known.utility > -np.inf].sum())
         thoughts = Thoughts.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
         while done < len(steps) and why != IMPOSSIBLE:
