@@ -10,6 +10,8 @@ function, decides for itself, with two uniform numbers `u`. It may also have
 
 - `start(view)`, called once, for example to put a table into `view.memory`;
 - `learn(view, s, a, s_next, reward)`, called after every observation with its utility;
+- `grow(view, memory)`, called after `start`, which is called again, when a state is discovered (only a prior of unknown
+  states does that): `memory` is that of before, and the new state comes before the last one, which is elsewhere;
 - `probabilities(view, s)`, the chance (M,) of each action, if it decides for itself and these are to be known.
 
 The object is used as it is, not copied: what it keeps in itself it shares between explorations and threads, unless
@@ -266,6 +268,10 @@ class QLearning(Valuing):
         """One Q-learning update."""
         target = reward + self.gamma * view.memory[:, s_next].max()
         view.memory[a, s] += self.learning_rate * (target - view.memory[a, s])
+
+    def grow(self, view: View, memory: FloatArray) -> None:
+        """Keep what was learned; nothing was where there is a new state, nor elsewhere."""
+        view.memory[:, : memory.shape[1]] = memory
 
     def close(self, view: View, states: IntArray) -> None:
         """Nothing is to be had after the end of an episode."""

@@ -23,6 +23,7 @@ from berlyne.model import InternalModel
 from berlyne.moments import Moments
 from berlyne.plain import PlainMind
 from berlyne.plotting import Shown, figures, watching
+from berlyne.priors import Prior
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -128,7 +129,7 @@ class Run(Shown):
 
     def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
-        mind = GrowingMind(prior, self.world.n_actions, strategy("Random"))
+        mind = make_growing_mind(prior, self.world.n_actions, strategy("Random"))
         mind.discover(int(self.states[0]))
         steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
         for s, a, s_next, now in steps:
@@ -234,7 +235,7 @@ def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Min
     """A mind in its first state, and how far it is from the truth."""
     prior: Any = world.prior
     if getattr(prior, "grows", False):
-        growing = GrowingMind(prior, world.n_actions, how)
+        growing = make_growing_mind(prior, world.n_actions, how, engine)
         growing.discover(first)
         if len(world.terminal):
             growing.close(world.terminal)
@@ -250,23 +251,36 @@ def make_mind(
 
     Where the episodes of the world end, it is told.
     """
-    from berlyne.engine.mind import CompiledMind, can_compile  # here, so that `import berlyne` need not import Numba
+    from berlyne.engine.mind import CompiledMind  # here, so that `import berlyne` need not import Numba
 
-    if engine not in ("auto", "compiled", "numpy"):
-        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
-    compilable = can_compile(model.prior, how)
-    if engine == "compiled" and not compilable:
-        raise ValueError(f"{how} with {model.prior!r} has a part of your own, which only engine='numpy' can run")
+    compiled = _is_compiled(model.prior, how, engine)
     if how.sees_world and world is None:
         raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
     mind: CompiledMind | PlainMind
-    if compilable and engine != "numpy":
+    if compiled:
         mind = CompiledMind(model, how, world)
     else:
         mind = PlainMind(model, how, world if how.sees_world else None)
     if world is not None and len(world.terminal):
         mind.close(world.terminal)
     return mind
+
+
+def make_growing_mind(prior: Any, n_actions: int, how: Strategy, engine: Engine = "auto") -> GrowingMind:
+    """The mind that runs a strategy where states are discovered."""
+    return GrowingMind(prior, n_actions, how, _is_compiled(prior.sized(1, n_actions), how, engine))
+
+
+def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:
+    """Whether kernels run a strategy with this prior."""
+    from berlyne.engine.mind import can_compile
+
+    if engine not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    compilable = can_compile(prior, how)
+    if engine == "compiled" and not compilable:
+        raise ValueError(f"{how} with {prior!r} has a part of your own, which only engine='numpy' can run")
+    return compilable and engine != "numpy"
 
 
 def counts_of(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:

@@ -126,6 +126,9 @@ class Found(Labels):
 
     def add(self, label: Any) -> None:
         """Give the next number to a label that has none."""
+        label = label.item() if isinstance(label, np.generic) else label
+        if label != label:
+            raise ValueError(f"the label {label!r} of a {self.kind} does not equal itself; use another")
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1
@@ -192,6 +195,16 @@ def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
         if said == str(error):
             raise
         raise ValueError(said) from None
+
+
+def column(values: list[Any]) -> Any:
+    """Labels as an array of one dimension, whatever they are."""
+    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
+    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
+        return plain
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def plain_value(label: Any) -> Any:

@@ -171,6 +171,17 @@ class PlainMind:
         other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
         return other
 
+    def grown(self, model: InternalModel) -> PlainMind:
+        """A mind that knows what this one does and more states, which `model` has: they come last.
+
+        All rows are valued anew. Its method starts again, and is then told what it had in memory, if it can `grow`.
+        """
+        other = PlainMind(model, replace(self.strategy, coordinate=self.coordinate))
+        other.view.visits[: len(self.view.visits)] = self.view.visits
+        other.here = self.here
+        other._call("grow", other.view, self.view.memory)
+        return other
+
     def imagine(self, begin: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
         """Go on from state `begin` where what is predicted happens: one step for each line of `u_agent`.
 
@@ -263,10 +274,12 @@ class PlainMind:
         return thoughts, len(steps)
 
     def _expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`."""
+        """Expected missing information of every row in bits, `[a, s]`; none where episodes end."""
         if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full(self.view.utility.shape, np.nan)
-        return novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        left = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        left[:, self.closed] = 0.0
+        return left
 
     def _estimate(self, a: int, s: int) -> bool:
         """Estimate row (a, s) again, and others if they depend on it; whether they did."""

@@ -17,9 +17,10 @@ import numpy as np
 
 from berlyne.experiments.chunks import checksum_of, decode, encode
 from berlyne.experiments.creation import attributes_of
-from berlyne.experiments.files import PARTIAL, StoreError, put
+from berlyne.experiments.files import PARTIAL, StoreError, put, read
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.metadata import derived_files, label_of, put_right
+from berlyne.experiments.own_worlds import FOLDER
 from berlyne.experiments.pieces import Pieces
 from berlyne.experiments.results import Results, opened
 from berlyne.experiments.root import FORMAT, Root, publish, read_root
@@ -151,6 +152,10 @@ def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> No
                     roots[0],
                     (block, column),
                 )
+        for shard in parts:
+            for kept in sorted((shard.path / FOLDER).glob("*.npz")):
+                if (content := read(kept)) is not None:
+                    put(beside / FOLDER / kept.name, content)
         os.rename(beside, place)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
