@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import berlyne
+from berlyne.cli import commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -123,3 +124,30 @@ def test_first_example_is_short():
 
 def test_citation_names_this_version():
     assert f"\nversion: {berlyne.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_page_on_citing_says_what_the_file_says():
+    said, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
+    title, doi = re.search(r'^title: "(.+)"$', said, re.MULTILINE)[1], re.search(r"doi: (\S+)", said)[1]
+    paper = re.search(r"^    title: (.+)$", said, re.MULTILINE)[1]
+    for entry in (f"version = {{{berlyne.__version__}}}", f"{{{title}}}", f"{{{paper}}}", f"{{{doi}}}", "{1112.1125}"):
+        assert entry in page, entry
+
+
+def how_to(name):
+    return (ROOT / "docs" / "how-to" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("command", "page"), [("run", "run-a-study.md"), ("lab", "closed-loop.md")])
+def test_every_option_of_these_commands_is_on_its_page(command, page):
+    found = commands.get_command(None, command)
+    inner = [found] if command == "run" else list(found.commands.values())
+    options = {name for one in inner for option in one.params for name in option.opts if name.startswith("--")}
+    assert len(options) > 5
+    assert [name for name in sorted(options) if f"`{name}" not in how_to(page)] == []
+
+
+@every_page
+def test_no_page_installs_from_an_index(page):
+    """The package is on none: extras are installed from a clone, as '.[gym]' or '/path[gym]'."""
+    assert re.findall(r"pip install [^\n]*?['\" ]berlyne\b", page.read_text(encoding="utf-8")) == []
