@@ -29,7 +29,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "TaxiEnv": ("south", "north", "east", "west", "pickup", "dropoff"),
 }
 """What the actions of Gymnasium's toy-text environments are called, in their order."""
-NO_GYMNASIUM = "Gymnasium is not here; install berlyne[gym]"
+NO_GYMNASIUM = "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'"
 
 
 def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
