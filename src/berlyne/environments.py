@@ -29,7 +29,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "TaxiEnv": ("south", "north", "east", "west", "pickup", "dropoff"),
 }
 """What the actions of Gymnasium's toy-text environments are called, in their order."""
-NO_GYMNASIUM = "Gymnasium is not here; install berlyne[gym]"
+NO_GYMNASIUM = "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'"
 
 
 def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
@@ -239,28 +239,34 @@ def _states(env: Any, states: Iterable[Hashable] | None) -> list[Any] | None:
     """All states there can be, in order; None if nobody knows."""
     if states is not None:
         return list(states)
-    size = getattr(env.observation_space, "n", None)
-    if not isinstance(size, int | np.integer):
+    size = _size(env.observation_space)
+    if size is None:
         return None
     first = int(getattr(env.observation_space, "start", 0))
-    return list(range(first, first + int(size)))
+    return list(range(first, first + size))
+
+
+def _size(space: Any) -> int | None:
+    """How many values a `Discrete` space has; None for another, such as `MultiBinary`, whose `n` counts its bits."""
+    size = getattr(space, "n", None)
+    return int(size) if isinstance(size, int | np.integer) and not getattr(space, "shape", ()) else None
 
 
 def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: Iterable[Hashable] | None) -> Explorer:
-    n_actions, known = getattr(env.action_space, "n", None), _states(env, states)
-    if not isinstance(n_actions, int | np.integer):
+    n_actions, known = _size(env.action_space), _states(env, states)
+    if n_actions is None:
         raise ValueError(f"actions are {env.action_space}; they must be Discrete")
     if prior is None:
-        prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=int(n_actions))
+        prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=n_actions)
     if getattr(prior, "grows", False):
-        explorer = Explorer(prior, strategy, seed, n_actions=int(n_actions), states=states)
+        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=states)
     elif known is None:
         raise ValueError(
             f"observations are {env.observation_space}, which is not Discrete; say in states= which there can be, "
             "or leave the prior out, so that states are discovered"
         )
     else:
-        explorer = Explorer(prior, strategy, seed, n_states=len(known), n_actions=int(n_actions), states=known)
+        explorer = Explorer(prior, strategy, seed, n_states=len(known), n_actions=n_actions, states=known)
     if explorer.strategy.relocates:
         raise ValueError(f"{explorer.strategy} goes wherever it likes, which an environment does not allow")
     return explorer

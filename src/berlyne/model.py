@@ -227,7 +227,7 @@ class InternalModel(Labelled, Shown):
         an interval by `missing_information_variance(counts)`, bits squared `[a, s]`; where few rows decide, which
         a variance does not tell well, `draw_missing_information(counts)` gives draws of the sum.
 
-        without : numbers of states whose rows do not count, such as those in which episodes end.
+        without : numbers of states whose rows do not count, such as `world.terminal`, where episodes end.
         """
         prior, counts = self.prior, self.sparse_counts if self.exact is not None else self.counts
         if not hasattr(prior, "expected_missing_information"):
@@ -239,7 +239,7 @@ class InternalModel(Labelled, Shown):
         variance = getattr(prior, "missing_information_variance", None)
         spread = np.full(rows.shape, np.nan) if variance is None else np.array(variance(counts), dtype=float)
         rows[:, list(without)] = spread[:, list(without)] = 0.0
-        draw = None if without else getattr(prior, "draw_missing_information", None)
+        draw = None if len(without) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
         return Expected(float(rows.sum()), float(spread.sum()), rows, level, draws)
 

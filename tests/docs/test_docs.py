@@ -8,13 +8,18 @@ from itertools import zip_longest
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 
 import berlyne
+from berlyne.cli import commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#]+)")
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)#]+)\)")
+SAVED = re.compile(r"\.savefig\(\s*[\"']([^\"']+)[\"']")
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -43,7 +48,11 @@ def run(page, text):
 def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
-    run(page, page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    run(page, text)
+    plt.close("all")
+    for picture in saved_pictures(text) & set(PICTURE.findall(text)):
+        assert (tmp_path / picture).stat().st_size > 0, picture
 
 
 @pytest.mark.parametrize("text", ["```python\nassert 1 == 2\n```\n", "```python\nprint(1)\n```\n\n```text\n2\n```\n"])
@@ -58,11 +67,32 @@ def test_names_of_the_package_exist(page):
         pkgutil.resolve_name(name)
 
 
+def saved_pictures(text):
+    """The pictures that the Python blocks of a page save; the site shows them beside the page."""
+    return {name for _, code, _ in python_blocks(text) for name in SAVED.findall(code)}
+
+
+def lost_links(folder, text):
+    """Links of a page in `folder` that lead neither to a file nor to a picture which its code saves."""
+    local = {target for target in LINK.findall(text) if not target.startswith("https://")}
+    return sorted(target for target in local - saved_pictures(text) if not (folder / target).exists())
+
+
 @every_page
 def test_links_within_the_repository_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
-        if not target.startswith("https://"):
-            assert (page.parent / target).exists(), target
+    assert lost_links(page.parent, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_picture_counts_as_there_only_if_the_code_of_its_page_saves_it(tmp_path):
+    saves = '```python\nfig.savefig("one.png", dpi=150)\n```\n'
+    assert lost_links(tmp_path, saves + "![A curve.](one.png) ![Another.](other.png)") == ["other.png"]
+    assert lost_links(tmp_path, saves.replace("python", "py") + "![A curve.](one.png)") == ["one.png"]
+
+
+@every_page
+def test_pictures_say_what_one_sees(page):
+    for said in re.findall(r"!\[([^\]]*)\]", page.read_text(encoding="utf-8")):
+        assert len(said.split()) > 5, said
 
 
 def first_cells(page):
@@ -94,3 +124,31 @@ def test_first_example_is_short():
 
 def test_citation_names_this_version():
     assert f"\nversion: {berlyne.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_page_on_citing_says_what_the_file_says():
+    said, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
+    title, doi = re.search(r'^title: "(.+)"$', said, re.MULTILINE)[1], re.search(r"doi: (\S+)", said)[1]
+    paper = re.search(r"^    title: (.+)$", said, re.MULTILINE)[1]
+    for entry in (f"version = {{{berlyne.__version__}}}", f"{{{title}}}", f"{{{paper}}}", f"{{{doi}}}", "{1112.1125}"):
+        assert entry in page, entry
+
+
+def how_to(name):
+    return (ROOT / "docs" / "how-to" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("command", "page"), [("run", "run-a-study.md"), ("lab", "closed-loop.md")])
+def test_every_option_of_these_commands_is_on_its_page(command, page):
+    found = commands.get_command(None, command)
+    inner = [found] if command == "run" else list(found.commands.values())
+    options = {name for one in inner for option in one.params for name in option.opts if name.startswith("--")}
+    assert len(options) > 5
+    told = "\n".join(line for line in how_to(page).splitlines() if line.startswith("|"))  # in its tables
+    assert [name for name in sorted(options) if f"`{name}" not in told] == []
+
+
+@every_page
+def test_no_page_installs_from_an_index(page):
+    """The package is on none: extras are installed from a clone, as '.[gym]' or '/path[gym]'."""
+    assert re.findall(r"pip install [^\n]*?['\" ]berlyne\b", page.read_text(encoding="utf-8")) == []

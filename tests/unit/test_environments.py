@@ -13,6 +13,7 @@ from berlyne import (
     Dirichlet,
     Experiment,
     Explorer,
+    InternalModel,
     World,
     dense_world,
     explore,
@@ -66,6 +67,15 @@ def test_a_table_can_be_explored_as_a_world(name, lost):
     said = [str(warning.message) for warning in caught]
     assert said == ([] if not lost else [m for m in said if m.startswith(f"{lost} of the {world.n_states} states")])
     assert len(said) == (lost > 0) and not np.isin(run.states, world.terminal).any()
+
+
+def test_what_is_expected_to_be_missing_leaves_out_the_ends_of_a_world():
+    """Nothing was seen: each row of Dir(1) over N states is expected to miss the same; rows of ends do not count."""
+    lake = from_gymnasium("FrozenLake-v1")
+    model = InternalModel(lake.prior)
+    all_of_it, rest = model.expected_missing_information(), model.expected_missing_information(without=lake.terminal)
+    assert np.all(rest.rows[:, lake.terminal] == 0)
+    np.testing.assert_allclose(rest.bits, all_of_it.bits * 11 / 16)
 
 
 def test_a_prior_may_be_given_and_our_own_environments_give_their_world():
@@ -232,6 +242,31 @@ def test_states_that_nobody_knows_are_discovered():
     for s, a, s_next in run.history:
         here, there = int(s.split()[1]), int(s_next.split()[1])
         assert table.theta[a, here, there] > 0
+
+
+class Switches(gymnasium.Env):
+    """Three switches; action a turns switch a over."""
+
+    observation_space = gymnasium.spaces.MultiBinary(3)
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def reset(self, seed=None, options=None):
+        self.on = np.zeros(3, dtype=np.int8)
+        return self.on.copy(), {}
+
+    def step(self, a):
+        self.on[a] ^= 1
+        return self.on.copy(), 0.0, False, False, {}
+
+
+def test_bits_are_no_list_of_states_or_actions():
+    """`MultiBinary(3).n` is 3, but there are eight states."""
+    run = explore_env(Switches(), n_steps=100, seed=0)
+    assert set(run.explorer.states) == set(itertools.product((0, 1), repeat=3))
+    env = Switches()
+    env.action_space = gymnasium.spaces.MultiBinary(3)
+    with pytest.raises(ValueError, match=r"^actions are MultiBinary\(3\); they must be Discrete$"):
+        explore_env(env)
 
 
 def test_a_level_of_minigrid_is_discovered():

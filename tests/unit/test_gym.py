@@ -150,4 +150,4 @@ def test_importing_berlyne_does_not_import_gymnasium_and_does_not_need_it():
         "import berlyne\ntry:\n    berlyne.from_gymnasium('X-v1')\nexcept ValueError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True)
-    assert done.stdout == "Gymnasium is not here; install berlyne[gym]\n"
+    assert done.stdout == "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'\n"

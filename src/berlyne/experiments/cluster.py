@@ -48,7 +48,7 @@ def compute_on_cluster(
         dask: Any = importlib.import_module("dask")
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        raise StoreError("this needs Dask; install the cluster extra: pip install 'berlyne[cluster]'") from None
+        raise StoreError("this needs Dask; in a clone of berlyne: pip install '.[cluster]'") from None
     settings = {"distributed.scheduler.allowed-failures": LOSSES, "scheduler": dask.config.get("scheduler", None)}
     with _quiet(), dask.config.set(settings):  # the scheduler too: a client that does not connect leaves its own there
         local = None

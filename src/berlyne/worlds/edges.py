@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
 COLUMNS = ("s", "a", "s_next", "p")
-NO_PANDAS = "Parquet needs pandas and pyarrow, which are not here; install berlyne[parquet], or use CSV"
+NO_PANDAS = "Parquet needs pandas and pyarrow; in a clone of berlyne: pip install '.[parquet]', or use CSV"
 
 
 class Edges(NamedTuple):
