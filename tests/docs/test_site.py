@@ -1,9 +1,7 @@
 """What the site has beside its pages: names, commands, verdicts, equations and lists."""
 
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,18 +9,9 @@ import pytest
 import berlyne
 from berlyne.claims import CLAIMS
 from berlyne.cli import commands
+from docs import build, lists
 
 ROOT = Path(__file__).parents[2]
-
-
-def module(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    loaded = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-build = module("build")
 
 
 def test_every_public_name_is_in_the_reference_once():
@@ -84,7 +73,6 @@ def test_pages_of_the_repository_keep_their_links_into_the_site():
 
 
 def test_lines_of_names_become_lists():
-    lists = module("lists")
     text = "Short.\n\nParameters\n----------\nx, y : two\n    numbers.\nz : one.\n\nExamples\n--------\n>>> f : g\n"
     assert lists.with_lists(text).splitlines() == [
         "Short.", "", "", "**Parameters**", "", "", "- `x`, `y`: two", "  numbers.", "- `z`: one.", "",
