@@ -21,6 +21,7 @@ from berlyne.growing import GrowingMind
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
+from berlyne.pages import ENGINE, OWN_WORLDS
 from berlyne.plain import PlainMind
 from berlyne.plotting import Shown, figures, watching
 from berlyne.priors import Prior
@@ -40,7 +41,10 @@ MOST_STEPS = 2**31 - 2
 CHUNK = 1 << 16
 """Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
 
-NO_PRIOR = "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+NO_PRIOR = (
+    f"the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+    f"{OWN_WORLDS}"
+)
 
 Engine = Literal["auto", "compiled", "numpy"]
 Mind = Union["CompiledMind", PlainMind, GrowingMind]
@@ -279,7 +283,7 @@ def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
     compilable = can_compile(prior, how)
     if engine == "compiled" and not compilable:
-        raise ValueError(f"{how} with {prior!r} has a part of your own, which only engine='numpy' can run")
+        raise ValueError(f"{how} with {prior!r} has a part of your own, which only engine='numpy' can run{ENGINE}")
     return compilable and engine != "numpy"
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import drawn_from
 from berlyne.model import InternalModel
+from berlyne.pages import UNKNOWN_STATES
 from berlyne.plain import PlainMind
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
@@ -47,7 +48,7 @@ class GrowingMind:
 
     def __init__(self, prior: ChineseRestaurant, n_actions: int, strategy: Strategy, compiled: bool = True) -> None:
         if strategy.sees_world:
-            raise ValueError(f"{strategy} plans with the true world, whose states are not known here")
+            raise ValueError(f"{strategy} plans with the true world, whose states are not known here{UNKNOWN_STATES}")
         self.prior, self.n_actions, self.strategy = prior, n_actions, strategy
         self.found: list[int] = []
         self.closed: set[int] = set()

@@ -17,6 +17,7 @@ from berlyne.arrays import BoolArray, FloatArray, IntArray, check_dense
 from berlyne.coordination import View, decides_itself, says_values
 from berlyne.information import kl_divergence
 from berlyne.model import ROUNDING, InternalModel
+from berlyne.pages import OWN_METHOD, OWN_PRIOR
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.trace import Thoughts, Trace
@@ -100,7 +101,7 @@ class PlainMind:
         if not hasattr(self.coordinate, "probabilities"):
             raise ValueError(
                 f"{self.strategy} decides for itself, so its probabilities are not known; "
-                "give its method values(view, s) instead of choose, or probabilities(view, s) as well"
+                f"give its method values(view, s) instead of choose, or probabilities(view, s) as well{OWN_METHOD}"
             )
         chance = np.asarray(self.coordinate.probabilities(self._seen_from(s), s), dtype=float)
         if chance.shape != (self.view.n_actions,) or not np.all(chance >= 0.0) or abs(chance.sum() - 1.0) > SURE:
@@ -113,7 +114,9 @@ class PlainMind:
     def pair_probabilities(self) -> FloatArray:
         """The chance of each pair, `[s, a]`."""
         if self.by_itself:
-            raise ValueError(f"{self.strategy} decides for itself; give its method pair_values(view) instead")
+            raise ValueError(
+                f"{self.strategy} decides for itself; give its method pair_values(view) instead{OWN_METHOD}"
+            )
         values = self.pair_values()
         return self.rule.probabilities(values.ravel()).reshape(values.shape)
 
@@ -295,7 +298,7 @@ class PlainMind:
             b, z = np.argwhere(others)[0]
             raise ValueError(
                 f"an outcome of action {a} in state {s} changed the estimate of action {b} in state {z}, "
-                f"though {type(prior).__name__} says that rows_are_independent"
+                f"though {type(prior).__name__} says that rows_are_independent{OWN_PRIOR}"
             )
         theta_hat[...] = new
         self.dependent = self.dependent or bool(np.any(others)) or independent is False

@@ -26,6 +26,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.information import kl_divergence
 from berlyne.model import InternalModel
+from berlyne.pages import OWN_UTILITY
 from berlyne.priors.worth import expected_worth
 from berlyne.rows import by_action
 
@@ -160,6 +161,7 @@ def row_definition(utility: Callable[..., float]) -> CountedDefinition:
         name = getattr(utility, "__name__", type(utility).__name__)
         raise ValueError(
             f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, or of these and counts"
+            f"{OWN_UTILITY}"
         ) from None
     if by_place:
         return lambda theta_hat, after, counts: utility(theta_hat, after, counts)
