@@ -17,3 +17,11 @@ def figures() -> ModuleType:
 def watching() -> ModuleType:
     """The package `berlyne.watch`, imported on first use."""
     return importlib.import_module("berlyne.watch")
+
+
+class Shown:
+    """What notebooks show as a card: a small picture and the numbers one asks for first (`berlyne.figures.cards`)."""
+
+    def _repr_html_(self) -> str:
+        html: str = figures().card(self)
+        return html

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_index
 from berlyne.gate import checked_rows
 from berlyne.labels import Labelled, Labels, spoken
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
 from berlyne.worlds.places import Geometry, checked_positions
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 SUM_TOLERANCE = 1e-6
 """Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
 
 
-class World(Labelled):
+class World(Labelled, Shown):
     """A controllable Markov chain, and what an explorer of it may assume.
 
     Paper: Sec. 2.1; readings R1 and R13.
@@ -138,6 +142,15 @@ class World(Labelled):
     def to_edges(self) -> dict[str, list[Any]]:
         """Columns `s`, `a`, `s_next` (labels) and `p` of all transitions: `pandas.DataFrame(world.to_edges())`."""
         return to_edges(self)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the world: a maze with its walls, a grid of squares, a graph, or beyond 60 states a matrix.
+
+        options : `action`, whose transitions alone are drawn; `labels` and `bar`, whether to write names of states and
+            to draw a colour bar.
+        """
+        drawn: Axes = figures().draw_world(self, ax, **options)
+        return drawn
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the world to one file, without pickle, whole or not at all; `berlyne.load_world` reads it.

@@ -152,6 +152,14 @@ def test_parts_that_nothing_joins_lie_apart():
     assert places(World(np.eye(5)[None])).shape == (5, 2)
 
 
+def test_what_is_unlikely_lies_further_away():
+    theta = np.zeros((2, 6, 6))
+    theta[0, np.arange(6), [1, 2, 2, 4, 5, 5]] = theta[1, np.arange(6), [0, 0, 1, 3, 3, 4]] = 1.0
+    theta[0, 2, [2, 3]] = theta[1, 3, [3, 2]] = 0.99, 0.01  # between the two halves
+    gaps = np.linalg.norm(np.diff(places(World(theta)), axis=0), axis=1)
+    np.testing.assert_allclose(gaps, [1, 1, 2, 1, 1], rtol=0.05)  # 1 - log10(p) / 2
+
+
 def test_very_many_states_lie_in_lines():
     found = places(World([eye_array(1001, format="csr")]))
     assert found[0].tolist() == [0, 0] and found[31].tolist() == [31, 0] and found[32].tolist() == [0, 1]
