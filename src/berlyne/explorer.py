@@ -199,9 +199,13 @@ class Explorer(Thinking):
         nothing is learned.
         """
         with self._one_at_a_time:
-            if isinstance(self.state_labels, Found):  # where nothing is impossible
-                for s, a, s_next in history:
-                    self.observe(s, a, s_next)
+            if isinstance(self.state_labels, Found):  # where nothing is impossible that has a name
+                told = [(s, a, s_next) for s, a, s_next in history]
+                for s, a, s_next in told:
+                    self._number("a", a, self.action_labels)
+                    self.state_labels.numbers((s, s_next), "a state")
+                for line in told:
+                    self.observe(*line)
                 return
             model = self.model
             lines = model.checked(history)

@@ -118,17 +118,18 @@ class Found(Labels):
     def number(self, label: Any, name: str | None = None) -> int:
         """The number of a label; the next free one if it was not discovered."""
         try:
-            return self._number.get(label, self.size)
+            number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
                 f"{name or self.kind} is {label!r}, which is not hashable; use a string or a tuple"
             ) from None
+        if number == self.size and label != label:
+            raise ValueError(f"{name or self.kind} is {label!r}, which does not equal itself; use another label")
+        return number
 
     def add(self, label: Any) -> None:
         """Give the next number to a label that has none."""
         label = label.item() if isinstance(label, np.generic) else label
-        if label != label:
-            raise ValueError(f"the label {label!r} of a {self.kind} does not equal itself; use another")
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1

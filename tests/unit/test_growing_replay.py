@@ -39,6 +39,27 @@ def test_own_choices_are_certain_but_for_ties(how, c):
     assert after[-1] == pytest.approx(run.model.expected_missing_information().bits, abs=1e-9)
 
 
+def test_states_that_episodes_begin_in_are_found_there_and_then():
+    """By the explorer before it chooses, and by its replay: both see the same number of cells."""
+    theta = np.zeros((2, 8, 8))
+    theta[:, :, 7] = 1.0  # every step ends an episode, and only beginnings lead on
+    start = np.array([0.3, 0.3, 0.1, 0.1, 0.1, 0.05, 0.05, 0.0])
+    world = World(theta, ChineseRestaurant(1.0), start=start, terminal=[7])
+    run = explore(world, "PIG(greedy)", n_steps=25, seed=2)
+    led, found, counts = replay(world, run, "PIG(greedy)"), set(), np.zeros((2, 8))
+    for t, (s, a) in enumerate(zip(run.states, run.actions, strict=False)):
+        found |= {int(s)}
+        n_cells = len(found) + 1
+        worth = [pig(row(1.0, 0.0, [("s", 0, "end")] * int(counts[b, s]), "s", 0, n_cells)) for b in (0, 1)]
+        assert led.utilities.values[t] == pytest.approx(worth, abs=1e-12)
+        counts[a, s] += 1
+        found |= {7} | {int(run.states[t + 1])}
+        now = np.array([[counts[b, z] / (counts[b, z] + 1.0) for z in range(7)] for b in (0, 1)])
+        unseen = 1.0 / (counts[:, :7] + 1.0) / (len(found) + 1 - (counts[:, :7] > 0))
+        assert run.missing_information[t + 1] == pytest.approx(-np.log2(np.where(counts[:, :7] > 0, now, unseen)).sum())
+    assert len(found) == 8
+
+
 def row(c, d, lines, s, a, n_cells):
     """Predictions of a row: pseudo-counts of cells, by the labels of states in `lines`."""
     seen: dict[str, int] = {}
