@@ -6,6 +6,8 @@ observation of each is expected to teach. Right, how fast four strategies learn 
 
 `unknown.png`: how much later PIG(VI) learns mazes if it does not know which rooms are one step away, or not even how
 many there are.
+
+`pictures.png`: a maze with a trail, a graph of named states, and FrozenLake, drawn by the methods of runs and models.
 """
 
 from pathlib import Path
@@ -16,6 +18,7 @@ from matplotlib.ticker import FixedLocator, NullFormatter
 
 import berlyne
 from berlyne.figures.maze import draw_maze, shade_rooms
+from berlyne.worlds import places
 
 SEED, N_STEPS = 9, 400
 ENOUGH = 100
@@ -34,8 +37,7 @@ def draw_first() -> None:
     left.set_title("A world to learn", fontsize=12)
     shaded = shade_rooms(world, berlyne.pig(walk.model), right)
     shaded.set_clim(0.0, None)
-    line, column = divmod(int(walk.states[-1]), 6)
-    right.plot(column + 0.5, line + 0.5, "o", ms=9, mfc="black", mec="white", mew=1.6, zorder=6)
+    right.plot(*places(world)[walk.states[-1]], "o", ms=9, mfc="black", mec="white", mew=1.6, zorder=6)
     right.set_title(f"What to try next? After {N_STEPS} random steps", fontsize=12)
     bar = figure.colorbar(shaded, ax=right, shrink=0.9, pad=0.02)
     bar.set_label("predicted information gain (bits)")
@@ -80,10 +82,36 @@ def draw_unknown(n_worlds: int = 8, n_steps: int = 6000) -> None:
     figure.savefig(Path(__file__).with_name("unknown.png"), dpi=150)
 
 
+def house() -> berlyne.World:
+    """Five states with names."""
+    theta = np.zeros((2, 5, 5))
+    theta[0] = [[0, 1, 0, 0, 0], [0, 0, 0.5, 0.5, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
+    theta[1] = 0.5 * np.eye(5) + 0.5 * theta[0]
+    labels = {"states": ["cellar", "hall", "kitchen", "garden", "shed"], "actions": ["walk", "wait"], "start": "hall"}
+    return berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=5, n_actions=2), **labels)
+
+
+def draw_maps() -> None:
+    """Write pictures.png beside this file."""
+    figure = Figure(figsize=(12.6, 3.7), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.1, 0.9))
+    maze = berlyne.explore(berlyne.maze(7), "PIG(VI)", n_steps=200, seed=1)
+    maze.plot_path(150, left, last=40, what="missing information")
+    left.set_title("run.plot_path(150, what=...)", fontsize=11)
+    graph = berlyne.explore(house(), "PIG(VI)", n_steps=8, seed=2)
+    graph.model.plot("PIG", middle, world=graph.world)
+    middle.set_title('model.plot("PIG", world=world)', fontsize=11)
+    lake = berlyne.explore(berlyne.from_gymnasium("FrozenLake-v1"), "PIG(VI)", n_steps=150, seed=1)
+    lake.plot_path(ax=right, last=40)
+    right.set_title("run.plot_path()", fontsize=11)
+    figure.savefig(Path(__file__).with_name("pictures.png"), dpi=110)
+
+
 def main() -> None:
     """Write all pictures beside this file."""
     draw_first()
     draw_unknown()
+    draw_maps()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """berlyne: a laboratory for learning-driven exploration.
 
-After Little & Sommer, *Learning in embodied action-perception loops through exploration*.
+After Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.figures`,
+`berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
 """
+
+from typing import TYPE_CHECKING
 
 from berlyne.environments import EnvRun, explore_env, from_gymnasium
 from berlyne.experiments import Experiment, Results, open_results
@@ -35,6 +38,31 @@ from berlyne.worlds import (
 __version__ = "0.1.0"
 
 register_when_imported()
+
+_LATER = ("claims", "figures", "stats", "tasks")
+"""Modules that `import berlyne` is enough for, although it does not import them."""
+
+if TYPE_CHECKING:
+    from berlyne import claims as claims
+    from berlyne import figures as figures
+    from berlyne import stats as stats
+    from berlyne import tasks as tasks
+else:
+
+    def __getattr__(name: str) -> object:
+        """One of the modules that are imported on first use."""
+        if name in _LATER:
+            import importlib
+
+            return importlib.import_module(f"berlyne.{name}")
+        import sys
+
+        raise AttributeError(f"module 'berlyne' has no attribute {name!r}", name=name, obj=sys.modules["berlyne"])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "STRATEGIES",

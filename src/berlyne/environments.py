@@ -59,8 +59,22 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     rows, terminal = _read(table, np.flatnonzero(start), str(name))
     if prior is None:
         prior = Dirichlet(1.0, n_states=rows.n_states, n_actions=rows.n_actions)
-    names = ACTIONS.get(type(inner).__name__)
-    return World(rows, prior, start=np.asarray(start), name=str(name), actions=names, terminal=terminal)
+    names, where = ACTIONS.get(type(inner).__name__), _cells(inner, rows.n_states)
+    told: dict[str, Any] = {"start": np.asarray(start), "actions": names, "terminal": terminal, "positions": where}
+    return World(rows, prior, name=str(name), **told)
+
+
+def _cells(inner: Any, n_states: int) -> IntArray | None:
+    """Column and line of every state, (N, 2), of an environment whose states are the cells of a grid; else None.
+
+    FrozenLake shows its drawing as `desc`, CliffWalking the number of lines and columns as `shape`; states count the
+    cells line by line. A drawing of fewer cells than there are states, as that of Taxi, says nothing.
+    """
+    shape = getattr(inner, "shape", None) or np.shape(getattr(inner, "desc", ()))
+    if len(shape) != 2 or shape[0] * shape[1] != n_states:
+        return None
+    line, column = np.divmod(np.arange(n_states), shape[1])
+    return np.stack([column, line], axis=1)
 
 
 def _read(table: Any, starts: IntArray, name: str) -> tuple[Rows, list[int]]:

@@ -14,12 +14,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, seed_sequence
+from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_index, seed_sequence
 from berlyne.growing import GrowingMind
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
+from berlyne.moments import Moments
 from berlyne.plain import PlainMind
-from berlyne.plotting import figures
+from berlyne.plotting import Shown, figures
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -27,6 +28,7 @@ from berlyne.worlds.episodes import first_state, warn_of_unreachable
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
 
     from berlyne.engine.mind import CompiledMind
@@ -44,7 +46,7 @@ ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Shown):
     """One finished exploration.
 
     missing_information : (n_steps + 1,), in bits, before the first and after every step.
@@ -104,19 +106,30 @@ class Run:
     @cached_property
     def model(self) -> InternalModel:
         """The explorer's internal model at the end."""
+        return self.model_at(self.n_steps)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """What had been observed at any time."""
+        world = self.world
+        return Moments(world.n_actions, world.n_states, self.states[:-1], self.actions, self.next_states)
+
+    def model_at(self, t: int) -> InternalModel:
+        """The explorer's internal model after `t` steps, found without replaying them, unless states are discovered."""
+        t = check_index("t", t, self.n_steps + 1)
         prior: Any = self.world.prior
         if getattr(prior, "grows", False):
-            return self._discovered(prior)
-        row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
-        last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
+            return self._discovered(prior, t)
         labels = self.world.state_labels, self.world.action_labels
-        return InternalModel.from_counts(prior, self.counts, last, labels)
+        counts = self.counts if t == self.n_steps else self.moments.counts(t)
+        return InternalModel.from_counts(prior, counts, self.moments.last(t), labels)
 
-    def _discovered(self, prior: Any) -> InternalModel:
+    def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
         mind = GrowingMind(prior, self.world.n_actions, strategy("Random"))
         mind.discover(int(self.states[0]))
-        for s, a, s_next, now in zip(self.states, self.actions, self.next_states, self.states[1:], strict=False):
+        steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
+        for s, a, s_next, now in steps:
             mind.observe(int(s), int(a), int(s_next))
             mind.discover(int(now))
         states = [self.world.states[s] for s in mind.found]
@@ -127,6 +140,27 @@ class Run:
         """Draw the learning curve: missing information against time."""
         drawn: Axes = figures().draw_run(self, ax, **style)
         return drawn
+
+    def plot_path(self, t: int | None = None, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the world with the agent at time `t`, by default the end, and the trail of its last steps.
+
+        options : `last`, how many steps; `what`, a quantity to colour states by, such as "missing information", as it
+            was at that time; `labels`; `bar`.
+        """
+        drawn: Axes = figures().draw_path(self, t, ax, **options)
+        return drawn
+
+    def animate(self, **options: Any) -> FuncAnimation:
+        """The run as a matplotlib animation: path, what is missing where, and the learning curve with a cursor.
+
+        `run.animate().save("run.gif")` or, where ffmpeg is, "run.mp4" writes it; in a notebook
+        `IPython.display.HTML(run.animate().to_jshtml())` plays it.
+
+        options : `fps`; `every` so many steps or `n_frames` in all (by default 120); `last`, steps of the trail;
+            `what`, a quantity to colour states by; `labels`.
+        """
+        film: FuncAnimation = figures().animate_run(self, **options)
+        return film
 
 
 def explore(

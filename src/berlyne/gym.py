@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import gymnasium
 import numpy as np
@@ -16,12 +17,14 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from berlyne.arrays import check_index
-from berlyne.worlds import Geometry, World, dense_world, maze, one_two_three_world
+from berlyne.worlds import Geometry, World, dense_world, maze, one_two_three_world, places
 from berlyne.worlds.drawing import maze_text
 
 ROOM = 24
 """Pixels along the edge of a room, or of a state."""
 WHITE, BLACK, BLUE, RED, GREY = (255, 255, 255), (0, 0, 0), (31, 95, 191), (200, 60, 40), (215, 215, 215)
+LARGEST = 4000
+"""Most pixels along the edge of a picture."""
 Image = NDArray[np.uint8]
 
 
@@ -91,15 +94,30 @@ def state_text(world: World, here: int | None) -> str:
 
 
 def state_image(world: World, here: int | None) -> Image:
-    """States as squares in lines, the one the agent is in red, terminal ones grey."""
-    columns = int(np.ceil(np.sqrt(world.n_states)))
-    lines = -(-world.n_states // columns)
-    image: Image = np.zeros((lines * ROOM, columns * ROOM, 3), dtype=np.uint8)
-    for s in range(world.n_states):
-        i, j = divmod(s, columns)
+    """States as squares where they lie (`berlyne.worlds.places`), the one the agent is in red, terminal ones grey."""
+    corners, side = _corners(world)
+    wide, high = corners.max(axis=0) + side
+    image: Image = np.zeros((high, wide, 3), dtype=np.uint8)
+    for s, (x, y) in enumerate(corners.tolist()):
         colour = RED if s == here else GREY if world.episodes.ends[s] else WHITE
-        image[i * ROOM + 1 : (i + 1) * ROOM - 1, j * ROOM + 1 : (j + 1) * ROOM - 1] = colour
+        image[y + 1 : y + side - 1, x + 1 : x + side - 1] = colour
     return image
+
+
+_CORNERS: WeakKeyDictionary[World, tuple[NDArray[np.int64], int]] = WeakKeyDictionary()
+
+
+def _corners(world: World) -> tuple[NDArray[np.int64], int]:
+    """The left upper pixel of every state, (N, 2), and the side of their squares, so that no two overlap."""
+    if world not in _CORNERS:
+        from scipy.spatial import cKDTree
+
+        where = places(world) - places(world).min(axis=0)
+        # squares do not overlap if their centres are as far apart as they are wide, along one axis at least
+        apart = float(np.min(np.asarray(cKDTree(where).query(where, k=[2], p=np.inf)[0]))) if len(where) > 1 else 1.0
+        unit = min(ROOM / apart, LARGEST / max(float(where.max()), 1e-9))
+        _CORNERS[world] = np.round(where * unit).astype(np.int64), max(round(apart * unit), 3)
+    return _CORNERS[world]
 
 
 def maze_image(geometry: Geometry, here: int | None) -> Image:

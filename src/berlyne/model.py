@@ -7,18 +7,22 @@ transitions are stored, so a model of a million states costs as much as its hist
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
 from berlyne.labels import Labelled, Labels, in_words
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
 from berlyne.rows import Counts, by_action
 from berlyne.uncertainty import Expected
 from berlyne.worlds.world import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROUNDING = 1e-12
 """Estimates that differ by less are the same."""
@@ -26,7 +30,7 @@ PIECE = 1 << 18
 """Rows whose estimates are worked out at a time."""
 
 
-class InternalModel(Labelled):
+class InternalModel(Labelled, Shown):
     """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters
@@ -185,12 +189,22 @@ class InternalModel(Labelled):
 
         Rows of terminal states, which nobody can try, do not count.
         """
-        theta, theta_hat = world.rows.data, self._estimate_of(world)
-        with np.errstate(divide="ignore"):
-            missing = theta * (np.log2(theta) - np.log2(theta_hat))
+        missing = self._missing(world)
         if len(world.terminal):
             missing = missing[~world.episodes.ends[world.rows.numbers() // world.n_actions]]
         return float(np.sum(missing))
+
+    def missing_information_by_row(self, world: World) -> FloatArray:
+        """D(theta || theta_hat) of each row, in bits, `[a, s]`; 0 in terminal states."""
+        per_row: FloatArray = by_action(world.rows.row_sums(self._missing(world)), self.n_actions)
+        per_row[:, world.terminal] = 0.0
+        return per_row
+
+    def _missing(self, world: World) -> FloatArray:
+        """The term theta log2(theta / theta_hat) of every transition that is possible in `world`."""
+        theta, theta_hat = world.rows.data, self._estimate_of(world)
+        with np.errstate(divide="ignore"):
+            return np.asarray(theta * (np.log2(theta) - np.log2(theta_hat)))
 
     def l1_distance(self, world: World) -> float:
         """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
@@ -228,6 +242,16 @@ class InternalModel(Labelled):
         draw = None if len(without) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
         return Expected(float(rows.sum()), float(spread.sum()), rows, level, draws)
+
+    def plot(self, what: Any = "expected missing information", ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw states coloured by a quantity: rooms of a maze, squares of a grid, nodes of a graph, or a matrix.
+
+        what : "expected missing information", "visits", "utility" (PIG) or the name of another, an array (N,) or
+            (M, N) of your own, or "missing information", which needs `world=`.
+        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own; `labels`; `bar`.
+        """
+        drawn: Axes = figures().draw_model(self, what, ax, **options)
+        return drawn
 
     def entropy(self) -> FloatArray:
         """Entropy of each estimated row, in bits, `[a, s]`."""

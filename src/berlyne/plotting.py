@@ -12,3 +12,11 @@ from types import ModuleType
 def figures() -> ModuleType:
     """The package `berlyne.figures`, imported on first use."""
     return importlib.import_module("berlyne.figures")
+
+
+class Shown:
+    """What notebooks show as a card: a small picture and the numbers one asks for first (`berlyne.figures.cards`)."""
+
+    def _repr_html_(self) -> str:
+        html: str = figures().card(self)
+        return html

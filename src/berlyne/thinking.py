@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,12 +13,16 @@ from berlyne.foresight import Gain, imagined_gain
 from berlyne.growing import GrowingMind
 from berlyne.labels import Labelled, Labels
 from berlyne.model import InternalModel
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy
 from berlyne.uncertainty import Expected
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class Thinking(Labelled):
+
+class Thinking(Labelled, Shown):
     """The part of an `Explorer` that answers questions. None of them changes it."""
 
     prior: Prior
@@ -32,6 +36,22 @@ class Thinking(Labelled):
     def model(self) -> InternalModel:
         """A copy of the internal model."""
         raise NotImplementedError
+
+    @property
+    def here(self) -> Any:
+        """The state that it was last led to; None if nothing was observed."""
+        with self._one_at_a_time:
+            return self.states[self._mind.where] if self._mind.where >= 0 else None
+
+    def plot(self, what: Any = "utility", ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw states coloured by a quantity, and where the explorer is.
+
+        what : "utility" (of its strategy), "expected missing information", "visits", the name of a utility, an array
+            (N,) or (M, N), or "missing information", which needs `world=`.
+        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own; `labels`; `bar`.
+        """
+        drawn: Axes = figures().draw_explorer(self, what, ax, **options)
+        return drawn
 
     def utility(self) -> FloatArray:
         """What the explorer values, `[a, s]`: why it acts as it does. Zero for heuristics."""

@@ -79,7 +79,7 @@ def test_the_engine_agrees_with_its_twin(name, make):
 
 
 def ended(world, terminal=(2, 5)):
-    return World(world.rows, world.prior, terminal=terminal, geometry=world.geometry)
+    return World(world.rows, world.prior, terminal=terminal, positions=world.geometry)
 
 
 class Pooled:

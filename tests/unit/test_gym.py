@@ -8,12 +8,13 @@ import sys
 import numpy as np
 import pytest
 
-from berlyne import World, dense_world, four_rooms, maze
+from berlyne import World, dense_world, four_rooms, maze, one_two_three_world
+from berlyne.worlds import places
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from berlyne.gym import ENVIRONMENTS, WorldEnv  # noqa: E402
+from berlyne.gym import ENVIRONMENTS, WorldEnv, state_image  # noqa: E402
 from berlyne.worlds.drawing import geometry_from_text  # noqa: E402
 
 every_id = pytest.mark.parametrize("name", list(ENVIRONMENTS))
@@ -64,7 +65,8 @@ def test_steps_follow_the_world():
 
 def test_episodes_begin_and_end_as_the_world_says():
     theta = np.tile(np.eye(3)[[1, 2, 2]], (1, 1, 1))
-    world = World(theta, start={"a": 0.5, "b": 0.5}, terminal=["c"], states=["a", "b", "c"])
+    where = {"a": (0, 0), "b": (1, 0), "c": (0, 1)}
+    world = World(theta, start={"a": 0.5, "b": 0.5}, terminal=["c"], states=["a", "b", "c"], positions=where)
     env = WorldEnv(world, render_mode="ansi")
     starts = {int(env.reset(seed=i)[0]) for i in range(20)}
     assert starts == {0, 1}
@@ -77,9 +79,28 @@ def test_episodes_begin_and_end_as_the_world_says():
     assert picture.render()[36, 12].tolist() == [215, 215, 215]
 
 
+@pytest.mark.parametrize("make", [lambda: dense_world(0), four_rooms, lambda: one_two_three_world(1)])
+def test_states_are_painted_where_they_lie_and_none_over_another(make):
+    world = make()
+    image = state_image(world, None)
+    white = np.all(image == 255, axis=2)
+    found = []
+    for s in range(world.n_states):
+        other = np.any(state_image(world, s) != image, axis=2)
+        assert white[other].all()
+        found.append(np.argwhere(other).mean(axis=0)[::-1])
+        white[other] = False  # so that no pixel belongs to two
+    assert not white.any()
+    found, where = np.array(found), places(world)
+    scale = np.ptp(found, axis=0) / np.ptp(where, axis=0)
+    np.testing.assert_allclose(found - found.min(axis=0), (where - where.min(axis=0)) * scale, atol=1.0)
+    assert scale[0] == pytest.approx(scale[1], rel=0.03)
+    assert len(state_image(World(np.ones((1, 1, 1))), 0)) == 24
+
+
 def test_a_maze_is_painted_as_it_is():
     drawn = "+---+---+\n| B    >|\n+---+   +\n|<      |\n+---+---+"
-    world = World(np.full((4, 4, 4), 0.25), geometry=geometry_from_text(drawn))
+    world = World(np.full((4, 4, 4), 0.25), positions=geometry_from_text(drawn))
     env = WorldEnv(world, render_mode="rgb_array")
     env.reset(options={"start": 3})
     image = env.render()

@@ -13,7 +13,7 @@ import numpy as np
 from berlyne.arrays import FloatArray
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.root import FORMAT, read_root, refuse_differences
-from berlyne.plotting import figures
+from berlyne.plotting import Shown, figures
 from berlyne.rows import Counts
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from berlyne.worlds import World
 
 
-class Results:
+class Results(Shown):
     """Stored results of a study.
 
     Attributes

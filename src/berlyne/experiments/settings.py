@@ -30,6 +30,7 @@ from berlyne.experiments.world_classes import (
     world_classes,
     world_id,
 )
+from berlyne.plotting import Shown
 from berlyne.strategies import PAPER_STRATEGIES, Strategy, strategy
 from berlyne.worlds import PAPER_WORLDS
 
@@ -49,7 +50,7 @@ ANY_STRATEGY = "*"
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Shown):
     """Worlds, strategies and how long to explore: a study, described.
 
     Parameters

@@ -3,32 +3,42 @@
 Nothing here runs, ranks or judges anything. `berlyne.reproduction.figures` puts the paper's figures together.
 """
 
+from berlyne.figures.animation import animate_run
 from berlyne.figures.bands import draw_bands
+from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.learning_curves import draw_curves, draw_run
 from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms, telling_rows
+from berlyne.figures.path import draw_path
 from berlyne.figures.prediction import draw_prediction
 from berlyne.figures.ranks import draw_ranks, draw_ranks_by_time
 from berlyne.figures.sensitivity import draw_sensitivity
+from berlyne.figures.shading import draw_explorer, draw_model, draw_world
 from berlyne.figures.structure import draw_index_by_length, draw_structure
 
 __all__ = [
     "Drawing",
+    "animate_run",
+    "card",
     "draw_bands",
     "draw_concentration",
     "draw_curves",
+    "draw_explorer",
     "draw_graph",
     "draw_index_by_length",
     "draw_maze",
     "draw_maze_and_rows",
+    "draw_model",
+    "draw_path",
     "draw_prediction",
     "draw_ranks",
     "draw_ranks_by_time",
     "draw_run",
     "draw_sensitivity",
     "draw_structure",
+    "draw_world",
     "shade_rooms",
     "telling_rows",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -13,9 +12,9 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
-from matplotlib.path import Path
 
 from berlyne.arrays import FloatArray
+from berlyne.figures.arrows import Arrow, bent, loop
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.style import PROBABILITY, RC, WIDTH, letter
 from berlyne.labels import Labels
@@ -28,18 +27,6 @@ BENDS = (0.13, 0.28, -0.28)
 """How far an arrow may bend to its left, as a share of its length, so that the way there is not the way back; the
 first that stays clear of the middle, where a state may be, is taken."""
 CLEAR = 0.16
-
-
-class Arrow(NamedTuple):
-    """The path of an arrow, the three corners of its head, and its probability."""
-
-    path: Path
-    head: FloatArray
-    p: float
-
-    def headless(self) -> Path:
-        """The path without a head, which reaches as far as the head would."""
-        return Path(np.vstack([np.asarray(self.path.vertices)[:-1], self.head[0]]), self.path.codes)
 
 
 def draw_graph(
@@ -118,7 +105,7 @@ def _arrows(world: World, a: int, centre: FloatArray, radius: float) -> Iterator
     for s in range(world.n_states):
         for s_next, p in zip(*world.rows.row(a, s), strict=True):
             if s_next == s:
-                yield _loop(centre[s], radius, float(p))
+                yield loop(centre[s], radius, float(p), centre[s])
             else:
                 yield _bent(centre[s], centre[s_next], radius, float(p))
 
@@ -128,30 +115,7 @@ def _bent(begin: FloatArray, end: FloatArray, radius: float, p: float) -> Arrow:
     across, middle = np.array([begin[1] - end[1], end[0] - begin[0]]), (begin + end) / 2
     to_the_middle = not (begin.any() and end.any())
     bends = [b for b in BENDS if to_the_middle or np.linalg.norm(middle + b / 2 * across) > CLEAR]
-    bend = middle + (bends or BENDS)[0] * across
-    start, tip = begin + radius * _unit(bend - begin), end + radius * _unit(bend - end)
-    head, neck = _head(tip, _unit(tip - bend), radius)
-    return Arrow(Path([start, bend, neck], [Path.MOVETO, Path.CURVE3, Path.CURVE3]), head, p)
-
-
-def _loop(centre: FloatArray, radius: float, p: float) -> Arrow:
-    """Out of a state and back into it, on the side away from the middle."""
-    out = _unit(centre) if np.any(centre) else np.array([0.0, 1.0])
-    side = np.array([-out[1], out[0]])
-    start, tip = (centre + radius * _unit(out + sign * 0.6 * side) for sign in (1, -1))
-    far = [centre + radius * (3.4 * out + sign * 1.9 * side) for sign in (1, -1)]
-    head, neck = _head(tip, _unit(tip - far[1]), radius)
-    return Arrow(Path([start, *far, neck], [Path.MOVETO, *[Path.CURVE4] * 3]), head, p)
-
-
-def _head(tip: FloatArray, along: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
-    """The corners of a head that points along a direction, and the middle of its back."""
-    neck, across = tip - 0.75 * radius * along, 0.32 * radius * np.array([-along[1], along[0]])
-    return np.array([tip, neck - across, neck + across]), neck
-
-
-def _unit(vector: FloatArray) -> FloatArray:
-    return np.asarray(vector / np.linalg.norm(vector))
+    return bent(begin, end, radius, p, (bends or BENDS)[0])
 
 
 def _draw_state(ax: Axes, name: str, centre: FloatArray, radius: float, marked: bool) -> None:

@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, check_index
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import PROBABILITY, RC, WIDTH
+from berlyne.figures.style import BLUE, PROBABILITY, RC, WIDTH
 from berlyne.rows import by_action
 from berlyne.worlds import Geometry, World
 
-BLUE = "#1f5fbf"
 AMBER = LinearSegmentedColormap.from_list("amber", ["#f8f4ea", "#fbe6b8", "#f7bf66", "#ea9136"])
 """Off-white to amber, evenly darker in print; black walls and blue transporters stay visible on all of it."""
 STEP = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
@@ -56,7 +55,7 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
     chosen = telling_rows(world) if rows is None else rows
     checked = [(check_index("a", a, world.n_actions), check_index("s", s, world.n_states)) for a, s in chosen]
     ax = _prepared(ax, maze.side)
-    _draw_walls(ax, maze)
+    draw_walls(ax, maze)
     for a, s in checked:
         _draw_row(ax, world, maze, a, s)
     return ax
@@ -105,7 +104,7 @@ def shade_rooms(
     shaded.set_array(values.T.ravel())
     shaded.set_gid("actions")
     ax.add_collection(shaded)
-    _draw_walls(ax, maze)
+    draw_walls(ax, maze)
     return shaded
 
 
@@ -137,7 +136,7 @@ def _faces(s: IntArray, direction: IntArray, side: int, inset: float = 0.0, marg
     return np.stack([middle - along, middle + along], axis=-2)
 
 
-def _draw_walls(ax: Axes, maze: Geometry) -> None:
+def draw_walls(ax: Axes, maze: Geometry) -> None:
     """Walls, each once; transporters, each on its face; the base."""
     s, direction = np.nonzero(~maze.passages)
     line, column = np.divmod(s, maze.side)

@@ -67,6 +67,15 @@ OTHER_CLASS_LOOKS = (("#7b3294", "D"), ("#1b7837", "v"), ("#a6611a", "P"), ("#c5
 """Colour and marker by class of worlds; of classes that are not the paper's, in turn."""
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["0.84", "0.0"])
 """Light grey for the probability 0, black for 1."""
+SHADES = LinearSegmentedColormap.from_list(
+    "shades",
+    ["#fff5eb", "#fee8cb", "#fcdcab", "#f8ce8a", "#f3bf6a", "#ebae47", "#e09720", "#d27b00", "#c56000"],
+)
+"""Nearly white to dark amber, in even steps of CIELAB and ever darker; black and blue lines stay visible on it."""
+AGENT = "#5b2a86"
+"""Where the agent is, and its trail."""
+BLUE = "#1f5fbf"
+"""Transporters and the base of a maze, and where episodes begin."""
 
 RC: Any = {
     "font.size": 8.0,

@@ -14,8 +14,9 @@ from berlyne.worlds.classes import PAPER_WORLDS, WORLDS, title
 from berlyne.worlds.dense import dense_world
 from berlyne.worlds.drawing import maze_from_text
 from berlyne.worlds.files import load_world
-from berlyne.worlds.maze import Geometry, maze
+from berlyne.worlds.maze import maze
 from berlyne.worlds.one_two_three import one_two_three_world
+from berlyne.worlds.places import Geometry, places
 from berlyne.worlds.structure import is_ergodic
 from berlyne.worlds.world import World
 
@@ -36,6 +37,7 @@ __all__ = [
     "maze_from_text",
     "noisy_tv",
     "one_two_three_world",
+    "places",
     "river_swim",
     "storck",
     "title",

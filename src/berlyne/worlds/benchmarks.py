@@ -1,7 +1,7 @@
 """Worlds that others compare explorers on, each with its source.
 
 Rewards are left out: here one explores to learn. None of these is a class of the paper. The prior is a Dirichlet
-distribution over all states unless another is set by `World.with_prior`.
+distribution over all states unless another is set by `World.with_prior`. Chains and grids say where their states lie.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, check_count, check_number
+from berlyne.arrays import FloatArray, IntArray, check_count, check_number
 from berlyne.priors import Dirichlet
 from berlyne.worlds.world import World
 
@@ -53,7 +53,7 @@ def river_swim(n_states: int = 6, alpha: float = 1.0) -> World:
     theta[1, s, s - 1], theta[1, s, s], theta[1, s, s + 1] = 0.1, 0.6, 0.3
     theta[1, 0, 0], theta[1, 0, 1] = 0.7, 0.3
     theta[1, -1, -1], theta[1, -1, -2] = 0.3, 0.7
-    return _world(theta, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5})
+    return _world(theta, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5}, positions=_line(n))
 
 
 def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float = 1.0) -> World:
@@ -78,7 +78,7 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float 
     for a, towards in enumerate((-1, 1)):
         for step, chance in ((towards, 1.0 - p), (-towards, p)):
             theta[a, s, np.clip(s + step, 0, n - 1)] += chance
-    return _world(theta, alpha, "DoubleChain (Kaufmann)", actions=["left", "right"], start=n // 2)
+    return _world(theta, alpha, "DoubleChain (Kaufmann)", actions=["left", "right"], start=n // 2, positions=_line(n))
 
 
 def double_chain_russo(length: int = 5, p: float = 0.7, alpha: float = 1.0) -> World:
@@ -103,7 +103,10 @@ def double_chain_russo(length: int = 5, p: float = 0.7, alpha: float = 1.0) -> W
             theta[0, s, back] = 1.0 - p
             theta[1, s, back] = 1.0
     theta[0, 0, length + 1] = theta[1, 0, 1] = 1.0
-    return _world(theta, alpha, "DoubleChain (Russo)", actions=["right", "left"], start=0)
+    along = np.arange(1, length + 1)
+    ways = [np.stack([along, np.full(length, y)], axis=1) for y in (0, 2)]
+    where = np.concatenate([[[0, 1]], *ways])  # "right" is to the right on both chains
+    return _world(theta, alpha, "DoubleChain (Russo)", actions=["right", "left"], start=0, positions=where)
 
 
 def storck(n_states: int = 10, alpha: float = 1.0) -> World:
@@ -124,7 +127,7 @@ def storck(n_states: int = 10, alpha: float = 1.0) -> World:
     theta[:-1, s, s] = 1.0
     theta[-1, s, s + 1] = 1.0
     theta[:, -1] = 1.0 / n
-    return _world(theta, alpha, "Storck et al.", start=0)
+    return _world(theta, alpha, "Storck et al.", start=0, positions=_line(n))
 
 
 def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> World:
@@ -200,7 +203,13 @@ def _grid(cells: list[tuple[int, int]], p_slip: float, alpha: float, name: str, 
     for a in range(4):
         for direction in range(4):
             theta[a, s, to[:, direction]] += 1.0 - p if direction == a else p / 3.0
-    return _world(theta, alpha, name, states=cells, actions=list(STEPS), **more)
+    where = np.array(cells)[:, ::-1]
+    return _world(theta, alpha, name, states=cells, actions=list(STEPS), positions=where, **more)
+
+
+def _line(n: int) -> IntArray:
+    """Positions of states side by side, (N, 2)."""
+    return np.stack([np.arange(n), np.zeros(n, dtype=np.int64)], axis=1)
 
 
 def _world(theta: FloatArray, alpha: float, name: str, **more: Any) -> World:

@@ -23,7 +23,8 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, Seed, check_number, generator
 from berlyne.priors.dirichlet import LEAST_ALPHA
-from berlyne.worlds.maze import Geometry, Law, destinations, world_of
+from berlyne.worlds.maze import Law, destinations, world_of
+from berlyne.worlds.places import Geometry
 from berlyne.worlds.world import World
 
 UP, DOWN, LEFT, RIGHT = range(4)

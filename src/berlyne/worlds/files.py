@@ -1,7 +1,7 @@
 """Worlds on disk: `.npz` for all of a world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edges`).
 
-An `.npz` holds rows, labels, start, terminal states, name, the walls of a maze, and the prior if it is one that can
-describe itself. No code is in it, and every number is looked at when it is read.
+An `.npz` holds rows, labels, start, terminal states, name, positions or the walls of a maze, and the prior if it is
+one that can describe itself. No code is in it, and every number is looked at when it is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, writ
 from berlyne.priors import KINDS, Prior
 from berlyne.rows import Rows
 from berlyne.worlds.edges import read_edges, write_edges
-from berlyne.worlds.maze import Geometry, destinations
+from berlyne.worlds.maze import destinations
+from berlyne.worlds.places import Geometry
 from berlyne.worlds.world import World
 
 FORMAT = 1
@@ -55,6 +56,8 @@ def save_world(path: str | os.PathLike[str], world: World) -> None:
     if geometry is not None:
         settings["maze"] = {"side": geometry.side, "base": geometry.base}
         arrays |= {"passages": geometry.passages, "transporters": geometry.transporters}
+    elif world.positions is not None:
+        arrays["positions"] = world.positions
     write_packed(path, settings, arrays)
 
 
@@ -116,7 +119,7 @@ def _read(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
         _prior(settings, arrays, rows),
         start=start,
         name=str(settings["name"]),
-        geometry=_geometry(settings["maze"], arrays, n_states) if "maze" in settings else None,
+        positions=_geometry(settings["maze"], arrays, n_states) if "maze" in settings else arrays.get("positions"),
         states=states,
         actions=read_labels(settings["actions"]),
         terminal=[label[s] for s in settings["terminal"]],

@@ -6,7 +6,6 @@ Transporters sit on single faces of walls (R10). Actions push towards one of fou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,27 +14,11 @@ from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, Seed, ch
 from berlyne.priors import Dirichlet
 from berlyne.priors.dirichlet import LEAST_ALPHA, draw_simplex
 from berlyne.rows import Rows, Support
+from berlyne.worlds.places import Geometry
 from berlyne.worlds.world import World
 
 DIRECTIONS = ("up", "down", "left", "right")
 Law = Literal["outcomes", "directions"]
-
-
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Where things are in a maze. Room s lies in line `s // side`, column `s % side`.
-
-    passages : (N, 4) bool, whether one can walk up, down, left, right out of a room.
-    transporters : (N, 4) bool, whether the wall on that side carries a transporter.
-    base : the room all transporters lead to.
-    destination : (N, 4), the room that a push in each direction leads to.
-    """
-
-    side: int
-    passages: BoolArray
-    transporters: BoolArray
-    base: int
-    destination: IndexArray
 
 
 def maze(
@@ -83,7 +66,7 @@ def world_of(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generato
     assert support.indptr is not None and support.indices is not None
     data = draw(support, own, geometry.destination, alpha, rng)
     rows = Rows(4, support.n_states, support.indptr, support.indices, data)
-    return World(rows, Dirichlet(alpha, support), name="Maze", geometry=geometry)
+    return World(rows, Dirichlet(alpha, support), name="Maze", positions=geometry)
 
 
 def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry:

@@ -15,19 +15,21 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, check_index
 from berlyne.gate import checked_rows
 from berlyne.labels import Labelled, Labels, spoken
+from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
+from berlyne.worlds.places import Geometry, checked_positions
 
 if TYPE_CHECKING:
-    from berlyne.worlds.maze import Geometry
+    from matplotlib.axes import Axes
 
 SUM_TOLERANCE = 1e-6
 """Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
 
 
-class World(Labelled):
+class World(Labelled, Shown):
     """A controllable Markov chain, and what an explorer of it may assume.
 
     Paper: Sec. 2.1; readings R1 and R13.
@@ -42,6 +44,8 @@ class World(Labelled):
     name : shown in tables and figures.
     states, actions : labels in the order of `theta`, any hashable values; None for 0, 1, 2, ...
     terminal : states in which an episode ends; the next begins as `start` says (`berlyne.worlds.episodes`).
+    positions : where states lie in pictures, x to the right and y down: a mapping from states to (x, y), an array
+        (N, 2), or the `Geometry` of a maze; None to have them laid out (`berlyne.worlds.places`).
 
     Attributes
     ----------
@@ -50,6 +54,7 @@ class World(Labelled):
     states, actions : all labels in order; `range(n)` where there are none.
     start : the number of the state, (N,) probabilities, or None; terminal : (T,), numbers of the terminal states.
     geometry : walls, transporters and base of a maze; None for other worlds.
+    positions : (N, 2) as given, or the centres of the rooms of a maze; else None, and `places` lays states out.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class World(Labelled):
     prior: Prior | None
     name: str
     geometry: Geometry | None
+    positions: FloatArray | None
     state_labels: Labels
     action_labels: Labels
     episodes: Episodes
@@ -77,10 +83,10 @@ class World(Labelled):
         *,
         start: Any = None,
         name: str = "world",
-        geometry: Geometry | None = None,
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
         terminal: Iterable[Hashable] | None = None,
+        positions: Any = None,
     ) -> None:
         unchecked = _unchecked_rows(theta)
         labels = Labels("state", int(unchecked.n_states), states), Labels("action", int(unchecked.n_actions), actions)
@@ -93,7 +99,8 @@ class World(Labelled):
         put(self, "n_states", rows.n_states)
         put(self, "prior", prior)
         put(self, "name", name)
-        put(self, "geometry", geometry)
+        put(self, "geometry", positions if isinstance(positions, Geometry) else None)
+        put(self, "positions", checked_positions(labels[0], positions))
         put(self, "state_labels", labels[0])
         put(self, "action_labels", labels[1])
         put(self, "episodes", Episodes(labels[0], start, terminal))
@@ -128,13 +135,22 @@ class World(Labelled):
             "states": self.state_labels.given,
             "actions": self.action_labels.given,
             "name": self.name,
-            "geometry": self.geometry,
+            "positions": self.positions if self.geometry is None else self.geometry,
         }
         return World(**{**same, **parts})
 
     def to_edges(self) -> dict[str, list[Any]]:
         """Columns `s`, `a`, `s_next` (labels) and `p` of all transitions: `pandas.DataFrame(world.to_edges())`."""
         return to_edges(self)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the world: a maze with its walls, a grid of squares, a graph, or beyond 60 states a matrix.
+
+        options : `action`, whose transitions alone are drawn; `labels` and `bar`, whether to write names of states and
+            to draw a colour bar.
+        """
+        drawn: Axes = figures().draw_world(self, ax, **options)
+        return drawn
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the world to one file, without pickle, whole or not at all; `berlyne.load_world` reads it.

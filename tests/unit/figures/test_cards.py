@@ -1,0 +1,180 @@
+"""What notebooks show: well-formed, escaped, quick, without figures, and with the right numbers."""
+
+from __future__ import annotations
+
+import time
+from xml.etree import ElementTree
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import berlyne
+from berlyne import ChineseRestaurant, Dirichlet, Experiment, Explorer, InternalModel, World, explore, maze
+from berlyne.figures.cards import card
+
+NASTY = ["<script>alert(1)</script>", "a & b", '"quoted"', "'", "</svg></table>"]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def nasty():
+    theta = np.stack([np.roll(np.eye(5), 1, axis=1), 0.5 * np.eye(5) + 0.5 * np.roll(np.eye(5), 2, axis=1)])
+    prior = Dirichlet(1.0, n_states=5, n_actions=2)
+    labels = {"states": NASTY, "actions": ["<b>", "&amp;"], "start": NASTY[0], "terminal": [NASTY[4]]}
+    return World(theta, prior, name='<i>house</i> & "garden"', **labels)
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory):
+    world = nasty()
+    run = explore(world, "PIG(VI)", n_steps=40, seed=0)
+    explorer = Explorer(world.prior, "PIG(VI)", states=NASTY, actions=["<b>", "&amp;"])
+    explorer.observe(NASTY[0], "<b>", NASTY[1])
+    study = Experiment({"<u>": [world]}, ["PIG(VI)", "Random"], n_worlds=1, n_steps=20)
+    results = study.run(tmp_path_factory.mktemp("cards") / "a<b.zarr", progress=False)
+    return {
+        "World": world,
+        "Run": run,
+        "InternalModel": run.model,
+        "Explorer": explorer,
+        "Experiment": study,
+        "Results": results,
+    }
+
+
+def parsed(thing):
+    """The card as a tree: it is well-formed, and what is not escaped would be an element."""
+    return ElementTree.fromstring(thing._repr_html_())
+
+
+def told(thing):
+    return {row.find("th").text: row.find("td").text for row in parsed(thing).iter("tr")}
+
+
+@pytest.mark.parametrize("name", ["World", "Run", "InternalModel", "Explorer", "Experiment", "Results"])
+def test_a_card_is_well_formed_escaped_small_and_has_a_picture(things, name):
+    html = things[name]._repr_html_()
+    tree = ElementTree.fromstring(html)
+    allowed = {"div", "table", "caption", "tbody", "tr", "th", "td"}
+    allowed |= {SVG + tag for tag in ("svg", "path", "circle", "rect", "text", "polyline")}
+    assert {element.tag for element in tree.iter()} <= allowed
+    assert "<script" not in html.lower() and len(html) < 25_000
+    (picture,) = tree.iter(SVG + "svg")
+    assert picture.get("aria-label") and picture.get("stroke") == "currentColor" and len(picture) > 1
+    assert "background:none" in html and "color:inherit" in html
+    assert plt.get_fignums() == []
+
+
+def test_cards_leave_the_plain_repr_alone(things):
+    assert repr(things["World"]).startswith("World(") and repr(things["Run"]).startswith("Run(PIG(VI) in ")
+    assert repr(things["Experiment"]).startswith("Experiment(") and repr(things["Results"]).startswith("Results(")
+
+
+def test_a_world_tells_its_size_and_where_episodes_begin_and_end(things):
+    lines = told(things["World"])
+    assert lines["states"] == "5" and lines["actions"] == "2: <b>, &amp;" and lines["transitions"] == "15"
+    assert lines["begins in"] == NASTY[0] and lines["ends in"] == f"1: {NASTY[4]}"
+    assert next(parsed(things["World"]).iter("caption")).text == things["World"].name
+    texts = [text.text for text in parsed(things["World"]).iter(SVG + "text")]
+    assert len(texts) == 5 and texts[0].startswith("<")
+
+
+def test_a_run_tells_what_it_learned(things):
+    run, lines = things["Run"], told(things["Run"])
+    first, last = run.missing_information[0], run.missing_information[-1]
+    assert lines["missing information"] == f"{first:.1f} → {last:.1f} bits"
+    assert lines["area under the curve"] == f"{run.missing_information.sum():,.0f} bits" and lines["steps"] == "40"
+    met = len({*run.states.tolist(), *run.next_states.tolist()})
+    assert lines["states met"] == f"{met} of 5"
+    assert lines["episodes"] == str(int(run.episode[-1]) + 1)
+    (curve,) = parsed(run).iter(SVG + "polyline")
+    y = np.array(curve.get("points").split(), dtype=float)[1::2]
+    expected = 110 - 96 * run.missing_information / run.missing_information.max()
+    np.testing.assert_allclose(y, expected, atol=0.06)
+
+
+def test_a_model_and_an_explorer_tell_what_they_expect(things):
+    model, explorer = things["Run"].model, things["Explorer"]
+    expected = model.expected_missing_information()
+    lines = told(model)
+    assert lines["expects to miss"] == f"{expected.bits:.1f} bits ({expected.low:.1f} to {expected.high:.1f})"
+    assert lines["observations"] == "40"
+    tried = {(s, a) for s, a, _ in things["Run"].history}
+    assert lines["rows tried"] == f"{len(tried)} of 10"
+    assert told(explorer)["is in"] == NASTY[1]
+    strength = [float(c.get("fill-opacity", 0)) for c in parsed(model).iter(SVG + "circle")]
+    per_state = expected.rows.sum(axis=0)
+    np.testing.assert_allclose(strength, per_state / per_state.max(), atol=0.006)
+
+
+def test_a_study_tells_how_much_it_is_and_results_who_was_best(things):
+    assert told(things["Experiment"])["explorations"] == "2"
+    lines, results = told(things["Results"]), things["Results"]
+    assert lines["explorations"] == "2 of 2"
+    areas = results.areas("<u>").values[0]
+    best = results.strategies[int(np.argmin(areas))]
+    assert lines["least area, <u>"] == f"{best} ({areas.min():,.0f} bits)"
+
+
+def test_mazes_show_their_walls_and_grids_their_squares():
+    world = maze(0, side=3, n_transporters=4)
+    walls, doors = list(parsed(world).iter(SVG + "path"))
+    assert walls.get("d").count("M") == 2 * 3 * 4 - 8  # sides of rooms less passages
+    assert doors.get("d").count("M") == 4
+    (edges,) = parsed(berlyne.four_rooms()).iter(SVG + "path")
+    assert edges.get("d").count("M") == 104
+
+
+def test_a_million_states_are_numbers_alone_and_quick():
+    n = 10**6
+    step = csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
+    prior = Dirichlet(1.0, n_states=n, n_actions=1)
+    card(maze(0, side=2, n_transporters=1))  # imports are not counted
+    for thing in (World([step], prior), InternalModel(prior)):
+        began = time.process_time()
+        html = thing._repr_html_()
+        assert time.process_time() - began < 1.0
+        assert "<svg" not in html and "1,000,000" in html
+
+
+def test_the_fullest_graph_is_quick_too_and_not_long():
+    world = berlyne.dense_world(0, n_states=60)
+    world._repr_html_()
+    began = time.process_time()
+    html = world._repr_html_()
+    assert time.process_time() - began < 1.0 and len(html) < 50_000 and "<svg" in html
+
+
+def test_many_states_are_a_matrix_in_a_few_bytes():
+    html = World(np.roll(np.eye(100), 1, axis=1)[None])._repr_html_()
+    assert "<svg" in html and len(html) < 12_000
+
+
+def test_what_cannot_be_said_is_left_out_and_nothing_fails():
+    class Silent:
+        """A prior that knows nothing but its estimate."""
+
+        def estimate(self, counts):
+            return np.full(counts.shape, 1.0 / counts.shape[-1])
+
+    class Broken(World):
+        def __repr__(self):
+            raise RuntimeError("no")
+
+        @property
+        def n_states(self):
+            raise RuntimeError("no")
+
+    model = InternalModel(Silent(), n_states=3, n_actions=2)
+    assert "expects to miss" not in told(model) and told(model)["observations"] == "0"
+    assert "<svg" in model._repr_html_()
+    assert card(object.__new__(Broken)).startswith("<pre>&lt;") and card(3) == "<pre>3</pre>"
+    found = explore(maze(0, side=3, n_transporters=5).with_prior(ChineseRestaurant()), "Random", n_steps=9)
+    assert "<table" in found._repr_html_() and "<table" in found.model._repr_html_()
+    assert "<table" in Explorer(ChineseRestaurant(), "Random", n_actions=2)._repr_html_()
+
+
+def test_no_study_that_has_not_begun_fails(tmp_path):
+    study = Experiment("maze", ["Random"], n_worlds=1, n_steps=5)
+    assert "<svg" in study._repr_html_() and "<table" in Experiment()._repr_html_()
