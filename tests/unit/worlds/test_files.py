@@ -251,7 +251,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
         return real(name, *arguments, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ValueError, match=r"^Parquet needs pandas and pyarrow, .*install berlyne\[parquet\], or"):
+    with pytest.raises(ValueError, match=r"^Parquet needs pandas and pyarrow; .*pip install '\.\[parquet\]', or"):
         World(THETA).save(tmp_path / "e.parquet")
 
 
