@@ -26,6 +26,8 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"savefig\(\s*\"([\w.-]+)\"")
 SHOWN = re.compile(r"!\[[^\]]*\]\(([^)\s]+)")
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+DOLLARS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
+CODE = re.compile(r"(<(?:pre|code|script|style)\b.*?</(?:pre|code|script|style)>)", re.DOTALL)
 ADOPTED = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 
 
@@ -87,16 +89,23 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_content(html: str, **_: Any) -> str:
-    """Equations as MathML."""
-    return MATH.sub(_drawn, html)
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Equations as MathML; in notebooks they are still between dollars."""
+    if page.file.src_uri.endswith(".ipynb"):
+        parts = CODE.split(html)  # text and code take turns
+        html = "".join(part if i % 2 else DOLLARS.sub(_between_dollars, part) for i, part in enumerate(parts))
+    return MATH.sub(lambda found: _drawn(found[1], found[2]), html)
 
 
-def _drawn(found: re.Match[str]) -> str:
+def _between_dollars(found: re.Match[str]) -> str:
+    return _drawn("div", found[1]) if found[1] else _drawn("span", found[2])
+
+
+def _drawn(tag: str, tex: str) -> str:
     from latex2mathml.converter import convert
 
-    tag, display = found[1], "inline" if found[1] == "span" else "block"
-    return f'<{tag} class="arithmatex">{convert(unescape(found[2]), display=display)}</{tag}>'
+    display = "inline" if tag == "span" else "block"
+    return f'<{tag} class="arithmatex">{convert(unescape(tex), display=display)}</{tag}>'
 
 
 def adopt(text: str) -> str:

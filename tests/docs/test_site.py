@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -44,11 +45,23 @@ def test_verdicts_are_those_of_all_claims():
     assert page.count('class="verdict-fails"') == len(failing)
 
 
+def page(name):
+    return SimpleNamespace(file=SimpleNamespace(src_uri=name))
+
+
 def test_equations_become_mathml():
-    html = build.on_page_content('<p><span class="arithmatex">\\(a &lt; \\hat b\\)</span></p>')
+    html = build.on_page_content('<p><span class="arithmatex">\\(a &lt; \\hat b\\)</span> $5</p>', page("a.md"))
     assert "<math" in html
     assert "&#x0003C;" in html
     assert "\\hat" not in html
+    assert "$5" in html
+
+
+def test_equations_of_notebooks_become_mathml_but_code_stays():
+    html = build.on_page_content("<p>$x^2$ and</p><p>$$y$$</p><pre>a = '$b$'</pre>", page("a.ipynb"))
+    assert html.count("<math") == 2
+    assert html.count('display="block"') == 1
+    assert "<pre>a = '$b$'</pre>" in html
 
 
 def test_pictures_that_a_page_saves_and_shows_are_drawn(tmp_path, monkeypatch):
