@@ -192,3 +192,22 @@ def test_a_c_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match="c is 'ml'; it must be a number where n_states is given"):
         ChineseRestaurant("ml", n_states=4)
     assert repr(ChineseRestaurant("ml", 0.5)) == "ChineseRestaurant(c='ml', d=0.5)"
+
+
+def test_what_is_imagined_is_in_nobodys_log():
+    """Not even where a state is discovered in imagination, and the mind of one's own method is made again."""
+
+    class Logging(Plan):
+        def __init__(self):
+            super().__init__(0, 1)
+            self.log = []
+
+        def learn(self, view, s, a, s_next, reward):
+            super().learn(view, s, a, s_next, reward)
+            self.log.append(s_next)
+
+    method = Logging()
+    explorer = Explorer(ChineseRestaurant(5.0), Strategy("logging", method), n_actions=2)
+    explorer.observe("a", 0, "b")
+    explorer.expected_gain(15, n_samples=3)
+    assert method.log == [1]

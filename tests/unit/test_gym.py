@@ -110,6 +110,11 @@ def test_a_maze_is_painted_as_it_is():
     assert image[12, 12].tolist() == blue and image[36, 36].tolist() == red  # base and agent
     assert image[12, 44].tolist() == blue and image[12, 47].tolist() == black  # a transporter on the right wall
     assert image[36, 3].tolist() == blue and image[36, 20].tolist() == white
+    assert image[0, 36].tolist() == image[47, 36].tolist() == black  # above and below the open rooms on the right
+    assert image[23, 36].tolist() == image[24, 36].tolist() == white  # and nothing between them
+    assert image[23, 12].tolist() == image[24, 12].tolist() == black
+    env.reset(options={"start": 0})
+    assert env.render()[12, 12].tolist() == red and env.render()[8, 12].tolist() == blue  # the agent is on the base
 
 
 @pytest.mark.parametrize(

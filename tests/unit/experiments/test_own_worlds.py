@@ -12,6 +12,7 @@ from berlyne.experiments import merge
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.own_worlds import PriorNotKept
 from berlyne.experiments.world_classes import fingerprint
+from berlyne.packed import unpacked, write_packed
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
 STATES, ACTIONS = ["red", "blue", ("green", 2)], ["l", "r"]
@@ -174,6 +175,20 @@ def test_a_damaged_or_misplaced_world_is_named_and_put_right(place, tmp_path):
     visits = berlyne.experiments.measures.visits
     asked(measures={"visits": (("a", "s"), visits)}).run(tmp_path / "r.zarr")
     assert_same_store(tmp_path / "r.zarr", place)
+
+
+@pytest.mark.parametrize("label", ["task/000", "made/000"])
+def test_a_file_of_other_transitions_under_the_same_id_is_refused(place, tmp_path, label):
+    shutil.copytree(place, tmp_path / "r.zarr")
+    file = tmp_path / "r.zarr" / "worlds" / ("0.0.npz" if label == "task/000" else "2.0.npz")
+    with open(file, "rb") as content:
+        settings, arrays = unpacked(content)
+    arrays["data"] = np.concatenate([arrays["data"][:3][::-1], arrays["data"][3:]])
+    settings["start"] = 0
+    file.unlink()
+    write_packed(file, settings, arrays)
+    with pytest.raises(StoreError, match="is damaged, or another world"):
+        open_results(tmp_path / "r.zarr").world(label)
 
 
 def test_what_no_file_can_hold_is_left_out(tmp_path, monkeypatch):
