@@ -72,3 +72,23 @@ def test_what_comes_to_be_thought_possible_is_kept(t: int) -> None:
 @pytest.mark.parametrize("most", [0, 255, 256, 65_535, 65_536, 2**32 - 1])
 def test_whole_numbers_fit_the_type_that_they_are_kept_in(most: int) -> None:
     assert unpack(whole(np.array([0, most]))).tolist() == [0, most]
+
+
+class Once:
+    """A prior that learns from the first time that a row does something, and from no other."""
+
+    rows_are_independent = False
+
+    def estimate(self, counts: IntArray) -> FloatArray:
+        weight = 1.0 + 8.0 * (counts > 0)
+        return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("t", [1, 2, 9])
+def test_a_row_that_comes_to_be_worth_less_without_a_change_of_its_estimate_is_told(t: int) -> None:
+    world = berlyne.World(np.eye(2)[None], Once(), start=0)
+    run = berlyne.explore(world, "PEIG(greedy)", n_steps=9)
+    theta_hat, worth, _ = beliefs_at(page_data([run])["runs"][0], t, 2)
+    assert theta_hat[0].tolist() == [0.9, 0.1]
+    gained = 0.9 * np.log2(0.9 / 0.5) + 0.1 * np.log2(0.1 / 0.5) if t == 1 else 0.0
+    assert worth[0] == pytest.approx(gained, abs=1e-12)
