@@ -84,11 +84,11 @@ class Once:
         return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
 
-@pytest.mark.parametrize("t", [1, 2, 9])
+@pytest.mark.parametrize("t", [1, 2, 3, 9])
 def test_a_row_that_comes_to_be_worth_less_without_a_change_of_its_estimate_is_told(t: int) -> None:
-    world = berlyne.World(np.eye(2)[None], Once(), start=0)
+    world = berlyne.World(np.eye(2)[None, ::-1], Once(), start=0)  # there and back
     run = berlyne.explore(world, "PEIG(greedy)", n_steps=9)
     theta_hat, worth, _ = beliefs_at(page_data([run])["runs"][0], t, 2)
-    assert theta_hat[0].tolist() == [0.9, 0.1]
-    gained = 0.9 * np.log2(0.9 / 0.5) + 0.1 * np.log2(0.1 / 0.5) if t == 1 else 0.0
+    assert theta_hat[0].tolist() == [0.1, 0.9]
+    gained = 0.9 * np.log2(0.9 / 0.5) + 0.1 * np.log2(0.1 / 0.5) if t < 3 else 0.0
     assert worth[0] == pytest.approx(gained, abs=1e-12)
