@@ -79,11 +79,11 @@ def _draw_steps(ax: Axes, drawn: Map) -> ScalarMappable:
             dots.append((s, p))
         else:
             arrows.append(bent(drawn.places[s], drawn.places[z], 0.17, p, 0.12))
-    _add_arrows(ax, arrows, [True] * len(arrows), zorder=4)
+    _add_arrows(ax, drawn, arrows, [True] * len(arrows), zorder=4)
     if dots:
-        where, colours = drawn.places[[s for s, _ in dots]], PROBABILITY([p for _, p in dots])
+        where, colours = drawn.places[[s for s, _ in dots]], _scale(drawn).to_rgba(np.array([p for _, p in dots]))
         ax.scatter(where[:, 0], where[:, 1], s=9, c=colours, linewidths=0, zorder=4, gid="stays")
-    return _scale()
+    return _scale(drawn)
 
 
 def _p(edge: tuple[int, int, float]) -> float:
@@ -100,16 +100,19 @@ def _draw_arrows(ax: Axes, drawn: Map, shaded: bool) -> ScalarMappable:
     crowded = len(drawn.p) > 4 * drawn.n_states
     rest = np.setdiff1d(np.arange(len(drawn.p)), drawn.likely)
     lines = np.stack([drawn.places[drawn.begin[rest]], drawn.places[drawn.end[rest]]], axis=1)
-    colours = PROBABILITY(drawn.p[rest], alpha=0.5)
+    colours = _scale(drawn).to_rgba(drawn.p[rest], alpha=0.5)
     ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=0.25, zorder=1.4, gid="unlikely"))
-    _add_arrows(ax, arrows, [not crowded or arrow.p >= FAINT for arrow in arrows], alpha=0.55 if shaded else 1.0)
-    return _scale()
+    full = [not crowded or arrow.p >= FAINT for arrow in arrows]
+    _add_arrows(ax, drawn, arrows, full, alpha=0.55 if shaded else 1.0)
+    return _scale(drawn)
 
 
-def _add_arrows(ax: Axes, arrows: list[Arrow], full: list[bool], alpha: float = 1.0, zorder: float = 1.5) -> None:
+def _add_arrows(
+    ax: Axes, drawn: Map, arrows: list[Arrow], full: list[bool], alpha: float = 1.0, zorder: float = 1.5
+) -> None:
+    """Arrows, as dark as they are probable; those that are not `full` are hairlines without a head."""
     p = np.array([arrow.p for arrow in arrows])
-    colours = PROBABILITY(p)
-    colours[:, 3] = alpha
+    colours = _scale(drawn).to_rgba(p, alpha=alpha)
     widths = np.where(full, 0.5 + 0.9 * p, 0.35)
     paths = [arrow.path if whole else arrow.headless() for arrow, whole in zip(arrows, full, strict=True)]
     lines = PathCollection(paths, facecolors="none", edgecolors=colours, linewidths=widths, zorder=zorder, gid="arrows")
@@ -118,8 +121,9 @@ def _add_arrows(ax: Axes, arrows: list[Arrow], full: list[bool], alpha: float = 
     ax.add_collection(PolyCollection(heads, facecolors=colours[full], edgecolors="none", zorder=zorder))
 
 
-def _scale() -> ScalarMappable:
-    return ScalarMappable(Normalize(0.0, 1.0), PROBABILITY)
+def _scale(drawn: Map) -> ScalarMappable:
+    """Which probability is how dark: black is the largest, or a little more."""
+    return ScalarMappable(Normalize(0.0, float(np.ceil(5 * drawn.p.max(initial=0.2) - 1e-9) / 5)), PROBABILITY)
 
 
 def _draw_matrix(ax: Axes, drawn: Map) -> ScalarMappable:

@@ -85,7 +85,7 @@ def test_a_graph_has_an_arrow_for_each_transition_as_dark_as_it_is_probable():
     house().plot(ax, action="wait", bar=False)
     (arrows,) = artists(ax, "arrows")
     assert len(arrows.get_paths()) == 10
-    expected = sorted([PROBABILITY(0.75)] * 5 + [PROBABILITY(0.25)] * 5)
+    expected = sorted([PROBABILITY(0.75 / 0.8)] * 5 + [PROBABILITY(0.25 / 0.8)] * 5)  # 0.8 is black
     np.testing.assert_allclose(sorted(map(tuple, arrows.get_edgecolor())), expected)
 
 
@@ -96,8 +96,9 @@ def test_of_very_many_transitions_the_least_probable_are_hairlines():
     (arrows,), (lines,) = artists(ax, "arrows"), artists(ax, "unlikely")
     assert (len(arrows.get_paths()), len(lines.get_segments())) == (400, 225)
     p = np.sort(world.theta.max(axis=0).ravel())
-    np.testing.assert_allclose(arrows.get_edgecolor()[0, :3], PROBABILITY(p[225])[:3])
-    np.testing.assert_allclose(arrows.get_edgecolor()[-1, :3], PROBABILITY(p[-1])[:3])
+    darkest = np.ceil(5 * p[-1]) / 5
+    np.testing.assert_allclose(arrows.get_edgecolor()[0, :3], PROBABILITY(p[225] / darkest)[:3])
+    np.testing.assert_allclose(arrows.get_edgecolor()[-1, :3], PROBABILITY(p[-1] / darkest)[:3])
 
 
 def test_labels_are_written_as_they_are_shortened_and_fit():
