@@ -83,7 +83,7 @@ def _believed(run: Run) -> Iterator[Moved]:
     if len(world.terminal):
         mind.close(world.terminal)
     before = _by_row(mind.view.theta_hat), _by_row(mind.view.utility)
-    yield np.arange(len(before[0])), before[0].copy(), before[1].copy()
+    yield np.arange(len(before[0])), *before
     for s, a, s_next in _steps(run):
         mind.observe(s, a, s_next)
         if not mind.dependent:
@@ -91,7 +91,7 @@ def _believed(run: Run) -> Iterator[Moved]:
             continue
         now = _by_row(mind.view.theta_hat), _by_row(mind.view.utility)
         yield _difference(before, now)
-        before = now[0].copy(), now[1].copy()
+        before = now
 
 
 def _discovering(run: Run, mind: GrowingMind) -> Iterator[Moved]:
@@ -103,7 +103,7 @@ def _discovering(run: Run, mind: GrowingMind) -> Iterator[Moved]:
         mind.close(run.world.terminal)
     mind.discover(int(run.states[0]))
     before = _spread(run, mind)
-    yield np.arange(len(before[0])), before[0], before[1]
+    yield np.arange(len(before[0])), *before
     for t, (s, a, s_next) in enumerate(_steps(run)):
         mind.observe(s, a, s_next)
         mind.discover(int(run.states[t + 1]))
@@ -129,9 +129,9 @@ def _difference(before: tuple[FloatArray, FloatArray], now: tuple[FloatArray, Fl
 
 
 def _by_row(values: FloatArray) -> FloatArray:
-    """An array `[a, s, ...]` by rows r = s M + a."""
+    """A copy of an array `[a, s, ...]` by rows r = s M + a."""
     by_state = np.swapaxes(values, 0, 1)
-    return np.asarray(by_state.reshape(-1, *by_state.shape[2:]))
+    return np.array(by_state.reshape(-1, *by_state.shape[2:]))
 
 
 def _row(number: int) -> IntArray:

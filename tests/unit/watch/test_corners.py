@@ -1,0 +1,94 @@
+"""Corners of what a page is made of: discoveries by resets, supports that grow, numbers that just fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import berlyne
+from berlyne.arrays import FloatArray, IntArray
+from berlyne.watch import page_data
+from berlyne.watch.data import whole
+
+from .reading import beliefs_at, unpack
+
+
+@pytest.mark.parametrize("t", [0, 1, 2, 5, 12])
+def test_a_reset_discovers_where_an_episode_begins_and_all_rows_are_valued_again(t: int) -> None:
+    theta = np.zeros((2, 5, 5))
+    theta[0, :, 4], theta[1, :, 3] = 1.0, 1.0
+    world = berlyne.World(theta, berlyne.ChineseRestaurant(1.0), start={0: 0.3, 1: 0.3, 2: 0.4}, terminal=[3, 4])
+    run = berlyne.explore(world, "Random", n_steps=12, seed=1)
+    theta_hat, worth, missing = beliefs_at(page_data([run])["runs"][0], t, 5)
+    assert missing.sum() == pytest.approx(run.missing_information[t], abs=1e-9)
+    found: list[int] = [int(run.states[0])]
+    for i in range(t):
+        found += [int(run.next_states[i]), int(run.states[i + 1])]
+    explorer = berlyne.Explorer(world.prior, "PIG(VI)", n_actions=2)
+    explorer.discover(found)
+    for i in range(t):
+        explorer.observe(int(run.states[i]), int(run.actions[i]), int(run.next_states[i]))
+    cells = explorer.model  # in the order of discovery, elsewhere last
+    pig, n_hidden = berlyne.pig(cells), 5 - len(explorer.states)
+    for s in range(5):
+        cell = explorer.states.index(s) if s in explorer.states else len(explorer.states)
+        for a in range(2):
+            expected = 0.0 if s in (3, 4) and s in explorer.states else pig[a, cell]
+            assert worth[2 * s + a] == pytest.approx(expected, rel=1e-9, abs=1e-13)
+            for z in range(5):
+                known = z in explorer.states
+                share = cells.theta_hat[a, cell, explorer.states.index(z) if known else -1]
+                assert theta_hat[2 * s + a, z] == pytest.approx(share if known else share / n_hidden, rel=1e-12)
+
+
+def test_what_an_untried_row_is_worth_is_what_the_strategy_says() -> None:
+    run = berlyne.explore(berlyne.dense_world(0, n_states=3), berlyne.strategy("PEIG(greedy)", untried=7.5), n_steps=4)
+    _, worth, _ = beliefs_at(page_data([run])["runs"][0], 0, 3)
+    assert worth.tolist() == [7.5] * len(worth)
+
+
+class Widening:
+    """A prior that rules a state out until it has seen anything of a row."""
+
+    def estimate(self, counts: IntArray) -> FloatArray:
+        seen = counts.sum(axis=-1, keepdims=True) > 0
+        weight = counts + 1.0
+        weight[..., -1] *= seen[..., 0]
+        return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("t", [0, 6])
+def test_what_comes_to_be_thought_possible_is_kept(t: int) -> None:
+    theta = np.zeros((1, 3, 3))
+    theta[..., :2] = 0.5
+    run = berlyne.explore(berlyne.World(theta, Widening()), "Random", n_steps=6, seed=0)
+    counts = np.zeros((1, 3, 3), dtype=np.int64)
+    for i in range(t):
+        counts[0, run.states[i], run.next_states[i]] += 1
+    theta_hat, _, _ = beliefs_at(page_data([run])["runs"][0], t, 3)
+    np.testing.assert_allclose(theta_hat, Widening().estimate(counts)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("most", [0, 255, 256, 65_535, 65_536, 2**32 - 1])
+def test_whole_numbers_fit_the_type_that_they_are_kept_in(most: int) -> None:
+    assert unpack(whole(np.array([0, most]))).tolist() == [0, most]
+
+
+class Once:
+    """A prior that learns from the first time that a row does something, and from no other."""
+
+    rows_are_independent = False
+
+    def estimate(self, counts: IntArray) -> FloatArray:
+        weight = 1.0 + 8.0 * (counts > 0)
+        return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("t", [1, 2, 3, 9])
+def test_a_row_that_comes_to_be_worth_less_without_a_change_of_its_estimate_is_told(t: int) -> None:
+    world = berlyne.World(np.eye(2)[None, ::-1], Once(), start=0)  # there and back
+    run = berlyne.explore(world, "PEIG(greedy)", n_steps=9)
+    theta_hat, worth, _ = beliefs_at(page_data([run])["runs"][0], t, 2)
+    assert theta_hat[0].tolist() == [0.1, 0.9]
+    gained = 0.9 * np.log2(0.9 / 0.5) + 0.1 * np.log2(0.1 / 0.5) if t < 3 else 0.0
+    assert worth[0] == pytest.approx(gained, abs=1e-12)
