@@ -6,20 +6,24 @@ VENV ?= .venv
 JOBS ?= 2
 PRESET ?= paper
 FOLDER ?= reproduction
-EXTRAS := test,dev,cluster,gym,docs
+EXTRAS := test,dev,cluster,gym,docs,browser
 
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help reproduce test bounds lint format build pictures constraints clean
+.PHONY: help reproduce test bounds browser lint format build docs site verdicts pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
 	@echo "make bounds       run the tests of the engine once more, with every index checked"
+	@echo "make browser      look at the page that replays exploration with Chromium, which must be installed"
 	@echo "make lint         check style and types"
 	@echo "make format       put the code into the style"
 	@echo "make build        build the wheel and the sdist into dist/"
+	@echo "make docs         serve the documentation, and build it again when a page changes"
+	@echo "make site         build the documentation into site/; a warning is an error"
+	@echo "make verdicts     run the reproduction, and keep its verdicts for the documentation"
 	@echo "make pictures     draw the pictures of the documentation again"
 	@echo "make constraints  pin the newest versions in constraints.txt"
 	@echo "make clean        remove $(VENV)/, dist/ and caches"
@@ -31,7 +35,11 @@ reproduce: $(VENV)/installed-run
 # can leave a cache that ends every later one, so one does it before the tests begin.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/browser
+
+# The page of `berlyne watch`, in Debian's Chromium; apart from the other tests, which need no browser.
+browser: $(VENV)/installed-test $(VENV)/installed-browser
+	$(BIN)/python -m pytest -q tests/browser
 
 # Kernels follow indices without looking; here they look. Compiled apart, because cached code does not say which it is.
 bounds: $(VENV)/installed-test
@@ -52,6 +60,16 @@ build: $(VENV)/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 
+# Material says at every start that it has a successor; constraints.txt pins what is used here.
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+site: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+verdicts: reproduce
+	$(BIN)/python docs/build.py "$(FOLDER)"
+
 pictures: $(VENV)/installed-run
 	$(BIN)/python docs/images/make.py
 
@@ -62,7 +80,7 @@ constraints:
 	{ grep '^#' constraints.txt; cat "$$fresh/pins"; } > "$$fresh/all" && cp "$$fresh/all" constraints.txt
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra; a change of the requirements installs again. The build backend is installed first,

@@ -1,10 +1,12 @@
-"""berlyne beside QuantEcon and pymdp, same worlds, same run: python benchmarks/peers.py.
+"""berlyne beside QuantEcon, pymdp, rlberry and Gymnasium, same worlds, same run: python benchmarks/peers.py.
 
 QuantEcon plans but does not explore: `backward_induction` of eleven terms on the estimated model, with
 `DiscreteDP` made anew because the model changes at every step, and without. pymdp explores by
 expected free energy of whole policies; here of parameter information gain alone, in a world that it
 observes fully, with learning, planning and the world in one compiled `jax.lax.scan`. Policies of
-length L look L steps ahead, berlyne looks eleven.
+length L look L steps ahead, berlyne looks eleven. rlberry explores without reward by UCBVI with count bonuses, in
+episodes of eleven steps, planning after each (or, real-time, along it). Gymnasium does not explore: what is timed is
+a random agent that steps through our worlds by its interface, against `Random` of ours.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from measure import RUN_LENGTHS, in_turns, table, where
 from berlyne import UTILITIES, InternalModel, World, dense_world, explore, maze
 
 N_MODELS = 50
+EPISODE = 11
+"""Steps that berlyne looks ahead, and that an episode of rlberry has."""
 
 
 def quantecon_jobs(world: World) -> dict[str, tuple[Any, int]]:
@@ -79,12 +83,41 @@ def pymdp_job(world: World, policy_len: int, n_steps: int) -> Any:
     return lambda: np.asarray(scan(agent))
 
 
+def rlberry_job(world: World, in_real_time: bool, n_episodes: int) -> Any:
+    """An exploration without reward by UCBVI."""
+    import logging
+
+    from rlberry.envs import FiniteMDP
+    from rlberry_scool.agents import UCBVIAgent
+
+    logging.disable(logging.WARNING)
+    kernel = np.ascontiguousarray(world.theta.transpose(1, 0, 2))
+    there = FiniteMDP(np.zeros(kernel.shape[:2]), kernel, initial_state_distribution=0)
+    options = {"horizon": EPISODE, "gamma": 1.0, "reward_free": True, "real_time_dp": in_real_time}
+    return lambda: UCBVIAgent(there, **options).fit(budget=n_episodes)
+
+
+def gymnasium_job(world: World, n_steps: int) -> Any:
+    """A random agent that steps through a world by Gymnasium's interface."""
+    from berlyne.gym import WorldEnv
+
+    env = WorldEnv(world)
+    actions = np.random.default_rng(0).integers(world.n_actions, size=n_steps).tolist()
+
+    def go() -> None:
+        env.reset(seed=0)
+        for a in actions:
+            env.step(a)
+
+    return go
+
+
 def main() -> None:
     """Print one table for each class of worlds."""
-    parser = argparse.ArgumentParser(description="berlyne beside QuantEcon and pymdp.")
+    parser = argparse.ArgumentParser(description="berlyne beside QuantEcon, pymdp, rlberry and Gymnasium.")
     parser.add_argument("--rounds", type=int, default=7, help="the best of so many")
     asked = parser.parse_args()
-    where("quantecon", "inferactively-pymdp", "jax")
+    where("quantecon", "inferactively-pymdp", "jax", "rlberry-scool", "gymnasium")
     for world in (dense_world(0), maze(0)):
         n = RUN_LENGTHS[world.name]
         jobs: dict[str, tuple[Any, int]] = {
@@ -96,6 +129,12 @@ def main() -> None:
         if find_spec("pymdp"):
             for length in (1, 3):
                 jobs[f"pymdp, whole exploration, policies of length {length}"] = pymdp_job(world, length, 200), 200
+        if find_spec("rlberry_scool"):
+            for how, in_real_time in (("planning after every episode", False), ("planning in real time", True)):
+                jobs[f"rlberry, UCBVI without reward, {how}"] = rlberry_job(world, in_real_time, 40), 40 * EPISODE
+        if find_spec("gymnasium"):
+            jobs["berlyne, Random"] = partial(explore, world, "Random", n_steps=n), n
+            jobs["Gymnasium, the steps of a random agent"] = gymnasium_job(world, n), n
         taken = in_turns({name: job for name, (job, _) in jobs.items()}, asked.rounds)
         each = {name: taken[name] / how_many * 1e6 for name, (_, how_many) in jobs.items()}
         ours = each["berlyne, whole exploration"]

@@ -18,6 +18,7 @@ from berlyne.registering import register_when_imported
 from berlyne.replay import replay
 from berlyne.strategies import STRATEGIES, Strategy, strategy
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
+from berlyne.watch import watch
 from berlyne.worlds import (
     World,
     dense_world,
@@ -111,4 +112,5 @@ __all__ = [
     "river_swim",
     "storck",
     "strategy",
+    "watch",
 ]

@@ -13,6 +13,7 @@ from berlyne.commands.listing import list_
 from berlyne.commands.paper import report, reproduce
 from berlyne.commands.said import said, sentence
 from berlyne.commands.study import init, merge, plot, run, show
+from berlyne.commands.watch import watch
 from berlyne.experiments.files import StoreError
 
 EXAMPLE = """
@@ -28,7 +29,10 @@ def commands() -> None:
     """berlyne: a laboratory for learning-driven exploration."""
 
 
-for command in (reproduce, report, init, run, merge, show, plot, lab, list_):  # another command, or a group, goes here
+COMMANDS = (reproduce, report, init, run, merge, show, plot, watch, lab, list_)
+"""Another command, or a group, goes here."""
+
+for command in COMMANDS:
     commands.add_command(command)
 
 

@@ -10,6 +10,8 @@ function, decides for itself, with two uniform numbers `u`. It may also have
 
 - `start(view)`, called once, for example to put a table into `view.memory`;
 - `learn(view, s, a, s_next, reward)`, called after every observation with its utility;
+- `grow(view, memory)`, called after `start`, which is called again, when a state is discovered (only a prior of unknown
+  states does that): `memory` is that of before, and the new state comes before the last one, which is elsewhere;
 - `probabilities(view, s)`, the chance (M,) of each action, if it decides for itself and these are to be known.
 
 The object is used as it is, not copied: what it keeps in itself it shares between explorations and threads, unless
@@ -88,12 +90,12 @@ def drawn_from(weights: FloatArray, u: float) -> int:
 
 @dataclass(frozen=True)
 class ChoiceRule:
-    """How values become an action, with two uniform numbers `u`.
+    r"""How values become an action, with two uniform numbers `u`.
 
     If `u[1] < lapse` any action, the one that `u[0]` points at. Otherwise, at temperature 0, the best, ties broken by
     `u[0]`; or else one drawn by inversion of `u[0]` from the softmax
 
-        p(a) = exp(Q(a) / temperature) / sum_b exp(Q(b) / temperature).
+    $$p(a) = \frac{e^{Q(a) / T}}{\sum_b e^{Q(b) / T}} .$$
 
     temperature : in the unit of the values.
     lapse : the chance of a uniform choice, for whatever reason.
@@ -188,7 +190,9 @@ class Greedy(Valuing):
 
 @dataclass(frozen=True)
 class ValueIteration(Valuing):
-    """The action of largest utility summed over the next steps, planned with the internal model.
+    r"""The action of largest utility summed over the next steps, planned with the internal model.
+
+    $$Q_0 = U, \qquad Q_{j+1}(a, s) = U(a, s) + \gamma \sum_{s'} \hat\Theta_{a,s,s'} \max_{a'} Q_j(a', s')$$
 
     Paper: Eqs. 14 to 16 (`eq:vi`); readings R4 and R5: `Q_0 = U`, then `steps_back` backward steps.
     """
@@ -232,7 +236,9 @@ class KnowingWorld(Valuing):
 
 @dataclass(frozen=True)
 class QLearning(Valuing):
-    """Model-free Q-learning on the utility of the transitions made, epsilon-greedy.
+    r"""Model-free Q-learning on the utility of the transitions made, epsilon-greedy.
+
+    $$Q(a, s) \leftarrow Q(a, s) + \eta \, [r + \gamma \max_{a'} Q(a', s') - Q(a, s)]$$
 
     Paper: Sec. 3.5; reading R7: the paper gives no parameters. The reward of a step is the utility
     predicted for it, or for PEIG the one realised.
@@ -266,6 +272,10 @@ class QLearning(Valuing):
         """One Q-learning update."""
         target = reward + self.gamma * view.memory[:, s_next].max()
         view.memory[a, s] += self.learning_rate * (target - view.memory[a, s])
+
+    def grow(self, view: View, memory: FloatArray) -> None:
+        """Keep what was learned; nothing was where there is a new state, nor elsewhere."""
+        view.memory[:, : memory.shape[1]] = memory
 
     def close(self, view: View, states: IntArray) -> None:
         """Nothing is to be had after the end of an episode."""

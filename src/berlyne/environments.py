@@ -17,6 +17,7 @@ from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, Seed, ch
 from berlyne.explore import MOST_STEPS, streams
 from berlyne.explorer import Explorer
 from berlyne.labels import Found
+from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.rows import Rows
 from berlyne.strategies import Strategy
@@ -55,7 +56,7 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     name = getattr(env.spec, "id", None) or type(inner).__name__
     table, start = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
     if table is None or start is None:
-        raise ValueError(f"{name} shows no transition table; explore it by berlyne.explore_env")
+        raise ValueError(f"{name} shows no transition table; explore it by berlyne.explore_env{OWN_WORLDS}")
     rows, terminal = _read(table, np.flatnonzero(start), str(name))
     if prior is None:
         prior = Dirichlet(1.0, n_states=rows.n_states, n_actions=rows.n_actions)
@@ -188,6 +189,7 @@ def explore_env(
     if observe is None and states is None and kind is not None and np.issubdtype(kind, np.floating):
         raise ValueError(
             f"observations are {env.observation_space}, which hardly repeat; say in observe= what states they stand for"
+            f"{OWN_WORLDS}"
         )
     explorer = _explorer(env, strategy, seed, prior, states)
     see = Sight(explorer, observe)
@@ -263,7 +265,7 @@ def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: 
     elif known is None:
         raise ValueError(
             f"observations are {env.observation_space}, which is not Discrete; say in states= which there can be, "
-            "or leave the prior out, so that states are discovered"
+            f"or leave the prior out, so that states are discovered{UNKNOWN_STATES}"
         )
     else:
         explorer = Explorer(prior, strategy, seed, n_states=len(known), n_actions=n_actions, states=known)

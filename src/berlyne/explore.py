@@ -6,9 +6,11 @@ state, the agent learns from it, and what it still does not know is measured.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union
 from weakref import WeakKeyDictionary
 
@@ -19,8 +21,10 @@ from berlyne.growing import GrowingMind
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
+from berlyne.pages import ENGINE, OWN_WORLDS
 from berlyne.plain import PlainMind
-from berlyne.plotting import Shown, figures
+from berlyne.plotting import Shown, figures, watching
+from berlyne.priors import Prior
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -37,7 +41,10 @@ MOST_STEPS = 2**31 - 2
 CHUNK = 1 << 16
 """Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
 
-NO_PRIOR = "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+NO_PRIOR = (
+    f"the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+    f"{OWN_WORLDS}"
+)
 
 Engine = Literal["auto", "compiled", "numpy"]
 Mind = Union["CompiledMind", PlainMind, GrowingMind]
@@ -126,7 +133,7 @@ class Run(Shown):
 
     def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
-        mind = GrowingMind(prior, self.world.n_actions, strategy("Random"))
+        mind = make_growing_mind(prior, self.world.n_actions, strategy("Random"))
         mind.discover(int(self.states[0]))
         steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
         for s, a, s_next, now in steps:
@@ -161,6 +168,11 @@ class Run(Shown):
         """
         film: FuncAnimation = figures().animate_run(self, **options)
         return film
+
+    def watch(self, path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None) -> Path:
+        """Make a page that replays the run, and show it if no path is given; as `berlyne.watch` does with several."""
+        page: Path = watching().watch(self, path, open_browser=open_browser)
+        return page
 
 
 def explore(
@@ -227,7 +239,7 @@ def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Min
     """A mind in its first state, and how far it is from the truth."""
     prior: Any = world.prior
     if getattr(prior, "grows", False):
-        growing = GrowingMind(prior, world.n_actions, how)
+        growing = make_growing_mind(prior, world.n_actions, how, engine)
         growing.discover(first)
         if len(world.terminal):
             growing.close(world.terminal)
@@ -243,23 +255,36 @@ def make_mind(
 
     Where the episodes of the world end, it is told.
     """
-    from berlyne.engine.mind import CompiledMind, can_compile  # here, so that `import berlyne` need not import Numba
+    from berlyne.engine.mind import CompiledMind  # here, so that `import berlyne` need not import Numba
 
-    if engine not in ("auto", "compiled", "numpy"):
-        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
-    compilable = can_compile(model.prior, how)
-    if engine == "compiled" and not compilable:
-        raise ValueError(f"{how} with {model.prior!r} has a part of your own, which only engine='numpy' can run")
+    compiled = _is_compiled(model.prior, how, engine)
     if how.sees_world and world is None:
         raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
     mind: CompiledMind | PlainMind
-    if compilable and engine != "numpy":
+    if compiled:
         mind = CompiledMind(model, how, world)
     else:
         mind = PlainMind(model, how, world if how.sees_world else None)
     if world is not None and len(world.terminal):
         mind.close(world.terminal)
     return mind
+
+
+def make_growing_mind(prior: Any, n_actions: int, how: Strategy, engine: Engine = "auto") -> GrowingMind:
+    """The mind that runs a strategy where states are discovered."""
+    return GrowingMind(prior, n_actions, how, _is_compiled(prior.sized(1, n_actions), how, engine))
+
+
+def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:
+    """Whether kernels run a strategy with this prior."""
+    from berlyne.engine.mind import can_compile
+
+    if engine not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    compilable = can_compile(prior, how)
+    if engine == "compiled" and not compilable:
+        raise ValueError(f"{how} with {prior!r} has a part of your own, which only engine='numpy' can run{ENGINE}")
+    return compilable and engine != "numpy"
 
 
 def counts_of(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:

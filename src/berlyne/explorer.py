@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count
-from berlyne.explore import ELSEWHERE, Mind, make_mind, streams
+from berlyne.explore import ELSEWHERE, Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
 from berlyne.labels import Found, Labels, history_of, spoken
@@ -64,6 +64,8 @@ class Explorer(Thinking):
     ) -> None:
         rng = streams(seed).agent
         if getattr(prior, "grows", False):
+            if n_states is not None:
+                raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
             self._begin(prior, (Found(), labels_for("action", n_actions, prior, actions)), strategy, rng)
             self.discover(states or ())
             return
@@ -77,8 +79,8 @@ class Explorer(Thinking):
         self.state_labels, self.action_labels = labels
         self.n_actions = self.action_labels.size
         self._rng = rng
-        self._told_states: set[int] = set()
-        self._told_closed: set[int] = set()
+        self._told_states: dict[int, int] = {}  # what it was told of, and after how many observations
+        self._told_closed: dict[int, int] = {}
         self._one_at_a_time = threading.RLock()  # kernels let other threads run
         self._forget()
 
@@ -91,7 +93,7 @@ class Explorer(Thinking):
         self._u: FloatArray | None = None  # the draws of the next choice, once it was asked for
         self._mind: Mind
         if isinstance(self.state_labels, Found):
-            self._mind = GrowingMind(cast(Any, self.prior), self.n_actions, self.strategy)
+            self._mind = make_growing_mind(self.prior, self.n_actions, self.strategy)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
             self._mind = make_mind(model, self.strategy, None)
@@ -108,7 +110,8 @@ class Explorer(Thinking):
     def act(self, s: Any, among: Iterable[Any] | None = None) -> Any:
         """The action to try in state `s`: the same one however often it is asked for, until something is observed.
 
-        `among` names the actions that are possible just now; what is planned for later assumes all of them.
+        `among` names the actions that are possible just now; what is planned for later assumes all of them. In a state
+        that was taken for an end it answers as if it were none, as it will be once something is observed from there.
         """
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
@@ -116,7 +119,7 @@ class Explorer(Thinking):
         possible = None if among is None else sorted({self._number("an action", a, self.action_labels) for a in among})
         if possible is not None and not possible:
             raise ValueError("among is empty; it must name the actions that are possible")
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._as_open(s):
             if possible is None:
                 return self.action_labels[self._mind.act(s, self._draw())]
             values = self._mind.action_values(s)[possible]
@@ -166,7 +169,7 @@ class Explorer(Thinking):
             for state in states:
                 number = self._met("a state", state)
                 if self._mind.discover(number):
-                    self._told_states.add(number)
+                    self._told_states[number] = self.n_obs
 
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MOST_OBSERVATIONS:
@@ -186,8 +189,8 @@ class Explorer(Thinking):
         self._last[s * self.n_actions + a] = s_next
         if self._history is not None:
             self._history.extend((s, a, s_next, ended))
-        if ended and not any(s_next * self.n_actions + b in self._last for b in range(self.n_actions)):
-            self._close([s_next])  # some end where one can also go on
+        if ended:
+            self._close([s_next])
 
     def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:
         """Learn a history of transitions, lines `(s, a, s_next)` in their order: a log of somebody's, a warm start.
@@ -196,9 +199,13 @@ class Explorer(Thinking):
         nothing is learned.
         """
         with self._one_at_a_time:
-            if isinstance(self.state_labels, Found):  # where nothing is impossible
-                for s, a, s_next in history:
-                    self.observe(s, a, s_next)
+            if isinstance(self.state_labels, Found):  # where nothing is impossible that has a name
+                told = [(s, a, s_next) for s, a, s_next in history]
+                for s, a, s_next in told:
+                    self._number("a", a, self.action_labels)
+                    self.state_labels.numbers((s, s_next), "a state")
+                for line in told:
+                    self.observe(*line)
                 return
             model = self.model
             lines = model.checked(history)
@@ -210,15 +217,21 @@ class Explorer(Thinking):
     def ends_in(self, states: Iterable[Any]) -> None:
         """Know that episodes end in these states: no action can be taken there, so none is worth anything.
 
-        `observe(..., ended=True)` finds out one at a time.
+        `observe(..., ended=True)` finds out one at a time. Where an action was taken already, it is no end.
         """
-        numbers = [self._number("a terminal state", s, self.state_labels) for s in states]
+        states = list(states)
         with self._one_at_a_time:
-            self._told_closed.update(numbers)
+            if isinstance(self.state_labels, Found):
+                self.discover(states)
+            numbers = [self._number("a terminal state", s, self.state_labels) for s in states]
+            self._told_closed.update(dict.fromkeys(numbers, self.n_obs))
             self._close(numbers)
 
+    def _tried(self, s: int) -> bool:
+        return any(s * self.n_actions + a in self._last for a in range(self.n_actions))
+
     def _close(self, states: Iterable[int]) -> None:
-        new = sorted(set(states) - self._closed)
+        new = sorted(s for s in set(states) - self._closed if not self._tried(s))  # some end where one can also go on
         if new:
             self._closed.update(new)
             self._mind.close(np.array(new, dtype=np.int64))
@@ -241,21 +254,26 @@ class Explorer(Thinking):
         if check_count("n", n, 1) > self.n_obs:
             raise ValueError(f"n is {n}; there are {self.n_obs} observations to undo")
         with self._one_at_a_time:
-            lines = self._lines()[: self.n_obs - n]
-            self._take_back(self.n_obs)
-            self._forget()
-            self._close(self._told_closed)
-            self._discover_again()
-            for line in lines.tolist():
-                self._observe(*line)
-                self._discover_again()
-            if isinstance(self.state_labels, Found):
-                self.state_labels.keep(len(cast(GrowingMind, self._mind).found))
+            self._live_again(self._lines()[: self.n_obs - n])
 
-    def _discover_again(self) -> None:
-        """States that it was told of, in their turn."""
-        while isinstance(self._mind, GrowingMind) and len(self._mind.found) in self._told_states:
-            self._mind.discover(len(self._mind.found))
+    def _live_again(self, lines: IntArray) -> None:
+        """Observe these lines from the beginning, with all that it was told between them, or after more of them."""
+        n_lines = len(lines)
+        told = [_by_time(these) for these in (self._told_states, self._told_closed)]
+        late = [[self.state_labels[s] for t, s in _in_time(these) if t > n_lines] for these in told]
+        self._take_back(self.n_obs)
+        self._forget()
+        for t, line in enumerate([*lines.tolist(), None]):
+            for s in told[0].get(t, []):
+                cast(GrowingMind, self._mind).discover(s)
+            self._close(told[1].get(t, []))
+            if line is not None:
+                self._observe(*line)
+        self._told_states, self._told_closed = ({s: t for t, s in _in_time(these) if t <= n_lines} for these in told)
+        if isinstance(self.state_labels, Found):
+            self.state_labels.keep(len(cast(GrowingMind, self._mind).found))
+            self.discover(late[0])
+        self.ends_in(late[1])
 
     def _take_back(self, n: int = 0) -> None:
         """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
@@ -286,3 +304,15 @@ class Explorer(Thinking):
     def load(cls, path: str | os.PathLike[str]) -> Explorer:
         """Read an explorer that `save` wrote."""
         return read(path, cls.__new__(cls))
+
+
+def _by_time(told: dict[int, int]) -> dict[int, list[int]]:
+    """States by the number of observations after which they were told of."""
+    found: dict[int, list[int]] = {}
+    for s, t in sorted(told.items()):
+        found.setdefault(t, []).append(s)
+    return found
+
+
+def _in_time(by_time: dict[int, list[int]]) -> list[tuple[int, int]]:
+    return [(t, s) for t in sorted(by_time) for s in by_time[t]]

@@ -5,6 +5,9 @@ were visited, Q-learning's table, the random stream and the history. Estimates a
 it is read, and every number is looked at, so that a file can be refused but cannot mislead.
 
 Format 1 held estimates, too; they are not read. Files written before explorers kept their history have none.
+
+Of an explorer that discovers its states a file holds labels, history, and what it was told when: reading it, it lives
+through these again.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from berlyne.growing import GrowingMind
+from berlyne.labels import Found, Labels
 from berlyne.model import InternalModel
 from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, write_packed
 from berlyne.plain import PlainMind
@@ -34,26 +38,43 @@ E = TypeVar("E", bound="Explorer")
 
 def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer, whole or not at all."""
-    if isinstance(explorer._mind, GrowingMind):
-        raise ValueError("an explorer that discovers its states cannot be saved; keep it in a lab book")
-    if isinstance(explorer._mind, PlainMind):
-        raise ValueError(f"{explorer.strategy} with {explorer.prior!r} has a part of your own, which cannot be saved")
+    mind, how = explorer._mind, explorer.strategy
+    if isinstance(mind, PlainMind) or not _is_ours(how):
+        raise ValueError(f"{how} with {explorer.prior!r} has a part of your own, which cannot be saved")
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-    sizes = {"n_states": explorer.n_states, "n_actions": explorer.n_actions}
+    grows = isinstance(mind, GrowingMind)
+    sizes = {"n_states": None if grows else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
-        "strategy": _describe_strategy(explorer.strategy),
+        "strategy": _describe_strategy(how),
         "prior": {"kind": prior.kind, **prior.parameters, **sizes},
         "rng": explorer._rng.bit_generator.state,
         "states": saved_labels(explorer.state_labels),
         "actions": saved_labels(explorer.action_labels),
     }
-    last = np.array(list(explorer._last.items()), dtype=np.int64).reshape(-1, 2)
-    closed = np.array(sorted(explorer._closed), dtype=np.int64)
-    arrays = {**explorer._mind.memory(), **prior.arrays, "last": last, "closed": closed}
+    arrays = {
+        **prior.arrays,
+        "told_states": _pairs(explorer._told_states),
+        "told_closed": _pairs(explorer._told_closed),
+    }
+    if not isinstance(mind, GrowingMind):
+        closed = np.array(sorted(explorer._closed), dtype=np.int64)
+        arrays |= {**mind.memory(), "last": _pairs(explorer._last), "closed": closed}
     if explorer._history is not None:
         arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
     write_packed(path, settings, arrays)
+
+
+def _pairs(numbers: dict[int, int]) -> Any:
+    """A dictionary of numbers as an array (n, 2)."""
+    return np.array(list(numbers.items()), dtype=np.int64).reshape(-1, 2)
+
+
+def _is_ours(how: Strategy) -> bool:
+    """Whether a strategy can be told by names and numbers."""
+    from berlyne.engine.choose import METHODS  # here, so that `import berlyne` need not import Numba
+
+    return type(how.coordinate) in METHODS and (how.utility is None or isinstance(how.utility, str))
 
 
 def read(path: str | os.PathLike[str], explorer: E) -> E:
@@ -72,14 +93,15 @@ def read(path: str | os.PathLike[str], explorer: E) -> E:
 
 def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     said = settings["prior"]
+    if said["n_states"] is None:
+        _live_again(explorer, settings, arrays)
+        return
     if len(arrays["visits"]) != said["n_states"] or said["n_states"] * said["n_actions"] > MOST_ROWS:
         raise ValueError("the sizes do not fit together")
-    rng = np.random.default_rng()
-    rng.bit_generator.state = settings["rng"]
     states, actions = read_labels(settings.get("states")), read_labels(settings.get("actions"))
     model = InternalModel(prior_from(said, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
-    explorer._begin(model.prior, labels, _strategy_from(settings["strategy"]), rng)
+    explorer._begin(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
     if isinstance(explorer._mind, PlainMind | GrowingMind):
         raise ValueError("it has a part of somebody's own")
     explorer._mind.remember(arrays, arrays["last"])
@@ -88,7 +110,45 @@ def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any])
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
     explorer._history = _checked_history(explorer, arrays["history"]) if "history" in arrays else None
     found = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
-    explorer._told_closed = explorer._closed - found
+    told = dict.fromkeys(explorer._closed - found, 0)
+    explorer._told_closed = _told(explorer, arrays, "told_closed") if "told_closed" in arrays else told
+
+
+def _live_again(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """An explorer that discovers its states: what it was told and what it observed, in order."""
+    said, history = settings["prior"], arrays["history"]
+    actions = Labels("action", said["n_actions"], read_labels(settings["actions"]))
+    states = Found()
+    for label in read_labels(settings["states"]) or []:
+        states.add(label)
+    explorer._begin(prior_from(said, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings))
+    sizes = (states.size, actions.size, states.size, 2)
+    right = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
+    if not right or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MOST_ROWS:
+        raise ValueError("the history has lines of another kind")
+    labels, explorer.n_obs = list(states.all), len(history)
+    explorer._told_states = _told(explorer, arrays, "told_states")
+    explorer._told_closed = _told(explorer, arrays, "told_closed")
+    explorer._live_again(history)
+    mind = explorer._mind
+    assert isinstance(mind, GrowingMind)
+    if states.all != labels or len(set(labels)) != len(labels) or mind.found != list(range(len(labels))):
+        raise ValueError("the states are not those that were discovered")
+
+
+def _told(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int, int]:
+    """States that an explorer was told of, and when."""
+    pairs = arrays[name]
+    right = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+    if not right or np.any(pairs < 0) or np.any(pairs > (explorer.n_states - 1, explorer.n_obs)):
+        raise ValueError("it was told of states that there are not")
+    return {int(s): int(t) for s, t in pairs}
+
+
+def _rng(settings: dict[str, Any]) -> np.random.Generator:
+    rng = np.random.default_rng()
+    rng.bit_generator.state = settings["rng"]
+    return rng
 
 
 def _checked_history(explorer: Explorer, history: Any) -> array[int]:

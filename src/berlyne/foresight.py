@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import Seed
+from berlyne.arrays import FloatArray, Seed
 from berlyne.explore import streams
+from berlyne.growing import GrowingMind
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
 
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Gain(NamedTuple):
-    """bits : the decrease of missing information that is expected; standard_error : of this number, in bits."""
+    """bits : the decrease of missing information that is expected; standard_error : of this number, in bits.
+
+    Where states are discovered: what all steps together are expected to teach, each of the states known by then.
+    """
 
     bits: float
     standard_error: float
@@ -55,4 +59,24 @@ def imagined_gain(
         imagined.imagine(s, ends, u, for_world.random(n_steps))
         after = InternalModel.from_counts(model.prior, imagined.counts(), {})
         gains[i] = before - after.expected_missing_information(without=closed).bits
-    return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(n_samples)))
+    return _mean(gains)
+
+
+def discovering_gain(mind: GrowingMind, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
+    """The same where states are discovered, in imagination too.
+
+    What is missing would rise with every state that is imagined, so before and after cannot be compared. The gain is
+    the sum of what the steps are expected to teach, each of the cells there are when it is made: their PIG.
+    """
+    _, for_agent, for_world, _ = streams(seed)
+    gains = np.empty(n_samples)
+    for i in range(n_samples):
+        u = for_agent.random((n_steps, 2))
+        if mind.strategy.ties == "first":
+            u[:, 0] = 0.0
+        gains[i] = mind.again().imagine(s, u, for_world.random(n_steps))
+    return _mean(gains)
+
+
+def _mean(gains: FloatArray) -> Gain:
+    return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains))))

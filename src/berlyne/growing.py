@@ -3,19 +3,26 @@
 It has a cell for every state that was discovered and one, the last, for elsewhere. A state that is discovered gets a
 cell of its own, its rows start from the prior, and all rows are valued again, since what is new to them has one
 cell more to be. States are told by any whole numbers, in any order; inside they are numbered as they were discovered.
+
+What thinks inside is a compiled mind, or a plain one if some part is a user's own; it is made anew at every discovery,
+and whenever another concentration is found to be most likely, if the prior leaves that open.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
+from berlyne.coordination import drawn_from
 from berlyne.model import InternalModel
+from berlyne.pages import UNKNOWN_STATES
+from berlyne.plain import PlainMind
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.trace import Trace
+from berlyne.trace import Thoughts, Trace
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
@@ -30,32 +37,39 @@ class GrowingMind:
     ----------
     prior : one that grows.
     n_actions : M.
-    strategy : how it acts; not one that needs the true world, nor a part of a user's own.
+    strategy : how it acts; not one that needs the true world.
+    compiled : whether kernels know all parts; else plain NumPy runs them.
+
+    Attributes
+    ----------
+    assumed : the prior for the cells, and with the concentration, of now.
+    n_made : how often the mind inside was made; whenever it is, all rows are valued again.
     """
 
-    by_itself = False
-
-    def __init__(self, prior: ChineseRestaurant, n_actions: int, strategy: Strategy) -> None:
-        from berlyne.engine.mind import can_compile  # here, so that `import berlyne` need not import Numba
-
+    def __init__(self, prior: ChineseRestaurant, n_actions: int, strategy: Strategy, compiled: bool = True) -> None:
         if strategy.sees_world:
-            raise ValueError(f"{strategy} plans with the true world, whose states are not known here")
-        if not can_compile(prior.sized(1, n_actions), strategy):
-            raise ValueError(
-                f"{strategy} has a part that cannot discover states; {prior!r} needs parts of berlyne's own"
-            )
+            raise ValueError(f"{strategy} plans with the true world, whose states are not known here{UNKNOWN_STATES}")
         self.prior, self.n_actions, self.strategy = prior, n_actions, strategy
         self.found: list[int] = []
         self.closed: set[int] = set()
         self._cell: dict[int, int] = {}
         self._last: dict[int, int] = {}
-        self._mind = self._made()
+        self._now = prior
+        self.assumed = self._now.sized(1, n_actions)
+        self.n_obs, self._fitted, self.n_made = 0, 0, 0
+        self._mind: CompiledMind | PlainMind
+        blank = InternalModel(self.assumed)
+        self._mind = self._compiled(blank) if compiled else PlainMind(blank, strategy)
 
-    def _made(self) -> CompiledMind:
-        """A mind of as many cells as there are to be, which has observed nothing."""
-        from berlyne.engine.mind import CompiledMind
+    def _compiled(self, model: InternalModel) -> CompiledMind:
+        from berlyne.engine.mind import CompiledMind  # here, so that `import berlyne` need not import Numba
 
-        return CompiledMind(InternalModel(self.prior.sized(len(self.found) + 1, self.n_actions)), self.strategy)
+        return CompiledMind(model, self.strategy)
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether its method decides for itself, rather than by values."""
+        return bool(getattr(self._mind, "by_itself", False))
 
     def cell(self, state: int) -> int:
         """The cell of a state: its own, or elsewhere."""
@@ -65,15 +79,42 @@ class GrowingMind:
         """Know that a state exists; whether that is new."""
         if state in self._cell:
             return False
-        memory = self._mind.memory()
         self._cell[state] = len(self.found)
         self.found.append(state)
-        self._mind = self._made()
-        memory["visits"] = np.append(memory["visits"], 0)
-        memory["q"] = np.concatenate([memory["q"], memory["q"][-1:]])
-        self._mind.remember(memory, np.array(list(self._last.items()), dtype=np.int64).reshape(-1, 2))
-        self._close()
+        self._make_again()
         return True
+
+    def _make_again(self) -> None:
+        """Think with the cells and the concentration of now: all rows are valued anew."""
+        self.assumed = self._now.sized(len(self.found) + 1, self.n_actions)
+        self.n_made += 1
+        if isinstance(self._mind, PlainMind):
+            self._mind = self._mind.grown(self.model())
+        else:
+            memory = self._mind.memory()
+            n_new = len(self.found) + 1 - len(memory["visits"])
+            memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
+            memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
+            code, self._mind = self._mind.code, self._compiled(InternalModel(self.assumed))
+            self._mind.code = code
+            self._mind.remember(memory, np.array(list(self._last.items()), dtype=np.int64).reshape(-1, 2))
+        self._close()
+
+    def _refit(self) -> None:
+        """Take the concentration that is most likely by now."""
+        self._fitted, before = self.n_obs, self._now.c
+        self._now = self.prior.given(self.counts())
+        if self._now.c != before:
+            self._make_again()
+
+    def again(self) -> GrowingMind:
+        """Another mind that knows what this one does, and goes its own way."""
+        other = copy.copy(self)
+        other.found, other.closed = list(self.found), set(self.closed)
+        other._cell, other._last = dict(self._cell), dict(self._last)
+        other._mind = self._mind.again(self.model())
+        other._close()
+        return other
 
     def _close(self) -> None:
         """No action can be taken where episodes end; and nobody can go elsewhere at will."""
@@ -111,10 +152,14 @@ class GrowingMind:
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition, and of the states it is between."""
+        known = len(self.found)
         self.discover(s)
         self.discover(s_next)
         self._mind.observe(self._cell[s], a, self._cell[s_next])
         self._last[self._cell[s] * self.n_actions + a] = self._cell[s_next]
+        self.n_obs += 1
+        if self.prior.learns and (len(self.found) > known or self.n_obs >= 2 * self._fitted):
+            self._refit()
 
     def action_values(self, s: int) -> FloatArray:
         """What the method thinks of each action in state `s`, (M,)."""
@@ -138,12 +183,18 @@ class GrowingMind:
 
     def counts(self) -> Counts:
         """Observed transitions between states as they were discovered, and elsewhere."""
-        return self._mind.counts()
+        counts, n = self._mind.counts(), len(self.found) + 1
+        return Counts.from_keys(self.n_actions, n, counts.row * n + counts.s_next, counts.n)
 
     def model(self, labels: Any = None) -> InternalModel:
         """What it believes, states as they were discovered, and elsewhere last."""
-        prior = self.prior.sized(len(self.found) + 1, self.n_actions)
-        return InternalModel.from_counts(prior, self._mind.counts(), self._last, labels)
+        return InternalModel.from_counts(self.assumed, self.counts(), self._last, labels)
+
+    def expected_missing(self) -> FloatArray:
+        """Expected missing information of every row, in bits, `[a, s]`; none elsewhere and where episodes end."""
+        left = self.assumed.expected_missing_information(self.counts())
+        left[:, [self._cell[s] for s in self.closed if s in self._cell]] = 0.0
+        return left
 
     def measures(self, world: World) -> tuple[float, float]:
         """Missing information in bits and L1 distance of all rows; elsewhere is spread over undiscovered states."""
@@ -159,8 +210,7 @@ class GrowingMind:
         cells[self.found] = np.arange(len(self.found))
         s, a = np.divmod(rows[line], world.n_actions)
         s_next = cells[world.rows.indices[entry]]
-        prior, counts = self.prior.sized(len(self.found) + 1, self.n_actions), self._mind.counts()
-        theta_hat = prior.estimate_at(counts, cells[s] * self.n_actions + a, s_next)
+        theta_hat = self.assumed.estimate_at(self._mind.counts(), cells[s] * self.n_actions + a, s_next)
         n_hidden = world.n_states - len(self.found)
         theta_hat = np.where(s_next == len(self.found), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))
@@ -177,13 +227,62 @@ class GrowingMind:
             s = int(trace.states[t])
             s, a = self.choose_pair(u_choice) if self.strategy.relocates else (s, self.act(s, u_choice))
             s_next = world.sample(a, s, float(u_outcome))
-            n_found = len(self.found)
+            n_made = self.n_made
             self.observe(s, a, s_next)
             resets = u_start is not None and bool(world.episodes.ends[s_next])
             begins = world.episodes.draw(float(u_start[t])) if u_start is not None and resets else s_next
             self.discover(begins)  # it finds itself there
             trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, begins
-            changed = np.arange(len(missing)) if len(self.found) > n_found else np.array([s * world.n_actions + a])
+            changed = np.arange(len(missing)) if self.n_made > n_made else np.array([s * world.n_actions + a])
             missing[changed], l1[changed] = self._of_rows(world, changed)
             trace.missing[t + 1], trace.l1[t + 1] = missing.sum(), l1.sum()
         return len(u_world)
+
+    def replay(self, steps: IntArray) -> Thoughts:
+        """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
+
+        A plain loop: the mind finds itself where the first line begins, and after each line where the next one does.
+        These states are discovered then, and count with what is left to learn.
+        """
+        lines = steps.tolist()
+        begins = [s for s, _, _ in lines]
+        for s in begins[:1]:
+            self.discover(s)
+        thoughts = Thoughts.begun(len(steps), self.n_actions, float(self.expected_missing().sum()), False)
+        for t, (s, a, s_next) in enumerate(lines):
+            cell, relocates = self._cell[s], self.strategy.relocates
+            thoughts.utility[t] = self.utility()[:, cell]
+            thoughts.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
+            thoughts.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
+            self.observe(s, a, s_next)
+            for begin in begins[t + 1 : t + 2]:
+                self.discover(begin)
+            thoughts.missing[t + 1] = self.expected_missing().sum()
+        return thoughts
+
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> float:
+        """Go on from state `begin` where what is predicted happens; the bits that this was expected to teach.
+
+        One step for each line of `u_agent`. What leads elsewhere discovers a state, whose rows start from the prior. A
+        step counts with the PIG of the row that it tries (Eq. 11, `eq:kl`), on the cells of that moment: by
+        Theorem 2 what it was expected to teach of them. Where an episode ends, it begins again.
+        """
+        seen: dict[int, dict[int, int]] = {}
+        counts = self.counts()
+        for row, cell, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
+            seen.setdefault(row, {})[cell] = n
+        s, bits = begin, 0.0
+        if not self.strategy.relocates:
+            self.discover(begin)
+        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
+            s, a = self.choose_pair(u_choice) if self.strategy.relocates else (s, self.act(s, u_choice))
+            outcomes = seen.setdefault(self._cell[s] * self.n_actions + a, {})
+            row = np.zeros(len(self.found) + 1, dtype=np.int64)
+            row[list(outcomes)] = list(outcomes.values())
+            bits += self.assumed.row_utility("PIG", row, a, self._cell[s], -1)
+            cell = drawn_from(self.assumed.row_estimate(row, a, self._cell[s]), float(u_outcome))
+            outcomes[cell] = outcomes.get(cell, 0) + 1
+            s_next = self.found[cell] if cell < len(self.found) else max(self.found) + 1
+            self.observe(s, a, s_next)
+            s = begin if s_next in self.closed else s_next
+        return bits

@@ -17,7 +17,9 @@ from berlyne.arrays import FloatArray
 
 
 def entropy(p: ArrayLike) -> Any:
-    """Shannon entropy of distributions along the last axis, in bits.
+    r"""Shannon entropy of distributions along the last axis, in bits.
+
+    $$H(p) = -\sum_i p_i \log_2 p_i$$
 
     Paper: Sec. 3.4. `p` is `(..., N)`; the result is `(...)`, between 0 and log2 N.
     """
@@ -26,7 +28,9 @@ def entropy(p: ArrayLike) -> Any:
 
 
 def kl_divergence(p: ArrayLike, q: ArrayLike) -> Any:
-    """Kullback-Leibler divergence D(p || q) along the last axis, in bits.
+    r"""Kullback-Leibler divergence D(p || q) along the last axis, in bits.
+
+    $$D(p \Vert q) = \sum_i p_i \log_2 \frac{p_i}{q_i}$$
 
     Paper: Sec. 2.2. Zero if and only if p equals q; infinite where q excludes what p allows.
     `p` and `q` are `(..., N)` and broadcast against each other.
@@ -39,7 +43,9 @@ def kl_divergence(p: ArrayLike, q: ArrayLike) -> Any:
 
 
 def missing_information(theta: ArrayLike, theta_hat: ArrayLike) -> float:
-    """Missing information of an internal model about a world, in bits.
+    r"""Missing information of an internal model about a world, in bits.
+
+    $$I_M = \sum_{a,s} D(\Theta_{a,s} \Vert \hat\Theta_{a,s})$$
 
     Paper: Eq. 2 (`eq:IM`). The sum over all rows of D(theta || theta_hat).
     For large worlds see `InternalModel.missing_information`, which never makes dense arrays.
@@ -56,9 +62,11 @@ def missing_information(theta: ArrayLike, theta_hat: ArrayLike) -> float:
 
 
 def information_gain(theta: ArrayLike, theta_hat: ArrayLike, theta_hat_after: ArrayLike) -> float:
-    """Decrease of missing information from `theta_hat` to `theta_hat_after`, in bits.
+    r"""Decrease of missing information from `theta_hat` to `theta_hat_after`, in bits.
 
-    Paper: Eq. 10 (`eq:IG`), third line: the sum of theta log2(theta_hat_after / theta_hat).
+    $$I_G = \sum_{a,s,s'} \Theta_{a,s,s'} \log_2 \frac{\hat\Theta^{after}_{a,s,s'}}{\hat\Theta_{a,s,s'}}$$
+
+    Paper: Eq. 10 (`eq:IG`), third line.
     A surprising observation can make it negative. Shapes as in `missing_information`.
     """
     theta_, before, after = (np.asarray(x, dtype=float) for x in (theta, theta_hat, theta_hat_after))
@@ -69,7 +77,9 @@ def information_gain(theta: ArrayLike, theta_hat: ArrayLike, theta_hat_after: Ar
 
 
 def l1_distance(theta: ArrayLike, theta_hat: ArrayLike) -> float:
-    """Sum over all rows of |theta - theta_hat|, between 0 and 2 per row.
+    r"""Sum over all rows of |theta - theta_hat|, between 0 and 2 per row.
+
+    $$\sum_{a,s,s'} |\Theta_{a,s,s'} - \hat\Theta_{a,s,s'}|$$
 
     Paper: Sec. 3.6 (Fig. S4), the other yardstick of learning. Shapes as in `missing_information`.
     """

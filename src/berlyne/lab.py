@@ -24,6 +24,7 @@ from berlyne.experiments.files import StoreError, only, read
 from berlyne.experiments.lock import only_writer
 from berlyne.explorer import Explorer
 from berlyne.labels import from_plain, plain_value
+from berlyne.pages import CLOSED_LOOP
 from berlyne.priors import Prior
 from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy, strategy
@@ -62,7 +63,9 @@ class LabBook:
         self.path = Path(path)
         content = read(self.path)
         if content is None:
-            raise StoreError(f"there is no lab book {self.path}; begin one with LabBook.new, or: berlyne lab new")
+            raise StoreError(
+                f"there is no lab book {self.path}; begin one with LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
+            )
         self._n_lines, self._size, self._sum = 0, 0, 0
         lines = self._parsed(content)
         if not lines or lines[0].get("berlyne") != "lab book":
@@ -189,7 +192,9 @@ class LabBook:
                     raise ValueError
                 line = json.loads(text)
             except (ValueError, RecursionError):
-                raise StoreError(f"line {self._n_lines} of {self.path} is damaged, or was changed by hand") from None
+                raise StoreError(
+                    f"line {self._n_lines} of {self.path} is damaged, or was changed by hand{CLOSED_LOOP}"
+                ) from None
             found.append(line)
             self._size, self._sum = self._size + len(raw) + 1, total
         return found

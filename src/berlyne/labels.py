@@ -118,14 +118,18 @@ class Found(Labels):
     def number(self, label: Any, name: str | None = None) -> int:
         """The number of a label; the next free one if it was not discovered."""
         try:
-            return self._number.get(label, self.size)
+            number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
                 f"{name or self.kind} is {label!r}, which is not hashable; use a string or a tuple"
             ) from None
+        if number == self.size and label != label:
+            raise ValueError(f"{name or self.kind} is {label!r}, which does not equal itself; use another label")
+        return number
 
     def add(self, label: Any) -> None:
         """Give the next number to a label that has none."""
+        label = label.item() if isinstance(label, np.generic) else label
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1
@@ -192,6 +196,16 @@ def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
         if said == str(error):
             raise
         raise ValueError(said) from None
+
+
+def column(values: list[Any]) -> Any:
+    """Labels as an array of one dimension, whatever they are."""
+    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
+    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
+        return plain
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def plain_value(label: Any) -> Any:

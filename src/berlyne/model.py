@@ -14,6 +14,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
 from berlyne.labels import Labelled, Labels, in_words
+from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, one_more
@@ -59,7 +60,7 @@ class InternalModel(Labelled, Shown):
         actions: Iterable[Hashable] | None = None,
     ) -> None:
         if not callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
-            raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts)")
+            raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts){OWN_PRIOR}")
         self.prior = prior
         self.state_labels = labels_for("state", n_states, prior, states)
         self.action_labels = labels_for("action", n_actions, prior, actions)
@@ -233,7 +234,7 @@ class InternalModel(Labelled, Shown):
         if not hasattr(prior, "expected_missing_information"):
             raise ValueError(
                 f"novelty is not a function of estimates alone; give {type(prior).__name__} "
-                f"a method expected_missing_information(counts) that returns bits [a, s]"
+                f"a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
             )
         rows = np.array(prior.expected_missing_information(counts), dtype=float)
         variance = getattr(prior, "missing_information_variance", None)

@@ -24,8 +24,12 @@ LARGEST = 1 << 30
 
 def write_packed(path: str | os.PathLike[str], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write settings that JSON can hold, and arrays."""
-    said = np.array(json.dumps(settings, default=np.generic.item))
-    write_whole(path, lambda file: np.savez_compressed(file, settings=said, **arrays))
+    write_whole(path, lambda file: pack(file, settings, arrays))
+
+
+def pack(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """The same into a file that is open; what is written depends on nothing else."""
+    np.savez_compressed(file, settings=np.array(json.dumps(settings, default=np.generic.item)), **arrays)
 
 
 def write_whole(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], Any]) -> None:

@@ -17,6 +17,7 @@ from berlyne.arrays import BoolArray, FloatArray, IntArray, check_dense
 from berlyne.coordination import View, decides_itself, says_values
 from berlyne.information import kl_divergence
 from berlyne.model import ROUNDING, InternalModel
+from berlyne.pages import OWN_METHOD, OWN_PRIOR
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.trace import Thoughts, Trace
@@ -100,7 +101,7 @@ class PlainMind:
         if not hasattr(self.coordinate, "probabilities"):
             raise ValueError(
                 f"{self.strategy} decides for itself, so its probabilities are not known; "
-                "give its method values(view, s) instead of choose, or probabilities(view, s) as well"
+                f"give its method values(view, s) instead of choose, or probabilities(view, s) as well{OWN_METHOD}"
             )
         chance = np.asarray(self.coordinate.probabilities(self._seen_from(s), s), dtype=float)
         if chance.shape != (self.view.n_actions,) or not np.all(chance >= 0.0) or abs(chance.sum() - 1.0) > SURE:
@@ -113,7 +114,9 @@ class PlainMind:
     def pair_probabilities(self) -> FloatArray:
         """The chance of each pair, `[s, a]`."""
         if self.by_itself:
-            raise ValueError(f"{self.strategy} decides for itself; give its method pair_values(view) instead")
+            raise ValueError(
+                f"{self.strategy} decides for itself; give its method pair_values(view) instead{OWN_METHOD}"
+            )
         values = self.pair_values()
         return self.rule.probabilities(values.ravel()).reshape(values.shape)
 
@@ -169,6 +172,17 @@ class PlainMind:
         arrays = {name: getattr(view, name).copy() for name in ("utility", "theta_hat", "counts", "visits")}
         other.view = replace(view, **arrays, memory=copy.deepcopy(view.memory))
         other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
+        return other
+
+    def grown(self, model: InternalModel) -> PlainMind:
+        """A mind that knows what this one does and more states, which `model` has: they come last.
+
+        All rows are valued anew. Its method starts again, and is then told what it had in memory, if it can `grow`.
+        """
+        other = PlainMind(model, replace(self.strategy, coordinate=self.coordinate))
+        other.view.visits[: len(self.view.visits)] = self.view.visits
+        other.here = self.here
+        other._call("grow", other.view, self.view.memory)
         return other
 
     def imagine(self, begin: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
@@ -263,10 +277,12 @@ class PlainMind:
         return thoughts, len(steps)
 
     def _expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`."""
+        """Expected missing information of every row in bits, `[a, s]`; none where episodes end."""
         if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full(self.view.utility.shape, np.nan)
-        return novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        left = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        left[:, self.closed] = 0.0
+        return left
 
     def _estimate(self, a: int, s: int) -> bool:
         """Estimate row (a, s) again, and others if they depend on it; whether they did."""
@@ -282,7 +298,7 @@ class PlainMind:
             b, z = np.argwhere(others)[0]
             raise ValueError(
                 f"an outcome of action {a} in state {s} changed the estimate of action {b} in state {z}, "
-                f"though {type(prior).__name__} says that rows_are_independent"
+                f"though {type(prior).__name__} says that rows_are_independent{OWN_PRIOR}"
             )
         theta_hat[...] = new
         self.dependent = self.dependent or bool(np.any(others)) or independent is False

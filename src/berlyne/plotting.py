@@ -1,4 +1,4 @@
-"""How worlds, runs and results draw themselves: the one door from the core to `berlyne.figures`.
+"""How worlds, runs and results draw themselves: the one door from the core to `berlyne.figures` and `berlyne.watch`.
 
 What can be drawn has a method `plot` that hands itself over. matplotlib is imported when the first one is drawn.
 """
@@ -12,6 +12,11 @@ from types import ModuleType
 def figures() -> ModuleType:
     """The package `berlyne.figures`, imported on first use."""
     return importlib.import_module("berlyne.figures")
+
+
+def watching() -> ModuleType:
+    """The package `berlyne.watch`, imported on first use."""
+    return importlib.import_module("berlyne.watch")
 
 
 class Shown:

@@ -14,9 +14,9 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
-from berlyne.explore import Engine, make_mind
-from berlyne.labels import Labels, in_words
-from berlyne.model import InternalModel
+from berlyne.explore import Engine, make_growing_mind, make_mind
+from berlyne.labels import Found, Labels, column, in_words
+from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Thoughts
@@ -56,7 +56,8 @@ def replay(
     """Lead an explorer along a history, and note what it thinks before each step.
 
     Every subject has an explorer of its own, which learns through all episodes. An explorer is found where the next
-    line says, so nothing is learned of how one episode came after another.
+    line says, so nothing is learned of how one episode came after another. With a prior that discovers states, those
+    are discovered that the history names, as it names them; this is a loop in Python, not compiled.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ def replay(
         columns s, a and s_next, and if need be subject and episode.
     strategy_ : a name such as "PIG(VI)", or a `Strategy`.
     n_states, n_actions : needed only for a prior that does not carry them.
-    states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ...
+    states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
+        states are discovered they need not be known; explorers know those that are given from the start.
     engine : as in `berlyne.explore`.
 
     Returns
@@ -76,7 +78,7 @@ def replay(
       `.utility` say them in the state of the step, before it is made;
     - `log_likelihood` (step): natural logarithm of the probability of the action that was taken;
     - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all rows
-      together, before and after the step, in bits; NaN for a prior that does not say it;
+      but those of terminal states, before and after the step, in bits; NaN for a prior that does not say it;
     - `s`, `a`, `s_next` (step), the history itself, and the coordinates `subject` and `episode` if it has them.
 
     For Unembodied a choice is one of a pair: probabilities are those of the pairs of the state s among all pairs.
@@ -90,12 +92,16 @@ def replay(
     -1.3862943611198906
     """
     how, prior = strategy(strategy_), _prior(world)
-    if getattr(prior, "grows", False):
-        raise ValueError(f"{prior!r} discovers its states, which a replay does not; lead an Explorer along the history")
     seen = world if isinstance(world, World) else None
     if seen is not None:
         n_states, n_actions = seen.n_states, seen.n_actions
         states, actions = states or seen.state_labels.given, actions or seen.action_labels.given
+    if getattr(prior, "grows", False):
+        if seen is None and n_states is not None:
+            raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
+        named_states = Labels("state", seen.n_states, states) if seen is not None else _found(states)
+        labels = named_states, labels_for("action", n_actions, prior, actions)
+        return _discovering(prior, how, seen, engine, history, labels)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # the mind counts
     lines = read_history(history, named.state_labels, named.action_labels)
@@ -111,6 +117,31 @@ def replay(
             )
         parts.append((where, thoughts))
     return _dataset(how, lines, _together(parts), (named.state_labels, named.action_labels))
+
+
+def _found(states: Iterable[Hashable] | None) -> Found:
+    """Labels of the states that explorers know from the start, to which a history may add."""
+    labels = Found()
+    for label in states or ():
+        if labels.number(label) == labels.size:
+            labels.add(label)
+    return labels
+
+
+def _discovering(
+    prior: Prior, how: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
+) -> Dataset:
+    """A replay in which states are discovered."""
+    known = labels[0].size if isinstance(labels[0], Found) else 0
+    lines, parts = read_history(history, *labels), []
+    for where in _by_subject(lines):
+        mind = make_growing_mind(prior, labels[1].size, how, engine)
+        for s in range(known):
+            mind.discover(s)
+        if world is not None and len(world.terminal):
+            mind.close(world.terminal)
+        parts.append((where, mind.replay(lines.steps[where])))
+    return _dataset(how, lines, _together(parts), labels)
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -185,23 +216,13 @@ def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray], named:
     for i, name in enumerate(COLUMNS):
         data[name] = ("step", _spoken(steps[:, i], actions if name == "a" else states), {"units": "1"})
     coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": _spoken(np.arange(actions.size), actions)}
-    coordinates.update({name: ("step", _column(values)) for name, values in lines.labels.items()})
+    coordinates.update({name: ("step", column(values)) for name, values in lines.labels.items()})
     return Dataset(data, coordinates, {"strategy": how.name})
 
 
 def _spoken(numbers: IntArray, labels: Labels) -> Any:
     """Numbers, or the labels that they stand for."""
-    return numbers if labels.given is None else _column([labels[i] for i in numbers.tolist()])
-
-
-def _column(values: list[Any]) -> Any:
-    """Labels as an array of one dimension, whatever they are."""
-    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
-    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
-        return plain
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+    return numbers if labels.given is None else column([labels[i] for i in numbers.tolist()])
 
 
 def _unit(how: Strategy) -> str:
@@ -222,7 +243,8 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     """
     labels: dict[str, list[Any]] = {}
     if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
-        states, actions = Labels("state", states.size), Labels("action", actions.size)  # which holds numbers
+        states = states if isinstance(states, Found) else Labels("state", states.size)  # it holds numbers
+        actions = Labels("action", actions.size)
         columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
         columns, labels = _of_frame(history)
@@ -286,6 +308,8 @@ def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
     for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
         try:
             found.append(labels.number(label, name))
+            if isinstance(labels, Found) and found[-1] == labels.size:
+                labels.add(label)
         except ValueError as error:
             raise ValueError(f"line {i} of the history, counted from 0: {error}") from None
     return np.array(found, dtype=np.int64)

@@ -28,6 +28,7 @@ from berlyne.coordination import (
     Valuing,
     says_values,
 )
+from berlyne.pages import OWN_METHOD, OWN_UTILITY
 from berlyne.utilities import UTILITIES, row_definition
 
 MOST_HEAT = 1e12
@@ -63,12 +64,13 @@ class Strategy:
 
     def __post_init__(self) -> None:
         if isinstance(self.utility, str) and self.utility not in UTILITIES:
-            raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}")
+            raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}{OWN_UTILITY}")
         if callable(self.utility):
             row_definition(self.utility)
         if not (callable(self.coordinate) or hasattr(self.coordinate, "choose") or says_values(self.coordinate)):
             raise ValueError(
                 f"coordinate is {self.coordinate!r}; it must be a function or have a method values or choose"
+                f"{OWN_METHOD}"
             )
         if self.ties not in ("uniform", "first"):
             raise ValueError(f"ties is {self.ties!r}; it must be 'uniform' or 'first'")
@@ -87,7 +89,7 @@ class Strategy:
         if isinstance(self.coordinate, UniformChoice):
             raise ValueError(f"{self.name} has no values, so it takes no temperature and no lapse")
         if not says_values(self.coordinate):
-            raise ValueError(f"{self.name} needs a method values(view, s) for a temperature or a lapse")
+            raise ValueError(f"{self.name} needs a method values(view, s) for a temperature or a lapse{OWN_METHOD}")
         if self.ties == "first":
             raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, Seed, check_count, check_number
 from berlyne.explore import Mind
-from berlyne.foresight import Gain, imagined_gain
+from berlyne.foresight import Gain, discovering_gain, imagined_gain
 from berlyne.growing import GrowingMind
 from berlyne.labels import Labelled, Labels
 from berlyne.model import InternalModel
@@ -72,21 +74,26 @@ class Thinking(Labelled, Shown):
         missing is compared before and after. It stays where it is, and so does its random stream. An episode that ends
         begins again where the imagination began.
 
+        Where states are discovered they are in imagination, too, and each step counts with what it is expected to
+        teach of the states known by then, its PIG: what lies in a state that is only imagined was not missing before.
+
         Parameters
         ----------
         s : the state it starts from; by default the last one that was observed.
         n_samples : how often to imagine it; the standard error falls with the square root of it.
         seed : for the imagination alone.
         """
-        if isinstance(self._mind, GrowingMind):
-            raise ValueError(
-                "what lies in states that nobody has seen cannot be imagined; states must be known for this"
-            )
         n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
         with self._one_at_a_time:
             here = self._mind.where if s is None else self._number("s", s, self.state_labels)
             if here < 0 and not self.strategy.relocates:
                 raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
+            if here in self._closed and not self.strategy.relocates:
+                raise ValueError(
+                    f"the episode is over in state {self.states[here]!r}; say where the next one starts: s=..."
+                )
+            if isinstance(self._mind, GrowingMind):
+                return discovering_gain(self._mind, here, n_steps, n_samples, seed)
             counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
             return imagined_gain(self._mind, counted, self._closed, max(here, 0), n_steps, n_samples, seed)
 
@@ -112,7 +119,7 @@ class Thinking(Labelled, Shown):
         `values`. Asking changes nothing.
         """
         where = self._asked("action_values", s)
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._as_open(where):
             return self._mind.pair_values() if where is None else self._mind.action_values(where)
 
     def probabilities(self, s: Any = None) -> FloatArray:
@@ -121,8 +128,20 @@ class Thinking(Labelled, Shown):
         For Unembodied, without `s`, of all pairs, `[s, a]`. Asking changes nothing.
         """
         where = self._asked("probabilities", s)
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._as_open(where):
             return self._mind.pair_probabilities() if where is None else self._mind.probabilities(where)
+
+    @contextmanager
+    def _as_open(self, s: int | None) -> Iterator[None]:
+        """While this lasts, actions can be taken in state `s`, even if it was taken for an end."""
+        closed = s is not None and s in self._closed
+        if closed:
+            self._mind.open(s)  # type: ignore[arg-type]  # a number, as the line above says
+        try:
+            yield
+        finally:
+            if closed:
+                self._mind.close(np.array([s], dtype=np.int64))
 
     def _asked(self, what: str, s: Any) -> int | None:
         """The state asked about; None for a strategy that chooses the state."""

@@ -26,6 +26,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.information import kl_divergence
 from berlyne.model import InternalModel
+from berlyne.pages import OWN_UTILITY
 from berlyne.priors.worth import expected_worth
 from berlyne.rows import by_action
 
@@ -70,24 +71,41 @@ def plc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
 
 
 def pig(model: InternalModel) -> FloatArray:
-    """Predicted information gain of every row, in bits, `[a, s]`. Paper: Eq. 11 (`eq:kl`); R2."""
+    r"""Predicted information gain of every row, in bits, `[a, s]`.
+
+    $$\mathrm{PIG} = \sum_{s^*} \hat\theta_{s^*} D(\hat\theta^{s^*} \Vert \hat\theta)$$
+
+    The expected decrease of missing information. Paper: Eq. 11 (`eq:kl`); reading R2.
+    """
     return _predicted(model, "PIG", pig_of_row)
 
 
 def pmc(model: InternalModel) -> FloatArray:
-    """Predicted mode change of every row, `[a, s]`. Paper: Eq. 19 (`eq:PMC`)."""
+    r"""Predicted mode change of every row, `[a, s]`.
+
+    $$\mathrm{PMC} = \sum_{s^*} \hat\theta_{s^*} \big[\max_{s'} \hat\theta^{s^*}_{s'} - \max_{s'} \hat\theta_{s'}\big]$$
+
+    Paper: Eq. 19 (`eq:PMC`).
+    """
     return _predicted(model, "PMC", pmc_of_row)
 
 
 def plc(model: InternalModel) -> FloatArray:
-    """Predicted L1 change of every row, `[a, s]`. Paper: Eq. 20 (`eq:PLC`)."""
+    r"""Predicted L1 change of every row, `[a, s]`.
+
+    $$\mathrm{PLC} = \sum_{s^*} \hat\theta_{s^*} \frac{1}{N} \sum_{s'} |\hat\theta^{s^*}_{s'} - \hat\theta_{s'}|$$
+
+    Paper: Eq. 20 (`eq:PLC`).
+    """
     return _predicted(model, "PLC", plc_of_row)
 
 
 def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
-    """Posterior expected information gain of every row, in bits, `[a, s]`.
+    r"""Posterior expected information gain of every row, in bits, `[a, s]`.
 
-    Paper: Eqs. 17 and 18 (`eq:PEIG`): D(theta_hat now || theta_hat before the row's last outcome).
+    $$\mathrm{PEIG} = D(\hat\theta^{now} \Vert \hat\theta^{before})$$
+
+    Paper: Eqs. 17 and 18 (`eq:PEIG`); before is before the row's last outcome.
     A row never tried has its prior PIG, so that it attracts; `untried` puts a constant there
     instead (reading R6).
     """
@@ -103,7 +121,9 @@ def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
 
 
 def novelty(model: InternalModel) -> FloatArray:
-    """Expected missing information of every row, E[D(theta || theta_hat)], in bits, `[a, s]`.
+    r"""Expected missing information of every row, in bits, `[a, s]`.
+
+    $$E[D(\theta \Vert \hat\theta) \mid d]$$
 
     This is the parameter information gain of active inference. It needs more of a prior than
     its estimate: a method `expected_missing_information(counts)`.
@@ -141,6 +161,7 @@ def row_definition(utility: Callable[..., float]) -> CountedDefinition:
         name = getattr(utility, "__name__", type(utility).__name__)
         raise ValueError(
             f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, or of these and counts"
+            f"{OWN_UTILITY}"
         ) from None
     if by_place:
         return lambda theta_hat, after, counts: utility(theta_hat, after, counts)

@@ -163,8 +163,10 @@ def test_what_cannot_grow_is_refused():
     prior = ChineseRestaurant(1.0)
     with pytest.raises(ValueError, match="whose states are not known here"):
         explore(berlyne.maze(0).with_prior(prior), "PIG(VI+)", n_steps=3)
-    with pytest.raises(ValueError, match="has a part that cannot discover states"):
-        Explorer(prior, "PMC(VI)", n_actions=2)
+    with pytest.raises(ValueError, match=r"n_states is 5; .* discovers its states, so leave it out"):
+        Explorer(prior, n_states=5, n_actions=2)
+    with pytest.raises(ValueError, match="which only engine='numpy' can run"):
+        explore(berlyne.maze(0).with_prior(prior), "PMC(VI)", n_steps=3, engine="compiled")
     with pytest.raises(ValueError, match="does not say its n_actions"):
         Explorer(prior)
     explorer = Explorer(prior, n_actions=2)
@@ -173,9 +175,13 @@ def test_what_cannot_grow_is_refused():
     with pytest.raises(ValueError, match="a is 7"):
         explorer.observe("x", 7, "y")
     assert explorer.n_states == 0
-    with pytest.raises(ValueError, match="cannot be imagined"):
-        explorer.expected_gain(3, s="x")
-    with pytest.raises(ValueError, match="keep it in a lab book"):
-        explorer.save("explorer.npz")
+    with pytest.raises(ValueError, match="does not equal itself; use another"):
+        explorer.observe(float("nan"), 0, 2)
+    for bad in (("b", 5, "c"), (["b"], 0, "c"), ("b", 0, float("nan"))):
+        with pytest.raises(ValueError, match=r"it must be 0 to 1|not hashable|does not equal itself"):
+            explorer.observe_many([("a", 0, "b"), bad])
+    assert explorer.n_states == 0 and explorer.n_obs == 0  # nothing is learned if anything is wrong
+    with pytest.raises(ValueError, match="say where it starts"):
+        explorer.expected_gain(3)
     with pytest.raises(ValueError, match="there is nothing to discover"):
         Explorer(berlyne.Dirichlet(1.0, n_states=2, n_actions=1)).discover([0])

@@ -74,9 +74,7 @@ class CompiledMind:
         self.belief = new_belief(model, strategy.utility, world, strategy.untried)
         self.agent = first_agent(strategy.coordinate, strategy.rule, self.belief, prior.support, world)
         self._truth: Truth | None = None
-        self._act: Any = None
-        self._observe: Any = None
-        self._weigh_up: Any = None
+        self.code: dict[str, Any] = {}  # entry points; minds of the same strategy and kind of prior share them
 
     def act(self, s: int, u: FloatArray) -> int:
         """The action to take in state `s`."""
@@ -87,11 +85,14 @@ class CompiledMind:
         return self._choose(-1, u)
 
     def _choose(self, s: int, u: FloatArray) -> tuple[int, int]:
-        arguments = self.belief, self.agent, s, float(u[0]), float(u[1])
-        if self._act is None:
-            self._act = entry_point(act, arguments)
-        s, a = self._act(*arguments)
+        s, a = self._call("act", act, self.belief, self.agent, s, float(u[0]), float(u[1]))
         return int(s), int(a)
+
+    def _call(self, name: str, kernel: Any, *arguments: Any) -> Any:
+        """What a kernel returns, whose arguments always have the same types."""
+        if name not in self.code:
+            self.code[name] = entry_point(kernel, arguments)
+        return self.code[name](*arguments)
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
@@ -103,10 +104,7 @@ class CompiledMind:
             raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
 
     def _take_in(self, s: int, a: int, s_next: int) -> int:
-        arguments = self.belief, self.agent, s, a, s_next
-        if self._observe is None:
-            self._observe = entry_point(observe, arguments)
-        return int(self._observe(*arguments))
+        return int(self._call("observe", observe, self.belief, self.agent, s, a, s_next))
 
     @property
     def where(self) -> int:
@@ -117,6 +115,7 @@ class CompiledMind:
         """Another mind that knows what this one does, which `model` is, and goes its own way."""
         blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
         other = CompiledMind(blank, self.strategy)
+        other.code = self.code
         last = model.last_outcomes
         tried = np.flatnonzero(last >= 0)
         other.remember(self.memory(), np.stack([tried, last[tried]], axis=1))
@@ -167,10 +166,7 @@ class CompiledMind:
 
     def action_values(self, s: int) -> FloatArray:
         """What the method thinks of each action in state `s`, (M,)."""
-        arguments = self.belief, self.agent, s
-        if self._weigh_up is None:
-            self._weigh_up = entry_point(weigh_up, arguments)
-        self._weigh_up(*arguments)
+        self._call("weigh_up", weigh_up, self.belief, self.agent, s)
         return self.agent.values.copy()
 
     def pair_values(self) -> FloatArray:
@@ -192,6 +188,8 @@ class CompiledMind:
         Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made.
         """
         known, done, why = new_belief(self.model, "novelty", world), 0, FULL
+        if world is not None and len(world.terminal):  # where nothing can be tried
+            known.utility.reshape(-1, known.graph.stride)[world.terminal, : self.model.n_actions] = 0.0
         left = float(known.utility[known.utility > -np.inf].sum())
         thoughts = Thoughts.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
         while done < len(steps) and why != IMPOSSIBLE:

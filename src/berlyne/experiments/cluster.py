@@ -20,6 +20,7 @@ from berlyne.experiments.metadata import versions
 from berlyne.experiments.piece import Layout, Piece, compute_chunks, divided
 from berlyne.experiments.settings import Experiment
 from berlyne.experiments.store import piece_name
+from berlyne.pages import CLUSTERS
 
 LOSSES = 10
 """How many workers may be lost with a piece before it is given up: it may be what kills them."""
@@ -48,7 +49,7 @@ def compute_on_cluster(
         dask: Any = importlib.import_module("dask")
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        raise StoreError("this needs Dask; in a clone of berlyne: pip install '.[cluster]'") from None
+        raise StoreError(f"this needs Dask; in a clone of berlyne: pip install '.[cluster]'{CLUSTERS}") from None
     settings = {"distributed.scheduler.allowed-failures": LOSSES, "scheduler": dask.config.get("scheduler", None)}
     with _quiet(), dask.config.set(settings):  # the scheduler too: a client that does not connect leaves its own there
         local = None

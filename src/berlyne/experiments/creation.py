@@ -14,6 +14,7 @@ from berlyne.experiments.piece import Layout, Piece, compute_piece
 from berlyne.experiments.root import FORMAT, Root, publish
 from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.shard import Shard
+from berlyne.pages import RESUMING
 
 KEYS = (
     "worlds", "strategies", "n_worlds", "seed", "snapshots", "measures",
@@ -88,10 +89,14 @@ def refuse_other_measures(path: Path, root: Root, experiment: Experiment) -> Non
     there = [name for name in MEASURES if name in root["arrays"]]
     for name in experiment.kept:
         if name not in there:
-            raise SettingsError(f"{path} was made without the measure {name}, which is kept now; use another place")
+            raise SettingsError(
+                f"{path} was made without the measure {name}, which is kept now; use another place{RESUMING}"
+            )
     for name in there:
         if name not in experiment.kept:
-            raise SettingsError(f"{path} was made with the measure {name}, which is not asked for; use another place")
+            raise SettingsError(
+                f"{path} was made with the measure {name}, which is not asked for; use another place{RESUMING}"
+            )
 
 
 def refuse_other_shard(path: Path, root: Root, asked: Shard | None) -> None:
@@ -100,4 +105,4 @@ def refuse_other_shard(path: Path, root: Root, asked: Shard | None) -> None:
     kept = None if said is None else Shard(*said)
     if kept != asked:
         was, wanted = (f"shard {one}" if one else "the whole study" for one in (kept, asked))
-        raise SettingsError(f"{path} was made for {was}, and {wanted} is asked for; use another place")
+        raise SettingsError(f"{path} was made for {was}, and {wanted} is asked for; use another place{RESUMING}")

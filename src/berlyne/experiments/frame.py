@@ -23,7 +23,7 @@ def tidy(results: Results, measures: str | Sequence[str] | None, world_class: st
 
     names = _names(results.dataset, measures)
     classes = results.classes if world_class is None else [world_class]
-    frames = [_frame(results.of(name), names) for name in classes]
+    frames = [_spoken(_frame(results.of(name), names), results, name) for name in classes]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -54,9 +54,24 @@ def _frame(dataset: xr.Dataset, names: list[str]) -> pd.DataFrame:
         some = some.assign(next_state=_outcomes(dataset))
     dims = list(some[names[0]].dims)
     frame: Any = some.to_dataframe(dim_order=dims).reset_index()
-    labels = ["world_class", "world", *(["run"] if "run" in frame else []), *dims[1:]]
+    more = [f"transition_{dim}" for dim in ("a", "s", "s_next") if "transition" in dims]
+    labels = ["world_class", "world", *(["run"] if "run" in frame else []), *dims[1:], *(n for n in more if n in frame)]
     frame = frame[[*labels, *names]].dropna(subset=names, how="all")
     return frame.astype({name: "Int64" for name in PATH if name in names})
+
+
+def _spoken(frame: pd.DataFrame, results: Results, world_class: str) -> pd.DataFrame:
+    """The frame with labels for the states and actions of paths, if there are any."""
+    import pandas as pd
+
+    path = [name for name in PATH if name in frame]
+    labels = results.labels(world_class) if path else None
+    for name in path if labels is not None else []:
+        said = labels[name == "action"]  # type: ignore[index]  # None has no path here
+        if said.given is not None:
+            spoken = [pd.NA if number is pd.NA else said[int(number)] for number in frame[name]]
+            frame[name] = pd.Series(spoken, index=frame.index, dtype=object)
+    return frame
 
 
 def _outcomes(dataset: xr.Dataset) -> xr.DataArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.experiments.world_classes import SettingsError
+from berlyne.pages import OWN_MEASURE
 
 if TYPE_CHECKING:
     from berlyne.explore import Run
@@ -109,7 +110,9 @@ def chosen_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], d
     elif isinstance(given, str | list | tuple):
         kept, own = _listed([given] if isinstance(given, str) else list(given))
     else:
-        raise SettingsError(f"measures: is {given!r}; it must list names, or map names to functions of a run")
+        raise SettingsError(
+            f"measures: is {given!r}; it must list names, or map names to functions of a run{OWN_MEASURE}"
+        )
     for name, measure in own.items():
         if "snapshot" in (measure.dims or ()) and not has_snapshots:
             raise SettingsError(f"measures.{name}: has a value for each snapshot, and there are no snapshots")
@@ -128,7 +131,7 @@ def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
         elif not isinstance(said, str) or said not in known:
             near = difflib.get_close_matches(str(said), known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise SettingsError(f"measures[{i}]: there is no measure {said!r}; {hint}")
+            raise SettingsError(f"measures[{i}]: there is no measure {said!r}; {hint}{OWN_MEASURE}")
         elif said in MORE_MEASURES:
             own[said] = MORE_MEASURES[said]
     if len(set(named)) < len(named):

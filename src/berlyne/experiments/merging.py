@@ -17,13 +17,15 @@ import numpy as np
 
 from berlyne.experiments.chunks import checksum_of, decode, encode
 from berlyne.experiments.creation import attributes_of
-from berlyne.experiments.files import PARTIAL, StoreError, put
+from berlyne.experiments.files import PARTIAL, StoreError, put, read
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.metadata import derived_files, label_of, put_right
+from berlyne.experiments.own_worlds import FOLDER
 from berlyne.experiments.pieces import Pieces
 from berlyne.experiments.results import Results, opened
 from berlyne.experiments.root import FORMAT, Root, publish, read_root
 from berlyne.experiments.shard import Shard
+from berlyne.pages import CLUSTERS
 
 
 def merge(path: str | os.PathLike[str], shards: Sequence[str | os.PathLike[str]], *, partial: bool = False) -> Results:
@@ -73,7 +75,9 @@ def _refuse_strangers(first: Path, ours: Root, other: Path, theirs: Root) -> Non
         raise StoreError(f"{first} and {other} do not belong together: their arrays differ in shape or kind")
     of = [root["attributes"].get("shard", [1, 1])[1] for root in (ours, theirs)]
     if of[0] != of[1]:
-        raise StoreError(f"{first} is one of {of[0]} shards and {other} one of {of[1]}; they must be of one division")
+        raise StoreError(
+            f"{first} is one of {of[0]} shards and {other} one of {of[1]}; they must be of one division{CLUSTERS}"
+        )
 
 
 def _explored(part: Pieces, root: Root) -> Any:
@@ -101,7 +105,7 @@ def _refuse_twice(places: list[Path], root: Root, done: Any) -> None:
         first, second = (places[i] for i in np.flatnonzero(done[:, position, column])[:2])
         settings = root["attributes"]["settings"]
         what = f"{settings['strategies'][column]} in {label_of(settings, position)}"
-        raise StoreError(f"{first} and {second} both hold {what}; an exploration may be in one shard only")
+        raise StoreError(f"{first} and {second} both hold {what}; an exploration may be in one shard only{CLUSTERS}")
 
 
 def _refuse_gaps(roots: list[Root], done: Any) -> None:
@@ -151,6 +155,10 @@ def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> No
                     roots[0],
                     (block, column),
                 )
+        for shard in parts:
+            for kept in sorted((shard.path / FOLDER).glob("*.npz")):
+                if (content := read(kept)) is not None:
+                    put(beside / FOLDER / kept.name, content)
         os.rename(beside, place)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)

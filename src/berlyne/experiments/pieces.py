@@ -44,7 +44,7 @@ class Pieces:
         self.names: list[str] = list(self.settings["strategies"])
         self.explored: dict[str, int] = dict(attributes.get("explored", {}))
         self.sealed = attributes["berlyne_format"] == FORMAT
-        self.study = _study(self.settings)
+        self.study = study_of(self.settings)
         results = {name: said for name, said in arrays.items() if "strategy" in said["dimension_names"][1:]}
         self.arrays = list(results)
         self.n_dims = {name: len(said["shape"]) for name, said in results.items()}
@@ -131,7 +131,7 @@ class Pieces:
         return f"{self.names[column]} in worlds {ends[0]} to {ends[1]}"
 
 
-def _study(settings: dict[str, Any]) -> str:
+def study_of(settings: dict[str, Any]) -> str:
     """What tells the pieces of this study from those of others, whatever it grows by."""
     worlds = {name: {k: v for k, v in said.items() if k != "worlds"} for name, said in settings["worlds"].items()}
     said = [worlds, *(settings[key] for key in ("seed", "snapshots", "measures"))]

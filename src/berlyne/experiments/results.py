@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from berlyne.experiments.settings import Experiment
     from berlyne.explore import Run
+    from berlyne.labels import Labels
     from berlyne.worlds import World
 
 
@@ -47,6 +48,7 @@ class Results(Shown):
     ) -> None:
         self.path, self.dataset, self.settings, self._format = path, dataset, settings, store_format
         self.experiment = experiment
+        self._labels: dict[str, tuple[Labels, Labels] | None] = {}
 
     def __repr__(self) -> str:
         done, asked = int(self.dataset["area"].notnull().sum()), self.dataset["area"].size
@@ -85,12 +87,30 @@ class Results(Shown):
         return bool(self.dataset["area"].notnull().all())
 
     def of(self, world_class: str) -> xr.Dataset:
-        """The dataset of one class, its time axis as long as its runs."""
+        """The dataset of one class, its time axis as long as its runs.
+
+        If all its worlds are a user's own and call their states and actions alike, arrays over these (`a`, `s`,
+        `s_next`, and `transition` of counts) have labels as coordinates. Paths hold numbers; `to_frame` has labels.
+        """
         if world_class not in self.classes:
             raise ValueError(f"there is no class {world_class!r} in {self.path}; there are {', '.join(self.classes)}")
         n_steps = self.settings["worlds"][world_class]["n_steps"]
         where = np.flatnonzero(self.dataset["world_class"].values == world_class)
-        return self.dataset.isel(world=where, time=slice(0, n_steps + 1))
+        found = self.dataset.isel(world=where, time=slice(0, n_steps + 1))
+        if not set(found.dims) & {"a", "s", "s_next", "transition"}:
+            return found
+        from berlyne.experiments.rebuilt import labelled
+
+        labels = self.labels(world_class)
+        return found if labels is None else labelled(found, labels)
+
+    def labels(self, world_class: str) -> tuple[Labels, Labels] | None:
+        """The labels of states and of actions that all worlds of a class share; None for numbers."""
+        from berlyne.experiments.rebuilt import labels_of
+
+        if world_class not in self._labels:
+            self._labels[world_class] = labels_of(self, world_class)
+        return self._labels[world_class]
 
     def curves(
         self, world_class: str, measure: str = "missing_information", strategies: list[str] | None = None
@@ -143,7 +163,10 @@ class Results(Shown):
         return int(self.settings["worlds"][world.split("/")[0]]["n_steps"])
 
     def world(self, world: str) -> World:
-        """The world of an id such as "maze/017", or of a run in it: drawn again, the very same."""
+        """The world of an id such as "maze/017", or of a run in it, the very same: drawn again, or read.
+
+        Those of your own are read, with their labels. A prior of your own is not kept; asked for anything, it says so.
+        """
         from berlyne.experiments.rebuilt import world_of
 
         return world_of(self, world)
@@ -166,7 +189,8 @@ class Results(Shown):
             (`"area"`: a line for each exploration); by default all over time, and the path.
         world_class : only this class.
 
-        What is not explored yet, and what is behind the end of a run, has no line.
+        What is not explored yet, and what is behind the end of a run, has no line. States and actions of a path are
+        labels, if all worlds of their class are a user's own and have the same ones, and numbers else.
         """
         from berlyne.experiments.frame import tidy
 

@@ -18,6 +18,7 @@ from berlyne.experiments.metadata import array_metadata, as_json, n_positions
 from berlyne.experiments.piece import COUNTS_LIMIT, MOST, MOST_VALUES, Layout
 from berlyne.experiments.settings import MOST_WORLDS, SettingsError
 from berlyne.experiments.world_classes import MOST_STEPS
+from berlyne.pages import RESUMING
 
 FORMAT = 3
 UNSEALED = 2
@@ -206,7 +207,9 @@ def refuse_differences(path: Path, kept: dict[str, Any], asked: dict[str, Any]) 
                 f"use another place, or the same settings (more worlds or strategies can be added)"
             )
     if runs[1] < runs[0]:
-        raise SettingsError(f"{path} holds n_runs = {runs[0]}, and n_runs = {runs[1]} is asked for; it can only grow")
+        raise SettingsError(
+            f"{path} holds n_runs = {runs[0]}, and n_runs = {runs[1]} is asked for; it can only grow{RESUMING}"
+        )
     if max(runs) > 1 and kept["n_worlds"] != asked["n_worlds"]:
         raise SettingsError(
             f"{path} was made with n_worlds = {kept['n_worlds']}, and n_worlds = {asked['n_worlds']} is asked for; "

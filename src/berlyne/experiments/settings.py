@@ -30,6 +30,7 @@ from berlyne.experiments.world_classes import (
     world_classes,
     world_id,
 )
+from berlyne.pages import STUDIES
 from berlyne.plotting import Shown
 from berlyne.strategies import PAPER_STRATEGIES, Strategy, strategy
 from berlyne.worlds import PAPER_WORLDS
@@ -147,7 +148,7 @@ class Experiment(Shown):
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
-                raise SettingsError(f"{key}: there is no such key; {hint}")
+                raise SettingsError(f"{key}: there is no such key; {hint}{STUDIES}")
         return cls(**said)
 
     @property

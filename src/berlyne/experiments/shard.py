@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from berlyne.experiments.world_classes import SettingsError
+from berlyne.pages import CLUSTERS
 
 
 class Shard(NamedTuple):
@@ -36,5 +37,5 @@ def shard(said: Any) -> Shard:
     if isinstance(said, Shard):
         part, of = said
     if not 1 <= part <= of <= MOST:
-        raise SettingsError(f"shard: is {said!r:.40}; it must be a part and a number of parts, such as 3/10")
+        raise SettingsError(f"shard: is {said!r:.40}; it must be a part and a number of parts, such as 3/10{CLUSTERS}")
     return Shard(part, of)

@@ -7,7 +7,7 @@ a run, what is in the store is whole. Every chunk ends in a checksum, and a seal
 
 Worlds of all classes take turns along the axis, so more worlds are added behind those that are
 there, and so are more strategies. What readers see of shapes is the metadata in the root, which is
-replaced last.
+replaced last. Worlds of a user's own are kept beside the arrays (`own_worlds`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shutil
 import stat
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ from berlyne.experiments.creation import (
 )
 from berlyne.experiments.files import PARTIAL, StoreError, only, put, remove
 from berlyne.experiments.metadata import derived_files, n_positions, put_right, run_numbers, versions
-from berlyne.experiments.piece import Piece
+from berlyne.experiments.own_worlds import FOLDER, keep
+from berlyne.experiments.piece import Piece, world_at
 from berlyne.experiments.pieces import MISSING, Pieces, Seal
 from berlyne.experiments.root import (
     FORMAT,
@@ -79,6 +80,8 @@ class Store:
         self.lost: dict[tuple[int, str], tuple[int, ...]] = {}
         self.busy: defaultdict[tuple[int, int], threading.Lock] = defaultdict(threading.Lock)
         self.seals: dict[tuple[int, int], Seal] = {}
+        self.worlds: set[tuple[str, int]] = set()
+        self.keeping = threading.Lock()
         self._clean()
         self._adopt()
         self.area = self._read_area()
@@ -102,7 +105,7 @@ class Store:
 
     def _clean(self) -> None:
         """Remove what killed runs were writing."""
-        for folder in (self.path, *(self.path / name for name in self.metadata)):
+        for folder in (self.path, *(self.path / name for name in (*self.metadata, FOLDER))):
             for left in folder.glob(f"*{PARTIAL}"):
                 remove(left)
 
@@ -140,8 +143,25 @@ class Store:
         now = versions() if self.missing() else self.attributes["versions"]
         self._publish(attributes_of(settings, now, self.attributes), arrays)
 
+    def _keep_worlds(self, positions: Iterable[int]) -> None:
+        """Keep the worlds of a user's own at these positions, those that this run has not put right yet."""
+        for position in positions:
+            kind, index = self.experiment.position(position)
+            if not kind.is_own or not self._can_make(position):
+                continue
+            with self.keeping:
+                if (kind.name, index) not in self.worlds:
+                    world = world_at(self.experiment, kind.name, index)
+                    keep(self.path, self.attributes["settings"], kind.name, index, world)
+                    self.worlds.add((kind.name, index))
+
     def finish(self) -> None:
-        """Note in the root how many worlds each strategy has explored: from here on, none of them may be missing."""
+        """Note in the root how many worlds each strategy has explored: from here on, none of them may be missing.
+
+        Worlds of a user's own that are not kept, or not as they should be, are put right.
+        """
+        there = np.flatnonzero(~np.isnan(self.area[: self.experiment.n_positions]).all(axis=1))
+        self._keep_worlds(there.tolist())
         explored = dict(self.attributes.get("explored", {}))
         for name in self.experiment.strategy_names:
             gaps = np.flatnonzero(np.isnan(self.area[:, self.names.index(name)]))
@@ -172,10 +192,12 @@ class Store:
         block, column = piece.first // self.block, self.names.index(piece.strategy)
         for name in self.experiment.own:
             self._check_size(name, chunks[name])
+        self._keep_worlds(piece.positions)
         with self.busy[block, column]:
             areas = self.area[piece.first : piece.first + self.block, column]
             before = self.seals.get((block, column))
             if before is not None:  # others of this block are there already: the chunks are written with them
+                chunks = {**self._others(before, chunks, block, column), **chunks}
                 chunks = {name: self._merged(name, piece, content) for name, content in chunks.items()}
             after = {name: [checksum_of(content)] for name, content in chunks.items()}
             if before is not None:
@@ -207,7 +229,11 @@ class Store:
             for array in self.arrays:
                 content = self.pieces.content(array, block, column)
                 why = self.pieces.flaw(array, block, column, content, seal)
-                if content is None and array == "next_state" and self.experiment.strategy(name).relocates:
+                if (
+                    content is None
+                    and array == "next_state"
+                    and (self.experiment.strategy(name).relocates or any(map(self._ends, done.tolist())))
+                ):
                     why = MISSING  # whatever the seal says, which may have been made without it
                 if why is not None:
                     yield Piece(first, self.block, name, tuple(done.tolist())), array, why
@@ -226,6 +252,13 @@ class Store:
 
     def _is_ours(self, position: int) -> bool:
         return self.shard is None or self.shard.holds(position, len(self.experiment.classes))
+
+    def _ends(self, position: int) -> bool:
+        """Whether episodes end in the world at a position; of a function of a user's own its first world tells."""
+        kind, index = self.experiment.position(position)
+        if not kind.is_own or not self._can_make(position):
+            return False
+        return bool(len(world_at(self.experiment, kind.name, index if kind.given else 0).terminal))
 
     def _can_make(self, position: int) -> bool:
         kind, index = self.experiment.position(position)
@@ -265,6 +298,12 @@ class Store:
         now = {name: [checksum_of(content)] for name, content in found.items() if content is not None}
         self.pieces.put_seal(block, column, now)
         return now
+
+    def _others(self, seal: Seal, chunks: dict[str, bytes], block: int, column: int) -> dict[str, bytes]:
+        """Chunks of arrays that others of this block have and these do not: where actions led, if episodes end."""
+        found = {name: self.pieces.content(name, block, column) for name in seal.keys() - chunks.keys()}
+        blank = self.layout.blank(self.block, 0, True)
+        return {name: encode(blank[name]) for name, content in found.items() if content is not None and name in blank}
 
     def _merged(self, name: str, piece: Piece, content: bytes) -> bytes:
         """A chunk with the lines of `piece` from `content`, and all others as they are in the store."""

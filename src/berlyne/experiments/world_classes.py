@@ -36,6 +36,11 @@ class WorldClass:
     parameters: dict[str, Any] = field(default_factory=dict)
     given: tuple[World, ...] = ()
 
+    @property
+    def is_own(self) -> bool:
+        """Whether its worlds are of a user's own, so that a seed does not tell them."""
+        return not any(self.make is kind.make for kind in WORLDS.values())
+
     def world(self, seed: int, index: int) -> World:
         """World number `index`; its stream comes from its id, so it never depends on anything else."""
         if self.given:
@@ -53,7 +58,7 @@ class WorldClass:
         assert self.make is not None
         plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in self.parameters.items()}
         said = {"n_steps": self.n_steps, "make": function_name(self.make), "parameters": plain}
-        if any(self.make is kind.make for kind in WORLDS.values()):
+        if not self.is_own:
             return said
         return {**said, "first world": fingerprint(self.world(seed, 0))}
 
@@ -218,7 +223,8 @@ def fingerprint(world: World) -> str:
         assumed = repr(prior)
     elif hasattr(prior, "describe"):
         said = prior.describe()
-        assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *prior.support.entries()]
+        support = () if prior.support is None else prior.support.entries()  # states are discovered
+        assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *support]
     start: Any = world.start
     if isinstance(start, np.ndarray):
         start, arrays = "drawn", [*arrays, start]

@@ -13,7 +13,7 @@ on the outcomes of the row alone an untried row would be worth nothing, and nobo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,13 +24,18 @@ from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.rows import Counts, Rows, Support, by_action
 from berlyne.uncertainty import dirichlet_variance
 
+MOST_LIKELY = "ml"
+"""In place of a concentration: the most likely one, found on the way."""
+
 
 class ChineseRestaurant:
     """Chinese-restaurant prior with concentration `c`; with a discount `d`, that of Pitman and Yor.
 
     Parameters
     ----------
-    c : concentration, above -d: how soon a row is expected to lead somewhere new.
+    c : concentration, above -d: how soon a row is expected to lead somewhere new. "ml" has an explorer that discovers
+        its states take the most likely one, found again by `fit_c` whenever a step discovers a state and whenever its
+        observations have doubled; until a row was seen twice it is 1.
     d : discount, at least 0 and below 1: how much more so the more outcomes it has had.
     n_actions : M; left out, the world or the explorer says it.
     n_states : the number of cells, one more than states are discovered; left out, as explorers want it, they are
@@ -44,10 +49,20 @@ class ChineseRestaurant:
     """
 
     def __init__(
-        self, c: float = 1.0, d: float = 0.0, *, n_actions: int | None = None, n_states: int | None = None
+        self,
+        c: float | Literal["ml"] = 1.0,
+        d: float = 0.0,
+        *,
+        n_actions: int | None = None,
+        n_states: int | None = None,
     ) -> None:
+        self.learns = isinstance(c, str)
+        if isinstance(c, str) and c != MOST_LIKELY:
+            raise ValueError(f"c is {c!r}; it must be a number, or {MOST_LIKELY!r} where states are discovered")
+        if self.learns and n_states is not None:
+            raise ValueError(f"c is {c!r}; it must be a number where n_states is given, such as fit_c(counts)")
         self.d = check_number("d", d, 0.0, 1.0 - 1e-9)
-        self.c = check_number("c", c, -self.d, 1e12, open_low=True)
+        self.c = 1.0 if isinstance(c, str) else check_number("c", c, -self.d, 1e12, open_low=True)
         self.n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
         self.n_states = None if n_states is None else check_count("n_states", n_states, 1)
         self.support: Support | None = None
@@ -57,7 +72,8 @@ class ChineseRestaurant:
     def __repr__(self) -> str:
         discount = f", d={self.d:g}" if self.d else ""
         cells = "" if self.n_states is None else f", {self.n_states} cells"
-        return f"ChineseRestaurant(c={self.c:g}{discount}{cells})"
+        concentration = repr(MOST_LIKELY) if self.learns else f"{self.c:g}"
+        return f"ChineseRestaurant(c={concentration}{discount}{cells})"
 
     @property
     def grows(self) -> bool:
@@ -67,6 +83,12 @@ class ChineseRestaurant:
     def sized(self, n_states: int, n_actions: int) -> ChineseRestaurant:
         """The same prior for so many cells."""
         return ChineseRestaurant(self.c, self.d, n_actions=n_actions, n_states=n_states)
+
+    def given(self, counts: Counts) -> ChineseRestaurant:
+        """The prior with the c that is most likely now that `counts` were seen; the same one if its c is fixed."""
+        if not self.learns:
+            return self
+        return ChineseRestaurant(fit_c(counts, self.d, start=self.c), self.d, n_actions=self.n_actions)
 
     def sample(self, seed: Seed) -> Rows:
         """Refused: it is a prior of what is discovered, not of worlds with so many states."""
@@ -188,11 +210,11 @@ class ChineseRestaurant:
 
     def describe(self) -> Description:
         """Concentration and discount."""
-        return Description("ChineseRestaurant", {"c": self.c, "d": self.d}, {})
+        return Description("ChineseRestaurant", {"c": MOST_LIKELY if self.learns else self.c, "d": self.d}, {})
 
     @classmethod
-    def described(cls, n_states: int, n_actions: int, said: Description) -> ChineseRestaurant:
-        """The inverse of `describe`."""
+    def described(cls, n_states: int | None, n_actions: int, said: Description) -> ChineseRestaurant:
+        """The inverse of `describe`; without `n_states` one that discovers states."""
         return cls(**said.parameters, n_states=n_states, n_actions=n_actions)
 
     @property

@@ -20,6 +20,7 @@ from berlyne.coordination import KnowingWorld, QLearning, UniformChoice, ValueIt
 from berlyne.experiments import Experiment
 from berlyne.experiments.files import StoreError, read
 from berlyne.experiments.settings import SettingsError
+from berlyne.pages import ASSUMPTIONS
 from berlyne.priors.dirichlet import LEAST_ALPHA
 from berlyne.strategies import PAPER_STRATEGIES, STRATEGIES, Strategy, strategy
 from berlyne.worlds import PAPER_WORLDS, WORLDS
@@ -219,7 +220,7 @@ def _checked(name: str, value: Any) -> Any:
     if name not in KEYS:
         near = difflib.get_close_matches(name, KEYS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}"
-        raise SettingsError(f"{name}: there is no such assumption; {hint}")
+        raise SettingsError(f"{name}: there is no such assumption; {hint}{ASSUMPTIONS}")
     key = KEYS[name]
     if key.one_of:
         return _word(key, value)

@@ -11,9 +11,22 @@ addEventListener("click", (event) => {
   if (link && link.getAttribute("href") === location.hash) unfold();
 });
 unfold();
+// A replay is put together when it is first unfolded, in a frame of its own.
+for (const fold of document.querySelectorAll("details.replay")) {
+  fold.addEventListener("toggle", () => {
+    const place = fold.querySelector(".frame");
+    if (!fold.open || place.firstElementChild) return;
+    const frame = document.createElement("iframe");
+    const data = document.getElementById(`${fold.id}-data`).textContent;
+    frame.title = place.dataset.title;
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.srcdoc = JSON.parse(document.getElementById("replay-shell").textContent).replace("{{DATA}}", () => data);
+    place.replaceChildren(frame);
+  });
+}
 let folded = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
+  folded = [...document.querySelectorAll("details:not([open]):not(.replay)")];
   folded.forEach((fold) => { fold.open = true; });
 });
 addEventListener("afterprint", () => folded.forEach((fold) => { fold.open = false; }));

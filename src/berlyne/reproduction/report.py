@@ -17,6 +17,7 @@ from berlyne.reproduction.page.fitted import fitted
 from berlyne.reproduction.page.making import making, readings
 from berlyne.reproduction.page.not_held import not_held
 from berlyne.reproduction.page.question import question
+from berlyne.reproduction.page.replays import replay_data, replays
 from berlyne.reproduction.page.sensitivity import sensitivity
 from berlyne.reproduction.page.shown import Shown, default_of, value_text
 from berlyne.reproduction.page.summary import claims, summary, tally_text
@@ -31,6 +32,7 @@ SECTIONS = {
     "not-held": ("What does not hold", not_held),
     "fitted": ("Fitted readings", fitted),
     "figures": ("Figures", figures),
+    "watch": ("Watch", replays),
     "evidence": ("Evidence", evidence),
     "sensitivity": ("Sensitivity", sensitivity),
     "readings": ("Readings", readings),
@@ -81,7 +83,7 @@ def page(shown: Shown) -> str:
         '<a class="skip" href="#main">Skip to the report</a>'
         f"<header><h1>{_title(shown)}</h1>{_subtitle(shown)}{_banner(shown)}</header>"
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-        f'<main id="main">{"".join(made.values())}</main><script>{script}</script></body></html>\n'
+        f'<main id="main">{"".join(made.values())}</main>{replay_data(shown)}<script>{script}</script></body></html>\n'
     )
 
 

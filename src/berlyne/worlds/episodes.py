@@ -17,6 +17,7 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray
 from berlyne.labels import Labels
+from berlyne.pages import OWN_WORLDS
 from berlyne.priors import Dirichlet
 from berlyne.rows import Rows, Support
 
@@ -168,7 +169,7 @@ def warn_of_unreachable(world: World) -> None:
     if lost:
         warnings.warn(
             f"{lost:,} of the {world.n_states:,} states of {world.name!r} cannot be reached from its start, "
-            "so what is missing about them stays missing",
+            f"so what is missing about them stays missing{OWN_WORLDS}",
             UserWarning,
             stacklevel=3,
         )

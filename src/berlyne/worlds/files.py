@@ -30,6 +30,16 @@ def save_world(path: str | os.PathLike[str], world: World) -> None:
     if _suffix(path) != ".npz":
         write_edges(path, world)
         return
+    write_packed(path, *described_world(world))
+
+
+def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A world as settings that JSON can hold, and arrays.
+
+    Raises
+    ------
+    ValueError if its prior is a user's own, or if its labels cannot be saved.
+    """
     rows, prior, geometry, start = world.rows, world.prior, world.geometry, world.start
     arrays: dict[str, Any] = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
     settings: dict[str, Any] = {
@@ -49,16 +59,15 @@ def save_world(path: str | os.PathLike[str], world: World) -> None:
         if type(prior) not in KINDS.values():
             raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
         said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-        settings["prior"] = {
-            "kind": said.kind, **said.parameters, "n_states": world.n_states, "n_actions": world.n_actions
-        }  # fmt: skip
+        n_states = None if getattr(prior, "grows", False) else world.n_states
+        settings["prior"] = {"kind": said.kind, **said.parameters, "n_states": n_states, "n_actions": world.n_actions}
         arrays |= said.arrays
     if geometry is not None:
         settings["maze"] = {"side": geometry.side, "base": geometry.base}
         arrays |= {"passages": geometry.passages, "transporters": geometry.transporters}
     elif world.positions is not None:
         arrays["positions"] = world.positions
-    write_packed(path, settings, arrays)
+    return settings, arrays
 
 
 def load_world(
@@ -91,7 +100,7 @@ def load_world(
             if settings["kind"] != "world":
                 raise ValueError("it is something else")
             version = settings["format"]
-            world = _read(settings, arrays) if version == FORMAT else None
+            world = restored_world(settings, arrays) if version == FORMAT else None
         except Exception as error:  # there is no end to what a damaged file can lead to
             raise ValueError(f"{os.fspath(path)} is not a world saved by berlyne, or it is damaged") from error
     if world is None:
@@ -108,7 +117,8 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     return suffix
 
 
-def _read(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
+def restored_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
+    """The inverse of `described_world`."""
     n_states, n_actions = settings["n_states"], settings["n_actions"]
     rows = Rows(n_actions, n_states, *(arrays[name] for name in ("indptr", "indices", "data")))
     states = read_labels(settings["states"])

@@ -57,7 +57,9 @@ def stationary_distribution(world: World) -> FloatArray:
 
 
 def structure_index(world: World) -> float:
-    """How far the equilibrium is from uniform: (H(U) - H(Psi)) / H(U), between 0 and 1.
+    r"""How far the equilibrium is from uniform, between 0 and 1.
+
+    $$\mathrm{SI}(\Psi) = \frac{H(U) - H(\Psi)}{H(U)}$$
 
     Paper: Sec. 3.4, SI(Psi); reading R22. Zero for a world of one state.
     """
@@ -68,7 +70,9 @@ def structure_index(world: World) -> float:
 
 
 def controllability(world: World, horizon: int = 10) -> FloatArray:
-    """Mutual information MI[A_0; S_t | s_0] of an action and the state t steps later, in bits, for t = 1..horizon.
+    r"""Mutual information of an action and the state t steps later, in bits, for t = 1..horizon.
+
+    $$\mathrm{MI}[A_0; S_t \mid s_0] = H(S_t \mid s_0) - H(S_t \mid A_0, s_0)$$
 
     Paper: Sec. 3.4, Fig. 5b; reading R23: A_0 and all later actions are uniform, and the result is averaged over
     all start states. Shape `(horizon,)`; entries lie between 0 and log2 M and never rise.

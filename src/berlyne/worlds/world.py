@@ -15,6 +15,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, check_index
 from berlyne.gate import checked_rows
 from berlyne.labels import Labelled, Labels, spoken
+from berlyne.pages import OWN_PRIOR, OWN_WORLDS
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.rows import Rows, row_name
@@ -230,7 +231,7 @@ def _from_array(theta: Any) -> Rows:
     except (TypeError, ValueError):
         raise ValueError(
             "theta is not an array of numbers; it must be (n_actions, n_states, n_states), "
-            "or a list of one SciPy sparse matrix per action"
+            f"or a list of one SciPy sparse matrix per action{OWN_WORLDS}"
         ) from None
     if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
         raise ValueError(f"theta has shape {array.shape}; it must be (n_actions, n_states, n_states)")
@@ -250,7 +251,7 @@ def _check_entries(rows: Rows) -> None:
 def _check_prior(prior: Prior, rows: Rows) -> None:
     """Refuse a prior of another size, or one under which this world is impossible."""
     if not isinstance(prior, Prior):
-        raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts)")
+        raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts){OWN_PRIOR}")
     for name in ("n_actions", "n_states"):
         theirs, ours = getattr(prior, name, None), getattr(rows, name)
         if theirs is not None and theirs != ours:
@@ -265,4 +266,4 @@ def _check_prior(prior: Prior, rows: Rows) -> None:
     excluded = np.argwhere((theta > 0) & ~(theta_hat > 0))
     if len(excluded):
         a, s, s_next = excluded[0]
-        raise ValueError(f"row (a={a}, s={s}) can reach state {s_next}, which the prior calls impossible")
+        raise ValueError(f"row (a={a}, s={s}) can reach state {s_next}, which the prior calls impossible{OWN_PRIOR}")

@@ -78,6 +78,9 @@ def test_a_world_tells_its_size_and_where_episodes_begin_and_end(things):
     assert next(parsed(things["World"]).iter("caption")).text == things["World"].name
     texts = [text.text for text in parsed(things["World"]).iter(SVG + "text")]
     assert len(texts) == 5 and texts[0].startswith("<")
+    node = max(float(circle.get("r")) for circle in parsed(things["World"]).iter(SVG + "circle"))
+    for text in parsed(things["World"]).iter(SVG + "text"):
+        assert len(text.text) * 0.56 * float(text.get("font-size")) <= 2 * node  # as wide as letters are on average
 
 
 def test_a_run_tells_what_it_learned(things):

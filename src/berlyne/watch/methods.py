@@ -1,0 +1,101 @@
+"""How a strategy values actions, as far as a page needs to be told to work it out at any time and in any state."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from berlyne.arrays import FloatArray
+from berlyne.coordination import (
+    CounterBased,
+    Greedy,
+    KnowingWorld,
+    LeastTaken,
+    QLearning,
+    Relocating,
+    UniformChoice,
+    ValueIteration,
+    says_values,
+)
+from berlyne.explore import Run
+from berlyne.growing import GrowingMind
+from berlyne.model import InternalModel
+from berlyne.plain import PlainMind
+from berlyne.strategies import Strategy
+
+SIMPLE = {Greedy: "utility", Relocating: "utility", LeastTaken: "taken", CounterBased: "visits", UniformChoice: "same"}
+"""Methods whose values follow from utilities, counts or visits."""
+
+
+def method_of(run: Run) -> dict[str, Any]:
+    """What a page needs to know of a run's method.
+
+    kind : "plan" (with `steps_back`, `gamma`, and `truth` if it plans with the true world), "utility", "taken",
+        "visits", "same"; "learned", with Q-learning's `first` table (M N,) by rows and the `entries` (T,), one of which
+        every step changes; "here", with `values` (T + 1, M) in the state of each step; or "unknown".
+    """
+    method = run.strategy.coordinate
+    kind, knows = type(method), type(method) is KnowingWorld
+    if kind in SIMPLE:
+        return {"kind": SIMPLE[kind]}
+    plans = kind is ValueIteration or (knows and type(method.inner) is ValueIteration)
+    if plans and not _grows(run):  # what is elsewhere even when all is discovered is not in the page
+        plan = method.inner if knows else method
+        return {"kind": "plan", "steps_back": plan.steps_back, "gamma": float(plan.gamma), "truth": knows}
+    if kind is QLearning and not _grows(run):
+        first, entries = _learned(run)
+        return {"kind": "learned", "first": first, "entries": entries}
+    if not says_values(method):
+        return {"kind": "unknown"}
+    return {"kind": "here", "values": _here(run)}
+
+
+def _grows(run: Run) -> bool:
+    return bool(getattr(run.world.prior, "grows", False))
+
+
+def _mind(run: Run, how: Strategy) -> PlainMind | GrowingMind:
+    """A mind that has seen nothing yet, whose method is its own."""
+    how = replace(how, coordinate=copy.deepcopy(how.coordinate))
+    world, prior = run.world, run.world.prior
+    assert prior is not None
+    mind: PlainMind | GrowingMind
+    if _grows(run):
+        growing: Any = prior
+        mind = GrowingMind(growing, world.n_actions, how)
+        mind.discover(int(run.states[0]))
+    else:
+        model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
+        mind = PlainMind(model, how, world if how.sees_world else None)
+    if len(world.terminal):
+        mind.close(world.terminal)
+    return mind
+
+
+def _learned(run: Run) -> tuple[FloatArray, FloatArray]:
+    """Q-learning's table at first, by rows r = s M + a, and the entry (a, s) that each step left behind."""
+    mind = _mind(run, run.strategy)
+    assert isinstance(mind, PlainMind)
+    first = np.ascontiguousarray(mind.view.memory.T).ravel()
+    entries = np.empty(run.n_steps)
+    for t in range(run.n_steps):
+        s, a = int(run.states[t]), int(run.actions[t])
+        mind.observe(s, a, int(run.next_states[t]))
+        entries[t] = mind.view.memory[a, s]
+    return first, entries
+
+
+def _here(run: Run) -> FloatArray:
+    """The values (T + 1, M) of the actions in the state of each step, before it is made, and in the last one."""
+    mind, values = _mind(run, run.strategy), np.empty((run.n_steps + 1, run.world.n_actions))
+    for t in range(run.n_steps):
+        s = int(run.states[t])
+        values[t] = mind.action_values(s)
+        mind.observe(s, int(run.actions[t]), int(run.next_states[t]))
+        if isinstance(mind, GrowingMind):
+            mind.discover(int(run.states[t + 1]))
+    values[-1] = mind.action_values(int(run.states[-1]))
+    return values

@@ -1,0 +1,87 @@
+"""One HTML file that holds data, code and style, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import webbrowser
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from berlyne.experiments.files import put
+from berlyne.explore import Run
+from berlyne.watch.data import checked_runs, page_data
+
+MODULES = (
+    "data", "plan", "belief", "colour", "map", "curve", "details", "panel", "controls", "takeover", "main",
+)  # fmt: skip
+"""The modules of the page, each after those that it imports."""
+
+_IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export ", re.MULTILINE)
+
+
+def watch(
+    runs: Run | Iterable[Run], path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None
+) -> Path:
+    """Make a page that replays one to four runs in the same world, side by side.
+
+    Parameters
+    ----------
+    runs : as `berlyne.explore` or `Results.run` return them.
+    path : where to write it; None for a temporary file.
+    open_browser : whether to show it; by default if no path is given.
+
+    Returns
+    -------
+    Path of the page: one file, which needs nothing else.
+    """
+    page = page_of(runs).encode("utf-8")
+    show = path is None if open_browser is None else open_browser
+    if path is None:
+        handle, path = tempfile.mkstemp(prefix="berlyne-", suffix=".html")
+        os.close(handle)
+    put(Path(path), page)
+    if show:
+        webbrowser.open(Path(path).resolve().as_uri())
+    return Path(path)
+
+
+def page_of(runs: Run | Iterable[Run], seed: int = 0) -> str:
+    """The page as text; `seed` draws what happens to a person who takes over."""
+    checked = checked_runs(runs)
+    data = page_data(checked, seed)
+    names = " and ".join(run["name"] for run in data["runs"])
+    title = escape(f"{data['world']['name']}: {names}")
+    return _filled(_static("template.html"), {**_code(), "TITLE": title, "DATA": inert_json(data)})
+
+
+def shell() -> str:
+    """The page without what it shows: `{{DATA}}` stands where `inert_json(page_data(runs))` goes."""
+    return _filled(_static("template.html"), {**_code(), "TITLE": "Exploration", "DATA": "{{DATA}}"})
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _code() -> dict[str, str]:
+    return {"STYLE": _static("style.css"), "SCRIPT": "\n".join(_module(name) for name in MODULES)}
+
+
+def inert_json(value: object) -> str:
+    """JSON that is safe within a script element: no text in it can end or open one."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _static(name: str) -> str:
+    return files("berlyne.watch").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _module(name: str) -> str:
+    """A module without its imports and exports: all of them become one."""
+    return f"// {name}.js\n{_EXPORT.sub('', _IMPORT.sub('', _static(f'{name}.js')))}"

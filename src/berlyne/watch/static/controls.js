@@ -1,0 +1,78 @@
+// Play, pause, step, speed and scrub, by pointer and by keyboard.
+import { brief } from "./colour.js";
+
+const LEVELS = 400; // about as many places as a race has
+
+/** The levels of a race in bits: round numbers, from what all miss at first down to the least that any came to. */
+export function levelsOf(runs) {
+  const top = Math.max(...runs.map((run) => run.curve[0]));
+  const low = Math.min(...runs.map((run) => run.lowest[run.nSteps]));
+  const rough = Math.max(top - low, 1e-6) / LEVELS;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
+  const first = Math.floor(top / step + 1e-9);
+  const last = Math.max(Math.ceil(low / step - 1e-9), 0);
+  const found = [];
+  for (let i = first; i >= last; i -= 1) found.push(Number((i * step).toPrecision(12)));
+  return found.length ? found : [top];
+}
+
+export class Controls {
+  constructor(app) {
+    this.app = app;
+    for (const name of ["play", "back", "forward", "slider", "place", "speed", "replay", "pad"]) {
+      this[name] = document.getElementById(name);
+    }
+    this.play.addEventListener("click", () => app.toggle());
+    this.back.addEventListener("click", () => app.step(-1));
+    this.forward.addEventListener("click", () => app.step(1));
+    this.slider.addEventListener("input", () => app.seek(Number(this.slider.value)));
+    this.speed.addEventListener("change", () => { app.speed = Number(this.speed.value); });
+    app.speed = Number(this.speed.value);
+    for (const radio of document.querySelectorAll("input[name=show]")) {
+      radio.addEventListener("change", () => app.showBy(radio.value));
+    }
+    for (const radio of document.querySelectorAll("input[name=mode]")) {
+      radio.addEventListener("change", () => app.setMode(radio.value));
+    }
+    addEventListener("keydown", (event) => this._key(event));
+  }
+
+  _key(event) {
+    const { app } = this;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (app.taking) {
+      app.pressed(event);
+      return;
+    }
+    const { target } = event;
+    const typed = target.matches && target.matches("input, select, summary");
+    const pressed = target.matches && target.matches("button");
+    if (event.key === " " ? pressed || (typed && target.type !== "range") : typed) return;
+    const action = {
+      " ": () => app.toggle(),
+      ArrowLeft: () => app.step(event.shiftKey ? -10 : -1),
+      ArrowRight: () => app.step(event.shiftKey ? 10 : 1),
+      Home: () => app.seek(0),
+      End: () => app.seek(app.last),
+    }[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** Show where the app is. */
+  update() {
+    const { app } = this;
+    this.slider.max = app.last;
+    this.slider.value = app.place;
+    const text = app.mode === "race" ? `race to ${brief(app.level)} bits` : `step ${app.place.toLocaleString("en")} of ${app.last.toLocaleString("en")}`;
+    if (this.place.textContent !== text) this.place.textContent = text;
+    this.slider.setAttribute("aria-valuetext", text);
+    this.slider.setAttribute("aria-label", app.mode === "race" ? "Race to" : "Time");
+    const name = app.playing ? "Pause" : "Play";
+    if (this.play.getAttribute("aria-label") === name) return;
+    this.play.setAttribute("aria-label", name);
+    this.play.classList.toggle("playing", app.playing);
+  }
+}

@@ -1,0 +1,96 @@
+// What is known of one state: true and estimated distribution of each action, its value and its utility.
+import { brief, withUnit } from "./colour.js";
+
+const MOST = 24; // outcomes side by side
+
+/** An element with text, which is never read as markup. */
+export function element(tag, { text, ...attributes } = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  made.append(...children);
+  return made;
+}
+
+/** The outcomes of a row that are shown, the likeliest if there are many: [{s, true, estimated}]. */
+export function outcomesOf(world, source, row, t) {
+  const support = source.support(row);
+  const estimate = source.estimate(row, t);
+  const all = Array.from(support, (s, i) => ({ s, truth: world.probability(row, s), estimated: estimate[i] }));
+  return all;
+}
+
+function shortened(outcomes) {
+  if (outcomes.length <= MOST) return [outcomes, 0];
+  const weight = (o) => Math.max(o.truth, o.estimated);
+  const kept = [...outcomes].sort((one, other) => weight(other) - weight(one)).slice(0, MOST);
+  return [kept.sort((one, other) => one.s - other.s), outcomes.length - MOST];
+}
+
+function spokenOutcome(world, o, blind) {
+  const truth = blind ? "" : `${brief(o.truth)} true, `;
+  return `to ${world.spoken(o.s)}: ${truth}${brief(o.estimated)} estimated`;
+}
+
+/** What the height of bars stands for: a round number that none exceeds. */
+function topOfBars(outcomes) {
+  const most = Math.max(...outcomes.map((o) => Math.max(o.truth, o.estimated)));
+  return [0.1, 0.25, 0.5, 1].find((top) => most <= top) || 1;
+}
+
+function bars(world, outcomes, blind, top) {
+  const [shown, more] = shortened(outcomes);
+  const columns = shown.map((o) => {
+    const pair = element("span", { class: "pair" });
+    for (const [kind, p] of [["estimated", o.estimated], ...(blind ? [] : [["truth", o.truth]])]) {
+      const bar = element("span", { class: kind });
+      bar.style.height = `${(100 * p) / top}%`;
+      pair.append(bar);
+    }
+    const label = world.states[o.s];
+    return element("span", { class: "outcome", title: spokenOutcome(world, o, blind) }, pair,
+      element("span", { class: "to", text: label.length > 6 ? `${label.slice(0, 5)}…` : label }));
+  });
+  const said = shown.map((o) => spokenOutcome(world, o, blind)).join("; ") + (more ? `; and ${more} less likely` : "");
+  const scale = element("span", { class: "bars-top", text: top });
+  const chart = element("div", { class: "bars", role: "img", "aria-label": said }, scale, ...columns);
+  return more ? [chart, element("p", { class: "more", text: `and ${more} less likely states` })] : [chart];
+}
+
+/**
+ * Fill `place` with what is known of state s at time t.
+ * values: of each action, or null if they are not known; alike: whether any action is as good; next: the action taken next, or -1; blind: hide the truth.
+ */
+export function showDetails(place, { world, source, s, t, values, alike, next, blind, followed }) {
+  const missing = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
+  const bits = missing.reduce((sum, row) => sum + (blind ? source.shownMissing(row) : source.missing(row, t)), 0);
+  const name = world.spoken(s);
+  const heading = element("h3", { text: name.charAt(0).toUpperCase() + name.slice(1) });
+  if (followed) heading.append(element("span", { class: "tag", text: "where the agent is" }));
+  const visits = source.visits(s, t);
+  const facts = element("p", { class: "facts",
+    text: `${brief(bits)} bits ${blind ? "expected to be " : ""}missing · visited ${visits === 1 ? "once" : `${visits} times`}` });
+  if (world.terminal.has(s)) {
+    place.replaceChildren(heading, facts, element("p", { class: "facts", text: "Episodes end here: no action is taken." }));
+    return;
+  }
+  const best = values ? Math.max(...values) : NaN;
+  const outcomes = world.actions.map((_, a) => outcomesOf(world, source, world.row(a, s), t).map((o) => (blind ? { ...o, truth: 0 } : o)));
+  const scale = topOfBars(outcomes.flat());
+  const blocks = world.actions.map((_, a) => {
+    const row = world.row(a, s);
+    const isBest = values && values[a] >= best - 1e-12 * Math.abs(best) && Math.min(...values) < best;
+    const top = element("p", { class: "action" }, element("b", { text: world.spokenAction(a) }));
+    if (isBest) top.append(element("span", { class: "tag best", text: "best" }));
+    if (a === next) top.append(element("span", { class: "tag", text: "taken next" }));
+    const { name: utility, unit } = source.utilityIs;
+    top.append(element("span", { class: "tried", text: `tried ${source.tries(row, t)}×` }));
+    const worth = values ? `value ${brief(values[a])}` : alike ? "any action alike" : "value not known here";
+    const line = `${blind ? "" : `${worth} · `}${utility} ${withUnit(source.utility(row, t), unit)}`;
+    return element("div", { class: "block", "data-a": a }, top, element("p", { class: "worth", text: line }),
+      ...bars(world, outcomes[a], blind, scale));
+  });
+  const legend = element("p", { class: "legend" }, element("i", { class: "estimated" }), " estimated");
+  if (!blind) legend.append(element("i", { class: "truth" }), " true");
+  place.replaceChildren(heading, facts, legend, element("div", { class: "blocks" }, ...blocks));
+}

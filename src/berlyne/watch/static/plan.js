@@ -1,0 +1,75 @@
+// What a strategy thinks of actions, from what it believed at a time: the methods of coordination.py once more.
+
+/** Q of every row after backward induction: Q_0 = U, then Q = U + gamma sum theta_hat max Q, `steps_back` times. */
+export function planned(world, run, t) {
+  const { steps_back: stepsBack, gamma, truth } = run.method;
+  const utility = Float64Array.from({ length: world.nRows }, (_, row) => run.utility(row, t));
+  const rows = Array.from({ length: world.nRows }, (_, row) =>
+    truth
+      ? [world.indices.subarray(world.indptr[row], world.indptr[row + 1]),
+        world.theta.subarray(world.indptr[row], world.indptr[row + 1])]
+      : [run.support(row), run.estimate(row, t)]);
+  let q = utility;
+  const best = new Float64Array(world.nStates);
+  for (let step = 0; step < stepsBack; step += 1) {
+    for (let s = 0; s < world.nStates; s += 1) {
+      best[s] = q[world.row(0, s)];
+      for (let a = 1; a < world.nActions; a += 1) best[s] = Math.max(best[s], q[world.row(a, s)]);
+    }
+    q = utility.map((worth, row) => {
+      const [states, p] = rows[row];
+      let outlook = 0;
+      for (let i = 0; i < p.length; i += 1) outlook += p[i] * best[states[i]];
+      return worth + gamma * outlook;
+    });
+  }
+  return q;
+}
+
+/** Minus the visits that the next state of a row is expected to have had, for one who is in state s. */
+function expectedVisits(run, row, s, t) {
+  const support = run.support(row);
+  const p = run.estimate(row, t);
+  let sum = 0;
+  for (let i = 0; i < p.length; i += 1) {
+    const arrives = support[i] === s && s !== run.stateAt(t) ? 1 : 0;
+    sum += p[i] * (run.visits(support[i], t) + arrives);
+  }
+  return -sum;
+}
+
+/** The best action in every state at time t, -1 where several are; null if values are not known everywhere. */
+export function wishes(world, run, t) {
+  if (!["plan", "utility", "learned"].includes(run.method.kind)) return null;
+  const q = run.method.kind === "plan" ? planned(world, run, t) : null;
+  return Array.from({ length: world.nStates }, (_, s) => {
+    const values = q ? Array.from(q.subarray(world.row(0, s), world.row(0, s) + world.nActions)) : actionValues(world, run, t, s);
+    const best = Math.max(...values);
+    const tied = values.filter((value) => value >= best - 1e-12 * Math.abs(best));
+    return tied.length === 1 ? values.indexOf(best) : -1;
+  });
+}
+
+/** The value of each action in state s at time t; null where it is not known. */
+export function actionValues(world, run, t, s) {
+  const { kind } = run.method;
+  const rows = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
+  if (kind === "plan") {
+    const q = planned(world, run, t);
+    return rows.map((row) => q[row]);
+  }
+  if (kind === "utility") return rows.map((row) => run.utility(row, t));
+  if (kind === "taken") return rows.map((row) => -run.tries(row, t));
+  if (kind === "visits") return rows.map((row) => expectedVisits(run, row, s, t));
+  if (kind === "same") return rows.map(() => 0);
+  if (kind === "learned") {
+    return rows.map((row) => {
+      const step = run.lastTry(row, t);
+      return step < 0 ? run.method.first[row] : run.method.entries[step];
+    });
+  }
+  if (kind === "here" && s === run.stateAt(t)) {
+    return rows.map((_, a) => run.method.values[t * world.nActions + a]);
+  }
+  return null;
+}

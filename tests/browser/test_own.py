@@ -1,0 +1,79 @@
+"""Priors and methods of a user's own on the page: what is known is shown, and what is not is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+
+import berlyne
+from berlyne.arrays import FloatArray, IntArray
+from berlyne.coordination import View
+from browser.by_python import brief, missing_of_rows, model_at
+from browser.conftest import settle
+
+
+class Cautious:
+    """A method that says values."""
+
+    def values(self, view: View, s: int) -> FloatArray:
+        return np.asarray(view.utility[:, s] - 0.1 * view.counts[:, s].sum(axis=1))
+
+
+class Pooled:
+    """A prior under which an action does the same in all states."""
+
+    rows_are_independent = False
+
+    def estimate(self, counts: IntArray) -> FloatArray:
+        pooled = 1.0 + counts.sum(axis=1, keepdims=True)
+        return np.repeat(pooled / pooled.sum(axis=-1, keepdims=True), counts.shape[1], axis=1)
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[berlyne.Run]:
+    theta = np.random.default_rng(2).dirichlet(np.ones(4), size=(2, 4))
+    flat = berlyne.Dirichlet(1.0, n_states=4, n_actions=2)
+    mine = berlyne.Strategy("Cautious", Cautious(), "PIG")
+    function = berlyne.Strategy("A function", lambda view, s, u: int(u[0] < 0.5), None)
+    asked = [(mine, flat), (function, flat), ("PIG(VI)", Pooled()), ("PIG(VI)", berlyne.ChineseRestaurant(1.0))]
+    return [berlyne.explore(berlyne.World(theta, prior, start=1), how, n_steps=30, seed=3) for how, prior in asked]
+
+
+def test_what_is_not_known_is_said(runs: list[berlyne.Run], browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(berlyne.watch(runs, tmp_path / "own.html").as_uri() + "#t=20")
+    settle(page)
+    assert page.get_by_role("button", name="Take over").count() == 2  # the page knows Bayes' rule for two of the priors
+    thought = berlyne.replay(runs[0].world, runs[0], runs[0].strategy).action_values.values[20]
+    lines = page.locator(".details").nth(0).locator(".worth").all_inner_texts()
+    assert [line.split(" · ")[0] for line in lines] == [f"value {brief(value)}" for value in thought]
+    away = next(s for s in range(4) if all(s != run.states[20] for run in runs[:1]))
+    page.locator(".states").first.locator(f"button[data-s='{away}']").hover()
+    settle(page)
+    for i in (0, 1):
+        lines = page.locator(".details").nth(i).locator(".worth").all_inner_texts()
+        assert [line.split(" · ")[0] for line in lines] == ["value not known here"] * 2
+    page.close()
+
+
+def test_rows_that_depend_on_each_other_are_planned_with(
+    runs: list[berlyne.Run], browser: Browser, tmp_path: Path
+) -> None:
+    page, run = browser.new_page(), runs[2]
+    page.goto(berlyne.watch(run, tmp_path / "pooled.html").as_uri() + "#t=20")
+    settle(page)
+    explorer = berlyne.Explorer(run.world.prior, "PIG(VI)", n_states=4, n_actions=2)
+    explorer.observe_many(np.stack([run.states[:20], run.actions[:20], run.next_states[:20]], axis=1).astype(np.int64))
+    for s in range(4):
+        shown = page.evaluate("s => berlyne.valuesOf(berlyne.runs[0], 20, s)", s)
+        np.testing.assert_allclose(shown, explorer.action_values(s), rtol=1e-9)
+        for a in range(2):
+            estimate = page.evaluate("([a, s]) => [...berlyne.runs[0].estimate(2 * s + a, 20)]", [a, s])
+            np.testing.assert_allclose(estimate, model_at(run, 20).theta_hat[a, s], rtol=1e-12)
+    shade = page.evaluate("() => [...berlyne.panels[0].shade]")
+    np.testing.assert_allclose(shade, missing_of_rows(run, 20).sum(axis=0), atol=1e-9)
+    assert page.locator("#not-offered").is_visible()
+    page.close()

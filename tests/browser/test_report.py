@@ -1,0 +1,59 @@
+"""The replays in the report of a reproduction: folded, and put together when they are unfolded."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+import berlyne
+from berlyne.reproduction.page.replays import replay_data, replays
+from berlyne.reproduction.page.shown import Shown
+from berlyne.reproduction.study import Study
+from browser.by_python import brief
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("reproduction")
+    names = ("Random", "LTA", "PIG(VI)")
+    berlyne.Experiment(strategies=names, n_worlds=2, n_steps=50).run(folder / "results.zarr", progress=False)
+    return Study(folder, 2, 0)
+
+
+def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, tmp_path: Path) -> None:
+    shown = Shown(study, {})
+    script = files("berlyne.reproduction").joinpath("report.js").read_text(encoding="utf-8")
+    place = tmp_path / "report.html"
+    place.write_text(
+        f"<!doctype html><title>t</title><main>{replays(shown)}</main>{replay_data(shown)}<script>{script}</script>",
+        encoding="utf-8",
+    )
+    page, said = browser.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(place.as_uri())
+    assert page.locator("iframe").count() == 0
+    for name in ("dense", "maze", "1-2-3"):
+        fold = page.locator(f"[id='replay-{name}']")
+        fold.locator("summary").click()
+        inside = page.frame_locator(f"[id='replay-{name}'] iframe")
+        inside.locator("#slider").fill("33")
+        runs = [study.results.run(f"{name}/000", strategy) for strategy in ("PIG(VI)", "Random")]
+        for i, run in enumerate(runs):
+            assert inside.locator("h2").nth(i).inner_text() == run.strategy.name
+            now = f"step 33 · {brief(run.missing_information[33])} bits missing"
+            inside.locator(".now", has_text=now).nth(0).wait_for()
+        fold.locator("summary").click()
+        fold.locator("summary").click()  # folded and unfolded again, it is as it was left
+        assert inside.locator("#slider").input_value() == "33"
+    assert page.locator("iframe").count() == 3
+    assert said == []
+    page.close()
+
+
+def test_a_reproduction_without_explorations_has_nothing_to_watch(tmp_path: Path) -> None:
+    shown = Shown(Study(tmp_path, 2, 0), {})
+    assert replays(shown) == replay_data(shown) == ""

@@ -1,0 +1,119 @@
+"""A person takes over: the same world, the same prior, Bayes' rule, and no more to see than the agent has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+
+import berlyne
+from browser.by_python import brief, mulberry32
+from browser.conftest import settle
+
+Open = Callable[..., Page]
+Runs = dict[str, list[berlyne.Run]]
+
+
+def begun(page: Page, panel: int = 0) -> None:
+    page.get_by_role("button", name="Take over").nth(panel).click()
+    settle(page)
+
+
+@pytest.mark.parametrize("name", ["maze", "dense", "1-2-3", "house", "ends"])
+def test_what_a_person_comes_to_believe_is_what_the_model_does(name: str, opened: Open, runs: Runs) -> None:
+    page, run = opened(name), runs[name][1]
+    world = run.world
+    begun(page, 1)
+    model = berlyne.InternalModel(world.prior)
+    rng, uniform = np.random.default_rng(1), mulberry32(0)
+    s, missing = int(run.states[0]), [model.missing_information(world)]
+    for _ in range(40):
+        a = int(rng.integers(world.n_actions))
+        expected = world.sample(a, s, next(uniform))
+        assert page.evaluate("a => berlyne.takeover.take(a)", a) == expected
+        model.observe(s, a, expected)
+        s = world.episodes.draw(next(uniform)) if world.episodes.ends[expected] else expected
+        missing.append(model.missing_information(world))
+    assert page.evaluate("() => berlyne.person.stateAt(berlyne.person.nSteps)") == s
+    np.testing.assert_allclose(page.evaluate("() => berlyne.person.curve"), missing, atol=1e-9)
+    believed = page.evaluate(
+        """() => Array.from({ length: berlyne.world.nRows }, (_, row) => {
+          const p = berlyne.person.estimate(row), all = Array(berlyne.world.nStates).fill(0);
+          berlyne.person.support(row).forEach((s, i) => { all[s] = p[i]; });
+          return [all, berlyne.person.utility(row), berlyne.person.shownMissing(row)];
+        })"""
+    )
+    shape = world.n_states, world.n_actions, world.n_states
+    theta_hat = np.array([row[0] for row in believed]).reshape(shape).transpose(1, 0, 2)
+    np.testing.assert_allclose(theta_hat, model.theta_hat, atol=1e-9)
+    for column, of in ((1, berlyne.pig), (2, berlyne.novelty)):
+        values = np.array([row[column] for row in believed]).reshape(shape[:2]).T
+        known = of(model)
+        known[:, world.terminal] = 0.0
+        np.testing.assert_allclose(values, known, atol=1e-9)
+
+
+def test_outcomes_that_are_given_are_learned(opened: Open, runs: Runs) -> None:
+    page, run = opened("maze"), runs["maze"][0]
+    begun(page)
+    for i in range(300):
+        step = [int(run.actions[i]), int(run.next_states[i])]
+        page.evaluate("([a, s]) => berlyne.person.take(a, s)", step)
+    shown = page.evaluate("() => berlyne.person.curve")
+    np.testing.assert_allclose(shown, run.missing_information, atol=1e-9)
+
+
+def test_arrow_keys_push_and_buttons_do_the_same(opened: Open, runs: Runs) -> None:
+    page, run = opened("maze"), runs["maze"][0]
+    begun(page)
+    assert page.locator("article:visible").count() == 1
+    keys = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "ArrowLeft"]
+    for key in keys:
+        page.keyboard.press(key)
+    page.get_by_role("button", name="down").click()
+    settle(page)
+    assert page.evaluate("() => berlyne.person.actions") == [0, 1, 2, 3, 2, 1]
+    uniform, s = mulberry32(0), int(run.states[0])
+    for a in [0, 1, 2, 3, 2, 1]:
+        s = run.world.sample(a, s, next(uniform))
+    assert page.locator("article:visible h3").inner_text().startswith(f"Room {s}")
+    bits = [run.missing_information[6] for run in runs["maze"]]
+    others = ", ".join(f"{r.strategy} {brief(b)}" for r, b in zip(runs["maze"], bits, strict=True))
+    mine = brief(page.evaluate("() => berlyne.person.curve[6]"))
+    assert page.locator("#score").inner_text() == f"After 6 steps you miss {mine} bits; at that time {others}."
+    page.get_by_role("button", name="Start over").click()
+    assert page.evaluate("() => berlyne.person.nSteps") == 0
+    page.get_by_role("button", name="Back to the replay").click()
+    settle(page)
+    assert page.locator("article:visible").count() == 4
+
+
+def test_number_keys_act_where_there_are_no_directions(opened: Open) -> None:
+    page = opened("house")
+    begun(page)
+    for key in ("1", "2", "2", "3", "ArrowUp", "x"):
+        page.keyboard.press(key)
+    assert page.evaluate("() => berlyne.person.actions") == [0, 1, 1]
+
+
+def test_the_truth_is_hidden_from_a_person(opened: Open, runs: Runs) -> None:
+    page, world = opened("dense"), runs["dense"][0].world
+    begun(page)
+    for _ in range(5):
+        page.keyboard.press("1")
+    settle(page)
+    article = page.locator("article:visible")
+    assert article.locator(".truth").count() == 0
+    assert "true" not in (article.locator(".bars").first.get_attribute("aria-label") or "")
+    shade = page.evaluate("() => [...berlyne.takeover.panel.shade]")
+    model = berlyne.InternalModel(world.prior)
+    path = page.evaluate("() => [berlyne.person.states, berlyne.person.actions, berlyne.person.nextStates]")
+    model.observe_many(np.stack([path[0][:-1], path[1], path[2]], axis=1))
+    np.testing.assert_allclose(shade, berlyne.novelty(model).sum(axis=0), atol=1e-9)
+    assert page.evaluate("() => berlyne.takeover.panel.map._likely().size") == 0  # no arrows that tell where one leads
+    for kind in ("visits", "utility"):  # chosen before
+        page.evaluate("kind => berlyne.showBy(kind)", kind)
+        settle(page)
+    assert page.evaluate("() => [...berlyne.takeover.panel.shade]") == pytest.approx(berlyne.pig(model).max(axis=0))
