@@ -18,7 +18,7 @@ from berlyne.arrays import FloatArray, IntArray, Seed, check_count
 from berlyne.explore import ELSEWHERE, Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
-from berlyne.labels import Found, Labels, history_of, spoken
+from berlyne.labels import Found, Labels, history_of, in_words
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -119,13 +119,20 @@ class Explorer(Thinking):
         possible = None if among is None else sorted({self._number("an action", a, self.action_labels) for a in among})
         if possible is not None and not possible:
             raise ValueError("among is empty; it must name the actions that are possible")
-        with self._one_at_a_time, self._as_open(s):
-            if possible is None:
-                return self.action_labels[self._mind.act(s, self._draw())]
-            values = self._mind.action_values(s)[possible]
-            if np.any(np.isnan(values)) or getattr(self._mind, "by_itself", False):
-                raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
-            return self.action_labels[possible[self.strategy.rule.choose(values, self._draw())]]
+        with self._one_at_a_time:
+            if s not in self._closed:
+                return self.action_labels[self._chosen(s, possible)]
+            with self._as_open(s):
+                return self.action_labels[self._chosen(s, possible)]
+
+    def _chosen(self, s: int, possible: list[int] | None) -> int:
+        """The action to try in state `s`, among those that are possible."""
+        if possible is None:
+            return self._mind.act(s, self._draw())
+        values = self._mind.action_values(s)[possible]
+        if np.any(np.isnan(values)) or getattr(self._mind, "by_itself", False):
+            raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
+        return possible[self.strategy.rule.choose(values, self._draw())]
 
     def choose_pair(self) -> tuple[Any, Any]:
         """The pair (s, a) to try, for a strategy that may go to any state: Unembodied."""
@@ -151,8 +158,8 @@ class Explorer(Thinking):
         """
         a = self._number("a", a, self.action_labels)
         with self._one_at_a_time:
-            numbers = [self._met(name, state) for name, state in (("s", s), ("s_next", s_next))]
-            self._observe(numbers[0], a, numbers[1], ended)
+            s = self._met("s", s)
+            self._observe(s, a, self._met("s_next", s_next), ended)
 
     def _met(self, name: str, state: Any) -> int:
         """The number of a state, which is discovered now if states are."""
@@ -179,10 +186,10 @@ class Explorer(Thinking):
             self._closed.remove(s)
             self._mind.open(s)
         try:
-            spoken(self.state_labels, self.action_labels, lambda: self._mind.observe(s, a, s_next))
-        except ValueError:
+            self._mind.observe(s, a, s_next)
+        except ValueError as error:
             self._close([s] if reopened else [])
-            raise
+            raise ValueError(in_words(str(error), self.state_labels, self.action_labels)) from None
         self._draw()
         self._u = None
         self.n_obs += 1

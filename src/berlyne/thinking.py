@@ -153,6 +153,8 @@ class Thinking(Labelled, Shown):
 
     @staticmethod
     def _number(name: str, value: Any, labels: Labels) -> int:
+        if type(value) is int and labels.given is None and 0 <= value < labels.size:
+            return value
         if labels.given is not None:
             return labels.number(value, name)
         if check_count(name, value, 0) >= labels.size:
