@@ -35,7 +35,7 @@ reproduce: $(VENV)/installed-run
 # can leave a cache that ends every later one, so one does it before the tests begin.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
-	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/browser
+	$(BIN)/python -m pytest -n $(JOBS)
 
 # The page of `berlyne watch`, in Debian's Chromium; apart from the other tests, which need no browser.
 browser: $(VENV)/installed-test $(VENV)/installed-browser

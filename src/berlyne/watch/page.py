@@ -6,7 +6,6 @@ import json
 import os
 import re
 import tempfile
-import webbrowser
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
@@ -47,6 +46,8 @@ def watch(
         os.close(handle)
     put(Path(path), page)
     if show:
+        import webbrowser  # here, so that `import berlyne` stays quick
+
         webbrowser.open(Path(path).resolve().as_uri())
     return Path(path)
 

@@ -61,7 +61,7 @@ def test_a_path_is_written_and_not_opened_and_none_is_opened(
     run: berlyne.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    monkeypatch.setattr(watch_page.webbrowser, "open", shown.append)
+    monkeypatch.setattr("webbrowser.open", shown.append)
     assert berlyne.watch([run], tmp_path / "page.html") == tmp_path / "page.html"
     assert shown == []
     kept = run.watch(tmp_path / "one.html", open_browser=True)
