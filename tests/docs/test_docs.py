@@ -48,7 +48,8 @@ def test_names_of_the_package_exist(page):
 
 def lost_links(folder, text):
     """Links of a page in `folder` that lead neither to a file nor to a picture which its code saves."""
-    local = {target for target in LINK.findall(text) if not target.startswith("https://")}
+    prose = build.FENCE.sub("", text)  # in code, make[name](seed) is no link
+    local = {target for target in LINK.findall(prose) if not target.startswith("https://")}
     there = saved_pictures(text) | {target for target in local if Path(target).name in MADE}
     return sorted(target for target in local - there if not (folder / target).exists())
 
@@ -62,6 +63,10 @@ def test_a_picture_counts_as_there_only_if_the_code_of_its_page_saves_it(tmp_pat
     saves = '```python\nfig.savefig("one.png", dpi=150)\n```\n'
     assert lost_links(tmp_path, saves + "![A curve.](one.png) ![Another.](other.png)") == ["other.png"]
     assert lost_links(tmp_path, saves.replace("python", "py") + "![A curve.](one.png)") == ["one.png"]
+
+
+def test_links_are_looked_for_in_prose_only(tmp_path):
+    assert lost_links(tmp_path, "```python\nmake[name](seed)\n```\n[A page](page.md)\n") == ["page.md"]
 
 
 @every_page
