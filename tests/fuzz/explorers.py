@@ -63,8 +63,8 @@ def is_consistent(explorer: Explorer) -> bool:
         return True  # a constant that only the strategy knows
     if not np.allclose(e.utility(), expected, rtol=1e-9, atol=1e-12) or not np.all(np.isfinite(e.utility())):
         return False
-    s, a = e.choose_pair() if e.strategy.relocates else (0, e.act(0))
-    return 0 <= a < e.n_actions and 0 <= s < e.n_states and int(model.counts.sum()) == e.n_obs
+    s, a = e.choose_pair() if e.strategy.relocates else (e.states[0], e.act(e.states[0]))
+    return a in e.actions and s in e.states and int(model.counts.sum()) == e.n_obs
 
 
 def damage_bytes(path: Path, rng: random.Random) -> None:

@@ -120,7 +120,7 @@ def test_epsilon_stays_on_top_of_a_temperature():
         ),
         (
             lambda: Strategy("mine", lambda view, s, u: 0, temperature=0.5),
-            r"mine needs a method values\(view, s\) for a temperature or a lapse",
+            r"mine needs a method values\(view, s\) for a temperature or a lapse; see docs/how-to/own-method\.md",
         ),
         (
             lambda: strategy("PIG(VI)", ties="first", lapse=0.5),

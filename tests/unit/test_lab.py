@@ -165,7 +165,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         (b"\xff\xfe\n", 1),
     ):
         path.write_bytes(changed)
-        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand$"):
+        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand; see docs"):
             LabBook(path)
     rng = np.random.default_rng(0)
     for _ in range(200):

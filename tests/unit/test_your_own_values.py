@@ -99,7 +99,7 @@ def test_pairs_of_ones_own():
     assert Explorer(world.prior, mine).probabilities() == pytest.approx(np.full((5, 4), 1 / 20))
     here = Explorer(world.prior, Strategy("here", Here(), "PIG"))
     assert here.choose_pair() == (2, 1)
-    with pytest.raises(ValueError, match=r"^here decides for itself; give its method pair_values\(view\) instead$"):
+    with pytest.raises(ValueError, match=r"^here decides for itself; give its method pair_values\(view\) instead; see"):
         here.probabilities()
 
 
@@ -214,8 +214,6 @@ def test_utilities_that_do_not_ask_are_not_given_counts():
     "wrong", [lambda theta_hat: 0.0, lambda a, b, c, d: 0.0, lambda counts, theta_hat: 0.0, lambda a, b, *, n: 0.0]
 )
 def test_utilities_that_cannot_be_called_are_refused_at_once(wrong):
-    message = (
-        r"^the utility <lambda>\(.*\) must be a function of theta_hat and theta_hat_after, or of these and counts$"
-    )
+    message = r"^the utility <lambda>\(.*\) must be a function of theta_hat and .*, or of these and counts; see"
     with pytest.raises(ValueError, match=message):
         Strategy("mine", Greedy(), wrong)

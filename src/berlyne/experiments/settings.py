@@ -148,7 +148,7 @@ class Experiment(Shown):
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
-                raise SettingsError(f"{key}: there is no such key; {hint}{STUDIES}")
+                raise SettingsError(f"{key}: there is no such key; {hint}")
         return cls(**said)
 
     @property
@@ -228,7 +228,7 @@ def _strategies(given: Any) -> tuple[Strategy, ...]:
     if isinstance(given, str | Strategy):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, Mapping):
-        raise SettingsError(f"strategies: is {given!r}; it must be a list of names")
+        raise SettingsError(f"strategies: is {given!r}; it must be a list of names{STUDIES}")
     found = []
     for i, one in enumerate(given):
         if not isinstance(one, str | Strategy):

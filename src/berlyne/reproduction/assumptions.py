@@ -180,7 +180,7 @@ def assumptions(said: Iterable[str] = (), file: Path | None = None) -> Assumptio
     for text in said:
         key, sign, value = text.partition("=")
         if not sign or not key.strip():
-            raise SettingsError(f"--set {text}: must be key=value, such as gamma=0.9")
+            raise SettingsError(f"--set {text}: must be key=value, such as gamma=0.9{ASSUMPTIONS}")
         changes[key.strip()] = _value(value.strip())
     return Assumptions(changes)
 
@@ -220,7 +220,7 @@ def _checked(name: str, value: Any) -> Any:
     if name not in KEYS:
         near = difflib.get_close_matches(name, KEYS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}"
-        raise SettingsError(f"{name}: there is no such assumption; {hint}{ASSUMPTIONS}")
+        raise SettingsError(f"{name}: there is no such assumption; {hint}")
     key = KEYS[name]
     if key.one_of:
         return _word(key, value)

@@ -88,7 +88,7 @@ def test_runs_are_added_to_what_is_there(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_worlds": 2, "n_runs": 2}, r"holds n_runs = 3, and n_runs = 2 is asked for; it can only grow$"),
+        ({"n_worlds": 2, "n_runs": 2}, r"holds n_runs = 3, and n_runs = 2 is asked for; it can only grow; see docs"),
         ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, and n_worlds = 3 is asked for; where worlds have"),
         (
             {"n_worlds": 2, "n_runs": 3, "common_random_numbers": True},

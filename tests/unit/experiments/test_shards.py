@@ -74,7 +74,9 @@ def test_a_shard_computes_its_own_part_only_and_is_gone_on_with(tmp_path, monkey
 
 @pytest.mark.parametrize("said", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)])
 def test_bad_shards_are_one_sentence(said):
-    with pytest.raises(SettingsError, match=r"^shard: is .*; it must be a part and a number of parts, such as 3/10$"):
+    with pytest.raises(
+        SettingsError, match=r"^shard: is .*; it must be a part and a number of parts, such as 3/10; see"
+    ):
         shard(said)
 
 
@@ -137,7 +139,7 @@ def set_attribute(place, key, value):
         ({"n_worlds": 3}, 2, r"do not belong together: n_worlds = 4 there, n_worlds = 3 here \(settings\)$"),
         ({"strategies": ["Random"]}, 2, r"do not belong together: strategies = \["),
         ({"measures": ["l1_distance"]}, 2, r"do not belong together: their arrays differ in shape or kind$"),
-        ({}, 3, r"shard-1.zarr is one of 2 shards and .*other.zarr one of 3; they must be of one division$"),
+        ({}, 3, r"shard-1.zarr is one of 2 shards and .*other.zarr one of 3; they must be of one division; see docs"),
     ],
 )
 def test_strangers_are_refused(tmp_path, changes, n, message):
