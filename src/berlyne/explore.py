@@ -18,7 +18,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_index, seed_sequence
 from berlyne.growing import GrowingMind
-from berlyne.labels import Labels
+from berlyne.labels import ELSEWHERE, Labels
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
 from berlyne.pages import ENGINE, OWN_WORLDS
@@ -48,8 +48,6 @@ NO_PRIOR = (
 
 Engine = Literal["auto", "compiled", "numpy"]
 Mind = Union["CompiledMind", PlainMind, GrowingMind]
-ELSEWHERE = "elsewhere"
-"""What the cell of all that is not discovered is called."""
 
 
 @dataclass(frozen=True, eq=False)

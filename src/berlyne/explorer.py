@@ -15,10 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count
-from berlyne.explore import ELSEWHERE, Mind, make_growing_mind, make_mind, streams
+from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
-from berlyne.labels import Found, Labels, history_of, in_words
+from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy

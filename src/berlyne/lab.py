@@ -299,8 +299,11 @@ def _named(text: str) -> Any:
         raise ValueError(f"{text!r} names nothing; write module:name, such as mylab:prior")
     sys.path.insert(0, os.getcwd())
     try:
-        return getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{text!r} cannot be found ({error}); it must be an object in a module on the path") from None
     finally:
         sys.path.pop(0)
+    if isinstance(found, type):
+        raise ValueError(f"{text!r} is a class; name an object of it, such as my_prior = {name}(...) in {module}")
+    return found

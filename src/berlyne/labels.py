@@ -15,6 +15,8 @@ import numpy as np
 
 from berlyne.arrays import check_index
 
+ELSEWHERE = "elsewhere"
+"""What the cell of all that is not discovered is called."""
 SHOWN = 6
 """Most labels that a message lists."""
 
@@ -121,10 +123,13 @@ class Found(Labels):
             number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
-                f"{name or self.kind} is {label!r}, which is not hashable; use a string or a tuple"
+                f"{name or self.kind} is {label!r}, which is not hashable; use a string or a tuple, "
+                "and of an environment say in observe= what state an observation stands for"
             ) from None
         if number == self.size and label != label:
             raise ValueError(f"{name or self.kind} is {label!r}, which does not equal itself; use another label")
+        if label == ELSEWHERE:
+            raise ValueError(f"{name or self.kind} is {label!r}, as all that is not discovered is called; use another")
         return number
 
     def add(self, label: Any) -> None:
@@ -161,6 +166,15 @@ def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
         if value != value:
             raise ValueError(f"the label {value!r} of {kind} {i} does not equal itself; use another")
     return number
+
+
+def check_same(model: Labels, world: Labels) -> None:
+    """Refuse a model and a world that both have labels, but not the same in the same order."""
+    if model.given is not None and world.given is not None and list(model.given) != list(world.given):
+        there, here = (", ".join(map(repr, labels.all[:SHOWN])) for labels in (world, model))
+        raise ValueError(
+            f"{model.kind}s of the world are {there}, and of the model {here}; they must be in the same order"
+        )
 
 
 def history_of(lines: Any, states: Labels, actions: Labels) -> Any:

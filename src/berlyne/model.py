@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
-from berlyne.labels import Labelled, Labels, in_words
+from berlyne.labels import Labelled, Labels, check_same, in_words
 from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
@@ -60,6 +60,8 @@ class InternalModel(Labelled, Shown):
         actions: Iterable[Hashable] | None = None,
     ) -> None:
         if not callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
+            if hasattr(prior, "with_prior"):
+                raise ValueError(f"prior is {prior!r}, which is a world; give its prior: world.prior")
             raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts){OWN_PRIOR}")
         self.prior = prior
         self.state_labels = labels_for("state", n_states, prior, states)
@@ -271,6 +273,8 @@ class InternalModel(Labelled, Shown):
                 f"the world has {world.n_actions} actions and {world.n_states} states; "
                 f"the model has {self.n_actions} actions and {self.n_states} states"
             )
+        check_same(self.state_labels, world.state_labels)
+        check_same(self.action_labels, world.action_labels)
         rows = world.rows
         if self.exact is None:
             s, a = np.divmod(rows.numbers(), self.n_actions)
@@ -334,7 +338,7 @@ def labels_for(kind: str, given: int | None, prior: Prior, labels: Iterable[Hash
         labels = tuple(labels)
         size = len(labels) if size is None else size
     if size is None:
-        raise ValueError(f"the prior does not say its {name}; give {name}= to InternalModel")
+        raise ValueError(f"{prior!r} does not say how many {kind}s there are; say {name}=")
     if known is not None and given is not None and known != given:
         raise ValueError(f"{name} is {given} but the prior has {name}={known}")
     return Labels(kind, check_count(name, size, 1), labels)

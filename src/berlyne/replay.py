@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
 from berlyne.explore import Engine, make_growing_mind, make_mind
+from berlyne.explorer import Explorer
+from berlyne.histories import COLUMNS, History, read_history
 from berlyne.labels import Found, Labels, column, in_words
+from berlyne.led import led
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -25,20 +28,6 @@ from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
     from xarray import Dataset
-
-COLUMNS = ("s", "a", "s_next")
-FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
-
-
-class History(NamedTuple):
-    """What was recorded, in its order.
-
-    steps : (T, 3), lines s, a, s_next.
-    labels : `subject` and `episode` of each line, those that there are.
-    """
-
-    steps: IntArray
-    labels: dict[str, list[Any]]
 
 
 def replay(
@@ -56,14 +45,18 @@ def replay(
     """Lead an explorer along a history, and note what it thinks before each step.
 
     Every subject has an explorer of its own, which learns through all episodes. An explorer is found where the next
-    line says, so nothing is learned of how one episode came after another. With a prior that discovers states, those
-    are discovered that the history names, as it names them; this is a loop in Python, not compiled.
+    line says, so nothing is learned of how one episode came after another. In which states episodes end, where
+    no action is worth anything, it knows from the world, or of a `Run` from its world; or it learns it as `Explorer`
+    does, from what `explore_env` returned or from a column `ended` of a frame. With a prior that discovers
+    states, those are discovered that the history names, as it names them. Ends that are learned, and states that
+    are discovered, take a loop in Python, which is not compiled.
 
     Parameters
     ----------
     world : a world, of which the explorer knows the prior only, unless the strategy may see it; or just a prior.
-    history : whole numbers in lines (s, a, s_next); a list or tuple of three arrays; a `Run`; or a pandas frame with
-        columns s, a and s_next, and if need be subject and episode.
+    history : lines (s, a, s_next) of labels, whole numbers where there are none; a list or tuple of three arrays; a
+        `Run`, or what `explore_env` returned; or a pandas frame with columns s, a and s_next, and if need be subject,
+        episode and ended (true or false).
     strategy_ : a name such as "PIG(VI)", or a `Strategy`.
     n_states, n_actions : needed only for a prior that does not carry them.
     states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
@@ -107,7 +100,12 @@ def replay(
     lines = read_history(history, named.state_labels, named.action_labels)
     parts = []
     for where in _by_subject(lines):
-        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where])
+        if seen is None and lines.tells_of_ends() and not how.relocates:
+            explorer = Explorer(prior, how, n_states=model.n_states, n_actions=model.n_actions)
+            explorer.ends_in(lines.ends.tolist())
+            thoughts, done = led(explorer, lines.steps[where], lines.ended[where])
+        else:
+            thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where])
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
@@ -135,6 +133,10 @@ def _discovering(
     known = labels[0].size if isinstance(labels[0], Found) else 0
     lines, parts = read_history(history, *labels), []
     for where in _by_subject(lines):
+        if world is None and np.any(lines.ended) and not how.relocates:
+            explorer = Explorer(prior, how, n_actions=labels[1].size, states=range(known))
+            parts.append((where, led(explorer, lines.steps[where], lines.ended[where])[0]))
+            continue
         mind = make_growing_mind(prior, labels[1].size, how, engine)
         for s in range(known):
             mind.discover(s)
@@ -232,106 +234,3 @@ def _unit(how: Strategy) -> str:
 def _unit_of_values(how: Strategy) -> str:
     kinds = {LeastTaken: "minus times taken", CounterBased: "minus expected visits"}
     return kinds.get(type(how.coordinate), _unit(how))
-
-
-def read_history(history: Any, states: Labels, actions: Labels) -> History:
-    """A history in any form that a user may give it, checked.
-
-    Raises
-    ------
-    ValueError that names the first line, counted from 0, that is not what it must be.
-    """
-    labels: dict[str, list[Any]] = {}
-    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
-        states = states if isinstance(states, Found) else Labels("state", states.size)  # it holds numbers
-        actions = Labels("action", actions.size)
-        columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
-    elif hasattr(history, "columns") and hasattr(history, "iloc"):
-        columns, labels = _of_frame(history)
-    elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
-        columns = [np.asarray(column) for column in history]
-    else:
-        columns = _of_lines(history)
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have as many each")
-    named = (states, actions, states)
-    checked = [_numbered(name, column, given) for name, column, given in zip(COLUMNS, columns, named, strict=True)]
-    return History(np.stack(checked, axis=1), labels)
-
-
-def _is_column(values: Any) -> bool:
-    """Whether it is an array or a series, rather than one line of a history."""
-    return hasattr(values, "dtype") and np.ndim(values) == 1
-
-
-def _of_frame(frame: Any) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Columns and labels of a pandas frame."""
-    there = [str(name) for name in frame.columns]
-    lacking = [name for name in COLUMNS if name not in there]
-    if lacking:
-        raise ValueError(
-            f"the history has the columns {', '.join(there)}, and no {' and no '.join(lacking)}; "
-            "it must have s, a and s_next, and may have subject and episode"
-        )
-    labels: dict[str, list[Any]] = {}
-    labels.update({name: frame[name].tolist() for name in ("subject", "episode") if name in there})
-    for name, values in labels.items():
-        unknown = [i for i, value in enumerate(values) if value is None or value != value]
-        if unknown:
-            raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
-    return [frame[name].to_numpy() for name in COLUMNS], labels
-
-
-def _of_lines(history: Any) -> list[Any]:
-    """Columns of an array (T, 3), or of anything that yields triples."""
-    if isinstance(history, np.ndarray):
-        if history.ndim != 2 or history.shape[1] != 3:
-            raise ValueError(f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next")
-        return list(history.T)
-    if not isinstance(history, Iterable) or isinstance(history, str | bytes | dict):
-        raise ValueError(f"the history is {history!r:.60}; it must be {FORM}")
-    lines = list(history)
-    for i, line in enumerate(lines):
-        if not hasattr(line, "__len__") or isinstance(line, str) or len(line) != 3:
-            raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}")
-    if not lines:
-        return [np.empty(0, dtype=np.int64)] * 3
-    return [[line[i] for line in lines] for i in range(3)]
-
-
-def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
-    """A column of labels as numbers."""
-    if labels.given is None:
-        return _whole(name, column, labels.size)
-    found = []
-    for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
-        try:
-            found.append(labels.number(label, name))
-            if isinstance(labels, Found) and found[-1] == labels.size:
-                labels.add(label)
-        except ValueError as error:
-            raise ValueError(f"line {i} of the history, counted from 0: {error}") from None
-    return np.array(found, dtype=np.int64)
-
-
-def _whole(name: str, column: Any, size: int) -> IntArray:
-    """A column as whole numbers from 0 to `size - 1`."""
-    array = np.asarray(column)
-    if array.dtype.kind in "iuf":
-        good = (array >= 0) & (array < size) & (array == np.floor(array))
-    else:
-        good = np.array([_is_index(value, size) for value in array.tolist()], dtype=bool)
-    bad = np.flatnonzero(~good)
-    if len(bad):
-        value = array[bad[0]]
-        said = value.item() if isinstance(value, np.generic) else value
-        raise ValueError(
-            f"{name} is {said!r} in line {bad[0]} of the history, counted from 0; "
-            f"it must be a whole number from 0 to {size - 1}"
-        )
-    return array.astype(np.int64)
-
-
-def _is_index(value: Any, size: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)

@@ -101,9 +101,12 @@ class Thinking(Labelled, Shown):
         """Whether at most `bits` are missing, with this probability: a rule for when to stop.
 
         It looks at the explorer's own belief, so it is right as often as it says in worlds like those that the prior
-        expects, however often it is asked on the way.
+        expects, however often it is asked on the way. Where states are discovered it speaks of those that are; while
+        nothing was observed it is never enough.
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
+        if isinstance(self._mind, GrowingMind) and not self._last:
+            return False  # it knows of nothing that could be missing, which is not to know enough
         found = self.expected_missing_information().quantile(confidence)
         if np.isnan(found):
             raise ValueError(

@@ -206,9 +206,9 @@ def test_a_model_from_counts_equals_the_one_that_observed_them():
 
 def test_sizes_come_from_the_prior_or_must_be_given():
     plain = Plain(PRIORS["everything"])
-    with pytest.raises(ValueError, match="the prior does not say its n_states; give n_states= to InternalModel"):
+    with pytest.raises(ValueError, match="does not say how many states there are; say n_states="):
         InternalModel(plain)
-    with pytest.raises(ValueError, match="the prior does not say its n_actions"):
+    with pytest.raises(ValueError, match="does not say how many actions there are"):
         InternalModel(plain, n_states=4)
     with pytest.raises(ValueError, match="n_states is 5 but the prior has n_states=4"):
         InternalModel(PRIORS["everything"], n_states=5)

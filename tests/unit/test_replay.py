@@ -6,8 +6,8 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, Strategy, World, explore, maze, replay
+from berlyne.histories import read_history
 from berlyne.labels import Labels
-from berlyne.replay import read_history
 
 WORLD = maze(0)
 RUN = explore(WORLD, "LTA", n_steps=40, seed=2)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from berlyne.commands.help import Command, Group
 from berlyne.lab import LabBook
-from berlyne.priors import Dirichlet
+from berlyne.priors import ChineseRestaurant, Dirichlet
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 STEPS = 10
@@ -36,19 +36,39 @@ def lab() -> None:
 @FILE
 @click.option("--states", metavar="NAMES", help="Names with commas between, or how many there are.")
 @click.option("--actions", metavar="NAMES", help="Names with commas between, or how many there are.")
-@click.option("--alpha", type=float, default=1.0, show_default=True, help="Concentration of the Dirichlet prior.")
+@click.option("--discover", is_flag=True, help="States are not known: they are discovered as they are told.")
+@click.option("--alpha", type=float, default=1.0, show_default=True, help="Concentration of the prior.")
 @click.option("--prior", metavar="MODULE:NAME", help="A prior of your own instead, an object in a Python module.")
 @click.option("--strategy", default="PIG(VI)", show_default=True, help="How to explore: a name, or MODULE:NAME.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of ties and random actions.")
 def new(
-    file: Path, states: str | None, actions: str | None, alpha: float, prior: str | None, strategy: str, seed: int
+    file: Path,
+    states: str | None,
+    actions: str | None,
+    discover: bool,
+    alpha: float,
+    prior: str | None,
+    strategy: str,
+    seed: int,
 ) -> None:
     """Begin a lab book in FILE."""
     n_states, state_names = _named("--states", states)
     n_actions, action_names = _named("--actions", actions)
-    if prior is None and (n_states is None or n_actions is None):
-        raise ValueError("say what states and actions there are: --states red,green --actions l,r")
-    given = prior if prior is not None else Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
+    given: Any = prior
+    if prior is not None:
+        if discover:
+            raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
+    elif n_actions is None or (n_states is None and not discover):
+        raise ValueError(
+            "say what states and actions there are: --states red,green --actions l,r; "
+            "or, if nobody knows the states: --discover --actions l,r"
+        )
+    elif discover:
+        if n_states is not None and state_names is None:
+            raise ValueError(f"--states is {states}; with --discover it may name states, not number them")
+        given = ChineseRestaurant(alpha, n_actions=n_actions)
+    else:
+        given = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
     book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names)
     _say(f"Began {file}: {book.explorer!r}")
 

@@ -62,7 +62,7 @@ class ChineseRestaurant:
         if self.learns and n_states is not None:
             raise ValueError(f"c is {c!r}; it must be a number where n_states is given, such as fit_c(counts)")
         self.d = check_number("d", d, 0.0, 1.0 - 1e-9)
-        self.c = 1.0 if isinstance(c, str) else check_number("c", c, -self.d, 1e12, open_low=True)
+        self.c = 1.0 if isinstance(c, str) else check_number("c", c, 0.0 - self.d, 1e12, open_low=True)
         self.n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
         self.n_states = None if n_states is None else check_count("n_states", n_states, 1)
         self.support: Support | None = None

@@ -89,9 +89,9 @@ def _as_array(labels: Labels, given: Any) -> FloatArray:
     except (TypeError, ValueError):
         positions = np.empty(0)
     if positions.shape != (labels.size, 2):
-        shape = f" of shape {positions.shape}" if positions.size else ""
+        said = f"have shape {positions.shape}" if positions.size else "are no pairs (x, y)"
         raise ValueError(
-            f"positions are no pairs (x, y){shape}; they must be ({labels.size}, 2), one pair for every state, "
+            f"positions {said}; they must be ({labels.size}, 2), one pair (x, y) for every state, "
             "or a mapping from states to pairs"
         )
     wrong = np.flatnonzero(~np.isfinite(positions).all(axis=1))

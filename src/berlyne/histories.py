@@ -1,0 +1,153 @@
+"""A recorded history in any form that a user may give it: arrays, lines, a run, a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from berlyne.arrays import BoolArray, IntArray
+from berlyne.labels import Found, Labels
+
+COLUMNS = ("s", "a", "s_next")
+FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
+
+
+class History(NamedTuple):
+    """What was recorded, in its order.
+
+    steps : (T, 3), lines s, a, s_next.
+    labels : `subject` and `episode` of each line, those that there are.
+    ended : (T,), whether the episode was over with each line.
+    ends : numbers of the states that were known to end episodes from the start.
+    """
+
+    steps: IntArray
+    labels: dict[str, list[Any]]
+    ended: BoolArray
+    ends: IntArray
+
+    def tells_of_ends(self) -> bool:
+        """Whether there is any end to learn of."""
+        return bool(np.any(self.ended)) or len(self.ends) > 0
+
+
+def read_history(history: Any, states: Labels, actions: Labels) -> History:
+    """A history in any form that a user may give it, checked.
+
+    Raises
+    ------
+    ValueError that names the first line, counted from 0, that is not what it must be.
+    """
+    labels: dict[str, list[Any]] = {}
+    ended, ends = None, np.empty(0, dtype=np.int64)
+    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
+        ended = getattr(history, "terminated", None)
+        ends = history.world.terminal if hasattr(history, "world") else ends
+        states = states if isinstance(states, Found) else Labels("state", states.size)  # it holds numbers
+        actions = Labels("action", actions.size)
+        columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
+    elif hasattr(history, "columns") and hasattr(history, "iloc"):
+        columns, labels = _of_frame(history)
+        ended = _ended(history)
+    elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
+        columns = [np.asarray(column) for column in history]
+    else:
+        columns = _of_lines(history)
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have as many each")
+    named = (states, actions, states)
+    checked = [_numbered(name, column, given) for name, column, given in zip(COLUMNS, columns, named, strict=True)]
+    steps = np.stack(checked, axis=1)
+    return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
+
+
+def _is_column(values: Any) -> bool:
+    """Whether it is an array or a series, rather than one line of a history."""
+    return hasattr(values, "dtype") and np.ndim(values) == 1
+
+
+def _of_frame(frame: Any) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Columns and labels of a pandas frame."""
+    there = [str(name) for name in frame.columns]
+    lacking = [name for name in COLUMNS if name not in there]
+    if lacking:
+        raise ValueError(
+            f"the history has the columns {', '.join(there)}, and no {' and no '.join(lacking)}; "
+            "it must have s, a and s_next, and may have subject, episode and ended"
+        )
+    labels: dict[str, list[Any]] = {}
+    labels.update({name: frame[name].tolist() for name in ("subject", "episode") if name in there})
+    for name, values in labels.items():
+        unknown = [i for i, value in enumerate(values) if value is None or value != value]
+        if unknown:
+            raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
+    return [frame[name].to_numpy() for name in COLUMNS], labels
+
+
+def _ended(frame: Any) -> BoolArray | None:
+    """The column `ended` of a frame, if it has one."""
+    if "ended" not in frame.columns:
+        return None
+    values = frame["ended"].tolist()
+    for i, value in enumerate(values):
+        if value not in (0, 1):  # true and false are, too; what is missing is not
+            raise ValueError(f"ended is {value!r} in line {i} of the history, counted from 0; it must be true or false")
+    return np.array(values, dtype=bool)
+
+
+def _of_lines(history: Any) -> list[Any]:
+    """Columns of an array (T, 3), or of anything that yields triples."""
+    if isinstance(history, np.ndarray):
+        if history.ndim != 2 or history.shape[1] != 3:
+            raise ValueError(f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next")
+        return list(history.T)
+    if not isinstance(history, Iterable) or isinstance(history, str | bytes | dict):
+        raise ValueError(f"the history is {history!r:.60}; it must be {FORM}")
+    lines = list(history)
+    for i, line in enumerate(lines):
+        if not hasattr(line, "__len__") or isinstance(line, str) or len(line) != 3:
+            raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}")
+    if not lines:
+        return [np.empty(0, dtype=np.int64)] * 3
+    return [[line[i] for line in lines] for i in range(3)]
+
+
+def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
+    """A column of labels as numbers."""
+    if labels.given is None:
+        return _whole(name, column, labels.size)
+    found = []
+    for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
+        try:
+            found.append(labels.number(label, name))
+            if isinstance(labels, Found) and found[-1] == labels.size:
+                labels.add(label)
+        except ValueError as error:
+            raise ValueError(f"line {i} of the history, counted from 0: {error}") from None
+    return np.array(found, dtype=np.int64)
+
+
+def _whole(name: str, column: Any, size: int) -> IntArray:
+    """A column as whole numbers from 0 to `size - 1`."""
+    array = np.asarray(column)
+    if array.dtype.kind in "iuf":
+        good = (array >= 0) & (array < size) & (array == np.floor(array))
+    else:
+        good = np.array([_is_index(value, size) for value in array.tolist()], dtype=bool)
+    bad = np.flatnonzero(~good)
+    if len(bad):
+        value = array[bad[0]]
+        said = value.item() if isinstance(value, np.generic) else value
+        raise ValueError(
+            f"{name} is {said!r} in line {bad[0]} of the history, counted from 0; "
+            f"it must be a whole number from 0 to {size - 1}"
+            f"{', unless labels are given: states=, actions=' if isinstance(said, str) else ''}"
+        )
+    return array.astype(np.int64)
+
+
+def _is_index(value: Any, size: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)

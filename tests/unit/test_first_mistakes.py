@@ -1,0 +1,84 @@
+"""What somebody new gets wrong first, and what is silently wrong if nobody says so."""
+
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import berlyne
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World
+from berlyne.cli import commands
+
+
+def command(*arguments):
+    return CliRunner().invoke(commands, arguments)
+
+
+def test_who_has_seen_nothing_of_unknown_states_does_not_know_enough():
+    explorer = Explorer(ChineseRestaurant(1.0), n_actions=4)
+    assert not explorer.knows_enough(8.0, confidence=0.9)
+    for _ in range(200):
+        for a in range(4):
+            explorer.observe("here", a, "here")
+    assert explorer.knows_enough(8.0, confidence=0.9)
+
+
+def test_labels_in_another_order_are_not_compared_by_number():
+    theta = np.full((1, 3, 3), 1 / 3)
+    world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1), states=["a", "b", "c"])
+    model = InternalModel(world.prior, states=["c", "b", "a"])
+    said = r"^states of the world are 'a', 'b', 'c', and of the model 'c', 'b', 'a'; they must be in the same order$"
+    with pytest.raises(ValueError, match=said):
+        model.missing_information(world)
+    with pytest.raises(ValueError, match=said):
+        model.l1_distance(world)
+    right = InternalModel(world.prior, states=["a", "b", "c"])
+    assert right.missing_information(world) == pytest.approx(InternalModel(world.prior).missing_information(world))
+
+
+def test_no_state_is_called_elsewhere():
+    explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
+    with pytest.raises(ValueError, match=r"^s_next is 'elsewhere', as all that is not discovered is called; use ano"):
+        explorer.observe("here", 0, "elsewhere")
+    assert explorer.model.n_obs == 0
+
+
+def test_a_world_in_place_of_a_prior_is_told():
+    with pytest.raises(ValueError, match=r"which is a world; give its prior: world\.prior$"):
+        Explorer(berlyne.maze(0))
+
+
+def test_concentrations_of_a_restaurant_begin_at_zero():
+    with pytest.raises(ValueError, match=r"\(0, 1e\+12\]"):
+        ChineseRestaurant(-1)
+
+
+def test_labels_in_a_history_of_numbers_are_told_where_to_go():
+    prior = Dirichlet(1.0, n_states=2, n_actions=1)
+    with pytest.raises(ValueError, match=r"from 0 to 1, unless labels are given: states=, actions=$"):
+        berlyne.replay(prior, [("left", 0, "right")])
+    assert len(berlyne.replay(prior, [("left", 0, "right")], states=["left", "right"]).step) == 1
+
+
+def test_a_lab_book_may_discover_its_states(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command("lab", "new", "a.lab", "--discover", "--actions", "l,r").exit_code == 0
+    assert command("lab", "tell", "a.lab", "nest", "l", "food").exit_code == 0
+    assert command("lab", "ask", "a.lab", "food").output.strip() in ("l", "r")
+    assert list(LabBook("a.lab").explorer.states) == ["nest", "food"]
+    unsaid = command("lab", "new", "b.lab", "--actions", "l,r")
+    assert unsaid.exit_code == 1 and "--discover --actions l,r" in str(unsaid.exception)
+    twice = command("lab", "new", "b.lab", "--discover", "--prior", "x:y")
+    assert twice.exit_code == 1 and "leave --prior out" in str(twice.exception)
+    numbered = command("lab", "new", "b.lab", "--discover", "--states", "3", "--actions", "2")
+    assert numbered.exit_code == 1 and "may name states, not number them" in str(numbered.exception)
+    assert not (tmp_path / "b.lab").exists()
+
+
+def test_a_class_in_place_of_an_object_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    told = command("lab", "new", "a.lab", "--actions", "l,r", "--prior", "berlyne:ChineseRestaurant")
+    assert told.exit_code == 1
+    assert "'berlyne:ChineseRestaurant' is a class; name an object of it" in str(told.exception)
