@@ -16,7 +16,7 @@ from berlyne.explore import Run
 from berlyne.watch.data import checked_runs, page_data
 
 MODULES = (
-    "data", "plan", "belief", "colour", "map", "curve", "details", "panel", "controls", "takeover", "main",
+    "data", "plan", "belief", "colour", "edges", "map", "curve", "details", "panel", "controls", "takeover", "main",
 )  # fmt: skip
 """The modules of the page, each after those that it imports."""
 SUFFIXES = (".html", ".htm")
