@@ -81,6 +81,18 @@ def test_a_loop_is_drawn_where_one_stays_and_only_there(browser: Browser, tmp_pa
     page.close()
 
 
+def test_loops_leave_room_for_labels_below(browser: Browser, tmp_path: Path) -> None:
+    ring = rooms()
+    world = berlyne.World(ring.theta, ring.prior, states=["kitchen", "hall", "a long garden", "attic"])
+    page = shown(browser, tmp_path, world)
+    low = int(np.argmax(centres(page, 4)[:, 1]))
+    reach = page.evaluate("() => berlyne.panels[0].map.reach")
+    loop = np.array(page.evaluate("s => berlyne.panels[0].map.way(s, s)", low))
+    lowest = (np.array([1, 3, 3, 1]) / 8) @ loop - centres(page, 4)[low]
+    assert abs(lowest[0]) > reach and lowest[1] < reach / 2
+    page.close()
+
+
 def test_of_many_arrows_only_likely_ones_have_heads(browser: Browser, tmp_path: Path) -> None:
     world = berlyne.dense_world(1)
     page, most = shown(browser, tmp_path, world), world.theta.max(axis=0)

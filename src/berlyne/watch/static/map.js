@@ -58,11 +58,12 @@ export class WorldMap {
     return [p, swerved(p, q, jump ? 0.28 : this.world.maze ? 0 : 0.12), q];
   }
 
-  /** Which way a loop points: away from the middle, or up where states lie in a line. */
+  /** Which way a loop points: away from the middle, or up where states lie in a line; aside where a label is below. */
   _outward([x, y]) {
     const [x0, y0, x1, y1] = this.box;
     const [dx, dy] = [x - this.width / 2, y - this.height / 2];
     const far = Math.hypot(dx, dy);
+    if (this.world.labelled && dy > 0.6 * far) return [dx < 0 ? -0.96 : 0.96, 0.28];
     return y1 - y0 < 0.2 * (x1 - x0) || far < 1 ? [0, -1] : [dx / far, dy / far];
   }
 
