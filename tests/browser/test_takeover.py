@@ -117,3 +117,30 @@ def test_the_truth_is_hidden_from_a_person(opened: Open, runs: Runs) -> None:
         page.evaluate("kind => berlyne.showBy(kind)", kind)
         settle(page)
     assert page.evaluate("() => [...berlyne.takeover.panel.shade]") == pytest.approx(berlyne.pig(model).max(axis=0))
+
+
+def test_a_person_is_told_what_is_theirs_and_sees_the_axes_of_the_replay(opened: Open) -> None:
+    page = opened("maze")
+    top = page.evaluate("() => berlyne.most.bits")
+    keys, own = page.locator("#replay-keys"), page.locator("#your-keys")
+    assert keys.is_visible() and not own.is_visible()
+    begun(page)
+    page.keyboard.press("ArrowUp")
+    settle(page)
+    assert page.locator("article:visible h3 .tag").inner_text() == "where you are"
+    assert not keys.is_visible() and own.inner_text().startswith("Arrow keys push, as the buttons above do.")
+    bottom = page.evaluate(
+        "() => { const c = berlyne.takeover.panel.curve; return [c.place(0, 0), c.place(0, c.most.bits)]; }"
+    )
+    assert [bottom[0][1], bottom[1][1]] == [120, 8]  # 0 bits lie on the axis, the most at the top
+    assert page.evaluate("() => berlyne.most.bits") >= top
+    page.get_by_role("button", name="Back to the replay").click()
+    settle(page)
+    assert keys.is_visible() and not own.is_visible()
+    assert page.locator("article:visible h3 .tag").first.inner_text() == "where the agent is"
+
+
+def test_what_number_keys_do_is_said_where_there_are_no_directions(opened: Open) -> None:
+    page = opened("house")
+    begun(page)
+    assert page.locator("#your-keys").inner_text().startswith("Number keys act")

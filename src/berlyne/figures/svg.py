@@ -23,6 +23,10 @@ WARM = "#c56000"
 MOST_SQUARES = 900
 CELLS = 64
 """Lines of a matrix in a picture."""
+CROWDED, FAINT = 5, 0.25
+"""Arrows per state from which on only those at least so probable have heads."""
+HEAD = 7.0
+"""Pixels; a head is 3/4 as long."""
 AGENT, BLUE = "#a05fd6", "#3b7dd8"
 """Lighter than in figures: seen on white and on black."""
 
@@ -122,13 +126,18 @@ def _walls(drawn: Map, line: float) -> Iterable[str]:
 
 
 def _arrows(drawn: Map, line: float) -> Iterable[str]:
-    """The transitions of a graph, the fainter the less probable; without heads, which would be too small to see."""
+    """The transitions of a graph, the fainter the less probable, with heads where one can follow them."""
     if drawn.kind != "graph":
         return
+    crowded, heads = len(drawn.likely) > CROWDED * drawn.n_states, []
     for i in drawn.likely:
         p = float(drawn.p[i])
-        path = drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), p).headless()
-        yield f'<path d="{_curve(path)}" stroke-opacity="{0.15 + 0.75 * p:.2f}" stroke-width="{line:.3f}"/>'
+        arrow = drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), p, HEAD * line)
+        yield f'<path d="{_curve(arrow.headless())}" stroke-opacity="{0.15 + 0.75 * p:.2f}" stroke-width="{line:.3f}"/>'
+        if not crowded or p >= FAINT:
+            corners = " ".join(f"{x:.2f} {y:.2f}" for x, y in arrow.head.tolist())
+            heads.append(f"M{corners}z")
+    yield f'<path d="{"".join(heads)}" fill="currentColor" fill-opacity="0.7" stroke="none"/>'
 
 
 def _curve(path: Path) -> str:

@@ -7,7 +7,7 @@ one is kept once, with a whole number for every place that it stands in.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
 
 def checked_runs(runs: Any) -> list[Run]:
     """One to four runs in the same world, or a `ValueError`."""
-    listed = [runs] if isinstance(runs, Run) else list(runs)
+    listed = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
     for run in listed:
         if not isinstance(run, Run):
             raise ValueError(

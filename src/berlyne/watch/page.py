@@ -16,9 +16,11 @@ from berlyne.explore import Run
 from berlyne.watch.data import checked_runs, page_data
 
 MODULES = (
-    "data", "plan", "belief", "colour", "map", "curve", "details", "panel", "controls", "takeover", "main",
+    "data", "plan", "belief", "colour", "edges", "map", "curve", "details", "panel", "controls", "takeover", "main",
 )  # fmt: skip
 """The modules of the page, each after those that it imports."""
+SUFFIXES = (".html", ".htm")
+"""What the name of a page ends in."""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
@@ -32,13 +34,15 @@ def watch(
     Parameters
     ----------
     runs : as `berlyne.explore` or `Results.run` return them.
-    path : where to write it; None for a temporary file.
+    path : where to write it, in a folder that is there, a name in .html; None for a temporary file.
     open_browser : whether to show it; by default if no path is given.
 
     Returns
     -------
     Path of the page: one file, which needs nothing else.
     """
+    if path is not None:
+        path = page_place(path)
     page = page_of(runs).encode("utf-8")
     show = path is None if open_browser is None else open_browser
     if path is None:
@@ -50,6 +54,20 @@ def watch(
 
         webbrowser.open(Path(path).resolve().as_uri())
     return Path(path)
+
+
+def page_place(path: object) -> Path:
+    """Where a page can be written, or a `ValueError`: a name in .html, in a folder that is there."""
+    if not isinstance(path, str | os.PathLike):
+        raise ValueError(f"path is {path!r}; it must be the name of a file, such as 'replay.html'")
+    place = Path(path)
+    if place.is_dir():
+        raise ValueError(f"{place} is a folder; a page is one file, such as {place / 'replay.html'}")
+    if place.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{place} would hold a page; its name must end in {' or '.join(SUFFIXES)}")
+    if not place.parent.is_dir():
+        raise ValueError(f"there is no folder {place.parent} to write {place.name} into; make it first")
+    return place
 
 
 def page_of(runs: Run | Iterable[Run], seed: int = 0) -> str:

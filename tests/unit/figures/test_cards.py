@@ -129,6 +129,24 @@ def test_mazes_show_their_walls_and_grids_their_squares():
     assert edges.get("d").count("M") == 104
 
 
+def test_arrows_of_a_graph_have_heads_at_the_rims_of_where_they_lead():
+    theta = np.zeros((1, 3, 3))
+    theta[0, [0, 1, 2], [1, 2, 2]] = 1.0  # 0 -> 1 -> 2, which stays
+    world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1))
+    *_, heads = parsed(world).iter(SVG + "path")
+    corners = np.array([one.split() for one in heads.get("d").strip("Mz").split("zM")], dtype=float).reshape(-1, 3, 2)
+    nodes = list(parsed(world).iter(SVG + "circle"))
+    centre = np.array([[float(node.get(c)) for c in ("cx", "cy")] for node in nodes])
+    radius = float(nodes[0].get("r"))
+    far = np.linalg.norm(corners[:, :, None] - centre, axis=3)  # (heads, corners, states)
+    assert sorted(far[:, 0].argmin(axis=1)) == [1, 2, 2]
+    np.testing.assert_allclose(far[:, 0].min(axis=1), radius, atol=0.02)
+    assert (far.min(axis=2)[:, 1:] > far.min(axis=2)[:, :1]).all()  # the tip is in front
+    full = berlyne.dense_world(1)
+    *_, heads = parsed(full).iter(SVG + "path")
+    assert heads.get("d").count("M") == (full.theta.max(axis=0) >= 0.25).sum()
+
+
 def test_a_million_states_are_numbers_alone_and_quick():
     n = 10**6
     step = csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))

@@ -122,7 +122,7 @@ def test_the_command_explores_the_world_of_the_seed(tmp_path: Path) -> None:
 def test_mistakes_are_answered_with_one_sentence(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = str(stored)
     for arguments, sentence in [
-        (["labyrinth"], "there is no labyrinth; it must be a class of worlds (dense, maze, 1-2-3), a file"),
+        (["labyrinth"], "there is no labyrinth; it must be a class of worlds (dense, maze, 1-2-3), a benchmark (river"),
         (["maze", "--world", "maze/001"], "--world says which world of stored results, and maze is no store"),
         ([store], "holds 2 worlds; say which by --world, such as --world maze/000"),
         ([store, "--world", "maze/007"], "there is no world 'maze/007'"),

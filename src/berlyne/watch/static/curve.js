@@ -4,14 +4,13 @@ import { styled } from "./colour.js";
 const HEIGHT = 150;
 const EDGE = { left: 38, right: 10, top: 8, bottom: 30 };
 
-/** Few round numbers from `least` to `most`. */
-export function ticks(most, wanted = 3, least = 0) {
-  if (!(most > least)) return [least];
-  const rough = (most - least) / wanted;
+/** Few round numbers from 0 to `most`, at least `finest` apart. */
+export function ticks(most, wanted = 3, finest = 0) {
+  if (!(most > 0)) return [0];
+  const rough = Math.max(most / wanted, finest);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
-  const first = Math.ceil(least / step - 1e-9);
-  return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, i) => i * step);
 }
 
 export class Curve {
@@ -39,7 +38,7 @@ export class Curve {
   place(t, bits) {
     return [
       EDGE.left + (t / Math.max(this.most.steps, 1)) * (this.width - EDGE.left - EDGE.right),
-      EDGE.top + (1 - (bits - this.most.low) / (this.most.bits - this.most.low)) * (HEIGHT - EDGE.top - EDGE.bottom),
+      EDGE.top + (1 - bits / this.most.bits) * (HEIGHT - EDGE.top - EDGE.bottom),
     ];
   }
 
@@ -48,7 +47,7 @@ export class Curve {
    * What does not move is drawn once for each `key`.
    */
   draw({ lines, most, t, level, key }) {
-    this.most = { ...most, bits: Math.max(most.bits, most.low + 1e-9) };
+    this.most = { ...most, bits: Math.max(most.bits, 1e-9) };
     if (key !== this.key) this._drawStill(lines);
     this.key = key;
     const { context } = this;
@@ -94,7 +93,7 @@ export class Curve {
     context.lineWidth = 1;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    for (const bits of ticks(this.most.bits, 3, this.most.low)) {
+    for (const bits of ticks(this.most.bits)) {
       const [x, y] = this.place(0, bits);
       context.beginPath();
       context.moveTo(x, y);
@@ -103,7 +102,7 @@ export class Curve {
       context.fillText(Number(bits.toPrecision(6)).toLocaleString("en"), x - 6, y);
     }
     context.textBaseline = "top";
-    for (const t of ticks(this.most.steps, this.width < 330 ? 3 : 5)) {
+    for (const t of ticks(this.most.steps, this.width < 330 ? 3 : 5, 1)) {
       context.textAlign = t === 0 ? "left" : this.place(t, 0)[0] > this.width - 26 ? "right" : "center";
       context.fillText(t.toLocaleString("en"), this.place(t, 0)[0], HEIGHT - EDGE.bottom + 4);
     }

@@ -66,7 +66,7 @@ export function showDetails(place, { world, source, s, t, values, alike, next, b
   const bits = missing.reduce((sum, row) => sum + (blind ? source.shownMissing(row) : source.missing(row, t)), 0);
   const name = world.spoken(s);
   const heading = element("h3", { text: name.charAt(0).toUpperCase() + name.slice(1) });
-  if (followed) heading.append(element("span", { class: "tag", text: "where the agent is" }));
+  if (followed) heading.append(element("span", { class: "tag", text: blind ? "where you are" : "where the agent is" }));
   const visits = source.visits(s, t);
   const facts = element("p", { class: "facts",
     text: `${brief(bits)} bits ${blind ? "expected to be " : ""}missing · visited ${visits === 1 ? "once" : `${visits} times`}` });

@@ -124,13 +124,11 @@ class App {
     return this.taking ? [this.takeover.panel] : this.panels;
   }
 
-  /** The ends of the axes of learning curves. */
+  /** The ends of the axes of learning curves, which begin at 0. */
   get most() {
     const steps = this.taking ? Math.min(Math.max(60, Math.ceil((this.person.nSteps * 1.25) / 20) * 20), Math.max(this.steps, 60)) : this.steps;
-    if (!this.taking) return { steps, low: 0, bits: this.topCurve };
-    const seen = [...this.runs, this.person].flatMap((one) => Array.from(one.curve.slice(0, steps + 1)));
-    const [low, high] = [Math.min(...seen), Math.max(...seen)];
-    return { steps, low: Math.max(0, low - 0.1 * (high - low)), bits: high };
+    const mine = this.person ? this.person.curve.reduce((most, bits) => Math.max(most, bits), 0) : 0;
+    return { steps, bits: Math.max(this.topCurve, mine) };
   }
 
   get curveKey() {

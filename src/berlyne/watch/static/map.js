@@ -1,18 +1,9 @@
 // The world seen from above: rooms with walls, or states of a graph, shaded; the agent, and where it came from.
 import { css, isLight, shadeColour, styled } from "./colour.js";
+import { along, arrowsOf, drawArrows, fillHead, headOf, likelyOf, loop, swerved, trace } from "./edges.js";
 
 const TRAIL = 16;
 const SIDES = [[-1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1], [1, -1, 1, 1]]; // up, down, left, right
-
-/** The control point of an arc from one point to another that swerves to its left. */
-function swerved([x0, y0], [x1, y1], bend) {
-  return [(x0 + x1) / 2 + bend * (y1 - y0), (y0 + y1) / 2 - bend * (x1 - x0)];
-}
-
-/** The point at share f of the way along an arc. */
-export function along(p, c, q, f) {
-  return [0, 1].map((i) => (1 - f) * (1 - f) * p[i] + 2 * f * (1 - f) * c[i] + f * f * q[i]);
-}
 
 export class WorldMap {
   constructor(canvas, world, blind = false) {
@@ -39,7 +30,7 @@ export class WorldMap {
   /** Fit into so many pixels across; draws what does not change. */
   resize(width) {
     const [x0, y0, x1, y1] = this.box;
-    const margin = this.world.maze ? 4 : Math.min(this.world.labelled ? 48 : 30, width * 0.1);
+    const margin = this.world.maze ? 4 : Math.min(this.world.labelled ? 48 : 40, width * 0.1);
     const across = Math.max(x1 - x0, (y1 - y0) / 1.05, 1e-9);
     this.unit = (width - 2 * margin) / across;
     this.width = width;
@@ -59,11 +50,21 @@ export class WorldMap {
     return [this.origin[0] + places[2 * s] * this.unit, this.origin[1] + places[2 * s + 1] * this.unit];
   }
 
-  /** The way of a step: its two ends and the control point of its arc. */
+  /** The way of a step, from centre to centre: an arc, or a loop where one stays in a state of a graph. */
   way(s, sNext) {
     const [p, q] = [this.point(s), this.point(sNext)];
+    if (s === sNext && !this.world.maze) return loop(p, this._outward(p), this.reach + Math.min(0.9 * this.reach, 16));
     const jump = this.world.isJump(s, sNext);
     return [p, swerved(p, q, jump ? 0.28 : this.world.maze ? 0 : 0.12), q];
+  }
+
+  /** Which way a loop points: away from the middle, or up where states lie in a line; aside where a label is below. */
+  _outward([x, y]) {
+    const [x0, y0, x1, y1] = this.box;
+    const [dx, dy] = [x - this.width / 2, y - this.height / 2];
+    const far = Math.hypot(dx, dy);
+    if (this.world.labelled && dy > 0.6 * far) return [dx < 0 ? -0.96 : 0.96, 0.28];
+    return y1 - y0 < 0.2 * (x1 - x0) || far < 1 ? [0, -1] : [dx / far, dy / far];
   }
 
   _drawStill() {
@@ -73,7 +74,10 @@ export class WorldMap {
     const context = this.still.getContext("2d");
     context.scale(this.ratio, this.ratio);
     if (this.world.maze) this._drawWalls(context);
-    else this._drawEdges(context);
+    else {
+      this.arrows = arrowsOf(this, this._likely());
+      drawArrows(context, this.arrows);
+    }
   }
 
   _drawWalls(context) {
@@ -120,36 +124,9 @@ export class WorldMap {
     context.fill();
   }
 
-  /** The probability of the action that leads from one state to another most surely, by s * nStates + sNext. */
+  /** What leads where, and how surely; a person is not told. */
   _likely() {
-    const { world } = this;
-    const likely = new Map();
-    for (let row = 0; row < world.nRows && !this.blind; row += 1) {
-      const s = Math.floor(row / world.nActions);
-      for (let i = world.indptr[row]; i < world.indptr[row + 1]; i += 1) {
-        const key = s * world.nStates + world.indices[i];
-        if (s !== world.indices[i]) likely.set(key, Math.max(likely.get(key) || 0, world.theta[i]));
-      }
-    }
-    return likely;
-  }
-
-  _drawEdges(context) {
-    const { world } = this;
-    const likely = this._likely();
-    context.strokeStyle = styled("ink");
-    const least = likely.size > 400 ? 0.12 : 0;
-    for (const [key, p] of likely) {
-      if (p < least) continue;
-      const [from, control, to] = this.way(Math.floor(key / world.nStates), key % world.nStates);
-      context.globalAlpha = 0.05 + 0.3 * p;
-      context.lineWidth = 0.6 + 1.2 * p;
-      context.beginPath();
-      context.moveTo(...from);
-      context.quadraticCurveTo(...control, ...to);
-      context.stroke();
-    }
-    context.globalAlpha = 1;
+    return this.blind ? new Map() : likelyOf(this.world);
   }
 
   /**
@@ -245,21 +222,25 @@ export class WorldMap {
     for (let i = first; i < t; i += 1) {
       const [s, sNext, now] = [source.states[i], source.nextStates[i], source.states[i + 1]];
       context.globalAlpha = 0.15 + 0.85 * ((i + 1 - first) / TRAIL) ** 1.5;
-      if (s !== sNext) this._stroke(this.way(s, sNext), colour, this.world.isJump(s, sNext) ? [5, 4] : [], 2.6);
+      const way = this.way(s, sNext);
+      if (s !== sNext || !this.world.maze) this._stroke(way, colour, this.world.isJump(s, sNext) ? [5, 4] : [], 2.6);
+      if (!this.world.maze) {
+        context.fillStyle = colour;
+        fillHead(context, headOf(way, this));
+      }
       if (sNext !== now) this._stroke(this.way(sNext, now), styled("quiet"), [2, 4], 1.2, false); // put elsewhere
     }
     context.globalAlpha = 1;
   }
 
-  _stroke([p, c, q], colour, dashes, width, halo = true) {
+  _stroke(way, colour, dashes, width, halo = true) {
     const { context } = this;
     context.setLineDash(dashes);
     for (const [stroke, wider] of [...(halo ? [[styled("halo"), 2]] : []), [colour, 0]]) {
       context.strokeStyle = stroke;
       context.lineWidth = width + wider;
       context.beginPath();
-      context.moveTo(...p);
-      context.quadraticCurveTo(...c, ...q);
+      trace(context, way);
       context.stroke();
     }
     context.setLineDash([]);
@@ -281,7 +262,7 @@ export class WorldMap {
   _drawAgent(source, t, f, colour) {
     const { context } = this;
     const way = t < source.nSteps && f > 0 ? this.way(source.states[t], source.nextStates[t]) : null;
-    const [x, y] = way ? along(...way, f) : this.point(source.stateAt(t));
+    const [x, y] = way ? along(way, f) : this.point(source.stateAt(t));
     this.agent = [x, y];
     if (!way && !this.world.maze) {
       this._ring(x, y, this.reach + 2, styled("halo"), 7);

@@ -23,9 +23,10 @@ export class Panel {
     this.lines = element("p", { class: "lines" });
     this.details = element("section", { class: "details", "aria-label": `State, ${source.name}` });
     const top = element("div", { class: "top" }, this.swatch, this.title, this.button);
-    this.root = element("article", { class: "panel", "aria-labelledby": id }, top, this.now,
-      element("div", { class: "map" }, this.canvas, this.states), this.scale,
-      element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
+    const seen = element("div", { class: "seen" }, top, this.now,
+      element("div", { class: "map" }, this.canvas, this.states), this.scale);
+    const known = element("div", { class: "known" }, element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
+    this.root = element("article", { class: "panel", "aria-labelledby": id }, seen, known);
     this.map = new WorldMap(this.canvas, app.world, blind);
     this.curve = new Curve(this.curveCanvas);
     this._makeStates();
@@ -102,7 +103,7 @@ export class Panel {
     const width = this.canvas.parentElement.clientWidth;
     if (!width) return;
     this.map.resize(width);
-    this.curve.resize(width);
+    this.curve.resize(this.curveCanvas.parentElement.clientWidth);
     const size = 2 * Math.max(this.map.reach, 12);
     this.buttons.forEach((button, s) => {
       const [x, y] = this.map.point(s);

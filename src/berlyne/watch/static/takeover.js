@@ -25,6 +25,8 @@ export class Takeover {
     document.getElementById("hint").textContent = world.maze
       ? "Arrow keys push up, down, left and right; pushes are noisy, and how noisy is yours to find out. You know which rooms are one step away, as the agents do, and nothing else."
       : "Number keys take the actions. What they do is yours to find out; you know what the agents know at first.";
+    document.getElementById("your-keys").textContent = `${world.maze ? "Arrow keys push" : "Number keys act"}, as the buttons above do. ` +
+      "Point at a state to see what its actions are thought to do; click to keep it.";
     document.getElementById("again").addEventListener("click", () => this.begin(this.like));
     document.getElementById("leave").addEventListener("click", () => this.leave());
   }
@@ -59,6 +61,8 @@ export class Takeover {
     const { app } = this;
     document.getElementById("replay").hidden = app.taking;
     this.pad.hidden = !app.taking;
+    document.getElementById("replay-keys").hidden = app.taking;
+    document.getElementById("your-keys").hidden = !app.taking;
     document.body.classList.toggle("taking", app.taking);
     for (const panel of app.panels) panel.root.hidden = app.taking;
   }

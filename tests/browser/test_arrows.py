@@ -1,0 +1,130 @@
+"""Graphs on the page: which way transitions lead, and where one stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+import berlyne
+from browser.conftest import settle
+
+ARROWS = "() => berlyne.panels[0].map.arrows.map(({ s, sNext, p, head, way }) => ({ s, sNext, p, head, way }))"
+INK = """(points) => {
+  const { still, ratio } = berlyne.panels[0].map, context = still.getContext("2d");
+  return points.map(([x, y]) => Math.max(...context.getImageData(x * ratio - 2, y * ratio - 2, 5, 5).data));
+}"""
+SAID = """
+const { fillText } = CanvasRenderingContext2D.prototype;
+window.said = [];
+CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+  said.push(text);
+  fillText.call(this, text, ...at);
+};
+"""
+
+
+def shown(browser: Browser, folder: Path, world: berlyne.World) -> Page:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(berlyne.explore(world, "Random", n_steps=12, seed=0).watch(folder / "graph.html").as_uri())
+    settle(page)
+    return page
+
+
+def centres(page: Page, n: int) -> Any:
+    return np.array(page.evaluate("n => Array.from({ length: n }, (_, s) => berlyne.panels[0].map.point(s))", n))
+
+
+def rooms() -> berlyne.World:
+    """A ring of four: "go" leads on, "wait" stays with 0.8, but in state 2, which it leaves for sure."""
+    s = np.arange(4)
+    theta = np.zeros((2, 4, 4))
+    theta[0, s, (s + 1) % 4] = 1.0
+    theta[1, s, s], theta[1, s, (s + 2) % 4] = 0.8, 0.2
+    theta[1, 2] = [1.0, 0.0, 0.0, 0.0]
+    return berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=4, n_actions=2), actions=["go", "wait"])
+
+
+@pytest.mark.parametrize("world", [rooms(), berlyne.worlds.river_swim()], ids=["ring", "line"])
+def test_every_arrow_points_at_where_it_leads(world: berlyne.World, browser: Browser, tmp_path: Path) -> None:
+    page, n = shown(browser, tmp_path, world), world.n_states
+    arrows, centre = page.evaluate(ARROWS), centres(page, n)
+    most = world.theta.max(axis=0)
+    assert {(one["s"], one["sNext"]): one["p"] for one in arrows} == {
+        (int(s), int(z)): most[s, z] for s, z in zip(*most.nonzero(), strict=True)
+    }
+    reach = page.evaluate("() => berlyne.panels[0].map.reach")
+    width, height = page.evaluate("() => [berlyne.panels[0].map.width, berlyne.panels[0].map.height]")
+    for one in arrows:
+        tip, *corners = np.array(one["head"])
+        far = [np.linalg.norm(point - centre[one["sNext"]]) for point in (tip, *corners)]
+        assert reach <= far[0] <= reach + 3 < min(far[1:]) + 2  # at the rim, and the corners behind it
+        assert far[0] < min(far[1:])
+        middle = np.array(corners).mean(axis=0)
+        assert page.evaluate(INK, [((tip + middle) / 2).tolist()])[0] > 0
+        assert (np.array(one["head"]) > 0).all() and (np.array(one["head"]) < [width, height]).all()
+    page.close()
+
+
+def test_a_loop_is_drawn_where_one_stays_and_only_there(browser: Browser, tmp_path: Path) -> None:
+    page = shown(browser, tmp_path, rooms())
+    outermost = page.evaluate("""() => [0, 1, 2, 3].map((s) => {
+      const [p, c, d, q] = berlyne.panels[0].map.way(s, s);
+      return [0, 1].map((i) => (p[i] + 3 * c[i] + 3 * d[i] + q[i]) / 8);
+    })""")
+    centre, reach = centres(page, 4), page.evaluate("() => berlyne.panels[0].map.reach")
+    assert (np.linalg.norm(np.array(outermost) - centre, axis=1) > reach + 8).all()
+    assert [ink > 0 for ink in page.evaluate(INK, outermost)] == [True, True, False, True]
+    page.close()
+
+
+def test_loops_leave_room_for_labels_below(browser: Browser, tmp_path: Path) -> None:
+    ring = rooms()
+    world = berlyne.World(ring.theta, ring.prior, states=["kitchen", "hall", "a long garden", "attic"])
+    page = shown(browser, tmp_path, world)
+    low = int(np.argmax(centres(page, 4)[:, 1]))
+    reach = page.evaluate("() => berlyne.panels[0].map.reach")
+    loop = np.array(page.evaluate("s => berlyne.panels[0].map.way(s, s)", low))
+    lowest = (np.array([1, 3, 3, 1]) / 8) @ loop - centres(page, 4)[low]
+    assert abs(lowest[0]) > reach and lowest[1] < reach / 2
+    page.close()
+
+
+def test_of_many_arrows_only_likely_ones_have_heads(browser: Browser, tmp_path: Path) -> None:
+    world = berlyne.dense_world(1)
+    page, most = shown(browser, tmp_path, world), world.theta.max(axis=0)
+    arrows = page.evaluate(ARROWS)
+    assert {(one["s"], one["sNext"]) for one in arrows if one["head"]} == set(
+        zip(*(index.tolist() for index in (most >= 0.25).nonzero()), strict=True)
+    )
+    assert len([one for one in arrows if one["s"] == one["sNext"]]) == (np.diag(most) >= 0.25).sum()
+    page.close()
+
+
+def test_one_explorer_fills_the_page_and_what_it_knows_is_in_sight(browser: Browser, tmp_path: Path) -> None:
+    page = shown(browser, tmp_path, berlyne.maze(7))
+    around, seen, details = (page.locator(name).bounding_box() for name in (".panel", ".map", ".details"))
+    assert around is not None and seen is not None and details is not None
+    assert around["width"] > 0.8 * 1440 and abs(2 * around["x"] + around["width"] - 1440) < 30
+    assert details["x"] > seen["x"] + seen["width"] and details["y"] + details["height"] < 900
+    page.set_viewport_size({"width": 390, "height": 900})
+    settle(page)
+    seen, details = (page.locator(name).bounding_box() for name in (".map", ".details"))
+    assert seen is not None and details is not None
+    assert details["y"] > seen["y"] + seen["height"] and abs(details["x"] - seen["x"]) < 1
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_the_axis_of_one_step_has_whole_steps(browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page()
+    page.add_init_script(SAID)
+    run = berlyne.explore(rooms(), "Random", n_steps=1)
+    page.goto(run.watch(tmp_path / "one.html").as_uri())
+    settle(page)
+    said = page.evaluate("() => said")
+    assert "1" in said[: said.index("bits missing, by step")] and not {"0.2", "0.4", "0.5"} & set(said)
+    page.close()

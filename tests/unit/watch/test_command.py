@@ -1,0 +1,122 @@
+"""What `berlyne watch` takes and refuses: files without a prior, benchmarks, names of pages, strategies of a store."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import berlyne
+from berlyne.cli import commands, main
+from berlyne.watch import page_of
+
+COIN = "s,a,s_next,p\nheads,toss,heads,0.5\nheads,toss,tails,0.5\ntails,toss,heads,1.0\n"
+
+
+def told(*arguments: str) -> str:
+    """What the command prints when all is well."""
+    done = CliRunner().invoke(commands, ["watch", *arguments])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.output
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """The one sentence that the command answers to a mistake."""
+    monkeypatch.setattr(sys, "argv", ["berlyne", "watch", *arguments])
+    with pytest.raises(SystemExit) as left:
+        main()
+    answer = str(left.value.code)
+    assert answer.startswith("berlyne: ") and "\n" not in answer
+    return answer
+
+
+@pytest.fixture
+def coin(tmp_path: Path) -> Path:
+    file = tmp_path / "coin.csv"
+    file.write_text(COIN, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("store") / "results.zarr"
+    names = ["LTA", "Random", "CB"]
+    small = {"maze": {"side": 3, "n_transporters": 4}}
+    berlyne.Experiment(worlds=small, strategies=names, n_worlds=1, n_steps=9).run(place, progress=False)
+    return place
+
+
+@pytest.mark.parametrize(("asked", "alpha"), [([], 1.0), (["--alpha", "0.25"], 0.25)])
+def test_a_file_without_a_prior_gets_one_and_it_is_said(
+    asked: list[str], alpha: float, coin: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    output = told(str(coin), *asked, "--steps", "7", "--seed", "3", "--strategy", "Random", "-o", str(page))
+    assert f"says no prior: taking Dirichlet({alpha:g}) over all states" in output.replace("\n", " ")
+    world = berlyne.load_world(coin, berlyne.Dirichlet(alpha, n_states=2, n_actions=1))
+    assert page.read_text(encoding="utf-8") == page_of(berlyne.explore(world, "Random", n_steps=7, seed=3))
+
+
+def test_a_prior_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, file = tmp_path / "page.html", tmp_path / "world.npz"
+    world = berlyne.World(np.full((1, 2, 2), 0.5), berlyne.Dirichlet(3.0, n_states=2, n_actions=1))
+    world.save(file)
+    assert "says no prior" not in told(str(file), "--steps", "5", "--strategy", "Random", "-o", str(page))
+    assert page.read_text(encoding="utf-8") == page_of(berlyne.explore(world, "Random", n_steps=5, seed=0))
+    assert "has a prior of its own" in refused(monkeypatch, str(file), "--alpha", "1", "-o", str(page))
+
+
+def test_a_benchmark_is_made_by_its_name(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for asked, alpha in (([], 1.0), (["--alpha", "0.5"], 0.5)):
+        told("river_swim", *asked, "--steps", "6", "--strategy", "Random", "-o", str(page))
+        run = berlyne.explore(berlyne.worlds.river_swim(alpha=alpha), "Random", n_steps=6, seed=0)
+        assert page.read_text(encoding="utf-8") == page_of(run)
+
+
+def test_names_that_are_nearly_right_or_of_the_wrong_kind(
+    coin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "x.txt"
+    text.write_text("hello", encoding="utf-8")
+    gone = str(tmp_path / "nowhere" / "a.html")
+    for arguments, sentence in [
+        (["mazze"], "there is no mazze; did you mean maze?"),
+        (["riverswim"], "there is no riverswim; did you mean river_swim?"),
+        ([str(text)], "x.txt is no file of a world by its name, which must end in .npz, .csv, .parquet"),
+        (["maze", "--alpha", "2"], "--alpha goes with a benchmark or a file that says no prior; maze has the paper's"),
+        ([str(coin), "--alpha", "-1"], "alpha"),
+        ([str(coin), "--alpha", "nan"], "alpha"),
+        (["maze", "-o", gone], "there is no folder"),
+        (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf would hold a page; its name must end in .html or .htm"),
+        (["maze", *["--strategy", "Random"] * 2], "--strategy Random is said twice"),
+    ]:
+        assert sentence in refused(monkeypatch, *arguments), arguments
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["coin.csv", "x.txt"]
+
+
+def test_strategies_of_a_store_that_are_left_out_are_named(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = [str(stored), "--world", "maze/000", "-o", str(tmp_path / "page.html")]
+    assert "Not shown: LTA, CB; ask for up to 4 with --strategy NAME" in told(*world)
+    assert "Not shown" not in told(*world, "--strategy", "LTA")
+    assert "stored runs are shown as they are" in refused(monkeypatch, *world, "--alpha", "1")
+
+
+def test_what_is_no_run_and_no_place_for_a_page_is_said(tmp_path: Path) -> None:
+    world = berlyne.worlds.river_swim()
+    run = berlyne.explore(world, "Random", n_steps=3)
+    for what in (world, "maze", None, 5):
+        with pytest.raises(ValueError, match=f"as berlyne.explore returns them, not {type(what).__name__}$"):
+            berlyne.watch(what, tmp_path / "x.html")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(ValueError, match=r"is a folder; a page is one file, such as .*replay\.html$"):
+        run.watch(tmp_path)
+    with pytest.raises(ValueError, match="path is 5; it must be the name of a file"):
+        run.watch(5)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(ValueError, match=r"x.txt would hold a page; its name must end in .html or .htm"):
+        run.watch(tmp_path / "x.txt")
+    assert list(tmp_path.iterdir()) == []
