@@ -74,6 +74,14 @@ def test_a_world_of_other_states_or_actions_is_refused(other, said, what):
         )
 
 
+def test_a_smaller_model_without_labels_is_not_taken_for_the_first_rooms():
+    smaller = Dirichlet(1.0, n_states=8, n_actions=4)
+    for drawn in (InternalModel(smaller), Explorer(smaller)):
+        for what in ("PIG", "visits", np.zeros(8)):
+            with pytest.raises(ValueError, match=r"^the world has 36 states and the model 8; they must be the same$"):
+                drawn.plot(what, world=maze(0))
+
+
 def test_labels_in_another_order_have_their_own_colours():
     ours = model()
     pig = berlyne.pig(ours)
