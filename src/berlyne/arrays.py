@@ -57,6 +57,13 @@ def check_number(name: str, value: float, low: float, high: float, *, open_low: 
     return number
 
 
+def check_flag(name: str, value: bool | None, *, optional: bool = True) -> None:
+    """Refuse what is neither True nor False, nor None if that leaves the choice open."""
+    if not isinstance(value, bool | np.bool_) and not (optional and value is None):
+        instead = "True, False or None" if optional else "True or False"
+        raise ValueError(f"{name} is {value!r}; it must be {instead}")
+
+
 def check_dense(what: str, n_actions: int, n_states: int, instead: str) -> None:
     """Refuse a dense `(M, N, N)` array of doubles larger than `DENSE_LIMIT`."""
     n_bytes = 8 * n_actions * n_states**2

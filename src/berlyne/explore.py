@@ -150,7 +150,7 @@ class Run(Shown):
         """Draw the world with the agent at time `t`, by default the end, and the trail of its last steps.
 
         options : `last`, how many steps; `what`, a quantity to colour states by, such as "missing information", as it
-            was at that time; `labels`; `bar`.
+            was at that time (beside a matrix, in a column of states); `labels`; `bar`.
         """
         drawn: Axes = figures().draw_path(self, t, ax, **options)
         return drawn

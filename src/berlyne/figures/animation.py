@@ -11,12 +11,13 @@ from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from berlyne.arrays import FloatArray, IntArray, check_count, check_number
+from berlyne.arrays import IntArray, check_count, check_number
+from berlyne.figures.column import draw_coloured, recolour
 from berlyne.figures.learning_curves import draw_run
 from berlyne.figures.map import Map, map_of
 from berlyne.figures.path import Trail
 from berlyne.figures.quantity import Quantity, quantity
-from berlyne.figures.shading import draw_agent, draw_shaded, draw_world, on_states_of
+from berlyne.figures.shading import draw_agent, draw_world, limits, on_states_of
 from berlyne.figures.style import AGENT, RC
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def animate_run(
     every : a frame after every so many steps; or
     n_frames : so many, evenly over the run; by default 120, or one for every step of a shorter run.
     last : steps of the trail.
-    what : the quantity that states are coloured by, by name (`berlyne.figures.quantity`); visits, if states are
-        discovered on the way and it is left out. None for none, as in a matrix.
+    what : the quantity that states are coloured by, by name (`berlyne.figures.quantity`), None for none; beside a
+        matrix is a column of states that has the colours.
     labels : whether to write the names of states; by default as `World.plot` does.
     """
     fps, last = check_number("fps", fps, 0.0, 1000.0, open_low=True), check_count("last", last, 0)
@@ -78,7 +79,7 @@ class _Film:
     def __init__(self, run: Run, times: IntArray, last: int, what: Any, labels: bool | None) -> None:
         self.run, self.times, self.last = run, times, last
         drawn = map_of(run.world)
-        self.values = None if what is None or drawn.kind == "matrix" else [_found(run, int(t), what) for t in times]
+        self.values = None if what is None else [_found(run, int(t), what) for t in times]
         with mpl.rc_context(RC):
             self.figure = plt.figure(figsize=(7.2, 3.4), dpi=DPI, layout="constrained")
             left, right = self.figure.subplots(1, 2, width_ratios=(1.15, 1.0))
@@ -100,9 +101,9 @@ class _Film:
         if self.values is None:
             draw_world(self.run.world, ax, labels=labels, bar=False)
             return None
-        coloured = draw_shaded(drawn, self.values[0], ax, labels)[1]
+        coloured = draw_coloured(self.run.world, drawn, self.values[0], ax, labels)[1]
         everything = np.concatenate([found.values.ravel() for found in self.values])
-        coloured.set_clim(min(0.0, float(np.nanmin(everything))), float(np.nanmax(everything, initial=1e-12)))
+        coloured.set_clim(*limits(everything))
         return coloured
 
     def show(self, frame: int) -> list[Any]:
@@ -110,7 +111,7 @@ class _Film:
         t = int(self.times[frame])
         s = int(self.run.states[t])
         if self.coloured is not None and self.values is not None:
-            self.coloured.set_array(_ravelled(self.values[frame].values))
+            recolour(self.coloured, self.values[frame])
         self.trail.show(self.run, t, self.last)
         if self.drawn.kind == "matrix":
             self.agent.set_ydata([s, s])
@@ -124,15 +125,8 @@ class _Film:
 
 def _found(run: Run, t: int, what: Any) -> Quantity:
     """A quantity of the model at a time, in the order of the world's states."""
-    if getattr(run.world.prior, "grows", False) and what == "missing information":
-        visits = np.bincount(run.states[:t], minlength=run.world.n_states)
-        return Quantity(visits.astype(float), "visits")
     model = run.model_at(t)
     return on_states_of(run.world, model, quantity(model, what, run.world))
-
-
-def _ravelled(values: FloatArray) -> FloatArray:
-    return np.asarray(values.T.ravel())
 
 
 def _title(run: Run, t: int) -> str:

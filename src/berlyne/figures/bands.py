@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from berlyne.figures.style import RC, Look, look, panels, thinned
+from berlyne.figures.style import RC, Look, check_axes, look, panels, thinned, verbatim
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ def draw_bands(curves: Mapping[str, xr.Dataset], measure: str, units: str = "", 
         if legend and names:
             handles = axes[0].get_legend_handles_labels()
             columns = min(len(names), 7 if max(map(len, names)) < 14 else 3)
-            axes[0].figure.legend(*handles, loc="outside lower center", ncols=columns, handlelength=3.4)
+            below = axes[0].figure.legend(*handles, loc="outside lower center", ncols=columns, handlelength=3.4)
+            verbatim(*below.get_texts())
         elif names:
-            axes[0].legend(frameon=False)
+            verbatim(*axes[0].legend(frameon=False).get_texts())
     return axes
 
 
@@ -63,6 +64,8 @@ def _axes(classes: list[str], ax: Any) -> tuple[list[Axes], bool]:
     if ax is None:
         return panels(len(classes), height=3.2)[1], True
     axes = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
+    for each in axes:
+        check_axes(each)
     if len(axes) != len(classes):
         raise ValueError(f"ax holds {len(axes)} axes for {len(classes)} classes; give one for each, or say world_class")
     return axes, False
@@ -82,6 +85,7 @@ def _draw(ax: Axes, style: Look, curve: xr.Dataset) -> None:
 
 def _label(ax: Axes, name: str, last: int) -> None:
     ax.set(title=name, xlabel="time (steps)", xlim=(0, last))
+    verbatim(ax.title)
     lowest = min((float(np.nanmin(line.get_ydata())) for line in ax.lines), default=0.0)
     ax.set_ylim(bottom=min(0.0, lowest))
     ax.locator_params(axis="x", nbins=5)

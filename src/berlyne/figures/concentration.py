@@ -73,7 +73,8 @@ def _there(values: xr.DataArray) -> FloatArray:
 
 
 def _label(above: Axes, below: Axes, name: str, n_times: int) -> None:
-    above.set(title=title(name), xscale="symlog", xlim=(0, n_times - 1))
+    above.set_title(title(name), parse_math=False)
+    above.set(xscale="symlog", xlim=(0, n_times - 1))
     above.set_ylim(bottom=0)
     below.set(xlabel="time (steps)", yscale="log")
     plain_numbers(above.xaxis, [0, 1, 10, 100, 1000, 10_000])

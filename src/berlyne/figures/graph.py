@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -49,7 +50,7 @@ def draw_graph(
         letter(axes[:m])
         for a, ax in enumerate(axes[:m]):
             _draw_action(ax, world, a, scale, _places(world.n_states, centred), marked)
-            ax.set_title(caption.format(a=_shown(world.action_labels, a)))
+            ax.set_title(caption.format(a=_shown(world.action_labels, a)), parse_math=False)
             action, states = world.actions[a], world.states
             for s in range(world.n_states):
                 follows = zip(*world.rows.row(a, s), strict=True)
@@ -123,4 +124,5 @@ def _draw_state(ax: Axes, name: str, centre: FloatArray, radius: float, marked: 
     ax.add_patch(Circle(tuple(centre), radius, facecolor=filled, edgecolor="black", zorder=3, linewidth=0.8))
     x, y = (float(c) for c in centre)
     colour, weight = ("white", "bold") if marked else ("black", "normal")
-    ax.text(x, y, name, ha="center", va="center_baseline", fontsize=6.5, zorder=4, color=colour, weight=weight)
+    style: Any = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "color": colour, "weight": weight}
+    ax.text(x, y, name, zorder=4, parse_math=False, **style)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import ERROR_LINE, RC, look, panels, plain_numbers, thinned
+from berlyne.figures.style import ERROR_LINE, RC, check_axes, look, panels, plain_numbers, thinned, verbatim
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ LINEAR = 1.0
 
 def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
     """The learning curve of one run: missing information against time, in the look of its strategy."""
+    check_axes(ax)
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
     usual = look(str(run.strategy)).curve(range(run.n_steps + 1))
@@ -34,7 +35,7 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
     ax.set(xlabel="time (steps)", ylabel=LABELS["missing_information"], title=run.world.name)
     ax.set_ylim(bottom=0)
     ax.margins(x=0)
-    ax.legend(frameon=False)
+    verbatim(ax.title, *ax.legend(frameon=False).get_texts())
     return ax
 
 
@@ -64,15 +65,17 @@ def draw_curves(
                 lines = zip(*(column.tolist() for column in columns), strict=True)
                 drawing.add((world_class, name, t, *line) for t, line in enumerate(lines))
             ax.set(title=title(world_class), xlim=(0, len(columns[0]) - 1))
+            verbatim(ax.title)
             _fit(ax)
             if minus is not None:
                 _fit_differences(axes[i + len(classes)])
             axes[i - len(classes)].set_xlabel("time (steps)")
         axes[0].set_ylabel(LABELS.get(measure, measure))
         if minus is not None:
-            axes[len(classes)].set_ylabel(f"difference from {minus}{UNITS.get(measure, '')}")
+            axes[len(classes)].set_ylabel(f"difference from {minus}{UNITS.get(measure, '')}", parse_math=False)
         handles = axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=min(len(names), 7), handlelength=3.4)
+        legend = figure.legend(*handles, loc="outside lower center", ncols=min(len(names), 7), handlelength=3.4)
+        verbatim(*legend.get_texts())
     return drawing
 
 

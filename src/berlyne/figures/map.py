@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.figures.arrows import Arrow, bent, clear_bends, free_side, loop
+from berlyne.figures.style import check_axes
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.worlds import Geometry, World, places
@@ -123,7 +124,7 @@ def map_of(world: World, action: Any = None) -> Map:
     a = None if action is None else world.action_labels.number(action, "action")
     begin, end, p = _merged(world, a)
     n, chances = world.n_states, world.episodes.distribution
-    starts = np.flatnonzero(chances).tolist() if np.count_nonzero(chances) <= max(1, n // 4) else []
+    starts = np.flatnonzero(chances).tolist() if n > 1 and np.count_nonzero(chances) <= max(1, n // 4) else []
     labels = world.state_labels, world.action_labels
     where, (s, z, _) = places(world), (begin, end, p) if a is None else _merged(world, None)
     kind = _kind(world, where, s, z)
@@ -199,12 +200,16 @@ def _is_lattice(where: FloatArray) -> bool:
 
 def prepared(ax: Axes | None, drawn: Map, bar: bool = False) -> Axes:
     """Axes for a map, those of a new figure if none are given; `bar` leaves room for a colour bar."""
+    check_axes(ax)
     left, right, top, bottom = drawn.frame
     wide, high = (7.0, 7.0) if drawn.kind == "matrix" else (right - left, bottom - top)
     if ax is None:
         inch = min(0.62 if drawn.kind != "graph" else 1.25, 6.4 / wide, 5.4 / high)
         below = bar and is_flat(drawn)
-        size = max(inch * wide, 1.6) + 0.8 * (bar and not below), max(inch * high, 0.6) + 0.6 * below
+        size = (
+            max(inch * wide, 1.6) + 0.8 * (bar and not below),
+            max(inch * high, 1.9 if bar and not below else 0.6) + 0.6 * below,
+        )
         ax = plt.subplots(figsize=size, layout="constrained")[1]
     if drawn.kind != "matrix":
         ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
@@ -229,6 +234,5 @@ def points_per_unit(ax: Axes, drawn: Map) -> float:
 
 def shown(labels: Labels, number: int, longest: int = LONGEST) -> str:
     """What a state or an action is called in a picture, shortened if need be; numbers count from 0."""
-    label = labels[number]
-    name = " ".join((", ".join(map(str, label)) if isinstance(label, tuple) else str(label)).split())
+    name = " ".join(str(labels[number]).split())
     return name if len(name) <= longest else f"{name[: max(longest - 1, 1)]}…"

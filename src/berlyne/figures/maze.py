@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, check_index
 from berlyne.figures.drawing import Drawing
-from berlyne.figures.style import BLUE, PROBABILITY, RC, WIDTH
+from berlyne.figures.style import BLUE, PROBABILITY, RC, WIDTH, check_axes
 from berlyne.rows import by_action
 from berlyne.worlds import Geometry, World
 
@@ -115,6 +115,7 @@ def _geometry(world: World) -> Geometry:
 
 
 def _prepared(ax: Axes | None, side: int) -> Axes:
+    check_axes(ax)
     if ax is None:
         ax = plt.subplots(figsize=(4.0, 4.0), layout="constrained")[1]
     ax.set(xlim=(-0.05, side + 0.05), ylim=(side + 0.05, -0.05), aspect="equal")

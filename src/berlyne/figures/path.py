@@ -13,9 +13,10 @@ from matplotlib.path import Path
 
 from berlyne.arrays import FloatArray, check_count, check_index
 from berlyne.figures.arrows import bent
+from berlyne.figures.column import draw_coloured
 from berlyne.figures.map import Map, map_of
 from berlyne.figures.quantity import quantity
-from berlyne.figures.shading import draw_agent, draw_shaded, draw_world, on_states_of
+from berlyne.figures.shading import draw_agent, draw_world, on_states_of
 from berlyne.figures.style import AGENT, RC
 
 if TYPE_CHECKING:
@@ -55,17 +56,17 @@ def draw_path(
     ax : where to draw; a new figure if left out.
     last : how many steps the trail has.
     what : a quantity to colour states by, as the agent's model had it at time t (`berlyne.figures.quantity`); None
-        for none.
+        for none. Beside a matrix is a column of states that has the colours.
     labels, bar : as in `draw_world`.
     """
     t = run.n_steps if t is None else check_index("t", t, run.n_steps + 1)
     last, world, drawn = check_count("last", last, 0), run.world, map_of(run.world)
-    if what is None or drawn.kind == "matrix":
+    if what is None:
         ax = draw_world(world, ax, labels=labels, bar=False)
     else:
         model = run.model_at(t)
         found = on_states_of(world, model, quantity(model, what, world))
-        ax, _ = draw_shaded(drawn, found, ax, labels, bar)
+        ax, _ = draw_coloured(world, drawn, found, ax, labels, bar)
     with mpl.rc_context(RC):
         Trail(ax, drawn).show(run, t, last)
         draw_agent(ax, drawn, int(run.states[t]))

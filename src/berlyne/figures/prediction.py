@@ -36,7 +36,8 @@ def draw_prediction(gains: xr.Dataset, above_only: Collection[str] = ()) -> Draw
         drawing = Drawing(figure, header)
         for ax, name in zip(axes, classes, strict=True):
             lines = _draw_class(ax, gains.sel(world_class=name), below=name not in above_only)
-            ax.set(title=title(name), xlabel="realised gain (bits)")
+            ax.set_title(title(name), parse_math=False)
+            ax.set(xlabel="realised gain (bits)")
             drawing.add((name, *line) for line in lines)
         axes[0].set_ylabel("predicted gain (bits)")
     return drawing

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
+from berlyne.arrays import FloatArray, check_flag
+from berlyne.figures.placed import missing_by_row
 from berlyne.model import InternalModel
 from berlyne.rows import by_action
 from berlyne.utilities import UTILITIES
@@ -27,18 +28,20 @@ class Quantity:
 
     values : (N,), one for each state, or (M, N), `[a, s]`, one for each row.
     label : what they are, with the unit.
+    placed : whether they are in the order of a world's states and actions; else they are in the model's.
     """
 
     values: FloatArray
     label: str
+    placed: bool = False
 
     def by_state(self) -> Quantity:
         """The same, one for each state: rows added up if that means something, else the largest."""
         if self.values.ndim == 1:
             return self
         if self.label.startswith(SUMS):
-            return Quantity(self.values.sum(axis=0), self.label)
-        return Quantity(self.values.max(axis=0), f"largest {self.label}")
+            return replace(self, values=self.values.sum(axis=0))
+        return replace(self, values=self.values.max(axis=0), label=f"largest {self.label}".strip())
 
 
 def quantity(model: InternalModel, what: Any, world: World | None = None, rows: bool | None = None) -> Quantity:
@@ -48,6 +51,7 @@ def quantity(model: InternalModel, what: Any, world: World | None = None, rows: 
     rows : whether each row has a value of its own; by default utilities and arrays (M, N) have, and what adds up over
         actions is added up.
     """
+    check_flag("rows", rows)
     found = _named(model, what, world) if isinstance(what, str) else _given(what, model.n_actions, model.n_states)
     apart = found.values.ndim == 2 and not found.label.startswith(SUMS) if rows is None else rows
     if rows and found.values.ndim == 1:
@@ -59,6 +63,7 @@ def quantity_of_explorer(
     explorer: Explorer, what: Any, world: World | None = None, rows: bool | None = None
 ) -> Quantity:
     """The same of an explorer: its utility is what its strategy values, and ends of episodes miss nothing."""
+    check_flag("rows", rows)
     model = explorer.model
     if isinstance(what, str) and what == "utility" and model.n_states == explorer.n_states:
         name = explorer.strategy.utility
@@ -78,7 +83,7 @@ def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
                 raise ValueError(
                     "missing information is about the true world; give world=..., or plot the expected one"
                 )
-            return Quantity(model.missing_information_by_row(world), f"{what} (bits)")
+            return Quantity(missing_by_row(model, world), f"{what} (bits)", placed=True)
         case "expected missing information":
             return Quantity(model.expected_missing_information().rows, f"{what} (bits)")
         case "visits":
@@ -97,6 +102,8 @@ def _unit(name: Any) -> str:
 
 
 def _given(what: Any, n_actions: int, n_states: int) -> Quantity:
+    if np.iscomplexobj(what):
+        raise ValueError("what has complex numbers; they must be real, such as np.abs(what)")
     try:
         values = np.array(what, dtype=np.float64)
     except (TypeError, ValueError):
@@ -107,4 +114,6 @@ def _given(what: Any, n_actions: int, n_states: int) -> Quantity:
             f"what is {said}; it must be a number for each state, ({n_states},), or for each row, "
             f"({n_actions}, {n_states}), or one of {', '.join(NAMES)}"
         )
+    if np.all(np.isnan(values)):
+        raise ValueError("what is NaN everywhere; at least one state must have a number to be coloured by")
     return Quantity(values, "")

@@ -55,7 +55,7 @@ def draw_ranks(ranks: xr.Dataset, around: str, reaches: Mapping[float, xr.Datase
             for i, name in enumerate(names):
                 parts = [mean[:, i], sd[:, i], *reach]
                 drawing.add([(world_class, name, *(float(part[task]) for task in (0, 1) for part in parts))])
-            ax.set_title(title(world_class))
+            ax.set_title(title(world_class), parse_math=False)
             ax.set_xlabel(f"mean rank in {tasks[0]} loss")
             close.set_xlabel(f"mean rank in {tasks[0]} loss")
         for left in axes[:: len(classes)]:
@@ -168,7 +168,7 @@ def draw_ranks_by_time(ranks: xr.Dataset) -> Drawing:
                 lines = zip(shares, mean[s].tolist(), sd[s].tolist(), strict=True)
                 drawing.add((task, world_class, name, *line) for line in lines)
             if i < len(classes):
-                axes[i].set_title(title(world_class))
+                axes[i].set_title(title(world_class), parse_math=False)
             if i % len(classes) == 0:
                 axes[i].set_ylabel(f"mean rank in {task} loss")
         for ax in axes[-len(classes) :]:

@@ -13,9 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from matplotlib.ticker import MaxNLocator
 
-from berlyne.arrays import FloatArray
+from berlyne.arrays import FloatArray, check_flag
 from berlyne.figures.ground import draw_ground
 from berlyne.figures.map import LONGEST, Map, is_flat, map_of, map_of_model, points_per_unit, prepared, shown
+from berlyne.figures.placed import actions_of, cells_of, check_world, discovers
 from berlyne.figures.quantity import Quantity, quantity, quantity_of_explorer
 from berlyne.figures.style import AGENT, BLUE, RC, SHADES
 from berlyne.model import InternalModel
@@ -50,6 +51,7 @@ def draw_world(
     labels : whether to write the names of states; by default in graphs, and in squares if they were given.
     bar : whether to draw a colour bar.
     """
+    check_flag("bar", bar, optional=False)
     drawn = map_of(world, action)
     with mpl.rc_context(RC):
         ax = prepared(ax, drawn, bar and (drawn.kind in ("graph", "matrix") or action is not None))
@@ -59,7 +61,7 @@ def draw_world(
             _draw_marks(ax, drawn)
             _write(ax, drawn, labels)
         if bar and scale is not None:
-            _draw_bar(ax, drawn, scale, "probability of the transition")
+            draw_bar(ax, drawn, scale, "probability of the transition")
     return ax
 
 
@@ -98,8 +100,9 @@ def draw_explorer(
     found = on_states_of(world, model, quantity_of_explorer(explorer, what, world, rows))
     ax, _ = draw_shaded(drawn, found, ax, labels, bar)
     if explorer.here is not None:
-        here = explorer.here if world is None else world.states[world.state_labels.number(explorer.here, "the agent")]
-        draw_agent(ax, drawn, drawn.states.number(here), columns=True)
+        here = model.state_labels.number(explorer.here)
+        s = here if world is None else int(np.argmax(cells_of(world, model) == here))
+        draw_agent(ax, drawn, s, columns=True)
     return ax
 
 
@@ -107,6 +110,7 @@ def draw_shaded(
     drawn: Map, found: Quantity, ax: Axes | None = None, labels: bool | None = None, bar: bool = True
 ) -> tuple[Axes, ScalarMappable]:
     """A map coloured by a quantity; returns the axes and the coloured parts."""
+    check_flag("bar", bar, optional=False)
     if found.values.ndim == 2 and drawn.kind != "matrix" and _parts(drawn, len(found.values)) is None:
         found = found.by_state()
     with mpl.rc_context(RC):
@@ -120,7 +124,7 @@ def draw_shaded(
             _draw_marks(ax, drawn)
             _write(ax, drawn, labels)
         if bar:
-            _draw_bar(ax, drawn, coloured, found.label)
+            draw_bar(ax, drawn, coloured, found.label)
     return ax, coloured
 
 
@@ -136,12 +140,19 @@ def draw_states(ax: Axes, drawn: Map, values: FloatArray | None = None) -> PolyC
     found = PolyCollection(polygons, facecolors="white", cmap=SHADES, **style)
     if values is not None:
         found.set_array(values.T.ravel())
-        found.set_clim(min(0.0, float(np.nanmin(values, initial=0.0))), float(np.nanmax(values, initial=1e-12)))
+        found.set_clim(*limits(values))
     ax.add_collection(found)
     if node:
         rims = PolyCollection(outlines, facecolors="none", edgecolors="black", linewidths=0.7, zorder=3.5, gid="rims")
         ax.add_collection(rims)
     return found
+
+
+def limits(values: FloatArray) -> tuple[float, float]:
+    """The ends of a colour scale: zero and all numbers that are finite; 0 and 1 if there is none but zero."""
+    there = values[np.isfinite(values)]
+    low, high = float(there.min(initial=0.0)), float(there.max(initial=0.0))
+    return low, high if high > low else 1.0
 
 
 def draw_agent(ax: Axes, drawn: Map, s: int, columns: bool = False) -> Line2D:
@@ -162,25 +173,27 @@ def draw_agent(ax: Axes, drawn: Map, s: int, columns: bool = False) -> Line2D:
 
 
 def _map(model: InternalModel, world: World | None) -> Map:
-    return map_of_model(model) if world is None else map_of(world)
+    """The map that a model is drawn on; refuses a world that has not the model's states and actions."""
+    check_world(world)
+    if world is None:
+        return map_of_model(model)
+    cells_of(world, model), actions_of(world, model)
+    return map_of(world)
 
 
 def on_states_of(world: World | None, model: InternalModel, found: Quantity) -> Quantity:
     """A quantity in the order of a world's states; those not discovered have none, nor those where episodes end."""
     if world is None:
         return found
-    if found.values.shape[-1] == world.n_states:
-        values = found.values.copy()
-        if len(world.terminal) and found.label:
-            values[..., world.terminal] = np.nan
-        return Quantity(values, found.label)
-    known = set(world.states)
-    ours = [(i, world.state_labels.number(label)) for i, label in enumerate(model.states) if label in known]
-    if len(ours) < model.n_states - 1:  # all but what is elsewhere
-        raise ValueError(f"the world has {world.n_states} states and the model {model.n_states}; they must be the same")
-    values = np.full((*found.values.shape[:-1], world.n_states), np.nan)
-    values[..., [s for _, s in ours]] = found.values[..., [i for i, _ in ours]]
-    return Quantity(values, found.label)
+    values = found.values.copy()
+    if not found.placed:
+        cells = cells_of(world, model)
+        values = values[..., cells] if values.ndim == 1 else values[np.ix_(actions_of(world, model), cells)]
+        if discovers(model):
+            values[..., cells == model.n_states - 1] = np.nan
+    if len(world.terminal) and found.label:
+        values[..., world.terminal] = np.nan
+    return Quantity(values, found.label, placed=True)
 
 
 def _outline(drawn: Map, s: int, radius: float | None = None) -> FloatArray:
@@ -226,6 +239,7 @@ def _draw_marks(ax: Axes, drawn: Map) -> None:
 
 def _write(ax: Axes, drawn: Map, labels: bool | None) -> None:
     """Names of states: inside if they fit, else below, and shortened."""
+    check_flag("labels", labels)
     given = drawn.states.given
     usual = drawn.kind == "graph" or (drawn.kind == "grid" and given is not None and isinstance(given[0], str))
     if not (usual if labels is None else labels):
@@ -257,24 +271,24 @@ def _draw_columns(ax: Axes, drawn: Map, values: FloatArray) -> ScalarMappable:
         table = np.stack([np.bincount(which, line, cells) / np.bincount(which, minlength=cells) for line in table])
     image = ax.imshow(table, cmap=SHADES, aspect="auto", interpolation="nearest", extent=(-0.5, n - 0.5, m - 0.5, -0.5))
     image.set_gid("matrix")
-    image.set_clim(min(0.0, float(np.nanmin(table))), float(np.nanmax(table)))
+    image.set_clim(*limits(table))
     ax.set_xlabel("state")
     if values.ndim == 2 and m <= 12:
-        ax.set_yticks(range(m), [shown(drawn.actions, a) for a in range(m)])
+        ax.set_yticks(range(m), [shown(drawn.actions, a) for a in range(m)], parse_math=False)
         ax.set_ylabel("action")
     else:
         ax.set_yticks([])
     return image
 
 
-def _draw_bar(ax: Axes, drawn: Map, coloured: ScalarMappable, label: str) -> None:
+def draw_bar(ax: Axes, drawn: Map, coloured: ScalarMappable, label: str, pad: float = 0.03) -> None:
     """A slim colour bar with its unit, at the side, or below a flat map."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     place: Any = {"location": "bottom", "shrink": 0.4} if is_flat(drawn) else {"shrink": 0.75}
-    bar = figure.colorbar(coloured, ax=ax, aspect=20, pad=0.03, **place)
+    bar = figure.colorbar(coloured, ax=ax, aspect=20, pad=pad, **place)
     bar.outline.set_linewidth(0.4)
     bar.ax.tick_params(width=0.5, length=2)
     bar.locator = MaxNLocator(4)
     bar.update_ticks()
-    bar.set_label(label)
+    bar.set_label(label, parse_math=False)

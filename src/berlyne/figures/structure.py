@@ -78,7 +78,8 @@ def draw_index_by_length(lengths: xr.Dataset, published: Mapping[str, float], us
             ax.plot(length, mean, color="black")
             ax.axhline(published[name], color="#d7191c", linestyle=(0, (5, 2)), linewidth=1.0)
             ax.axvline(used[name], color="0.4", linestyle=(0, (8, 2, 2, 2)), linewidth=0.9)
-            ax.set(title=title(name), xlabel="run length (steps)", xlim=(0, length[-1]))
+            ax.set_title(title(name), parse_math=False)
+            ax.set(xlabel="run length (steps)", xlim=(0, length[-1]))
             drawing.add((name, int(n), m, e) for n, m, e in zip(length, mean.tolist(), error.tolist(), strict=True))
         axes[0].set_ylabel("embodiment index")
         words = ["mean", "95 % confidence band", "published", "length used here"]

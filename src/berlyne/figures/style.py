@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
@@ -183,6 +184,18 @@ def class_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of classes of worlds, whatever their names."""
     others = cycle(OTHER_CLASS_LOOKS)
     return {name: CLASS_LOOKS[name] if name in CLASS_LOOKS else next(others) for name in names}
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what is neither one pair of axes nor None."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise ValueError(f"ax is {ax!r:.60}; it must be one matplotlib Axes, such as plt.subplots()[1]")
+
+
+def verbatim(*texts: Text) -> None:
+    """Show names as they are written, dollar signs too, which otherwise enclose a formula."""
+    for text in texts:
+        text.set_parse_math(False)
 
 
 def panels(columns: int, height: float = 2.5, rows: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
