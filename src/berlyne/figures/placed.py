@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
-from berlyne.explore import ELSEWHERE
-from berlyne.labels import Labels
+from berlyne.labels import ELSEWHERE, Labels
 from berlyne.model import InternalModel
 from berlyne.priors import ChineseRestaurant
 from berlyne.rows import by_action
