@@ -63,9 +63,9 @@ def _axes(classes: list[str], ax: Any) -> tuple[list[Axes], bool]:
     """A panel for each class, and whether they are of a figure of ours, which has one legend below."""
     if ax is None:
         return panels(len(classes), height=3.2)[1], True
-    axes = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
+    axes = list(np.ravel(np.array(ax, dtype=object))) if isinstance(ax, list | tuple | np.ndarray) else [ax]
     for each in axes:
-        check_axes(each)
+        check_axes(each, optional=False)
     if len(axes) != len(classes):
         raise ValueError(f"ax holds {len(axes)} axes for {len(classes)} classes; give one for each, or say world_class")
     return axes, False

@@ -186,9 +186,9 @@ def class_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     return {name: CLASS_LOOKS[name] if name in CLASS_LOOKS else next(others) for name in names}
 
 
-def check_axes(ax: Any) -> None:
-    """Refuse what is neither one pair of axes nor None."""
-    if ax is not None and not isinstance(ax, Axes):
+def check_axes(ax: Any, *, optional: bool = True) -> None:
+    """Refuse what is neither one pair of axes, nor None if that stands for a new figure."""
+    if not isinstance(ax, Axes) and not (optional and ax is None):
         raise ValueError(f"ax is {ax!r:.60}; it must be one matplotlib Axes, such as plt.subplots()[1]")
 
 

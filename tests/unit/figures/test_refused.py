@@ -7,10 +7,11 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, World, explore
-from berlyne.figures import draw_maze
+from berlyne.figures import draw_bands, draw_maze
 from berlyne.figures.map import map_of
 from berlyne.figures.shading import limits
 
@@ -44,6 +45,31 @@ def test_what_is_no_axes_is_refused(run, draw, ax):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         draw(run, ax)
     assert not plt.get_fignums()
+
+
+def curves(world_class, strategy):
+    """Mean learning curves of one strategy in one class, two times."""
+    values = {name: (("strategy", "time"), np.array([[2.0, 1.0]])) for name in ("mean", "sem")}
+    return {world_class: xr.Dataset(values, {"strategy": [strategy]})}
+
+
+@pytest.mark.parametrize(("ax", "shown"), [("x", "'x'"), (5, "5"), (["x"], "'x'"), ([None], "None")])
+def test_curves_of_a_study_need_axes_too(ax, shown):
+    with pytest.raises(ValueError, match=rf"^ax is {shown}; it must be one matplotlib Axes"):
+        draw_bands(curves("maze", "Random"), "bits", ax=ax)
+
+
+def test_curves_of_a_study_are_drawn_where_asked_with_names_as_they_are():
+    name = "$\\foo{$"
+    for more in (
+        {},
+        {"ax": plt.subplots()[1]},
+        {"ax": [plt.subplots()[1]]},
+        {"ax": plt.subplots(1, 1, squeeze=False)[1]},
+    ):
+        (ax,) = draw_bands(curves(name, name), "bits", **more)
+        ax.figure.draw_without_rendering()
+        assert ax.get_title().lower() == name and (not more or ax in np.ravel(more["ax"]))
 
 
 def test_several_axes_are_not_one(run):
