@@ -15,7 +15,8 @@ from browser.conftest import settle
 ARROWS = "() => berlyne.panels[0].map.arrows.map(({ s, sNext, p, head, way }) => ({ s, sNext, p, head, way }))"
 INK = """(points) => {
   const { still, ratio } = berlyne.panels[0].map, context = still.getContext("2d");
-  return points.map(([x, y]) => Math.max(...context.getImageData(x * ratio - 2, y * ratio - 2, 5, 5).data));
+  const corner = (c) => Math.round(c * ratio) - 1;
+  return points.map(([x, y]) => Math.max(...context.getImageData(corner(x), corner(y), 3, 3).data));
 }"""
 SAID = """
 const { fillText } = CanvasRenderingContext2D.prototype;
@@ -63,8 +64,8 @@ def test_every_arrow_points_at_where_it_leads(world: berlyne.World, browser: Bro
         far = [np.linalg.norm(point - centre[one["sNext"]]) for point in (tip, *corners)]
         assert reach <= far[0] <= reach + 3 < min(far[1:]) + 2  # at the rim, and the corners behind it
         assert far[0] < min(far[1:])
-        middle = np.array(corners).mean(axis=0)
-        assert page.evaluate(INK, [((tip + middle) / 2).tolist()])[0] > 0
+        beside = [0.1 * tip + 0.8 * corners[i] + 0.1 * corners[1 - i] for i in (0, 1)]  # off the line
+        assert min(page.evaluate(INK, [point.tolist() for point in beside])) > 0
         assert (np.array(one["head"]) > 0).all() and (np.array(one["head"]) < [width, height]).all()
     page.close()
 
@@ -77,6 +78,8 @@ def test_a_loop_is_drawn_where_one_stays_and_only_there(browser: Browser, tmp_pa
     })""")
     centre, reach = centres(page, 4), page.evaluate("() => berlyne.panels[0].map.reach")
     assert (np.linalg.norm(np.array(outermost) - centre, axis=1) > reach + 8).all()
+    out = centre - centre.mean(axis=0)
+    assert (np.sum((outermost - centre) * out, axis=1) > 0.99 * reach * np.linalg.norm(out, axis=1)).all()
     assert [ink > 0 for ink in page.evaluate(INK, outermost)] == [True, True, False, True]
     page.close()
 

@@ -41,7 +41,7 @@ def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
 
 def checked_runs(runs: Any) -> list[Run]:
     """One to four runs in the same world, or a `ValueError`."""
-    listed = list(runs) if isinstance(runs, Iterable) and not isinstance(runs, str) else [runs]
+    listed = list(runs) if isinstance(runs, Iterable) else [runs]
     for run in listed:
         if not isinstance(run, Run):
             raise ValueError(

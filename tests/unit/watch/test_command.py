@@ -83,6 +83,7 @@ def test_names_that_are_nearly_right_or_of_the_wrong_kind(
     text = tmp_path / "x.txt"
     text.write_text("hello", encoding="utf-8")
     gone = str(tmp_path / "nowhere" / "a.html")
+    monkeypatch.setattr(berlyne, "explore", lambda *_, **__: pytest.fail("it was explored before it was refused"))
     for arguments, sentence in [
         (["mazze"], "there is no mazze; did you mean maze?"),
         (["riverswim"], "there is no riverswim; did you mean river_swim?"),
