@@ -181,7 +181,7 @@ def test_priors_of_ones_own():
     told = replay(Telling(), lines, "PIG(greedy)", n_states=3, n_actions=2)
     assert told.expected_missing_information.values == pytest.approx([6.0, 5.5, 5.0])
     assert told.expected_missing_information_after.values == pytest.approx([5.5, 5.0, 4.0 + 1 / 2 + 1 / 3])
-    with pytest.raises(ValueError, match="the prior does not say its n_states"):
+    with pytest.raises(ValueError, match="does not say how many states there are"):
         replay(Sticky(), lines)
 
 
