@@ -14,7 +14,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
-from berlyne.explore import Engine, make_growing_mind, make_mind
+from berlyne.explore import NO_PRIOR, Engine, make_growing_mind, make_mind
 from berlyne.explorer import Explorer
 from berlyne.histories import COLUMNS, History, read_history
 from berlyne.labels import Found, Labels, column, in_words
@@ -61,7 +61,7 @@ def replay(
     n_states, n_actions : needed only for a prior that does not carry them.
     states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
         states are discovered they need not be known; explorers know those that are given from the start.
-    engine : as in `berlyne.explore`.
+    engine : as in `berlyne.explore`; it does not matter where ends are learned.
 
     Returns
     -------
@@ -140,8 +140,9 @@ def _discovering(
         mind = make_growing_mind(prior, labels[1].size, how, engine)
         for s in range(known):
             mind.discover(s)
-        if world is not None and len(world.terminal):
-            mind.close(world.terminal)
+        ends = [labels[0].number(s) for s in lines.ends.tolist()] if world is None else world.terminal
+        if len(ends):
+            mind.close(np.array([s for s in ends if s < labels[0].size], dtype=np.int64))
         parts.append((where, mind.replay(lines.steps[where])))
     return _dataset(how, lines, _together(parts), labels)
 
@@ -150,9 +151,7 @@ def _prior(world: World | Prior) -> Prior:
     if not isinstance(world, World):
         return world
     if world.prior is None:
-        raise ValueError(
-            "the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
-        )
+        raise ValueError(NO_PRIOR)
     return world.prior
 
 

@@ -51,6 +51,16 @@ def test_a_run_brings_the_ends_of_its_world():
         assert np.allclose(of_world[name], of_prior[name], rtol=1e-9, atol=1e-11), name
 
 
+def test_a_run_brings_its_ends_where_states_are_discovered():
+    """The replay that is told the world is the oracle."""
+    world = berlyne.from_gymnasium("FrozenLake-v1").with_prior(ChineseRestaurant(1.0))
+    run = berlyne.explore(world, "PIG(VI)", n_steps=150, seed=1)
+    of_world = berlyne.replay(world, run, "PIG(VI)")
+    of_prior = berlyne.replay(world.prior, run, "PIG(VI)", n_actions=4)
+    for name in ARRAYS:
+        assert np.allclose(of_world[name], of_prior[name], rtol=1e-9, atol=1e-11), name
+
+
 def test_states_may_be_discovered_as_well():
     run = berlyne.explore_env("FrozenLake-v1", "PIG(VI)", n_steps=200, seed=0, prior=ChineseRestaurant(1.0))
     found = berlyne.replay(ChineseRestaurant(1.0), run, "PIG(VI)", n_actions=4)
