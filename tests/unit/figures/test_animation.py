@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,12 +13,6 @@ from PIL import Image
 from berlyne import ChineseRestaurant, Dirichlet, World, explore, maze
 from berlyne.figures.animation import N_FRAMES, _Film, frame_times
 from berlyne.worlds import places
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
@@ -35,12 +34,6 @@ def line(n):
 
 def artists(ax, gid):
     return [artist for artist in ax.get_children() if artist.get_gid() == gid]
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -20,12 +19,6 @@ THETA = np.array(
 SEEN = [("a", "go", "b"), ("a", "go", "b"), ("b", "wait", "c"), ("c", "go", "a"), ("c", "go", "c")]
 STATES, ACTIONS = [1, 2, 0], [1, 0]
 """Another order: the new number k stands for the old number of entry k."""
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,6 @@ from berlyne.figures.map import map_of
 from berlyne.figures.shading import limits
 
 
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def run():
     return explore(berlyne.maze(0, side=3, n_transporters=4), "Random", n_steps=5, seed=0)

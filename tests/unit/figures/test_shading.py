@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -13,12 +12,6 @@ from berlyne.figures.map import map_of
 from berlyne.figures.path import trail
 from berlyne.figures.quantity import quantity
 from berlyne.worlds import places
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

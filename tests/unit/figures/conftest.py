@@ -1,0 +1,10 @@
+"""What the tests of pictures share."""
+
+import matplotlib.pyplot as plt
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_figure_is_left():
+    yield
+    plt.close("all")
