@@ -55,7 +55,7 @@ from berlyne.reproduction.spread import spread
 
 def work(i):
     if i:
-        print(os.getpid(), flush=True)
+        os.write(1, f"{os.getpid()}\\n".encode())  # in one piece: two of them write at once
         time.sleep(60)
 
 spread(2)("long", list(range(100)), work)
@@ -64,9 +64,11 @@ spread(2)("long", list(range(100)), work)
 
 def test_processes_end_with_a_parent_that_is_killed():
     """They hold the other end of the pipe, which is at its end when the last of them is gone."""
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
-    children = [int(parent.stdout.readline()) for _ in range(2)]
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        try:
+            children = [int(parent.stdout.readline()) for _ in range(2)]
+        finally:
+            parent.send_signal(signal.SIGKILL)
+        parent.communicate(timeout=20)
     assert parent.pid not in children
-    parent.send_signal(signal.SIGKILL)
-    parent.communicate(timeout=20)
