@@ -39,8 +39,8 @@ def river_swim(n_states: int = 6, alpha: float = 1.0) -> World:
 
     Strehl & Littman (2008), An analysis of model-based interval estimation for Markov decision processes, Fig. 3:
     "left" always succeeds; "right" goes on with 0.3, stays with 0.6 and drifts back with 0.1, at the left bank stays
-    with 0.7, and at the right bank stays with 0.3 and drifts back with 0.7. An episode begins in state 1 or 2. Taken
-    from memory that name this source; Osband et al. (2013) use other numbers (0.35, 0.6, 0.05).
+    with 0.7, and at the right bank stays with 0.3 and drifts back with 0.7. An episode begins in state 1 or 2. Numbers
+    as in public code that names this source; Osband et al. (2013) use others (0.35, 0.6, 0.05).
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float 
 
     Kaufmann et al. (2021), Adaptive reward-free exploration, and Ménard et al. (2021): two chains of equal length that
     share their first state. An action moves left or right, with `p_fail` in the other direction; at the ends one
-    stays. 31 states, 0.1 and the start in the middle are those of a public implementation of that experiment; we had
-    no sight of the paper's own text.
+    stays. From the code that the authors published with the first; its settings have 31 states and 0.1 in some
+    versions, 33 and 0.05 in another, and which of them drew the paper's figures we do not know.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ def storck(n_states: int = 10, alpha: float = 1.0) -> World:
 def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> World:
     """An open grid, entered in the middle, with slippery steps; states are (line, column).
 
-    After the 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration. A step goes in the direction of
-    the action, or with `p_slip` in one of the other three, each as likely; at the border one stays. We had no sight
-    of the paper's own text: the middle and 0.05 are from memory, how slips are shared out is our reading.
+    The 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration, from the code that its authors
+    published. A step goes in the direction of the action, or with `p_slip` to one of the other neighbours, each as
+    likely; who walks into the border stays for sure.
 
     Parameters
     ----------
@@ -147,15 +147,23 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> Worl
     if side % 2 == 0:
         raise ValueError(f"side is {side}; it must be odd, so that there is a middle")
     cells = [(line, column) for line in range(side) for column in range(side)]
-    return _grid(cells, p_slip, alpha, "grid", start=(side // 2, side // 2))
+    to, p = _neighbours(cells), check_number("p_slip", p_slip, 0.0, 1.0)
+    is_open = to != np.arange(len(cells))[:, np.newaxis]
+    chances = np.empty((4, len(cells), 4))
+    for a, chance in enumerate(chances):
+        others = is_open & (np.arange(4) != a)
+        chance[:] = p * others / np.maximum(others.sum(axis=1, keepdims=True), 1)
+        chance[:, a] = 1.0 - p
+        chance[~is_open[:, a]] = np.arange(4) == a
+    return _grid(cells, to, chances, alpha, "grid", start=(side // 2, side // 2))
 
 
 def four_rooms(alpha: float = 1.0, p_slip: float = 1 / 3) -> World:
     """Four rooms joined by four doors, 104 cells; states are (line, column) of the 13 x 13 drawing.
 
-    Sutton, Precup & Singh (1999), Between MDPs and semi-MDPs, Sec. 2.1 (rooms example): a step goes in the
-    direction of the action with 2/3, in each of the others with 1/9; walking into a wall one stays. Exploration may
-    begin in any cell.
+    Sutton, Precup & Singh (1999), Between MDPs and semi-MDPs, the rooms example: a step goes in the direction of the
+    action with 2/3, in each of the others with 1/9; walking into a wall one stays. The drawing is that of public code
+    that names this source. Exploration may begin in any cell.
 
     Parameters
     ----------
@@ -164,7 +172,9 @@ def four_rooms(alpha: float = 1.0, p_slip: float = 1 / 3) -> World:
     """
     lines = FOUR_ROOMS.strip().splitlines()
     cells = [(i, j) for i, line in enumerate(lines) for j, cell in enumerate(line) if cell == " "]
-    return _grid(cells, p_slip, alpha, "four rooms")
+    p = check_number("p_slip", p_slip, 0.0, 1.0)
+    chances = np.where(np.eye(4, dtype=bool)[:, np.newaxis], 1.0 - p, p / 3.0)
+    return _grid(cells, _neighbours(cells), chances, alpha, "four rooms")
 
 
 def noisy_tv(length: int = 10, n_channels: int = 10, alpha: float = 1.0) -> World:
@@ -195,14 +205,20 @@ def noisy_tv(length: int = 10, n_channels: int = 10, alpha: float = 1.0) -> Worl
     return _world(theta, alpha, "noisy TV", states=states, actions=["left", "right", "zap"], start=0)
 
 
-def _grid(cells: list[tuple[int, int]], p_slip: float, alpha: float, name: str, **more: Any) -> World:
-    """A world of cells with four noisy steps; where there is no cell there is a wall."""
-    p, number = check_number("p_slip", p_slip, 0.0, 1.0), {cell: s for s, cell in enumerate(cells)}
-    to = np.array([[number.get((i + di, j + dj), s) for di, dj in STEPS.values()] for s, (i, j) in enumerate(cells)])
+def _neighbours(cells: list[tuple[int, int]]) -> IntArray:
+    """The cell in each direction, (N, 4); the cell itself where there is a wall."""
+    number = {cell: s for s, cell in enumerate(cells)}
+    return np.array([[number.get((i + di, j + dj), s) for di, dj in STEPS.values()] for s, (i, j) in enumerate(cells)])
+
+
+def _grid(
+    cells: list[tuple[int, int]], to: IntArray, chances: FloatArray, alpha: float, name: str, **more: Any
+) -> World:
+    """A world of cells, where an action leads in each direction with a chance of its own, (M, N or 1, 4)."""
     theta, s = np.zeros((4, len(cells), len(cells))), np.arange(len(cells))
     for a in range(4):
         for direction in range(4):
-            theta[a, s, to[:, direction]] += 1.0 - p if direction == a else p / 3.0
+            theta[a, s, to[:, direction]] += chances[a, :, direction]
     where = np.array(cells)[:, ::-1]
     return _world(theta, alpha, name, states=cells, actions=list(STEPS), positions=where, **more)
 

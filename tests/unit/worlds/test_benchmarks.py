@@ -77,8 +77,11 @@ def test_a_grid():
     assert world.n_states == 441 and world.states[world.start] == (10, 10)
     third = 0.05 / 3
     assert row(world, (3, 4), "up") == {(2, 4): 0.95, (4, 4): third, (3, 3): third, (3, 5): third}
-    assert row(world, (0, 0), "right") == {(0, 1): 0.95, (1, 0): third, (0, 0): 2 * third}
-    assert row(world, (20, 20), "down") == {(20, 20): 0.95 + third, (19, 20): third, (20, 19): third}
+    assert row(world, (0, 5), "left") == {(0, 4): 0.95, (0, 6): 0.025, (1, 5): 0.025}  # no slip into a wall
+    assert row(world, (0, 0), "right") == {(0, 1): 0.95, (1, 0): 0.05}
+    assert row(world, (0, 5), "up") == {(0, 5): 1.0}  # and none away from one
+    assert row(world, (20, 20), "down") == {(20, 20): 1.0}
+    assert row(grid_world(1), (0, 0), "left") == {(0, 0): 1.0}
 
 
 def test_four_rooms():
