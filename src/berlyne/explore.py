@@ -29,7 +29,7 @@ from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
 from berlyne.worlds.episodes import first_state, warn_of_unreachable
-from berlyne.worlds.world import World
+from berlyne.worlds.world import World, check_world
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -206,7 +206,7 @@ def explore(
     2501
     """
     how = strategy(strategy_)
-    if world.prior is None:
+    if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
     n_steps, times = _checked_times(n_steps, snapshots)
     warn_of_unreachable(world)

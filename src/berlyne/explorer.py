@@ -18,7 +18,7 @@ from berlyne.arrays import FloatArray, IntArray, Seed, check_count
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
-from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words
+from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words, lines_of
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -116,6 +116,8 @@ class Explorer(Thinking):
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
+        if among is not None and not isinstance(among, Iterable):
+            raise ValueError(f"among is {among!r}; it must name the actions that are possible, such as [{among!r}]")
         possible = None if among is None else sorted({self._number("an action", a, self.action_labels) for a in among})
         if possible is not None and not possible:
             raise ValueError("among is empty; it must name the actions that are possible")
@@ -207,7 +209,7 @@ class Explorer(Thinking):
         """
         with self._one_at_a_time:
             if isinstance(self.state_labels, Found):  # where nothing is impossible that has a name
-                told = [(s, a, s_next) for s, a, s_next in history]
+                told = lines_of(history)
                 for s, a, s_next in told:
                     self._number("a", a, self.action_labels)
                     self.state_labels.numbers((s, s_next), "a state")

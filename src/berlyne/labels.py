@@ -243,3 +243,19 @@ def from_plain(value: Any) -> Any:
     if isinstance(value, list):
         raise ValueError("a label is a list")
     return value
+
+
+def listed(history: Any) -> list[Any]:
+    """The lines of a history."""
+    if not isinstance(history, Iterable):
+        raise ValueError(f"history is {history!r}; it must be lines (s, a, s_next)")
+    return history.tolist() if isinstance(history, np.ndarray) else list(history)
+
+
+def lines_of(history: Any) -> list[tuple[Any, Any, Any]]:
+    """A history of labels, line by line; lines that are no `(s, a, s_next)` are refused by number."""
+    lines = listed(history)
+    for i, line in enumerate(lines):
+        if not isinstance(line, tuple | list) or len(line) != 3:
+            raise ValueError(f"observation {i} is {line!r}; it must be (s, a, s_next)")
+    return lines

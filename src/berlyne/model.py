@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
-from berlyne.labels import Labelled, Labels, check_same, in_words
+from berlyne.labels import Labelled, Labels, check_same, in_words, lines_of, listed
 from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
@@ -293,7 +293,7 @@ class InternalModel(Labelled, Shown):
         """A history as whole numbers in lines (s, a, s_next), or a `ValueError` that names the line."""
         if self.state_labels.given is not None or self.action_labels.given is not None:
             return self._unlabelled(history)
-        steps = np.asarray(history if isinstance(history, np.ndarray) else list(history))
+        steps = np.asarray(history if isinstance(history, np.ndarray) else listed(history))
         if steps.size == 0:
             return np.zeros((0, 3), dtype=np.int64)
         if steps.ndim != 2 or steps.shape[1] != 3 or not np.issubdtype(steps.dtype, np.integer):
@@ -311,13 +311,11 @@ class InternalModel(Labelled, Shown):
 
     def _unlabelled(self, history: Any) -> IntArray:
         """Lines of numbers from lines of labels."""
-        lines = []
-        for i, line in enumerate(history.tolist() if isinstance(history, np.ndarray) else history):
-            if not isinstance(line, tuple | list) or len(line) != 3:
-                raise ValueError(f"observation {i} is {line!r}; it must be (s, a, s_next)")
-            s, a, s_next = line
-            states, actions = self.state_labels, self.action_labels
-            lines.append((states.number(s, "s"), actions.number(a, "a"), states.number(s_next, "s_next")))
+        states, actions = self.state_labels, self.action_labels
+        lines = [
+            (states.number(s, "s"), actions.number(a, "a"), states.number(s_next, "s_next"))
+            for s, a, s_next in lines_of(history)
+        ]
         return np.array(lines, dtype=np.int64).reshape(-1, 3)
 
     def _admits(self, a: int, s: int, seen: dict[int, int], s_next: int) -> bool:

@@ -35,6 +35,8 @@ def pack(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> N
 def write_whole(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], Any]) -> None:
     """Write a file by `fill`, whole or not at all."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} into; make it first")
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb") as file:

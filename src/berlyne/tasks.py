@@ -30,7 +30,7 @@ from berlyne.engine.tasks.lanes import LANES, blocked, unblocked
 from berlyne.engine.tasks.models import Layout, Model, Models, Reader
 from berlyne.engine.tasks.navigate import Policies, first_search, navigate
 from berlyne.engine.tasks.walk import first_walk
-from berlyne.worlds.world import World
+from berlyne.worlds.world import World, check_world
 
 Ties = Literal["uniform", "lowest"]
 
@@ -97,7 +97,7 @@ class Tasks:
     ) -> None:
         if ties not in ("uniform", "lowest"):
             raise ValueError(f"ties is {ties!r}; it must be 'uniform' or 'lowest'")
-        self.world, self.n_states, self.n_actions = world, world.n_states, world.n_actions
+        self.world, self.n_states, self.n_actions = check_world(world), world.n_states, world.n_actions
         self.cap = CAP_PER_STATE * world.n_states if cap is None else check_count("cap", cap, 1)
         self.horizon = check_count("horizon", horizon, 0)
         self.rewards = None if rewards is None else _checked_rewards(rewards, world.n_states)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World
 from berlyne.cli import commands
+from berlyne.worlds.structure import controllability, stationary_distribution, structure_index
 
 
 def command(*arguments):
@@ -47,6 +48,49 @@ def test_no_state_is_called_elsewhere():
 def test_a_world_in_place_of_a_prior_is_told():
     with pytest.raises(ValueError, match=r"which is a world; give its prior: world\.prior$"):
         Explorer(berlyne.maze(0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: berlyne.explore(wrong, "PIG(VI)", 10),
+        berlyne.is_ergodic,
+        berlyne.tasks.Tasks,
+        stationary_distribution,
+        structure_index,
+        controllability,
+    ],
+)
+@pytest.mark.parametrize("wrong", ["maze", None, Dirichlet(1.0, n_states=3, n_actions=2)])
+def test_what_is_no_world_is_told(call, wrong):
+    with pytest.raises(ValueError, match=r"; it must be a World, such as berlyne\.maze\(\) makes$") as told:
+        call(wrong)
+    assert str(told.value).startswith(f"world is {wrong!r}")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    world = berlyne.maze(0)
+    for thing in (world, Explorer(world.prior)):
+        with pytest.raises(FileNotFoundError, match=r"^there is no folder .*away to write x\.npz into; make it first$"):
+            thing.save(tmp_path / "away" / "x.npz")
+
+
+@pytest.mark.parametrize("prior", [ChineseRestaurant(1.0), Dirichlet(1.0, n_states=2, n_actions=2)])
+def test_what_is_no_history_is_told(prior):
+    explorer = Explorer(prior, n_actions=2)
+    with pytest.raises(ValueError, match=r"^history is 3; it must be lines \(s, a, s_next\)$"):
+        explorer.observe_many(3)
+    with pytest.raises(ValueError, match=r"^among is 1; it must name the actions that are possible, such as \[1\]$"):
+        explorer.act(0, among=1)
+    assert explorer.n_obs == 0
+
+
+def test_a_line_that_is_no_transition_is_told_by_number():
+    labelled = InternalModel(Dirichlet(1.0, n_states=2, n_actions=2), states=["l", "r"])
+    for thing in (labelled, Explorer(ChineseRestaurant(1.0), n_actions=2)):
+        with pytest.raises(ValueError, match=r"^observation 1 is \('l', 0\); it must be \(s, a, s_next\)$"):
+            thing.observe_many([("l", 0, "r"), ("l", 0)])
+        assert thing.n_obs == 0
 
 
 def test_concentrations_of_a_restaurant_begin_at_zero():

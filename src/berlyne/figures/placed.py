@@ -5,8 +5,6 @@ An explorer that discovers its states has a cell for each of them and a last one
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
@@ -15,12 +13,6 @@ from berlyne.model import InternalModel
 from berlyne.priors import ChineseRestaurant
 from berlyne.rows import by_action
 from berlyne.worlds import World
-
-
-def check_world(world: Any) -> None:
-    """Refuse what is neither a world nor None."""
-    if world is not None and not isinstance(world, World):
-        raise ValueError(f"world is {world!r}; it must be a World, such as berlyne.maze() makes")
 
 
 def discovers(model: InternalModel) -> bool:

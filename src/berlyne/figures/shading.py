@@ -16,11 +16,11 @@ from matplotlib.ticker import MaxNLocator
 from berlyne.arrays import FloatArray, check_flag
 from berlyne.figures.ground import draw_ground
 from berlyne.figures.map import LONGEST, Map, is_flat, map_of, map_of_model, points_per_unit, prepared, shown
-from berlyne.figures.placed import actions_of, cells_of, check_world, discovers
+from berlyne.figures.placed import actions_of, cells_of, discovers
 from berlyne.figures.quantity import Quantity, quantity, quantity_of_explorer
 from berlyne.figures.style import AGENT, BLUE, RC, SHADES
 from berlyne.model import InternalModel
-from berlyne.worlds import World
+from berlyne.worlds.world import World, check_world
 
 if TYPE_CHECKING:
     from berlyne.explorer import Explorer
@@ -174,7 +174,8 @@ def draw_agent(ax: Axes, drawn: Map, s: int, columns: bool = False) -> Line2D:
 
 def _map(model: InternalModel, world: World | None) -> Map:
     """The map that a model is drawn on; refuses a world that has not the model's states and actions."""
-    check_world(world)
+    if world is not None:
+        check_world(world)
     if world is None:
         return map_of_model(model)
     cells_of(world, model), actions_of(world, model)

@@ -12,7 +12,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count
 from berlyne.information import entropy
-from berlyne.worlds.world import World
+from berlyne.worlds.world import World, check_world
 
 SMALL = 300
 """Up to this many states linear equations are solved densely."""
@@ -27,7 +27,7 @@ def is_ergodic(world: World) -> bool:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    rows = world.rows
+    rows = check_world(world).rows
     # the actions of one state lie together: joining their rows needs no copy of the indices
     indptr = rows.indptr[:: rows.n_actions]
     graph = csr_array(
@@ -63,7 +63,7 @@ def structure_index(world: World) -> float:
 
     Paper: Sec. 3.4, SI(Psi); reading R22. Zero for a world of one state.
     """
-    if world.n_states == 1:
+    if check_world(world).n_states == 1:
         return 0.0
     uniform = np.log2(world.n_states)
     return float(max(uniform - entropy(stationary_distribution(world)), 0.0) / uniform)
@@ -78,7 +78,7 @@ def controllability(world: World, horizon: int = 10) -> FloatArray:
     all start states. Shape `(horizon,)`; entries lie between 0 and log2 M and never rise.
     """
     check_count("horizon", horizon, 0)
-    after = world.theta  # (M, N, N), p(s_t | a_0, s_0)
+    after = check_world(world).theta  # (M, N, N), p(s_t | a_0, s_0)
     onwards = after.mean(axis=0)  # (N, N), one step of the random agent
     information = np.empty(horizon)
     for t in range(horizon):
@@ -92,7 +92,7 @@ def random_walk(world: World) -> Any:
     """The chain of an agent that acts at random, as a SciPy sparse `(N, N)` matrix."""
     from scipy.sparse import csr_array
 
-    rows = world.rows
+    rows = check_world(world).rows
     indptr = rows.indptr[:: rows.n_actions].astype(np.int64)
     shape = (rows.n_states, rows.n_states)
     chain = csr_array((rows.data / rows.n_actions, rows.indices, indptr), shape=shape)

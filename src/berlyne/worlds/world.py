@@ -199,6 +199,13 @@ class World(Labelled, Shown):
         return int(self.rows.indices[min(begin + step, end - 1)])
 
 
+def check_world(world: Any) -> World:
+    """Refuse what is no world."""
+    if not isinstance(world, World):
+        raise ValueError(f"world is {world!r}; it must be a World, such as berlyne.maze() makes")
+    return world
+
+
 def _unchecked_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
     """Rows from any form that a user may give them."""
     if isinstance(theta, Rows):
