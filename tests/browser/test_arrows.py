@@ -131,3 +131,67 @@ def test_the_axis_of_one_step_has_whole_steps(browser: Browser, tmp_path: Path) 
     said = page.evaluate("() => said")
     assert "1" in said[: said.index("bits missing, by step")] and not {"0.2", "0.4", "0.5"} & set(said)
     page.close()
+
+
+@pytest.mark.parametrize(("n_states", "each"), [(10, None), (20, 8), (60, 2)])
+def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(
+    n_states: int, each: int | None, browser: Browser, tmp_path: Path
+) -> None:
+    world = berlyne.dense_world(0, n_states=n_states)
+    page = shown(browser, tmp_path, world)
+    most, arrows = world.theta.max(axis=0), page.evaluate(ARROWS)
+    assert [one["p"] for one in arrows] == sorted(one["p"] for one in arrows)
+    for s in range(n_states):
+        kept = np.argsort(most[s])[-each:] if each else range(n_states)
+        loops = {s} if most[s, s] < 0.25 else set()  # faint ones are left out where it is crowded
+        assert {one["sNext"] for one in arrows if one["s"] == s} - loops == set(kept) - loops
+    said = f"arrows: the {each} likeliest of each state"
+    assert page.locator(".thinned").all_inner_texts() == ([said] if each else [])
+    page.close()
+
+
+@pytest.mark.parametrize("names", [None, [f"room {s}" for s in range(24)]], ids=["numbers", "names"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_many_outcomes_have_whole_names_and_one_base_line(
+    names: list[str] | None, width: int, browser: Browser, tmp_path: Path
+) -> None:
+    theta = np.random.default_rng(0).dirichlet(np.ones(24), size=(3, 24))
+    world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=24, n_actions=3), states=names)
+    page = shown(browser, tmp_path, world)
+    page.set_viewport_size({"width": width, "height": 900})
+    settle(page)
+    boxes = np.array(
+        page.evaluate("""() => [...document.querySelectorAll(".blocks .to")].map((e) => {
+      const written = document.createRange();
+      written.selectNodeContents(e);
+      const { left, right } = written.getBoundingClientRect();
+      return [left, right];
+    })""")
+    ).reshape(3, 24, 2)
+    assert (boxes[:, 1:, 0] - boxes[:, :-1, 1]).min() > 0  # side by side
+    said = page.locator(".blocks .to").all_inner_texts()
+    assert said == 3 * (names or [str(s) for s in range(24)])
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    feet = page.evaluate("""() => [...document.querySelectorAll(".bars")].map((bars) =>
+      [...bars.querySelectorAll(".pair")].map((e) => e.getBoundingClientRect().bottom))""")
+    assert np.ptp(feet, axis=1).max() < 1
+    page.close()
+
+
+def test_every_state_has_its_name_however_little_room_there_is(
+    browser: Browser, tmp_path: Path
+) -> None:
+    names = [*(f"room {s}" for s in range(21)), "unbelievably", "a long name", "Wirtschaftskeller und so fort"]
+    theta = np.random.default_rng(0).dirichlet(np.ones(24), size=(1, 24))
+    world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=24, n_actions=1), states=names)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script(SAID.replace("said.push(text)", "said.push([text, this.measureText(text).width])"))
+    page.goto(berlyne.explore(world, "Random", n_steps=2, seed=0).watch(tmp_path / "named.html").as_uri())
+    settle(page)
+    wide = 1.8 * page.evaluate("() => berlyne.panels[0].map.reach")
+    said = {text for text, width in page.evaluate("() => said") if width <= wide}
+    assert {*names[:21], "a long", "name"} <= said
+    cut = [text for text in said if text.endswith("…")]
+    assert len(cut) == 2 and all(any(name.startswith(text[:-1]) for name in names[21:]) for text in cut)
+    assert min(map(len, cut)) > 4
+    page.close()

@@ -91,19 +91,15 @@ def _p(edge: tuple[int, int, float]) -> float:
 
 
 def _draw_arrows(ax: Axes, drawn: Map, shaded: bool) -> ScalarMappable:
-    """Transitions as bent arrows, darker and wider where more probable; if there are many, faint ones are hairlines.
-
-    If there are very many, those that are least probable are straight hairlines.
-    """
+    """Transitions as bent arrows, darker and wider where more probable; if there are many, faint ones are hairlines."""
     head = min(drawn.radius, HEAD / points_per_unit(ax, drawn))
     arrows = [drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), float(drawn.p[i]), head) for i in drawn.likely]
-    crowded = len(drawn.p) > 4 * drawn.n_states
-    rest = np.setdiff1d(np.arange(len(drawn.p)), drawn.likely)
-    lines = np.stack([drawn.places[drawn.begin[rest]], drawn.places[drawn.end[rest]]], axis=1)
-    colours = _scale(drawn).to_rgba(drawn.p[rest], alpha=0.5)
-    ax.add_collection(LineCollection(list(lines), colors=colours, linewidths=0.25, zorder=1.4, gid="unlikely"))
+    crowded = len(arrows) > 4 * drawn.n_states
     full = [not crowded or arrow.p >= FAINT for arrow in arrows]
     _add_arrows(ax, drawn, arrows, full, alpha=0.55 if shaded else 1.0)
+    if drawn.each is not None:
+        note: Any = {"fontsize": 6, "color": "0.35", "ha": "left", "va": "bottom", "gid": "note"}
+        ax.text(0, 0, f"arrows: the {drawn.each} likeliest\nof each state", transform=ax.transAxes, **note)
     return _scale(drawn)
 
 

@@ -24,8 +24,10 @@ from berlyne.worlds import Geometry, World, places
 
 MOST_NODES = 60
 """Most states that are drawn as a graph."""
-MOST_ARROWS = 400
-"""Of more transitions, only the most probable have arrows; the others are straight hairlines."""
+MOST_EACH = 10
+"""If states of a graph have more transitions than this on average, only the likeliest of each are drawn."""
+FEW_ARROWS = 160
+"""How many are drawn then, about; at least two of each state."""
 LOCAL = 0.85
 """Squares are drawn if at least so many of all transitions lead to the square beside, above or below."""
 Kind = Literal["maze", "grid", "graph", "matrix"]
@@ -87,9 +89,23 @@ class Map:
         return float(left), float(right), float(top), float(bottom)
 
     @cached_property
+    def each(self) -> int | None:
+        """How many transitions of each state are drawn, the most probable; None for all."""
+        few = max(2, FEW_ARROWS // self.n_states)
+        many = len(self.p) > MOST_EACH * self.n_states and np.bincount(self.begin).max() > few
+        return few if self.kind == "graph" and many else None
+
+    @cached_property
     def likely(self) -> IntArray:
-        """Numbers of the transitions that have arrows, the most probable last: all, or as many as one can follow."""
-        return np.argsort(self.p, kind="stable")[-MOST_ARROWS:]
+        """Numbers of the transitions that are drawn, the most probable last: all, or as many as one can follow."""
+        order = np.argsort(self.p, kind="stable")
+        if self.each is None:
+            return order
+        by_state = order[np.argsort(self.begin[order], kind="stable")]
+        size = np.bincount(self.begin, minlength=self.n_states)
+        left = np.repeat(np.cumsum(size), size) - np.arange(len(by_state))  # 1 for the most probable of its state
+        kept = np.isin(order, by_state[left <= self.each])
+        return order[kept]
 
     def arrow(self, s: int, z: int, p: float, head: float | None = None) -> Arrow:
         """The arrow from one node to another, or out of one and back."""

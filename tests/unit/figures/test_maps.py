@@ -82,16 +82,28 @@ def test_a_graph_has_an_arrow_for_each_transition_as_dark_as_it_is_probable():
     np.testing.assert_allclose(sorted(map(tuple, arrows.get_edgecolor())), expected)
 
 
-def test_of_very_many_transitions_the_least_probable_are_hairlines():
+@pytest.mark.parametrize(("n_states", "each"), [(10, 10), (12, 12), (20, 8), (60, 2)])
+def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(n_states, each):
     ax = Figure().subplots()
-    world = dense_world(0, n_states=25)
+    world = dense_world(0, n_states=n_states)
     world.plot(ax, bar=False)
-    (arrows,), (lines,) = artists(ax, "arrows"), artists(ax, "unlikely")
-    assert (len(arrows.get_paths()), len(lines.get_segments())) == (400, 225)
-    p = np.sort(world.theta.max(axis=0).ravel())
-    darkest = np.ceil(5 * p[-1]) / 5
-    np.testing.assert_allclose(arrows.get_edgecolor()[0, :3], PROBABILITY(p[225] / darkest)[:3])
-    np.testing.assert_allclose(arrows.get_edgecolor()[-1, :3], PROBABILITY(p[-1] / darkest)[:3])
+    (arrows,), most = artists(ax, "arrows"), world.theta.max(axis=0)
+    drawn = np.sort(np.sort(most, axis=1)[:, -each:].ravel())
+    darkest = np.ceil(5 * most.max()) / 5
+    np.testing.assert_allclose(arrows.get_edgecolor(), PROBABILITY(drawn / darkest))
+    assert [text.get_text() for text in artists(ax, "note")] == (
+        [f"arrows: the {each} likeliest\nof each state"] if each < n_states else []
+    )
+
+
+def test_few_transitions_are_all_drawn_even_if_one_state_has_many():
+    theta = np.zeros((1, 30, 30))
+    theta[0, :, 0] = 1.0
+    theta[0, 0] = 1 / 30
+    ax = Figure().subplots()
+    World(theta).plot(ax, bar=False)
+    (arrows,) = artists(ax, "arrows")
+    assert len(arrows.get_paths()) == 59 and not artists(ax, "note")
 
 
 def test_labels_are_written_as_they_are_shortened_and_fit():

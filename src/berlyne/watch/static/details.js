@@ -2,6 +2,7 @@
 import { brief, withUnit } from "./colour.js";
 
 const MOST = 24; // outcomes side by side
+const WIDE = 10; // most of them that have room for a name across
 
 /** An element with text, which is never read as markup. */
 export function element(tag, { text, ...attributes } = {}, ...children) {
@@ -40,6 +41,8 @@ function topOfBars(outcomes) {
 
 function bars(world, outcomes, blind, top) {
   const [shown, more] = shortened(outcomes);
+  const upright = shown.length > WIDE;
+  const longest = upright ? 9 : 6;
   const columns = shown.map((o) => {
     const pair = element("span", { class: "pair" });
     for (const [kind, p] of [["estimated", o.estimated], ...(blind ? [] : [["truth", o.truth]])]) {
@@ -49,11 +52,11 @@ function bars(world, outcomes, blind, top) {
     }
     const label = world.states[o.s];
     return element("span", { class: "outcome", title: spokenOutcome(world, o, blind) }, pair,
-      element("span", { class: "to", text: label.length > 6 ? `${label.slice(0, 5)}…` : label }));
+      element("span", { class: "to", text: label.length > longest ? `${label.slice(0, longest - 1)}…` : label }));
   });
   const said = shown.map((o) => spokenOutcome(world, o, blind)).join("; ") + (more ? `; and ${more} less likely` : "");
   const scale = element("span", { class: "bars-top", text: top });
-  const chart = element("div", { class: "bars", role: "img", "aria-label": said }, scale, ...columns);
+  const chart = element("div", { class: upright ? "bars upright" : "bars", role: "img", "aria-label": said }, scale, ...columns);
   return more ? [chart, element("p", { class: "more", text: `and ${more} less likely states` })] : [chart];
 }
 

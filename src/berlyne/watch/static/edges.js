@@ -2,6 +2,8 @@
 import { styled } from "./colour.js";
 
 const CROWDED = 5; // arrows per state from which on only likely ones get a head or a loop
+const MANY = 10; // arrows per state from which on only the likeliest of each state are drawn
+const FEW = 160; // how many these are, about
 const FAINT = 0.25; // what is less likely than this is faint there
 const APART = 0.8; // radians between the middle of a loop and each of its sides
 
@@ -67,20 +69,36 @@ export function likelyOf(world) {
   return likely;
 }
 
+/** How many transitions of each state are drawn: Infinity, or a few if there are too many to follow. */
+export function eachOf(likely, nStates) {
+  const few = Math.max(2, Math.floor(FEW / nStates));
+  const of = new Array(nStates).fill(0);
+  for (const key of likely.keys()) of[Math.floor(key / nStates)] += 1;
+  return likely.size > MANY * nStates && Math.max(...of) > few ? few : Infinity;
+}
+
+/** The transitions that are drawn, the least likely first. */
+function likeliest(likely, nStates) {
+  const each = eachOf(likely, nStates);
+  const drawn = new Array(nStates).fill(0);
+  const ordered = [...likely].sort(([, one], [, other]) => other - one);
+  return ordered.filter(([key]) => (drawn[Math.floor(key / nStates)] += 1) <= each).reverse();
+}
+
 /** The arrows of a map, faint ones first: [{s, sNext, p, way, head}]; head is null where there are too many. */
 export function arrowsOf(map, likely) {
   const { nStates } = map.world;
-  const crowded = likely.size > CROWDED * nStates;
-  const least = likely.size > 400 ? 0.12 : 0;
+  const kept = likeliest(likely, nStates);
+  const crowded = kept.length > CROWDED * nStates;
   const found = [];
-  for (const [key, p] of likely) {
+  for (const [key, p] of kept) {
     const [s, sNext] = [Math.floor(key / nStates), key % nStates];
     const marked = !crowded || p >= FAINT;
-    if (p < least || (s === sNext && !marked)) continue;
+    if (s === sNext && !marked) continue;
     const way = map.way(s, sNext);
     found.push({ s, sNext, p, way, head: marked ? headOf(way, map) : null });
   }
-  return found.sort((one, other) => one.p - other.p);
+  return found;
 }
 
 /** Draw arrows, the darker the likelier; heads are darker than lines, to be read. */

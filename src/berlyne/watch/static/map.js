@@ -1,9 +1,25 @@
 // The world seen from above: rooms with walls, or states of a graph, shaded; the agent, and where it came from.
 import { css, isLight, shadeColour, styled } from "./colour.js";
-import { along, arrowsOf, drawArrows, fillHead, headOf, likelyOf, loop, swerved, trace } from "./edges.js";
+import { along, arrowsOf, drawArrows, eachOf, fillHead, headOf, likelyOf, loop, swerved, trace } from "./edges.js";
 
 const TRAIL = 16;
 const SIDES = [[-1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1], [1, -1, 1, 1]]; // up, down, left, right
+
+/** A label in a width: smaller, in two lines, or cut off; leaves the font set. */
+function fitted(context, label, wide) {
+  const words = label.split(" ");
+  const half = Math.ceil(words.length / 2);
+  const broken = words.length > 1 ? [words.slice(0, half).join(" "), words.slice(half).join(" ")] : [label];
+  for (const lines of [[label], broken]) {
+    for (const size of [10, 9, 8]) {
+      context.font = `${size}px system-ui, sans-serif`;
+      if (lines.every((line) => context.measureText(line).width <= wide)) return { lines, size };
+    }
+  }
+  let cut = label;
+  while (cut && context.measureText(`${cut}…`).width > wide) cut = cut.slice(0, -1);
+  return { lines: [`${cut}…`], size: 8 };
+}
 
 export class WorldMap {
   constructor(canvas, world, blind = false) {
@@ -125,6 +141,12 @@ export class WorldMap {
   }
 
   /** What leads where, and how surely; a person is not told. */
+  /** Which arrows are drawn, if not all. */
+  note() {
+    const each = this.world.maze ? Infinity : eachOf(this._likely(), this.world.nStates);
+    return each < Infinity ? `arrows: the ${each} likeliest of each state` : "";
+  }
+
   _likely() {
     return this.blind ? new Map() : likelyOf(this.world);
   }
@@ -172,7 +194,7 @@ export class WorldMap {
     this._drawLabel(world.maze ? "end" : world.states[s], x, y, isLight(colour) ? "#101114" : "#ffffff");
   }
 
-  /** The label within the state, or below it if it is long; none where states are small and many. */
+  /** The label within the state, or below it if it is long, smaller where there is no room; none where states are small and many. */
   _drawLabel(label, x, y, colour) {
     const { context } = this;
     context.font = `${Math.min(12, Math.max(this.reach * 0.85, 9))}px system-ui, sans-serif`;
@@ -185,7 +207,12 @@ export class WorldMap {
       context.fillText(label, x, y + 0.5);
       return;
     }
-    if (this.nearest * this.unit < 2 * this.reach + 16) return; // no room between this one and the next
+    if (this.nearest * this.unit < 2 * this.reach + 16) { // no room between this one and the next
+      const { lines, size } = fitted(context, label, 1.8 * this.reach);
+      context.fillStyle = colour;
+      lines.forEach((line, i) => context.fillText(line, x, y + 0.5 + (i - (lines.length - 1) / 2) * 1.1 * size));
+      return;
+    }
     const text = label.length > 16 ? `${label.slice(0, 15)}…` : label;
     const half = context.measureText(text).width / 2;
     const centre = Math.min(Math.max(x, half + 3), this.width - half - 3);

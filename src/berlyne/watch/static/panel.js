@@ -28,6 +28,7 @@ export class Panel {
     const known = element("div", { class: "known" }, element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
     this.root = element("article", { class: "panel", "aria-labelledby": id }, seen, known);
     this.map = new WorldMap(this.canvas, app.world, blind);
+    if (this.map.note()) seen.append(element("p", { class: "thinned", text: this.map.note() }));
     this.curve = new Curve(this.curveCanvas);
     this._makeStates();
     this._listen();
