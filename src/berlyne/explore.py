@@ -281,7 +281,9 @@ def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
     compilable = can_compile(prior, how)
     if engine == "compiled" and not compilable:
-        raise ValueError(f"{how} with {prior!r} has a part of your own, which only engine='numpy' can run{ENGINE}")
+        raise ValueError(
+            f"{how} with {prior!r} has a part that no kernel knows, which only engine='numpy' can run{ENGINE}"
+        )
     return compilable and engine != "numpy"
 
 

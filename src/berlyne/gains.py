@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, Seed, check_count, generator
 from berlyne.engine.belief import FAMILIES, knows
-from berlyne.engine.mind import new_belief
+from berlyne.engine.blank import new_belief
 from berlyne.engine.prediction import observe_rows
 from berlyne.engine.truth import truth_for
 from berlyne.model import InternalModel

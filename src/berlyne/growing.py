@@ -22,7 +22,7 @@ from berlyne.pages import UNKNOWN_STATES
 from berlyne.plain import PlainMind
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.trace import Thoughts, Trace
+from berlyne.trace import Ends, Thoughts, Trace, stretches
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
@@ -238,26 +238,33 @@ class GrowingMind:
             trace.missing[t + 1], trace.l1[t + 1] = missing.sum(), l1.sum()
         return len(u_world)
 
-    def replay(self, steps: IntArray) -> Thoughts:
+    def replay(self, steps: IntArray, ends: Ends = ()) -> Thoughts:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         A plain loop: the mind finds itself where the first line begins, and after each line where the next one does.
-        These states are discovered then, and count with what is left to learn.
+        These states are discovered then, and count with what is left to learn. `ends` are what is learned of ends.
         """
         lines = steps.tolist()
         begins = [s for s, _, _ in lines]
         for s in begins[:1]:
             self.discover(s)
         thoughts = Thoughts.begun(len(steps), self.n_actions, float(self.expected_missing().sum()), False)
-        for t, (s, a, s_next) in enumerate(lines):
-            cell, relocates = self._cell[s], self.strategy.relocates
-            thoughts.utility[t] = self.utility()[:, cell]
-            thoughts.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
-            thoughts.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
-            self.observe(s, a, s_next)
-            for begin in begins[t + 1 : t + 2]:
-                self.discover(begin)
-            thoughts.missing[t + 1] = self.expected_missing().sum()
+        relocates = self.strategy.relocates
+        for first, until, closed, opened in stretches(len(steps), ends):
+            if closed:
+                self.close(np.array(closed, dtype=np.int64))
+                thoughts.missing[first] = self.expected_missing().sum()
+            for s in opened:
+                self.open(s)
+            for t, (s, a, s_next) in enumerate(lines[first:until], first):
+                cell = self._cell[s]
+                thoughts.utility[t] = self.utility()[:, cell]
+                thoughts.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
+                thoughts.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
+                self.observe(s, a, s_next)
+                for begin in begins[t + 1 : t + 2]:
+                    self.discover(begin)
+                thoughts.missing[t + 1] = self.expected_missing().sum()
         return thoughts
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, IntArray
 from berlyne.labels import Found, Labels
+from berlyne.trace import End
 
 COLUMNS = ("s", "a", "s_next")
 FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
@@ -28,9 +29,25 @@ class History(NamedTuple):
     ended: BoolArray
     ends: IntArray
 
-    def tells_of_ends(self) -> bool:
-        """Whether there is any end to learn of."""
-        return bool(np.any(self.ended)) or len(self.ends) > 0
+    def changes(self, where: IntArray) -> list[End]:
+        """What one who makes the lines `where`, (K,), knows and learns of ends; times count these lines.
+
+        A state is taken for an end if it was known to be one or an episode was over there, until an action is taken
+        there; where one was taken already, it is no end. The same is what `Explorer.observe` makes of it.
+        """
+        closed, tried = set(self.ends.tolist()), set()
+        found = [End(0, s, True) for s in sorted(closed)]
+        if not found and not np.any(self.ended[where]):
+            return []
+        for t, ((s, _, s_next), over) in enumerate(zip(self.steps[where].tolist(), self.ended[where], strict=True)):
+            tried.add(s)
+            if s in closed:
+                closed.remove(s)
+                found.append(End(t, s, False))
+            if over and s_next not in closed and s_next not in tried:
+                closed.add(s_next)
+                found.append(End(t + 1, s_next, True))
+        return found
 
 
 def read_history(history: Any, states: Labels, actions: Labels) -> History:

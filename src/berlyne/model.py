@@ -232,13 +232,8 @@ class InternalModel(Labelled, Shown):
 
         without : numbers of states whose rows do not count, such as `world.terminal`, where episodes end.
         """
-        prior, counts = self.prior, self.sparse_counts if self.exact is not None else self.counts
-        if not hasattr(prior, "expected_missing_information"):
-            raise ValueError(
-                f"novelty is not a function of estimates alone; give {type(prior).__name__} "
-                f"a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
-            )
-        rows = np.array(prior.expected_missing_information(counts), dtype=float)
+        prior, rows = self.prior, expected_rows(self)
+        counts = self.sparse_counts if self.exact is not None else self.counts
         variance = getattr(prior, "missing_information_variance", None)
         spread = np.full(rows.shape, np.nan) if variance is None else np.array(variance(counts), dtype=float)
         rows[:, list(without)] = spread[:, list(without)] = 0.0
@@ -325,6 +320,17 @@ class InternalModel(Labelled, Shown):
         counts = np.zeros((self.n_actions, self.n_states, self.n_states), dtype=np.int64)
         counts[a, s, list(seen)] = list(seen.values())
         return bool(self._estimate(counts)[a, s, s_next] > 0)
+
+
+def expected_rows(model: InternalModel) -> FloatArray:
+    """E[D(theta || theta_hat)] of every row, in bits, `[a, s]`."""
+    prior, counts = model.prior, model.sparse_counts if model.exact is not None else model.counts
+    if not hasattr(prior, "expected_missing_information"):
+        raise ValueError(
+            f"novelty is not a function of estimates alone; give {type(prior).__name__} "
+            f"a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
+        )
+    return np.array(prior.expected_missing_information(counts), dtype=float)
 
 
 def labels_for(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:

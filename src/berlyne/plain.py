@@ -20,7 +20,7 @@ from berlyne.model import ROUNDING, InternalModel
 from berlyne.pages import OWN_METHOD, OWN_PRIOR
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.trace import Thoughts, Trace
+from berlyne.trace import Ends, Thoughts, Trace, stretches
 from berlyne.utilities import UTILITIES, first_utilities, novelty, row_by_row, row_definition
 from berlyne.worlds.world import World
 
@@ -252,28 +252,34 @@ class PlainMind:
             trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[rows].sum())
         return len(u_world)
 
-    def replay(self, steps: IntArray, world: World | None = None) -> tuple[Thoughts, int]:
+    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[Thoughts, int]:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         Returns the lines learned as well: fewer if the next one is impossible. Expected missing information is NaN
-        if the prior does not say it.
+        if the prior does not say it. `ends` are what is learned of ends on the way.
         """
         left = self._expected_missing()
         thoughts = Thoughts.begun(len(steps), self.view.n_actions, float(left.sum()), False)
-        for t, (s, a, s_next) in enumerate(steps.tolist()):
-            self._arrive(s)
-            if not self.view.theta_hat[a, s, s_next] > 0.0:
-                return thoughts, t
-            thoughts.values[t], thoughts.utility[t] = self.action_values(s), self.view.utility[:, s]
-            thoughts.probabilities[t] = (
-                self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
-            )
-            self.observe(s, a, s_next)
-            if self.exact is None:
-                left = self._expected_missing()
-            else:
-                left[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
-            thoughts.missing[t + 1] = left.sum()
+        for begin, until, closed, opened in stretches(len(steps), ends):
+            if closed:
+                self.close(np.array(closed, dtype=np.int64))
+                thoughts.missing[begin] = self._expected_missing().sum()
+            for s in opened:
+                self.open(s)
+            left = self._expected_missing()
+            for t, (s, a, s_next) in enumerate(steps[begin:until].tolist(), begin):
+                self._arrive(s)
+                if not self.view.theta_hat[a, s, s_next] > 0.0:
+                    return thoughts, t
+                thoughts.values[t], thoughts.utility[t] = self.action_values(s), self.view.utility[:, s]
+                chances = self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
+                thoughts.probabilities[t] = chances
+                self.observe(s, a, s_next)
+                if self.exact is None:
+                    left = self._expected_missing()
+                else:
+                    left[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
+                thoughts.missing[t + 1] = left.sum()
         return thoughts, len(steps)
 
     def _expected_missing(self) -> FloatArray:

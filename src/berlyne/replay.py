@@ -15,14 +15,12 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
 from berlyne.explore import NO_PRIOR, Engine, make_growing_mind, make_mind
-from berlyne.explorer import Explorer
 from berlyne.histories import COLUMNS, History, read_history
 from berlyne.labels import Found, Labels, column, in_words
-from berlyne.led import led
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
-from berlyne.trace import Thoughts
+from berlyne.trace import End, Thoughts
 from berlyne.utilities import UTILITIES
 from berlyne.worlds.world import World
 
@@ -47,9 +45,9 @@ def replay(
     Every subject has an explorer of its own, which learns through all episodes. An explorer is found where the next
     line says, so nothing is learned of how one episode came after another. In which states episodes end, where
     no action is worth anything, it knows from the world, or of a `Run` from its world; or it learns it as `Explorer`
-    does, from what `explore_env` returned or from a column `ended` of a frame. With a prior that discovers
-    states, those are discovered that the history names, as it names them. Ends that are learned, and states that
-    are discovered, take a loop in Python, which is not compiled.
+    does, from what `explore_env` returned or from a column `ended` of a frame; a line that begins in an end shows that
+    it is none. With a prior that discovers states, those are discovered that the history names, as it names them;
+    that takes a loop in Python, which is not compiled.
 
     Parameters
     ----------
@@ -61,7 +59,7 @@ def replay(
     n_states, n_actions : needed only for a prior that does not carry them.
     states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
         states are discovered they need not be known; explorers know those that are given from the start.
-    engine : as in `berlyne.explore`; it does not matter where ends are learned.
+    engine : as in `berlyne.explore`.
 
     Returns
     -------
@@ -100,12 +98,8 @@ def replay(
     lines = read_history(history, named.state_labels, named.action_labels)
     parts = []
     for where in _by_subject(lines):
-        if seen is None and lines.tells_of_ends() and not how.relocates:
-            explorer = Explorer(prior, how, n_states=model.n_states, n_actions=model.n_actions)
-            explorer.ends_in(lines.ends.tolist())
-            thoughts, done = led(explorer, lines.steps[where], lines.ended[where])
-        else:
-            thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where])
+        ends = lines.changes(where) if seen is None else []
+        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where], ends)
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
@@ -132,18 +126,15 @@ def _discovering(
     """A replay in which states are discovered."""
     known = labels[0].size if isinstance(labels[0], Found) else 0
     lines, parts = read_history(history, *labels), []
+    ends = [labels[0].number(s) for s in lines.ends.tolist()] if world is None else world.terminal
+    lines = lines._replace(ends=np.array([s for s in ends if s < labels[0].size], dtype=np.int64))
+    if world is not None:
+        lines = lines._replace(ended=np.zeros(len(lines.steps), dtype=bool))  # there is nothing to learn of ends
     for where in _by_subject(lines):
-        if world is None and np.any(lines.ended) and not how.relocates:
-            explorer = Explorer(prior, how, n_actions=labels[1].size, states=range(known))
-            parts.append((where, led(explorer, lines.steps[where], lines.ended[where])[0]))
-            continue
         mind = make_growing_mind(prior, labels[1].size, how, engine)
         for s in range(known):
             mind.discover(s)
-        ends = [labels[0].number(s) for s in lines.ends.tolist()] if world is None else world.terminal
-        if len(ends):
-            mind.close(np.array([s for s in ends if s < labels[0].size], dtype=np.int64))
-        parts.append((where, mind.replay(lines.steps[where])))
+        parts.append((where, mind.replay(lines.steps[where], lines.changes(where))))
     return _dataset(how, lines, _together(parts), labels)
 
 
@@ -166,14 +157,14 @@ def _by_subject(lines: History) -> list[IntArray]:
 
 
 def _thoughts(
-    model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray
+    model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray, ends: list[End]
 ) -> tuple[Thoughts, int]:
     """What one explorer thinks along its lines, and how many of them it could learn."""
     from berlyne.engine.mind import can_compile  # here, so that `import berlyne` need not import Numba
 
     if engine == "auto" and how.utility != "novelty" and not can_compile(model.prior, replace(how, utility="novelty")):
         engine = "numpy"  # there is no kernel that says what is left to learn
-    return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world)
+    return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world, ends)
 
 
 def _together(parts: list[tuple[IntArray, Thoughts]]) -> dict[str, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,3 +69,29 @@ class Thoughts(NamedTuple):
         thoughts = cls(values, utility, probabilities, np.empty(n_steps + 1), np.empty(of_all), np.empty(of_all), first)
         thoughts.missing[0] = missing
         return thoughts
+
+
+class End(NamedTuple):
+    """What is known of a state from line `t` of a history on, before its action is chosen.
+
+    is_end : whether it is taken for an end, where no action is worth anything.
+    """
+
+    t: int
+    s: int
+    is_end: bool
+
+
+Ends = Sequence[End]
+"""In the order of their times; of one time, what is closed comes first."""
+
+
+def stretches(n_steps: int, ends: Ends) -> Iterator[tuple[int, int, list[int], list[int]]]:
+    """The lines from one change to the next: begin, end, and states closed and then opened before `begin`.
+
+    Together they are all lines, in order; the last may be empty, where something changes after the last line.
+    """
+    times = sorted({0, *(end.t for end in ends)})
+    for begin, until in zip(times, [*times[1:], n_steps], strict=True):
+        now = [end for end in ends if end.t == begin]
+        yield begin, until, [end.s for end in now if end.is_end], [end.s for end in now if not end.is_end]

@@ -25,7 +25,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.information import kl_divergence
-from berlyne.model import InternalModel
+from berlyne.model import InternalModel, expected_rows
 from berlyne.pages import OWN_UTILITY
 from berlyne.priors.worth import expected_worth
 from berlyne.rows import by_action
@@ -128,7 +128,7 @@ def novelty(model: InternalModel) -> FloatArray:
     This is the parameter information gain of active inference. It needs more of a prior than
     its estimate: a method `expected_missing_information(counts)`.
     """
-    return model.expected_missing_information().rows
+    return expected_rows(model)
 
 
 def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:

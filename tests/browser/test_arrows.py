@@ -178,9 +178,7 @@ def test_many_outcomes_have_whole_names_and_one_base_line(
     page.close()
 
 
-def test_every_state_has_its_name_however_little_room_there_is(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_every_state_has_its_name_however_little_room_there_is(browser: Browser, tmp_path: Path) -> None:
     names = [*(f"room {s}" for s in range(21)), "unbelievably", "a long name", "Wirtschaftskeller und so fort"]
     theta = np.random.default_rng(0).dirichlet(np.ones(24), size=(1, 24))
     world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=24, n_actions=1), states=names)

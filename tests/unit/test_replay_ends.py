@@ -1,11 +1,12 @@
 """Replays in which episodes end: what was known or learned of ends counts, however the history is given."""
 
+import gymnasium
 import numpy as np
 import pandas
 import pytest
 
 import berlyne
-from berlyne import ChineseRestaurant, Dirichlet, Explorer
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, World
 
 ARRAYS = ("action_values", "probabilities", "utilities", "expected_missing_information")
 
@@ -31,6 +32,59 @@ def test_choices_in_an_environment_are_those_of_its_explorer(lake):
     found = berlyne.replay(lake.explorer.prior, lake, "PIG(VI)")
     assert np.allclose(np.exp(found.log_likelihood), chances, rtol=1e-12)
     assert np.all(np.isin(np.round(np.exp(found.log_likelihood), 9), np.round([1, 1 / 2, 1 / 3, 1 / 4], 9)))
+
+
+def discover(explorer, states):
+    if isinstance(explorer.prior, ChineseRestaurant):
+        explorer.discover(states)
+
+
+def asked_and_told(explorer, steps, ended):
+    """What an explorer says before each line of a history, told line by line: the oracle of replays."""
+    found = {name: [] for name in (*ARRAYS, "expected_missing_information_after")}
+    begins = [s for s, _, _ in steps]
+    for t, ((s, a, s_next), over) in enumerate(zip(steps, ended, strict=True)):
+        discover(explorer, begins[t : t + 1])
+        number = explorer.state_labels.number(s)
+        found["expected_missing_information"].append(explorer.expected_missing_information().bits)
+        with explorer._as_open(number):  # a line that begins in an end shows that it is none
+            found["utilities"].append(explorer.utility()[:, number])
+            goes = explorer.strategy.relocates
+            found["action_values"].append(explorer.action_values()[number] if goes else explorer.action_values(s))
+            found["probabilities"].append(explorer.probabilities()[number] if goes else explorer.probabilities(s))
+        explorer.observe(s, a, s_next, ended=bool(over))
+        discover(explorer, begins[t + 1 : t + 2])
+        found["expected_missing_information_after"].append(explorer.expected_missing_information().bits)
+    return found
+
+
+PRIORS = {
+    "Dirichlet": Dirichlet(0.7, n_states=9, n_actions=2),
+    "wide": Dirichlet(0.7, n_states=60, n_actions=2),  # more slots are needed on the way
+    "1-2-3": OneTwoThree(n_states=9, n_actions=2),
+    "restaurant": ChineseRestaurant(0.7),
+}
+SOME = {"Dirichlet": 8, "wide": 40, "1-2-3": 3, "restaurant": 25}
+"""How many states come up in a history."""
+
+
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+@pytest.mark.parametrize("how", ["PIG(VI)", "PIG(Q)", "PEIG(greedy)", "LTA", "CB", "Unembodied", "PMC(VI)"])
+@pytest.mark.parametrize("kind", PRIORS)
+def test_ends_are_learned_and_forgotten_on_the_way(kind, how, engine):
+    """A history that begins again elsewhere, ends where it has been, and goes on from what seemed to be an end."""
+    prior, rng = PRIORS[kind], np.random.default_rng(3)
+    n_states = getattr(prior, "n_states", None) or 60
+    few = rng.permutation(n_states)[: SOME[kind]]
+    steps = np.stack([rng.choice(few, 120), rng.integers(2, size=120), rng.choice(few, 120)], axis=1)
+    ended = rng.random(120) < 0.3
+    ended[-1], steps[-1, 2] = True, np.setdiff1d(np.arange(n_states), few)[0]  # an end is learned last of all
+    if kind == "1-2-3":
+        steps[:, 2] = few[(steps[:, 0] + steps[:, 1]) % 3]  # an outcome for each row
+    table = pandas.DataFrame({"s": steps[:, 0], "a": steps[:, 1], "s_next": steps[:, 2], "ended": ended})
+    found = berlyne.replay(prior, table, how, n_actions=2, engine=engine)
+    for name, expected in asked_and_told(Explorer(prior, how, n_actions=2), steps.tolist(), ended).items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
 
 
 def test_a_frame_may_say_where_episodes_ended(lake):
@@ -61,10 +115,37 @@ def test_a_run_brings_its_ends_where_states_are_discovered():
         assert np.allclose(of_world[name], of_prior[name], rtol=1e-9, atol=1e-11), name
 
 
-def test_states_may_be_discovered_as_well():
-    run = berlyne.explore_env("FrozenLake-v1", "PIG(VI)", n_steps=200, seed=0, prior=ChineseRestaurant(1.0))
-    found = berlyne.replay(ChineseRestaurant(1.0), run, "PIG(VI)", n_actions=4)
-    assert np.all(np.isfinite(found.log_likelihood))
+class Anywhere(gymnasium.Env):
+    """Five states in a ring, the last of which ends episodes; they begin anywhere else."""
+
+    observation_space, action_space = gymnasium.spaces.MultiDiscrete([5]), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.s = int(self.np_random.integers(4))
+        return np.array([self.s]), {}
+
+    def step(self, action):
+        self.s = (self.s + (1 if action else -1) * int(self.np_random.integers(1, 3))) % 5
+        return np.array([self.s]), 0.0, self.s == 4, False, {}
+
+
+@pytest.mark.parametrize("how", ["PIG(VI)", "PIG(Q)", "CB"])
+def test_states_may_be_discovered_as_well(how):
+    """An explorer that is asked and told, and discovers where an episode begins when it does, is the oracle."""
+    run = berlyne.explore_env(Anywhere(), how, n_steps=150, seed=0, prior=ChineseRestaurant(1.0))
+    assert run.n_episodes > 5 and run.explorer.n_states == 5
+    explorer, chances, left = Explorer(ChineseRestaurant(1.0), how, n_actions=2), [], []
+    for (s, a, s_next), ended in zip(run.history, run.terminated, strict=True):
+        explorer.discover([s])
+        chances.append(explorer.probabilities(s)[a])
+        left.append(explorer.expected_missing_information().bits)
+        explorer.observe(s, a, s_next, ended=bool(ended))
+    found = berlyne.replay(ChineseRestaurant(1.0), run, how, n_actions=2)
+    np.testing.assert_allclose(np.exp(found.log_likelihood), chances, rtol=1e-12)
+    np.testing.assert_allclose(found.expected_missing_information, left, rtol=1e-9, atol=1e-10)
+    if how == "PIG(VI)":
+        assert set(np.round(chances, 12)) <= {0.5, 1.0}
 
 
 def test_what_is_impossible_is_still_told_by_its_line():
@@ -79,3 +160,15 @@ def test_other_than_true_or_false_is_refused(bad):
     table = pandas.DataFrame({"s": [0, 0], "a": [0, 0], "s_next": [0, 0], "ended": [True, bad]})
     with pytest.raises(ValueError, match=r"^ended is .* in line 1 of the history, counted from 0; it must be true"):
         berlyne.replay(Dirichlet(1.0, n_states=2, n_actions=1), table, "PIG(VI)")
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=16, n_actions=4), ChineseRestaurant(1.0)])
+def test_a_world_knows_better_where_episodes_end(lake, prior):
+    world = berlyne.from_gymnasium("FrozenLake-v1", prior)
+    assert len(world.terminal)
+    for terminal in (world.terminal, ()):  # as it is, and as if episodes never ended
+        of = World(world.theta, prior, terminal=terminal)
+        told = berlyne.replay(of, frame(lake, ended=lake.terminated), "PIG(VI)")
+        untold = berlyne.replay(of, frame(lake), "PIG(VI)")
+        for name in ARRAYS:
+            assert np.array_equal(told[name], untold[name]), name

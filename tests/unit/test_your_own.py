@@ -240,7 +240,7 @@ def test_a_dirichlet_made_less_by_a_subclass_is_ones_own():
     doubting = World(world.rows, Doubting(1.0, n_states=10, n_actions=4))
     run = explore(doubting, "Random", n_steps=20)
     assert np.ptp(run.missing_information) < 1e-9
-    with pytest.raises(ValueError, match="has a part of your own"):
+    with pytest.raises(ValueError, match="has a part that no kernel knows"):
         explore(doubting, "Random", engine="compiled")
 
 
@@ -315,5 +315,5 @@ def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make
     )
     world, how = make(0), Strategy("ours(greedy)", Greedy(), "ours")
     assert isinstance(make_mind(InternalModel(world.prior), how, world), PlainMind)
-    with pytest.raises(ValueError, match="has a part of your own, which only engine='numpy' can run"):
+    with pytest.raises(ValueError, match="has a part that no kernel knows, which only engine='numpy' can run"):
         explore(world, how, n_steps=1, engine="compiled")

@@ -10,26 +10,21 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray
-from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, copied, first_belief, knows, restore, widened
+from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, knows, restore, widened
+from berlyne.engine.blank import new_belief, rule_for
 from berlyne.engine.choose import METHODS, first_agent, on_wider_graph, think_again
 from berlyne.engine.compile import entry_point
-from berlyne.engine.graph import Graph, growing_graph, rounded_up
+from berlyne.engine.graph import rounded_up
 from berlyne.engine.imagine import imagine
-from berlyne.engine.kept import SMALL, kept_graph, kept_of_prior
 from berlyne.engine.loop import act, explore, observe, replay, weigh_up
 from berlyne.engine.truth import Truth, truth_for
 from berlyne.model import InternalModel
-from berlyne.priors.prior import CompiledPrior, Description, Rule
+from berlyne.priors.prior import CompiledPrior, Description
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
-from berlyne.trace import Thoughts, Trace
-from berlyne.utilities import UTILITIES, first_utilities
+from berlyne.trace import Ends, Thoughts, Trace, stretches
 from berlyne.worlds.world import World
 
-EXPLICIT = 32
-"""Up to this many states a row that can reach all of them has a slot for each from the start."""
-A_FEW = 16
-"""Slots of each state to begin with, where nothing tells how many it will need."""
 NO_RESETS: FloatArray = np.empty(0)
 MOST = 2**31 - 1
 """Most observations: they are counted in 32 bits."""
@@ -41,7 +36,7 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
     if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
         return False
     try:
-        _rule(prior, strategy.utility)
+        rule_for(prior, strategy.utility)
     except KeyError:  # a utility for which this prior has no closed form
         return False
     return True
@@ -182,24 +177,38 @@ class CompiledMind:
         values = self.pair_values()
         return self.strategy.rule.probabilities(values.ravel()).reshape(values.shape)
 
-    def replay(self, steps: IntArray, world: World | None = None) -> tuple[Thoughts, int]:
+    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[Thoughts, int]:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
-        Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made.
+        Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made;
+        `ends` are what is learned of ends on the way.
         """
-        known, done, why = new_belief(self.model, "novelty", world), 0, FULL
+        known, done, why = new_belief(self.model, "novelty", world), 0, 0
         if world is not None and len(world.terminal):  # where nothing can be tried
-            known.utility.reshape(-1, known.graph.stride)[world.terminal, : self.model.n_actions] = 0.0
-        left = float(known.utility[known.utility > -np.inf].sum())
+            self._left(known)[world.terminal] = 0.0
+        left = float(self._left(known).sum())
         thoughts = Thoughts.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
-        while done < len(steps) and why != IMPOSSIBLE:
-            done, why = replay(self.belief, self.agent, known, thoughts, steps, done)
-            if why == FULL:
-                self._widen()
-                known = widened(known, self.belief.graph.capacity)
+        for begin, until, closed, opened in stretches(len(steps), ends):
+            if closed:
+                thoughts.missing[begin] -= self._left(known)[closed].sum()
+                self.close(np.array(closed, dtype=np.int64))
+            before = thoughts.missing[begin]
+            for s in opened:  # when the line is made: before, it was an end
+                thoughts.missing[begin] += self._left(known)[s].sum()
+                self.open(s)
+            while done < until and why != IMPOSSIBLE:
+                done, why = replay(self.belief, self.agent, known, thoughts, steps[:until], done)
+                if why == FULL:
+                    self._widen()
+                    known = widened(known, self.belief.graph.capacity)
+            thoughts.missing[begin] = before
         if done == len(steps) > 0:
             thoughts = thoughts._replace(probabilities=self._chances(thoughts, steps))
         return thoughts, done
+
+    def _left(self, known: Belief) -> FloatArray:
+        """What is left to learn of every row, (N, M), of a belief that values novelty."""
+        return known.utility.reshape(-1, known.graph.stride)[:, : self.model.n_actions]
 
     def _chances(self, thoughts: Thoughts, steps: IntArray) -> FloatArray:
         """The chance of every action in the state of each line, (T, M); for one who may relocate among all pairs."""
@@ -275,49 +284,6 @@ class CompiledMind:
         """Double the slots of every state."""
         self.belief = widened(self.belief, min(2 * self.belief.graph.capacity, rounded_up(self.model.n_states)))
         self.agent = on_wider_graph(self.agent, self.belief)
-
-
-def new_belief(
-    model: InternalModel, utility: str | None, world: World | None = None, untried: float | None = None
-) -> Belief:
-    """What is believed before any data, which `model` has not seen; made once per prior and utility, then copied."""
-    prior: Any = model.prior
-    kept, rule = kept_of_prior(prior), _rule(prior, utility)
-    graph = _graph(prior, rule, world)
-    key = "belief", utility, untried, graph.capacity
-    if key in kept:
-        return copied(kept[key])
-    values = np.full((model.n_states, graph.stride), -np.inf)
-    values[:, : model.n_actions] = first_utilities(model, utility, untried).T
-    realised = utility is not None and UTILITIES[utility].realised
-    belief = first_belief(prior, rule, graph, values.ravel(), realised)
-    if belief.weight.size > SMALL:
-        return belief
-    kept[key] = belief
-    return copied(belief)
-
-
-def _rule(prior: CompiledPrior, utility: str | None) -> Rule:
-    """How a prior is compiled with a utility, worked out once; a `KeyError` if it has no closed form of that."""
-    kept = kept_of_prior(prior)
-    if ("rule", utility) not in kept:
-        kept["rule", utility] = prior.rule(utility)
-    rule: Rule = kept["rule", utility]
-    return rule
-
-
-def _graph(prior: CompiledPrior, rule: Rule, world: World | None) -> Graph:
-    """Slots for all that can follow, or for what does: as many as a world lets happen, or a few to begin with."""
-    n_states, n_actions = prior.n_states, prior.n_actions
-    if rule.most_outcomes is None and not (prior.support.is_full and n_states > EXPLICIT):
-        return kept_graph(prior.support)
-    if rule.most_outcomes is not None:
-        needed = rule.most_outcomes
-    elif world is None:
-        needed = A_FEW
-    else:
-        needed = int(np.diff(world.rows.indptr[::n_actions]).max())
-    return growing_graph(n_states, n_actions, rounded_up(min(n_states, needed)), rule.singled_out)
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:
