@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,16 @@ from berlyne.explore import MOST_STEPS, streams
 from berlyne.explorer import Explorer
 from berlyne.labels import Found
 from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
+from berlyne.plotting import figures
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
+from berlyne.replay import replay
 from berlyne.rows import Rows
 from berlyne.strategies import Strategy
 from berlyne.worlds.edges import rows_from_entries
 from berlyne.worlds.world import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ACTIONS: dict[str, tuple[str, ...]] = {
     "FrozenLakeEnv": ("left", "down", "right", "up"),
@@ -130,6 +135,10 @@ class EnvRun:
     episode: IndexArray = field(repr=False)
     terminated: BoolArray = field(repr=False)
 
+    def __repr__(self) -> str:
+        made = f"{self.n_steps:,} steps in {self.n_episodes:,} episode{'s' if self.n_episodes != 1 else ''}"
+        return f"EnvRun({self.explorer.strategy}: {made}, {self.explorer.n_states} states)"
+
     @property
     def n_steps(self) -> int:
         """Number of steps made."""
@@ -146,6 +155,26 @@ class EnvRun:
         states, actions = self.explorer.states, self.explorer.actions
         steps = zip(self.states.tolist(), self.actions.tolist(), self.next_states.tolist(), strict=True)
         return [(states[s], actions[a], states[s_next]) for s, a, s_next in steps]
+
+    @cached_property
+    def expected_missing_information(self) -> FloatArray:
+        """What the explorer expected to be missing before the first and after every step, (n_steps + 1,), in bits.
+
+        What is missing indeed nobody can tell without the truth. States that turn out to end episodes count no more
+        from then on. All NaN for a prior that does not say it.
+        """
+        if not self.n_steps:
+            return np.array([self.explorer.expected_missing_information().bits])
+        prior, n_actions = self.explorer.prior, self.explorer.n_actions
+        n_states = None if getattr(prior, "grows", False) else self.explorer.n_states
+        told = replay(prior, self, "Random", n_states=n_states, n_actions=n_actions)
+        first, after = told.expected_missing_information[:1], told.expected_missing_information_after
+        return np.concatenate([first.values, after.values])
+
+    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the learning curve: expected missing information against time, over all episodes."""
+        drawn: Axes = figures().draw_env_run(self, ax, **style)
+        return drawn
 
 
 def explore_env(

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from berlyne import (
     ChineseRestaurant,
@@ -292,3 +293,41 @@ def test_an_environment_goes_into_a_study(tmp_path):
     assert np.array_equal(results.world("lake/000").theta, world.theta)
     with pytest.raises(SettingsError, match=r"^CartPole-v1 shows no transition table; explore it by .*$"):
         Experiment(worlds={"pole": gymnasium.make("CartPole-v1")}, strategies=["Random"])
+
+
+@pytest.mark.parametrize("prior", [None, ChineseRestaurant(1.0)], ids=["known", "discovered"])
+def test_the_learning_curve_is_what_its_explorer_expected_on_the_way(prior):
+    run = explore_env("FrozenLake-v1", "PIG(VI)", n_steps=200, seed=1, prior=prior)
+    explorer, curve = Explorer(run.explorer.prior, "LTA", n_actions=4), run.expected_missing_information
+    begun, lines = run.states.tolist(), zip(run.history, run.terminated, strict=True)
+    for t, (line, ended) in enumerate(lines):
+        if prior is not None:
+            explorer.discover([run.explorer.states[begun[t]]])
+        assert curve[t] == pytest.approx(explorer.expected_missing_information().bits, rel=1e-9)
+        explorer.observe(*line, ended=bool(ended))
+    assert curve[-1] == pytest.approx(run.explorer.expected_missing_information().bits, rel=1e-9)
+    assert len(curve) == 201 and curve[-1] != curve[0]
+    ax = run.plot(Figure().subplots(), color="red")
+    (line,) = ax.lines
+    np.testing.assert_array_equal(line.get_ydata(), curve)
+    assert line.get_color() == "red" and ax.get_ylabel() == "expected missing information (bits)"
+    assert repr(run) == f"EnvRun(PIG(VI): 200 steps in {run.n_episodes} episodes, {run.explorer.n_states} states)"
+
+
+def test_no_step_is_a_curve_of_one_point():
+    run = explore_env("FrozenLake-v1", n_steps=0)
+    assert run.expected_missing_information == pytest.approx([run.explorer.expected_missing_information().bits])
+    assert repr(run) == "EnvRun(PIG(VI): 0 steps in 0 episodes, 16 states)"
+
+
+def test_a_prior_that_does_not_say_what_is_missing_has_no_curve():
+    class Counting:
+        def estimate(self, counts):
+            return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)
+
+    run = explore_env("FrozenLake-v1", "LTA", n_steps=5, prior=Counting())
+    assert np.all(np.isnan(run.expected_missing_information)) and len(run.expected_missing_information) == 6
+    with pytest.raises(
+        ValueError, match=r"^Counting does not say what is expected to be missing; give it a m"
+    ):
+        run.plot()

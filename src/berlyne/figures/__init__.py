@@ -9,7 +9,7 @@ from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.graph import draw_graph
-from berlyne.figures.learning_curves import draw_curves, draw_run
+from berlyne.figures.learning_curves import draw_curves, draw_env_run, draw_run
 from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms, telling_rows
 from berlyne.figures.path import draw_path
 from berlyne.figures.prediction import draw_prediction
@@ -25,6 +25,7 @@ __all__ = [
     "draw_bands",
     "draw_concentration",
     "draw_curves",
+    "draw_env_run",
     "draw_explorer",
     "draw_graph",
     "draw_index_by_length",

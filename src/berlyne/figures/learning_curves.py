@@ -13,9 +13,11 @@ from matplotlib.axes import Axes
 from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.style import ERROR_LINE, RC, check_axes, look, panels, plain_numbers, thinned, verbatim
+from berlyne.pages import OWN_PRIOR
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
+    from berlyne.environments import EnvRun
     from berlyne.experiments import Results
     from berlyne.explore import Run
 
@@ -36,6 +38,26 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
     ax.set_ylim(bottom=0)
     ax.margins(x=0)
     verbatim(ax.title, *ax.legend(frameon=False).get_texts())
+    return ax
+
+
+def draw_env_run(run: EnvRun, ax: Axes | None = None, **style: Any) -> Axes:
+    """The learning curve of an exploration of an environment: expected missing information against time."""
+    check_axes(ax)
+    left = run.expected_missing_information
+    if np.all(np.isnan(left)):
+        raise ValueError(
+            f"{type(run.explorer.prior).__name__} does not say what is expected to be missing; give it a method "
+            f"expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
+        )
+    if ax is None:
+        ax = plt.subplots(layout="constrained")[1]
+    usual = look(str(run.explorer.strategy)).curve(range(run.n_steps + 1))
+    ax.plot(left, **{**usual, **style})
+    ax.set(xlabel="time (steps)", ylabel="expected missing information (bits)")
+    ax.set_ylim(bottom=0)
+    ax.margins(x=0)
+    verbatim(*ax.legend(frameon=False).get_texts())
     return ax
 
 
