@@ -11,7 +11,7 @@ EXTRAS := test,dev,cluster,gym,docs,browser
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help reproduce test bounds browser lint format build docs site verdicts pictures constraints clean
+.PHONY: help reproduce test bounds browser lint format build docs site installed verdicts pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
@@ -66,6 +66,9 @@ docs: $(VENV)/installed-docs
 
 site: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# All extras at once, so that what is made side by side need not install anything: pip is no good at that.
+installed: $(VENV)/installed-test $(VENV)/installed-dev $(VENV)/installed-docs $(VENV)/installed-browser
 
 verdicts: reproduce
 	$(BIN)/python docs/build.py "$(FOLDER)"
