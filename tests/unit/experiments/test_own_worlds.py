@@ -136,6 +136,21 @@ def test_arrays_over_states_and_actions_have_labels(place):
     assert "s" not in walls.coords and walls.sizes["s"] == 9  # numbers are numbers
 
 
+def test_measures_over_outcomes_end_with_the_last_state_of_their_class(tmp_path):
+    """Beside a larger world the array has more room than this class needs."""
+    worlds = {"task": labelled(0), "walls": maze(0, side=3, n_transporters=2)}
+    measures = {"seen": (("a", "s", "s_next"), lambda run: run.model.counts)}
+    found = Experiment(worlds, "Random", n_steps=12, measures=measures).run(tmp_path / "r.zarr")
+    assert found.dataset["seen"].sizes["s_next"] == 9
+    seen = found.of("task")["seen"]
+    assert seen["s_next"].values.tolist() == seen["s"].values.tolist() == STATES
+    told = [tuple(line) for line in found.run("task/000", "Random").history]
+    for a in ACTIONS:
+        for s in ("red", "blue"):
+            for s_next in ("red", "blue"):
+                assert seen.sel(a=a, s=s, s_next=s_next).item() == told.count((s, a, s_next))
+
+
 def test_frames_speak_in_labels(place):
     frame = open_results(place).to_frame(world_class="task")
     run = open_results(place).run("task/000", "PIG(VI)")
