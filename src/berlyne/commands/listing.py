@@ -17,9 +17,13 @@ Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 @click.command("list", cls=Command, example="berlyne list strategies")
-@click.argument("what", type=click.Choice(["worlds", "strategies", "utilities", "measures", "assumptions"]))
+@click.argument(
+    "what", type=click.Choice(["worlds", "benchmarks", "strategies", "utilities", "measures", "assumptions"])
+)
 def list_(what: str) -> None:
-    """Say what there is: worlds, strategies, utilities, measures, or assumptions of the reproduction."""
+    """Say what there is: classes of worlds, benchmarks (single worlds that others compare on), strategies, utilities,
+    measures, or assumptions of the reproduction.
+    """
     headings, lines = _LISTS[what]()
     table = Table(*headings, box=None, pad_edge=False)
     for line in lines:
@@ -30,9 +34,19 @@ def list_(what: str) -> None:
 def _worlds() -> Listing:
     kinds = berlyne.worlds.WORLDS.values()
     return ("name", "class", "parameters", "steps in the paper"), [
-        (k.name, k.title, ", ".join(f"{p.name}={p.default}" for p in _parameters(k.make)), str(k.n_steps))
-        for k in kinds
+        (k.name, k.title, ", ".join(map(_default, _parameters(k.make))), str(k.n_steps)) for k in kinds
     ]
+
+
+def _benchmarks() -> Listing:
+    return ("name", "world", "parameters"), [
+        (name, inspect.getdoc(make).splitlines()[0], ", ".join(map(_default, _parameters(make))))  # type: ignore[union-attr]  # all have one
+        for name, make in berlyne.worlds.BENCHMARKS.items()
+    ]
+
+
+def _default(p: inspect.Parameter) -> str:
+    return f"{p.name}={p.default:.3g}" if isinstance(p.default, float) else f"{p.name}={p.default}"
 
 
 def _strategies() -> Listing:
@@ -73,6 +87,7 @@ def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
 
 _LISTS: dict[str, Callable[[], Listing]] = {
     "worlds": _worlds,
+    "benchmarks": _benchmarks,
     "strategies": _strategies,
     "utilities": _utilities,
     "measures": _measures,

@@ -53,8 +53,8 @@ def watch(
 ) -> None:
     """Show strategies side by side as they explore WHAT, on a page that replays them.
 
-    WHAT is a class of worlds (`berlyne list worlds`), a benchmark such as river_swim, a file with a world, or a store
-    of results. The page is one file that needs nothing else; without -o it is opened.
+    WHAT is a class of worlds (`berlyne list worlds`), a benchmark such as river_swim (`berlyne list benchmarks`), a
+    file with a world, or a store of results. The page is one file that needs nothing else; without -o it is opened.
     """
     _check_strategies(strategies)
     if output is not None:

@@ -231,14 +231,14 @@ def test_a_store_of_a_newer_format_is_one_sentence(tmp_path, monkeypatch, place)
     assert told.count("\n") == 1 and files(tmp_path) == before
 
 
-@pytest.mark.parametrize("what", ["worlds", "strategies", "utilities", "measures"])
+@pytest.mark.parametrize("what", ["worlds", "benchmarks", "strategies", "utilities", "measures"])
 def test_lists_name_everything(what):
     from berlyne import STRATEGIES, UTILITIES
     from berlyne.experiments.measures import MEASURES, MORE_MEASURES
-    from berlyne.worlds import WORLDS
+    from berlyne.worlds import BENCHMARKS, WORLDS
 
-    measures = {**MEASURES, **MORE_MEASURES}
-    tables = {"worlds": WORLDS, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": measures}
+    measures, worlds = {**MEASURES, **MORE_MEASURES}, {"worlds": WORLDS, "benchmarks": BENCHMARKS}
+    tables = {**worlds, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": measures}
     code, said, told = command("list", what)
     assert code == 0 and told == ""
     begun = [line.split()[0] for line in said.splitlines()[1:] if line[:1].strip()]
