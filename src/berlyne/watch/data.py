@@ -35,7 +35,7 @@ def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
         "format": FORMAT,
         "seed": int(seed),
         "world": _world(checked[0].world),
-        "runs": [_run(run) for run in checked],
+        "runs": [_run(run, name) for run, name in zip(checked, _told_apart(checked), strict=True)],
     }
 
 
@@ -119,11 +119,17 @@ def _named_actions(world: World) -> list[str]:
     return _spoken(world.actions, 0)
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _told_apart(runs: list[Run]) -> list[str]:
+    """The names of strategies, numbered where several runs have the same."""
+    names = [str(run.strategy) for run in runs]
+    return [f"{n}, {names[: i + 1].count(n)}" if names.count(n) > 1 else n for i, n in enumerate(names)]
+
+
+def _run(run: Run, name: str) -> dict[str, Any]:
     events = events_of(run)
     method = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in method_of(run).items()}
     return {
-        "name": str(run.strategy),
+        "name": name,
         "n_steps": run.n_steps,
         "states": whole(run.states),
         "actions": whole(run.actions),

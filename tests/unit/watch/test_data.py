@@ -227,3 +227,9 @@ class _Coin:
 
 def test_the_data_are_plain_json() -> None:
     assert json.loads(json.dumps(page_data([explored()]), allow_nan=False))["format"] == 1
+
+
+def test_runs_of_one_strategy_are_numbered():
+    world = berlyne.maze(0, side=3, n_transporters=2)
+    runs = [berlyne.explore(world, how, n_steps=5, seed=s) for s, how in enumerate(["LTA", "Random", "LTA", "LTA"])]
+    assert [run["name"] for run in page_data(runs)["runs"]] == ["LTA, 1", "Random", "LTA, 2", "LTA, 3"]
