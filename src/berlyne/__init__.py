@@ -6,7 +6,7 @@ After Little & Sommer, *Learning in embodied action-perception loops through exp
 
 from typing import TYPE_CHECKING
 
-from berlyne.environments import EnvRun, explore_env, from_gymnasium
+from berlyne.environments import EnvRun, explore_env
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.explore import Run, explore
 from berlyne.explorer import Explorer
@@ -17,6 +17,7 @@ from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit
 from berlyne.registering import register_when_imported
 from berlyne.replay import replay
 from berlyne.strategies import STRATEGIES, Strategy, strategy
+from berlyne.tabled import from_gymnasium
 from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.watch import watch
 from berlyne.worlds import (

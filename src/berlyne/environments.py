@@ -1,4 +1,4 @@
-"""Other people's environments: read as a world where they show their table, explored by acting where they do not.
+"""Other people's environments, explored by acting in them alone.
 
 What is needed of an environment is the interface of Gymnasium, `reset` and `step`, and finitely many observations and
 actions. Gymnasium itself is imported only to make an environment from its name.
@@ -13,107 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count
+from berlyne.arrays import BoolArray, FloatArray, IndexArray, Seed, check_count
 from berlyne.explore import MOST_STEPS, streams
 from berlyne.explorer import Explorer
-from berlyne.labels import Found
+from berlyne.labels import Found, several
 from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
 from berlyne.plotting import figures
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.replay import replay
-from berlyne.rows import Rows
 from berlyne.strategies import Strategy
-from berlyne.worlds.edges import rows_from_entries
-from berlyne.worlds.world import World
+from berlyne.tabled import made
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ACTIONS: dict[str, tuple[str, ...]] = {
-    "FrozenLakeEnv": ("left", "down", "right", "up"),
-    "CliffWalkingEnv": ("up", "right", "down", "left"),
-    "TaxiEnv": ("south", "north", "east", "west", "pickup", "dropoff"),
-}
-"""What the actions of Gymnasium's toy-text environments are called, in their order."""
-NO_GYMNASIUM = "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'"
-
-
-def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
-    """The world of an environment that shows its transition table, as Gymnasium's toy-text environments do.
-
-    States where episodes end are terminal; the start distribution is the environment's. An observation is a state's
-    number; actions have names where they are known. Rewards are left out.
-
-    Parameters
-    ----------
-    env : an environment with `env.unwrapped.P[s][a]`, a list of (probability, next state, reward, terminated), and
-        `env.unwrapped.initial_state_distrib`; or its name, such as "FrozenLake-v1"; or one of berlyne's own.
-    prior : what an explorer assumes; by default Dir(1) over all states.
-
-    Raises
-    ------
-    ValueError if there is no table, or if a state ends an episode after some transitions but not after others.
-    """
-    env = _made(env)
-    inner = env.unwrapped
-    if isinstance(getattr(inner, "world", None), World):
-        return inner.world if prior is None else inner.world.with_prior(prior)  # type: ignore[no-any-return]  # checked
-    name = getattr(env.spec, "id", None) or type(inner).__name__
-    table, start = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
-    if table is None or start is None:
-        raise ValueError(f"{name} shows no transition table; explore it by berlyne.explore_env{OWN_WORLDS}")
-    rows, terminal = _read(table, np.flatnonzero(start), str(name))
-    if prior is None:
-        prior = Dirichlet(1.0, n_states=rows.n_states, n_actions=rows.n_actions)
-    names, where = ACTIONS.get(type(inner).__name__), _cells(inner, rows.n_states)
-    told: dict[str, Any] = {"start": np.asarray(start), "actions": names, "terminal": terminal, "positions": where}
-    return World(rows, prior, name=str(name), **told)
-
-
-def _cells(inner: Any, n_states: int) -> IntArray | None:
-    """Column and line of every state, (N, 2), of an environment whose states are the cells of a grid; else None.
-
-    FrozenLake shows its drawing as `desc`, CliffWalking the number of lines and columns as `shape`; states count the
-    cells line by line. A drawing of fewer cells than there are states, as that of Taxi, says nothing.
-    """
-    shape = getattr(inner, "shape", None) or np.shape(getattr(inner, "desc", ()))
-    if len(shape) != 2 or shape[0] * shape[1] != n_states:
-        return None
-    line, column = np.divmod(np.arange(n_states), shape[1])
-    return np.stack([column, line], axis=1)
-
-
-def _read(table: Any, starts: IntArray, name: str) -> tuple[Rows, list[int]]:
-    """Rows and terminal states of a table `P[s][a]`, for episodes that begin in `starts`."""
-    n_states, n_actions = len(table), len(table[0])
-    entries = [
-        (s * n_actions + a, int(s_next), float(p), bool(terminated))
-        for s in range(n_states)
-        for a in range(n_actions)
-        for p, s_next, _, terminated in table[s][a]
-    ]
-    row, to, p, over = (np.array(column) for column in zip(*entries, strict=True))
-    rows = rows_from_entries(row, to, p, n_states, n_actions)
-    happens = _visited(row // n_actions, to, over, starts, n_states)[row // n_actions]
-    both = np.intersect1d(to[over & happens], to[~over & happens])
-    if len(both):
-        raise ValueError(
-            f"in {name} an episode ends in state {both[0]} after some transitions but not after others; "
-            "explore it by berlyne.explore_env"
-        )
-    # an end is where episodes end, and where nothing ever leads that would not end them
-    return rows, np.union1d(to[over & happens], np.setdiff1d(to[over], to[~over])).tolist()
-
-
-def _visited(s: IntArray, to: IntArray, over: BoolArray, starts: IntArray, n_states: int) -> BoolArray:
-    """Whether each state can come up within an episode, (N,); s, to, over : from, to and whether it ends there."""
-    visited = np.zeros(n_states, dtype=bool)
-    visited[starts] = True
-    while True:
-        new = to[visited[s] & ~over]
-        if np.all(visited[new]):
-            return visited
-        visited[new] = True
+NEW_GYM = "as Gymnasium has it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,32 +124,47 @@ def explore_env(
     >>> berlyne.explore_env("FrozenLake-v1", "PIG(VI)", n_steps=500).n_steps  # doctest: +SKIP
     500
     """
-    env = _made(env)
+    env = made(env)
     n_steps = check_count("n_steps", n_steps, 0)
     if n_steps > MOST_STEPS:
         raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}")
-    kind = getattr(env.observation_space, "dtype", None)
-    if observe is None and states is None and kind is not None and np.issubdtype(kind, np.floating):
+    if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(
             f"observations are {env.observation_space}, which hardly repeat; say in observe= what states they stand for"
             f"{OWN_WORLDS}"
         )
     explorer = _explorer(env, strategy, seed, prior, states)
     see = Sight(explorer, observe)
-    first_action = int(getattr(env.action_space, "start", 0))
     lines, rewards, ends = np.zeros((n_steps, 4), dtype=np.int32), np.zeros(n_steps), np.zeros(n_steps, dtype=bool)
-    episode, s = 0, see(env.reset(seed=int(streams(seed).world.integers(2**31)))[0])
+    episode, s = 0, see(_begun(env, seed=int(streams(seed).world.integers(2**31))))
     for t in range(n_steps):
-        a = explorer.act(explorer.states[s])
-        seen, reward, terminated, truncated, _ = env.step(first_action + a)
-        s_next = see(seen)
-        explorer.observe(explorer.states[s], a, explorer.states[s_next], ended=bool(terminated))
+        action = explorer.act(explorer.states[s])
+        seen, reward, terminated, truncated = _made_step(env, action)
+        s_next, a = see(seen), explorer.action_labels.number(action)
+        explorer.observe(explorer.states[s], action, explorer.states[s_next], ended=bool(terminated))
         lines[t], rewards[t], ends[t] = (s, a, s_next, episode), reward, terminated
         s = s_next
         if terminated or truncated:
-            episode, s = episode + 1, see(env.reset()[0])
+            episode, s = episode + 1, see(_begun(env))
     columns = dict(zip(("states", "actions", "next_states", "episode"), lines.T.copy(), strict=True))
     return EnvRun(explorer, rewards=rewards, terminated=ends, **columns)
+
+
+def _begun(env: Any, **options: Any) -> Any:
+    """The first observation of an episode."""
+    found = env.reset(**options)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise ValueError(f"reset() of the environment gave {found!r:.60}; it must be {NEW_GYM}: (observation, info)")
+    return found[0]
+
+
+def _made_step(env: Any, action: Any) -> tuple[Any, float, bool, bool]:
+    """The observation after an action, the reward, and whether the episode ended or was cut short."""
+    found = env.step(action)
+    if not isinstance(found, tuple) or len(found) != 5:
+        parts = "(observation, reward, terminated, truncated, info)"
+        raise ValueError(f"step() of the environment gave {found!r:.60}; it must be {NEW_GYM}: {parts}")
+    return found[:4]
 
 
 class Sight:
@@ -251,7 +180,12 @@ class Sight:
     def __call__(self, seen: Any) -> int:
         """The number of the state that an observation stands for."""
         label = self.observe(seen)
-        number = self.labels.number(label, "an observation")
+        try:
+            number = self.labels.number(label, "an observation")
+        except ValueError as error:
+            if self.observe is _itself or isinstance(self.labels, Found):
+                raise
+            raise ValueError(f"{error}; say in states= what observe= can give") from None
         if isinstance(self.labels, Found) and number == self.labels.size:
             self.explorer.discover([label])
         return number
@@ -261,7 +195,7 @@ def _itself(seen: Any) -> Any:
     """The observation, as a plain number or tuple of them where it is one."""
     if isinstance(seen, np.ndarray):
         seen = seen.item() if seen.ndim == 0 else tuple(seen.tolist())
-    if isinstance(seen, tuple):
+    if isinstance(seen, tuple | list):
         return tuple(_itself(part) for part in seen)
     return seen.item() if isinstance(seen, np.generic) else seen
 
@@ -269,12 +203,24 @@ def _itself(seen: Any) -> Any:
 def _states(env: Any, states: Iterable[Hashable] | None) -> list[Any] | None:
     """All states there can be, in order; None if nobody knows."""
     if states is not None:
-        return list(states)
+        return several("states", states)
     size = _size(env.observation_space)
-    if size is None:
-        return None
-    first = int(getattr(env.observation_space, "start", 0))
+    return None if size is None else _all_of(env.observation_space, size)
+
+
+def _all_of(space: Any, size: int) -> list[int]:
+    """All values of a `Discrete` space."""
+    first = int(getattr(space, "start", 0))
     return list(range(first, first + size))
+
+
+def _is_real(space: Any) -> bool:
+    """Whether any part of a space is of real numbers, which hardly repeat."""
+    parts = getattr(space, "spaces", None)
+    if parts is not None:
+        return any(map(_is_real, parts.values() if hasattr(parts, "values") else parts))
+    kind = getattr(space, "dtype", None)
+    return kind is not None and bool(np.issubdtype(kind, np.floating))
 
 
 def _size(space: Any) -> int | None:
@@ -287,37 +233,20 @@ def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: 
     n_actions, known = _size(env.action_space), _states(env, states)
     if n_actions is None:
         raise ValueError(f"actions are {env.action_space}; they must be Discrete")
+    given = _all_of(env.action_space, n_actions)
+    actions = given if given[0] else None  # numbers from 0 on are their own labels
     if prior is None:
         prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=n_actions)
     if getattr(prior, "grows", False):
-        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=states)
+        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=states, actions=actions)
     elif known is None:
         raise ValueError(
             f"observations are {env.observation_space}, which is not Discrete; say in states= which there can be, "
             f"or leave the prior out, so that states are discovered{UNKNOWN_STATES}"
         )
     else:
-        explorer = Explorer(prior, strategy, seed, n_states=len(known), n_actions=n_actions, states=known)
+        sizes = {"n_states": len(known), "n_actions": n_actions}
+        explorer = Explorer(prior, strategy, seed, **sizes, states=known, actions=actions)
     if explorer.strategy.relocates:
         raise ValueError(f"{explorer.strategy} goes wherever it likes, which an environment does not allow")
     return explorer
-
-
-def is_environment(what: Any) -> bool:
-    """Whether an object looks like an environment of Gymnasium."""
-    return all(hasattr(what, name) for name in ("reset", "step", "action_space", "observation_space"))
-
-
-def _made(env: Any) -> Any:
-    """The environment itself, or the one of that name."""
-    if isinstance(env, str):
-        try:
-            import gymnasium
-        except ImportError:
-            raise ValueError(NO_GYMNASIUM) from None
-        from berlyne import gym  # noqa: F401  # registers our own
-
-        return gymnasium.make(env)
-    if not is_environment(env):
-        raise ValueError(f"env is {env!r}; it must be an environment of Gymnasium, or the name of one")
-    return env

@@ -18,7 +18,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_index, seed_sequence
 from berlyne.growing import GrowingMind
-from berlyne.labels import ELSEWHERE, Labels
+from berlyne.labels import ELSEWHERE, Labels, several
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
 from berlyne.pages import ENGINE, OWN_WORLDS
@@ -318,7 +318,7 @@ def streams(seed: Seed) -> Streams:
 def _checked_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:
     if (n_steps := check_count("n_steps", n_steps, 0)) > MOST_STEPS:
         raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}, as far as observations are counted")
-    times = sorted({check_count("a snapshot", t, 0) for t in snapshots})
+    times = sorted({check_count("a snapshot", t, 0) for t in several("snapshots", snapshots)})
     if times and times[-1] > n_steps:
         raise ValueError(f"a snapshot is asked for at step {times[-1]}, after the last step {n_steps}")
     return n_steps, times

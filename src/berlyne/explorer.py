@@ -18,7 +18,7 @@ from berlyne.arrays import FloatArray, IntArray, Seed, check_count
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
-from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words, lines_of
+from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words, lines_of, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -67,7 +67,7 @@ class Explorer(Thinking):
             if n_states is not None:
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
             self._begin(prior, (Found(), labels_for("action", n_actions, prior, actions)), strategy, rng)
-            self.discover(states or ())
+            self.discover(() if states is None else states)
             return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
         self._begin(prior, (model.state_labels, model.action_labels), strategy, rng)
@@ -116,9 +116,7 @@ class Explorer(Thinking):
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
-        if among is not None and not isinstance(among, Iterable):
-            raise ValueError(f"among is {among!r}; it must name the actions that are possible, such as [{among!r}]")
-        possible = None if among is None else sorted({self._number("an action", a, self.action_labels) for a in among})
+        possible = None if among is None else self._numbers("among", among, "an action", self.action_labels)
         if possible is not None and not possible:
             raise ValueError("among is empty; it must name the actions that are possible")
         with self._one_at_a_time:
@@ -126,6 +124,10 @@ class Explorer(Thinking):
                 return self.action_labels[self._chosen(s, possible)]
             with self._as_open(s):
                 return self.action_labels[self._chosen(s, possible)]
+
+    def _numbers(self, what: str, values: Any, one: str, labels: Labels) -> list[int]:
+        """The numbers of several labels, each once, in order."""
+        return sorted({self._number(one, value, labels) for value in several(what, values)})
 
     def _chosen(self, s: int, possible: list[int] | None) -> int:
         """The action to try in state `s`, among those that are possible."""
@@ -175,7 +177,7 @@ class Explorer(Thinking):
         if not isinstance(self._mind, GrowingMind):
             raise ValueError(f"all states are known to {self.prior!r}; there is nothing to discover")
         with self._one_at_a_time:
-            for state in states:
+            for state in several("states", states):
                 number = self._met("a state", state)
                 if self._mind.discover(number):
                     self._told_states[number] = self.n_obs
@@ -228,11 +230,11 @@ class Explorer(Thinking):
 
         `observe(..., ended=True)` finds out one at a time. Where an action was taken already, it is no end.
         """
-        states = list(states)
+        states = several("states", states)
         with self._one_at_a_time:
             if isinstance(self.state_labels, Found):
                 self.discover(states)
-            numbers = [self._number("a terminal state", s, self.state_labels) for s in states]
+            numbers = self._numbers("states", states, "a terminal state", self.state_labels)
             self._told_closed.update(dict.fromkeys(numbers, self.n_obs))
             self._close(numbers)
 

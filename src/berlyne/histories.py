@@ -58,13 +58,17 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     ValueError that names the first line, counted from 0, that is not what it must be.
     """
     labels: dict[str, list[Any]] = {}
-    ended, ends = None, np.empty(0, dtype=np.int64)
+    ended = None
+    ends: Any = np.empty(0, dtype=np.int64)
     if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
         ended = getattr(history, "terminated", None)
         ends = history.world.terminal if hasattr(history, "world") else ends
-        states = states if isinstance(states, Found) else Labels("state", states.size)  # it holds numbers
-        actions = Labels("action", actions.size)
         columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
+        actions = Labels("action", actions.size)  # it holds numbers
+        if isinstance(states, Found):
+            columns, ends = _in_labels(history, columns, ends)
+        else:
+            states = Labels("state", states.size)
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
         columns, labels = _of_frame(history)
         ended = _ended(history)
@@ -78,7 +82,18 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     named = (states, actions, states)
     checked = [_numbered(name, column, given) for name, column, given in zip(COLUMNS, columns, named, strict=True)]
     steps = np.stack(checked, axis=1)
+    if isinstance(states, Found):  # an end that does not come up is none to those who discover
+        ends = np.array([s for s in map(states.number, ends) if s < states.size], dtype=np.int64)
     return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
+
+
+def _in_labels(run: Any, columns: list[Any], ends: Any) -> tuple[list[Any], list[Any]]:
+    """Columns s, a, s_next and the ends of a run, with its labels of states in place of numbers."""
+    named = run.explorer.states if hasattr(run, "explorer") else run.world.states if hasattr(run, "world") else None
+    if named is None:
+        return columns, list(ends)
+    begun, actions, led_to = columns
+    return [[named[s] for s in begun], actions, [named[s] for s in led_to]], [named[s] for s in ends]
 
 
 def _is_column(values: Any) -> bool:

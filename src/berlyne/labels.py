@@ -245,6 +245,13 @@ def from_plain(value: Any) -> Any:
     return value
 
 
+def several(name: str, values: Any) -> list[Any]:
+    """The values of an iterable; a string is one value, not its letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} is {values!r}; it must be a list, such as [{values!r}]")
+    return list(values)
+
+
 def listed(history: Any) -> list[Any]:
     """The lines of a history."""
     if not isinstance(history, Iterable):

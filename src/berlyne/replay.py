@@ -16,7 +16,7 @@ from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import CounterBased, LeastTaken
 from berlyne.explore import NO_PRIOR, Engine, make_growing_mind, make_mind
 from berlyne.histories import COLUMNS, History, read_history
-from berlyne.labels import Found, Labels, column, in_words
+from berlyne.labels import Found, Labels, column, in_words, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.strategies import Strategy, strategy
@@ -114,7 +114,7 @@ def replay(
 def _found(states: Iterable[Hashable] | None) -> Found:
     """Labels of the states that explorers know from the start, to which a history may add."""
     labels = Found()
-    for label in states or ():
+    for label in () if states is None else several("states", states):
         if labels.number(label) == labels.size:
             labels.add(label)
     return labels
@@ -126,10 +126,8 @@ def _discovering(
     """A replay in which states are discovered."""
     known = labels[0].size if isinstance(labels[0], Found) else 0
     lines, parts = read_history(history, *labels), []
-    ends = [labels[0].number(s) for s in lines.ends.tolist()] if world is None else world.terminal
-    lines = lines._replace(ends=np.array([s for s in ends if s < labels[0].size], dtype=np.int64))
-    if world is not None:
-        lines = lines._replace(ended=np.zeros(len(lines.steps), dtype=bool))  # there is nothing to learn of ends
+    if world is not None:  # there is nothing to learn of ends
+        lines = lines._replace(ends=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
     for where in _by_subject(lines):
         mind = make_growing_mind(prior, labels[1].size, how, engine)
         for s in range(known):

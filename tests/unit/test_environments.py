@@ -20,6 +20,7 @@ from berlyne import (
     explore,
     explore_env,
     from_gymnasium,
+    replay,
 )
 from berlyne.experiments.settings import SettingsError
 
@@ -329,3 +330,74 @@ def test_a_prior_that_does_not_say_what_is_missing_has_no_curve():
     assert np.all(np.isnan(run.expected_missing_information)) and len(run.expected_missing_information) == 6
     with pytest.raises(ValueError, match=r"^Counting does not say what is expected to be missing; give it a m"):
         run.plot()
+
+
+class Little(gymnasium.Env):
+    """Three states in a ring and actions 1 to 3, which lead as many states on; what it says can be chosen."""
+
+    action_space = gymnasium.spaces.Discrete(3, start=1)
+
+    def __init__(self, space, say):
+        self.observation_space, self.say = space, say
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.s = 0
+        return self.say(self.s), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.s = (self.s + action) % 3
+        return self.say(self.s), 0.0, False, False, {}
+
+
+RING = gymnasium.spaces.Discrete(3, start=7)
+
+
+def test_actions_have_the_numbers_of_the_environment():
+    env = Little(RING, lambda s: s + 7)
+    run = explore_env(env, "PIG(VI)", n_steps=30, seed=0)
+    assert list(run.explorer.actions) == [1, 2, 3] and list(run.explorer.states) == [7, 8, 9]
+    assert set(run.actions.tolist()) == {0, 1, 2}
+    assert all((s - 7 + a) % 3 + 7 == s_next for s, a, s_next in run.history)
+    seen, _, _, _, _ = env.step(run.explorer.act(run.explorer.here))  # it goes on
+    assert seen in (7, 8, 9)
+    own = replay(run.explorer.prior, run, "PIG(VI)")
+    assert set(np.round(np.exp(own.log_likelihood.values), 9)) <= {1.0, 0.5, round(1 / 3, 9)}
+
+
+def test_parts_of_parts_of_observations_are_states():
+    space = gymnasium.spaces.MultiDiscrete([[2, 2], [2, 2]])
+    run = explore_env(Little(space, lambda s: np.array([[s // 2, s % 2], [1, 0]])), n_steps=20, seed=0)
+    assert set(run.explorer.states) == {((0, 0), (1, 0)), ((0, 1), (1, 0)), ((1, 0), (1, 0))}
+
+
+def test_real_numbers_within_observations_are_noticed():
+    parts = gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(0, 1, (1,))
+    for space in (gymnasium.spaces.Tuple(parts), gymnasium.spaces.Dict(a=parts[0], b=parts[1])):
+        with pytest.raises(ValueError, match=r"which hardly repeat; say in observe= what states they stand for"):
+            explore_env(Little(space, lambda s: (s, np.array([0.5]))), n_steps=5)
+
+
+@pytest.mark.parametrize(("name", "answer"), [("reset", 0), ("step", (0, 0.0, False, {}))])
+def test_environments_of_the_old_gym_are_told_by_what_they_give(name, answer, monkeypatch):
+    env = Little(RING, lambda s: s + 7)
+    monkeypatch.setattr(env, name, lambda *given, **options: answer)
+    with pytest.raises(
+        ValueError, match=rf"^{name}\(\) of the environment gave .*; it must be as Gymnasium has it: \(obs"
+    ):
+        explore_env(env, n_steps=5)
+
+
+def test_a_run_is_replayed_in_its_labels_where_states_are_discovered():
+    """Numbers of a run are no labels: its own choices are as likely with or without states that are told."""
+    space = gymnasium.spaces.MultiDiscrete([3])
+    run = explore_env(Little(space, lambda s: np.array([s])), "PIG(VI)", n_steps=40, seed=0)
+    assert set(run.explorer.states) == {(0,), (1,), (2,)}
+    for told in ({}, {"states": run.explorer.states[:1]}):
+        found = replay(ChineseRestaurant(1.0), run, "PIG(VI)", actions=[1, 2, 3], **told)
+        assert [tuple(s) for s in found.s.values] == [s for s, _, _ in run.history]
+        assert found.a.values.tolist() == [a for _, a, _ in run.history]
+        assert np.exp(found.log_likelihood.values).min() > 0.3
+        last = found.expected_missing_information_after.values[-1]
+        assert last == pytest.approx(run.explorer.expected_missing_information().bits, rel=1e-9)

@@ -80,7 +80,7 @@ def test_what_is_no_history_is_told(prior):
     explorer = Explorer(prior, n_actions=2)
     with pytest.raises(ValueError, match=r"^history is 3; it must be lines \(s, a, s_next\)$"):
         explorer.observe_many(3)
-    with pytest.raises(ValueError, match=r"^among is 1; it must name the actions that are possible, such as \[1\]$"):
+    with pytest.raises(ValueError, match=r"^among is 1; it must be a list, such as \[1\]$"):
         explorer.act(0, among=1)
     assert explorer.n_obs == 0
 
@@ -126,3 +126,53 @@ def test_a_class_in_place_of_an_object_is_told(tmp_path, monkeypatch):
     told = command("lab", "new", "a.lab", "--actions", "l,r", "--prior", "berlyne:ChineseRestaurant")
     assert told.exit_code == 1
     assert "'berlyne:ChineseRestaurant' is a class; name an object of it" in str(told.exception)
+
+
+@pytest.mark.parametrize("prior", [ChineseRestaurant(1.0), Dirichlet(1.0, n_states=2, n_actions=2)])
+def test_a_string_is_one_label_not_its_letters(prior):
+    actions = ["g", "o"]
+    labels = {} if isinstance(prior, ChineseRestaurant) else {"states": ["a", "b"]}
+    explorer = Explorer(prior, n_actions=2, actions=actions, **labels)
+    explorer.observe("a", "g", "b")
+    for call in (explorer.ends_in, lambda one: explorer.act("a", among=one)):
+        with pytest.raises(ValueError, match=r"^(states|among) is 'ab'; it must be a list, such as \['ab'\]$"):
+            call("ab")
+    assert list(explorer.states) == ["a", "b"] and not explorer._closed
+
+
+def test_states_that_are_discovered_are_told_in_a_list():
+    for call in (
+        lambda: Explorer(ChineseRestaurant(1.0), n_actions=2, states="hall"),
+        lambda: Explorer(ChineseRestaurant(1.0), n_actions=2).discover("hall"),
+        lambda: berlyne.replay(ChineseRestaurant(1.0), [(0, 0, 1)], n_actions=2, states="hall"),
+        lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, states="hall"),
+    ):
+        with pytest.raises(ValueError, match=r"^states is 'hall'; it must be a list, such as \['hall'\]$"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, states=6),
+            r"^states is 6; it must be a list, su",
+        ),
+        (
+            lambda: berlyne.explore(berlyne.maze(0), "Random", snapshots=5),
+            r"^snapshots is 5; it must be a list, s",
+        ),
+        (
+            lambda: World(np.eye(2)[None], states=["x", "y"], start={"x": "half"}),
+            r"^a probability of start is 'half'; it must be a number in \[0, 1\]$",
+        ),
+        (lambda: World(np.eye(2)[None], Dirichlet), r"^prior is the class Dirichlet; it must be an object of it: Dir"),
+        (
+            lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, observe=lambda s: divmod(s, 4)),
+            r"^an observation is \(0, 0\); it must be .*; say in states= what observe= can give$",
+        ),
+    ],
+)
+def test_what_was_meant_is_said(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()

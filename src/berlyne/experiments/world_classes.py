@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import check_count
-from berlyne.environments import from_gymnasium, is_environment
 from berlyne.priors import OneTwoThree
+from berlyne.tabled import from_gymnasium, is_environment
 from berlyne.worlds import World
 from berlyne.worlds.classes import WORLDS
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray
+from berlyne.arrays import BoolArray, FloatArray, IntArray, check_number
 from berlyne.labels import Labels
 from berlyne.pages import OWN_WORLDS
 from berlyne.priors import Dirichlet
@@ -91,7 +91,7 @@ class Episodes:
         if isinstance(start, Mapping):
             chances = np.zeros(self._labels.size)
             for state, p in start.items():
-                chances[self._labels.number(state, "start")] = p
+                chances[self._labels.number(state, "start")] = check_number("a probability of start", p, 0.0, 1.0)
             return self._probabilities(chances)
         if isinstance(start, np.ndarray | list):
             return self._probabilities(start)

@@ -257,6 +257,8 @@ def _check_entries(rows: Rows) -> None:
 
 def _check_prior(prior: Prior, rows: Rows) -> None:
     """Refuse a prior of another size, or one under which this world is impossible."""
+    if isinstance(prior, type):
+        raise ValueError(f"prior is the class {prior.__name__}; it must be an object of it: {prior.__name__}(...)")
     if not isinstance(prior, Prior):
         raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts){OWN_PRIOR}")
     for name in ("n_actions", "n_states"):
