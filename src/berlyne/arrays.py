@@ -48,6 +48,8 @@ def check_number(name: str, value: float, low: float, high: float, *, open_low: 
     """`value` as a float inside [low, high], or (low, high] if `open_low`."""
     low_bracket = "(" if open_low else "["
     wanted = f"{name} is {value!r}; it must be a number in {low_bracket}{low:g}, {high:g}]"
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        raise ValueError(wanted)
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,6 +104,9 @@ def _is_column(values: Any) -> bool:
 def _of_frame(frame: Any) -> tuple[list[Any], dict[str, list[Any]]]:
     """Columns and labels of a pandas frame."""
     there = [str(name) for name in frame.columns]
+    twice = [name for name in (*COLUMNS, "subject", "episode", "ended") if there.count(name) > 1]
+    if twice:
+        raise ValueError(f"the history has {there.count(twice[0])} columns {twice[0]}; it must have one")
     lacking = [name for name in COLUMNS if name not in there]
     if lacking:
         raise ValueError(
@@ -113,9 +116,14 @@ def _of_frame(frame: Any) -> tuple[list[Any], dict[str, list[Any]]]:
     labels: dict[str, list[Any]] = {}
     labels.update({name: frame[name].tolist() for name in ("subject", "episode") if name in there})
     for name, values in labels.items():
-        unknown = [i for i, value in enumerate(values) if value is None or value != value]
-        if unknown:
+        unknown = np.flatnonzero(frame[name].isna().to_numpy())
+        if len(unknown):
             raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
+        for i, value in enumerate(values):
+            if not isinstance(value, Hashable):
+                raise ValueError(
+                    f"{name} is {value!r:.60} in line {i} of the history, counted from 0; it must be a number or a name"
+                )
     return [frame[name].to_numpy() for name in COLUMNS], labels
 
 
@@ -123,9 +131,9 @@ def _ended(frame: Any) -> BoolArray | None:
     """The column `ended` of a frame, if it has one."""
     if "ended" not in frame.columns:
         return None
-    values = frame["ended"].tolist()
+    values, missing = frame["ended"].tolist(), frame["ended"].isna().tolist()
     for i, value in enumerate(values):
-        if value not in (0, 1):  # true and false are, too; what is missing is not
+        if missing[i] or value not in (0, 1):  # true and false are, too
             raise ValueError(f"ended is {value!r} in line {i} of the history, counted from 0; it must be true or false")
     return np.array(values, dtype=bool)
 
@@ -140,7 +148,7 @@ def _of_lines(history: Any) -> list[Any]:
         raise ValueError(f"the history is {history!r:.60}; it must be {FORM}")
     lines = list(history)
     for i, line in enumerate(lines):
-        if not hasattr(line, "__len__") or isinstance(line, str) or len(line) != 3:
+        if not hasattr(line, "__len__") or isinstance(line, str | bytes | dict) or len(line) != 3:
             raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}")
     if not lines:
         return [np.empty(0, dtype=np.int64)] * 3

@@ -17,7 +17,7 @@ from berlyne.labels import Labelled, Labels, check_same, in_words, lines_of, lis
 from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
-from berlyne.priors.prior import as_exact, one_more
+from berlyne.priors.prior import as_exact, estimated, one_more
 from berlyne.rows import Counts, by_action
 from berlyne.uncertainty import Expected
 from berlyne.worlds.world import World
@@ -256,10 +256,7 @@ class InternalModel(Labelled, Shown):
         return np.asarray(entropy(self.theta_hat))
 
     def _estimate(self, counts: IntArray) -> FloatArray:
-        theta_hat = np.asarray(self.prior.estimate(counts), dtype=float)
-        if theta_hat.shape != counts.shape:
-            raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {counts.shape}")
-        return theta_hat
+        return estimated(self.prior, counts)
 
     def _estimate_of(self, world: World) -> FloatArray:
         """theta_hat at every transition that is possible in `world`."""

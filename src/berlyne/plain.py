@@ -18,6 +18,7 @@ from berlyne.coordination import View, decides_itself, says_values
 from berlyne.information import kl_divergence
 from berlyne.model import ROUNDING, InternalModel
 from berlyne.pages import OWN_METHOD, OWN_PRIOR
+from berlyne.priors.prior import estimated
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.trace import Ends, Thoughts, Trace, stretches
@@ -296,7 +297,7 @@ class PlainMind:
         if self.exact is not None:
             theta_hat[a, s] = self.exact.row_estimate(self.view.counts[a, s], a, s)
             return False
-        new = np.asarray(prior.estimate(self.view.counts), dtype=float)
+        new = estimated(prior, self.view.counts)
         others = np.any(np.abs(new - theta_hat) > ROUNDING, axis=-1)
         others[a, s] = False
         independent = getattr(prior, "rows_are_independent", None)

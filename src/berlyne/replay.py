@@ -66,7 +66,7 @@ def replay(
     xarray.Dataset of
 
     - `action_values`, `probabilities`, `utilities` (step, action): as `Explorer.action_values`, `.probabilities` and
-      `.utility` say them in the state of the step, before it is made;
+      `.utility` say them in the state of the step, before it is made, as if that were no end;
     - `log_likelihood` (step): natural logarithm of the probability of the action that was taken;
     - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all rows
       but those of terminal states, before and after the step, in bits; NaN for a prior that does not say it;
@@ -85,8 +85,12 @@ def replay(
     how, prior = strategy(strategy_), _prior(world)
     seen = world if isinstance(world, World) else None
     if seen is not None:
+        for name, given, its in (("n_states", n_states, seen.n_states), ("n_actions", n_actions, seen.n_actions)):
+            if given is not None and given != its:
+                raise ValueError(f"{name} is {given}; the world has {its}, so leave it out")
         n_states, n_actions = seen.n_states, seen.n_actions
-        states, actions = states or seen.state_labels.given, actions or seen.action_labels.given
+        states = seen.state_labels.given if states is None else states
+        actions = seen.action_labels.given if actions is None else actions
     if getattr(prior, "grows", False):
         if seen is None and n_states is not None:
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")

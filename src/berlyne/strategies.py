@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from berlyne.arrays import check_number
 from berlyne.coordination import (
     METHODS,
@@ -67,6 +69,8 @@ class Strategy:
             raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}{OWN_UTILITY}")
         if callable(self.utility):
             row_definition(self.utility)
+        elif self.utility is not None and not isinstance(self.utility, str):
+            raise ValueError(f"utility is {self.utility!r}; it must be a name or a function{OWN_UTILITY}")
         if not (callable(self.coordinate) or hasattr(self.coordinate, "choose") or says_values(self.coordinate)):
             raise ValueError(
                 f"coordinate is {self.coordinate!r}; it must be a function or have a method values or choose"
@@ -180,7 +184,10 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
         return name, {}
     inside = [part.strip() for part in match[2].split(",")]
     method = ", ".join(part for part in inside if "=" not in part)
-    pairs = [part.split("=", 1) for part in inside if "=" in part]
+    pairs = [[side.strip() for side in part.split("=", 1)] for part in inside if "=" in part]
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"{name!r} says {max(keys, key=keys.count)} more than once; say it once")
     try:
         said = {key: value if key == "ties" else _number(value) for key, value in pairs}
     except ValueError:
@@ -190,6 +197,12 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
 
 def _number(said: str) -> int | float:
     return int(said) if said.strip().isdigit() else float(said)
+
+
+def _real(value: Any) -> Any:
+    """A whole number as a real one, so that 1 and 1.0 have one name."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return float(value) if whole else value
 
 
 def _compose(name: str) -> Strategy:
@@ -213,6 +226,8 @@ def _with(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     for key in parameters:
         if key not in allowed:
             raise ValueError(f"{base.name} has no parameter {key!r}; it takes {', '.join(allowed)}")
+    real = {f.name for f in dataclasses.fields(method) if f.type == "float"} | {"untried", "temperature", "lapse"}
+    parameters = {key: _real(value) if key in real else value for key, value in parameters.items()}
     mine = {key: value for key, value in parameters.items() if key not in general}
     method = dataclasses.replace(method, **mine)
     said = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)

@@ -86,7 +86,7 @@ def test_inversion_goes_by_the_order_of_actions_and_never_takes_what_has_no_chan
     [
         ("PIG(VI)", {"temperature": 0.1, "lapse": 0.02}, "PIG(VI, temperature=0.1, lapse=0.02)"),
         ("PIG(VI+)", {"lapse": 0.02, "steps_back": 3}, "PIG(VI+, steps_back=3, lapse=0.02)"),
-        ("PEIG(Q)", {"temperature": 2, "untried": 0.0}, "PEIG(Q, untried=0.0, temperature=2)"),
+        ("PEIG(Q)", {"temperature": 2, "untried": 0.0}, "PEIG(Q, untried=0.0, temperature=2.0)"),
         ("LTA", {"temperature": 1e-05}, "LTA(temperature=1e-05)"),
         ("CB", {"lapse": 1.0}, "CB(lapse=1.0)"),
         ("Unembodied", {"temperature": 0.5}, "Unembodied(temperature=0.5)"),
@@ -108,7 +108,7 @@ def test_epsilon_stays_on_top_of_a_temperature():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: strategy("PIG(VI)", temperature=-1), r"temperature is -1; it must be a number in \[0, 1e\+12\]"),
+        (lambda: strategy("PIG(VI)", temperature=-1), r"temperature is -1.0; it must be a number in \[0, 1e\+12\]"),
         (lambda: strategy("PIG(VI)", temperature=float("nan")), r"temperature is nan; it must be .*"),
         (lambda: strategy("PIG(VI)", temperature="hot"), r"temperature is 'hot'; it must be .*"),
         (lambda: strategy("PIG(VI)", lapse=1.1), r"lapse is 1.1; it must be a number in \[0, 1\]"),

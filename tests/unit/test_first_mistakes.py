@@ -3,12 +3,14 @@
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from click.testing import CliRunner
 
 import berlyne
-from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, Strategy, World
 from berlyne.cli import commands
+from berlyne.coordination import Greedy
 from berlyne.worlds.structure import controllability, stationary_distribution, structure_index
 
 
@@ -176,3 +178,107 @@ def test_states_that_are_discovered_are_told_in_a_list():
 def test_what_was_meant_is_said(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+TOLD = pandas.DataFrame({"s": [0, 1], "a": [0, 1], "s_next": [1, 2]})
+THREE = Dirichlet(1.0, n_states=3, n_actions=2)
+
+
+@pytest.mark.parametrize(
+    ("history", "said"),
+    [
+        (TOLD.assign(subject=pandas.array(["p", None], dtype="string")), "subject is missing in line 1 of the history"),
+        (TOLD.assign(episode=pandas.array([1, None], dtype="Int64")), "episode is missing in line 1 of the history"),
+        (TOLD.assign(ended=pandas.array([True, None], dtype="boolean")), "ended is <NA> in line 1 of the history"),
+        (TOLD.assign(subject=[["p"], ["q"]]), r"subject is \['p'\] in line 0 of the history, .* a number or a name"),
+        (
+            pandas.concat([TOLD.assign(subject="p"), TOLD[["s"]].rename(columns={"s": "subject"})], axis=1),
+            "the history has 2 columns subject; it must have one",
+        ),
+        (TOLD.to_dict("records"), r"line 0 of the history, counted from 0, is {'s': 0"),
+    ],
+)
+def test_frames_that_say_too_little_or_too_much(history, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        berlyne.replay(THREE, history, "Random")
+
+
+def test_nullable_frames_are_frames():
+    frame = TOLD.assign(subject=["p", "q"], ended=[False, True]).convert_dtypes()
+    plain = berlyne.replay(THREE, TOLD.assign(subject=["p", "q"], ended=[False, True]))
+    assert berlyne.replay(THREE, frame).log_likelihood.equals(plain.log_likelihood)
+
+
+def test_labels_may_be_arrays_and_sizes_must_be_those_of_the_world():
+    world = World(np.full((2, 3, 3), 1 / 3), THREE)
+    labelled = berlyne.replay(world, TOLD + 1, "Random", states=np.array([1, 2, 3]), actions=np.array([1, 2]))
+    assert labelled.s.values.tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"^n_states is 7; the world has 3, so leave it out$"):
+        berlyne.replay(world, TOLD, "Random", n_states=7)
+    assert len(berlyne.replay(world, TOLD, "Random", n_states=3).step) == 2
+
+
+def test_one_temperature_has_one_name():
+    names = {berlyne.strategy("PIG(VI)", temperature=t).name for t in (1, 1.0, np.int64(1), np.float64(1.0))}
+    assert names == {"PIG(VI, temperature=1.0)"} == {berlyne.strategy("PIG(VI, temperature = 1 )").name}
+    assert berlyne.strategy("PIG(VI)", steps_back=3).name == "PIG(VI, steps_back=3)"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: berlyne.strategy("PIG(VI)", temperature=True), "temperature is True; it must be a number"),
+        (lambda: berlyne.strategy("PIG(VI)", temperature="0.1"), "temperature is '0.1'; it must be a number"),
+        (
+            lambda: berlyne.strategy("PIG(VI, lapse=0.1, lapse=0.2)"),
+            r"'PIG\(VI, .* says lapse more than once; say it once",
+        ),
+        (lambda: Strategy("u", Greedy(), 3), "utility is 3; it must be a name or a function"),
+    ],
+)
+def test_parameters_of_a_strategy_are_numbers_said_once(call, said):
+    with pytest.raises(ValueError, match=rf"^{said}"):
+        call()
+
+
+def test_a_prior_of_ones_own_that_is_no_distribution_is_noticed_wherever_it_is_asked():
+    class Counting:
+        n_states, n_actions = 3, 2
+
+        def estimate(self, counts):
+            return counts + 1.0 if counts.any() else np.full(counts.shape, 1 / 3)
+
+    said = r"^Counting.estimate gives row \(a=0, s=0\) numbers from 1 on that sum to \d; they must be probabilities"
+    world = World(np.full((2, 3, 3), 1 / 3), Counting())
+    for call in (
+        lambda: berlyne.explore(world, "PIG(greedy)", n_steps=3),
+        lambda: berlyne.replay(Counting(), TOLD, "LTA"),
+        lambda: Explorer(Counting(), "LTA").observe(0, 0, 1),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+    model = InternalModel(Counting())
+    model.observe(0, 0, 1)
+    with pytest.raises(ValueError, match=said):
+        model.theta_hat  # noqa: B018
+
+
+def test_results_take_strategies_and_tell_names(tmp_path):
+    found = berlyne.Experiment("dense", ["Random", "LTA"], n_worlds=2, n_steps=5).run(tmp_path / "r.zarr")
+    random = berlyne.strategy("Random")
+    assert found.run("dense/000", random).n_steps == 5 and len(found.history("dense/000", random)) == 5
+    assert found.curves("dense", strategies=[random]).strategy.values.tolist() == ["Random"]
+    assert found.ranks("dense", ["LTA"]).shape == (2, 1)
+    for call in (
+        lambda: found.curves("dense", strategies=["Randm"]),
+        lambda: found.ranks("dense", ["Randm"]),
+        lambda: found.history("dense/000", "Randm"),
+        lambda: found.area_ratios("dense", "Randm"),
+        lambda: found.plot(strategies=["Randm"]),
+    ):
+        with pytest.raises(ValueError, match=r"^there is no strategy 'Randm' in .*; the nearest is 'Random'$"):
+            call()
+    with pytest.raises(ValueError, match=r"^there is no world '0' in .*; the nearest is 'dense/00\d'$"):
+        found.history(0, "Random")
+    with pytest.raises(ValueError, match=r"^strategies is 'Random'; it must be a list"):
+        found.curves("dense", strategies="Random")

@@ -13,6 +13,7 @@ import numpy as np
 from berlyne.arrays import FloatArray
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.root import FORMAT, read_root, refuse_differences
+from berlyne.labels import several
 from berlyne.plotting import Shown, figures
 from berlyne.rows import Counts
 
@@ -120,7 +121,7 @@ class Results(Shown):
         The error is that over worlds, each of which counts with the mean of its runs; with one world, over its runs.
         """
         values = self._measured(world_class, measure)
-        return self._mean(values if strategies is None else values.sel(strategy=strategies))
+        return self._mean(values if strategies is None else values.sel(strategy=self._named(strategies)))
 
     def ends(self, world_class: str, measure: str = "missing_information") -> xr.Dataset:
         """The last point of the learning curves, `mean` and `sem` (strategy,)."""
@@ -143,13 +144,12 @@ class Results(Shown):
 
         areas = self.areas(world_class)
         if strategies is not None:
-            areas = areas.sel(strategy=strategies)
+            areas = areas.sel(strategy=self._named(strategies))
         return areas.copy(data=rankdata(areas.values, axis=1))
 
     def history(self, world: str, strategy: str) -> Any:
-        """The path of one exploration: (n_steps, 3) lines (s, a, s_next)."""
-        self._check("world", world)
-        self._check("strategy", strategy)
+        """The path of one exploration: (n_steps, 3) lines (s, a, s_next) of numbers; `run(...).history` has labels."""
+        world, strategy = self._check("world", world), self._check("strategy", strategy)
         run = self.dataset.sel(world=world, strategy=strategy)
         if np.isnan(run["area"].item()):
             raise ValueError(f"{strategy} has not explored {world} yet; run the study again to go on")
@@ -160,7 +160,7 @@ class Results(Shown):
 
     def n_steps(self, world: str) -> int:
         """How long a world was explored."""
-        return int(self.settings["worlds"][world.split("/")[0]]["n_steps"])
+        return int(self.settings["worlds"][self._check("world", world).split("/")[0]]["n_steps"])
 
     def world(self, world: str) -> World:
         """The world of an id such as "maze/017", or of a run in it, the very same: drawn again, or read.
@@ -178,7 +178,7 @@ class Results(Shown):
         """
         from berlyne.experiments.rebuilt import run_of
 
-        return run_of(self, world, strategy)
+        return run_of(self, self._check("world", world), self._check("strategy", strategy))
 
     def to_frame(self, measures: str | Sequence[str] | None = None, world_class: str | None = None) -> pd.DataFrame:
         """A tidy pandas frame: a line for each world, strategy and time, and a column for each measure.
@@ -209,9 +209,7 @@ class Results(Shown):
         ax : where to draw, an `Axes`, or one for each class. Returns the `Axes`, or a list of them.
         """
         classes = self.classes if world_class is None else [world_class]
-        names = self.strategies if strategies is None else list(strategies)
-        for name in names:
-            self._check("strategy", name)
+        names = self.strategies if strategies is None else self._named(strategies)
         curves = {name: self.curves(name, measure, names) for name in classes}
         units = str(self.dataset[measure].attrs.get("units", ""))
         drawn = figures().draw_bands(curves, measure, units, ax)
@@ -228,10 +226,17 @@ class Results(Shown):
             )
         return there[measure]
 
-    def _check(self, dim: str, label: str) -> None:
-        if label not in self.dataset[dim].values:
-            near = difflib.get_close_matches(label, self.dataset[dim].values.tolist(), n=1, cutoff=0.0)
-            raise ValueError(f"there is no {dim} {label!r} in {self.path}; the nearest is {near[0]!r}")
+    def _named(self, strategies: Any) -> list[str]:
+        """Names of several strategies, each of which is here."""
+        return [self._check("strategy", one) for one in several("strategies", strategies)]
+
+    def _check(self, dim: str, label: Any) -> str:
+        """The name of a world or of a strategy, which may be given itself, that is here."""
+        name, there = str(label), self.dataset[dim].values.tolist()
+        if name not in there:
+            near = difflib.get_close_matches(name, there, n=1, cutoff=0.0)
+            raise ValueError(f"there is no {dim} {name!r} in {self.path}; the nearest is {(near or there)[0]!r}")
+        return name
 
     def counts(self, world: str, strategy: str, n_steps: int, n_states: int, n_actions: int) -> Counts:
         """Transitions observed in the first `n_steps` of one exploration, from its path."""
@@ -242,7 +247,7 @@ class Results(Shown):
     def area_ratios(self, world_class: str, over: str = "Unembodied") -> FloatArray:
         """Mean area of every strategy relative to that of another, (strategy,)."""
         areas = self.areas(world_class)
-        return np.asarray((areas / areas.sel(strategy=over)).mean("world").values)
+        return np.asarray((areas / areas.sel(strategy=self._check("strategy", over))).mean("world").values)
 
 
 def _by_world(values: xr.DataArray, n_worlds: int) -> xr.DataArray:

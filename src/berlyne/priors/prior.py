@@ -18,7 +18,11 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed
+from berlyne.pages import OWN_PRIOR
 from berlyne.rows import Counts, Rows, Support
+
+UNITY = 1e-6
+"""How far from one the sum of an estimated row may be."""
 
 
 @runtime_checkable
@@ -37,6 +41,22 @@ class Prior(Protocol):
         (M, N, N), rows sum to one. Row (a, s) may depend on `counts[a, s]` only.
         """
         ...
+
+
+def estimated(prior: Prior, counts: IntArray) -> FloatArray:
+    """What a prior of anybody's estimates, (M, N, N), or a `ValueError` that names a row which is no distribution."""
+    theta_hat = np.asarray(prior.estimate(counts), dtype=float)
+    if theta_hat.shape != counts.shape:
+        raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {counts.shape}")
+    sums, least = theta_hat.sum(axis=-1), theta_hat.min(axis=-1, initial=np.inf)
+    bad = np.argwhere(~(np.abs(sums - 1.0) <= UNITY) | ~(least >= 0.0))
+    if len(bad):
+        a, s = bad[0]
+        raise ValueError(
+            f"{type(prior).__name__}.estimate gives row (a={a}, s={s}) numbers from {least[a, s]:g} on that sum to "
+            f"{sums[a, s]:g}; they must be probabilities, which sum to 1{OWN_PRIOR}"
+        )
+    return theta_hat
 
 
 class Rule(NamedTuple):

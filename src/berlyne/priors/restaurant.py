@@ -4,10 +4,12 @@ A row that was seen n times, with T different outcomes, n_i times each, predicts
 (n_i - d) / (n + c), and something new with (c + d T) / (n + c). What is new to the row may be any state that was
 discovered elsewhere, or one that nobody has seen: these cells share it evenly.
 
-One more outcome changes the probabilities of the cells there are as it does for a Dirichlet distribution
-with pseudo-counts n_i - d for what the row has seen, and (c + d T) / (cells that it has not) for each other cell. So
-every utility keeps its closed form. The cells are the states discovered anywhere, and "elsewhere", the last:
-on the outcomes of the row alone an untried row would be worth nothing, and nobody would try it.
+What one more outcome would teach is worked out on the cells there are, as for a Dirichlet distribution with
+pseudo-counts n_i - d for what the row has seen, and (c + d T) / (cells that it has not) for each other cell. So every
+utility keeps its closed form. Of outcomes that the row has seen, and on the partition into these and all else, that is
+what happens; after one that is new to the row the others share out c + d (T + 1) afresh, which utilities leave out.
+The cells are the states discovered anywhere, and "elsewhere", the last: on the outcomes of the row alone an untried row
+would be worth nothing, and nobody would try it.
 """
 
 from __future__ import annotations

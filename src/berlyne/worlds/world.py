@@ -18,6 +18,7 @@ from berlyne.labels import Labelled, Labels, spoken
 from berlyne.pages import OWN_PRIOR, OWN_WORLDS
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
+from berlyne.priors.prior import estimated
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
@@ -269,9 +270,7 @@ def _check_prior(prior: Prior, rows: Rows) -> None:
         prior.check_rows(rows)
         return
     theta = rows.dense()
-    theta_hat = np.asarray(prior.estimate(np.zeros(theta.shape, dtype=np.int64)))
-    if theta_hat.shape != theta.shape:
-        raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {theta.shape}")
+    theta_hat = estimated(prior, np.zeros(theta.shape, dtype=np.int64))
     excluded = np.argwhere((theta > 0) & ~(theta_hat > 0))
     if len(excluded):
         a, s, s_next = excluded[0]

@@ -145,8 +145,23 @@ def test_rows_that_are_not_in_order_are_refused(parts, message):
             r"row \(a=1, s=2\) can reach state 1, which the support of the prior excludes",
         ),
         (Always(np.ones((2, 2, 2))), r"the prior's estimate has shape \(2, 2, 2\); it must be \(2, 3, 3\)"),
-        (Always(changed((0, 2, 2, 0.0))), r"row \(a=0, s=2\) can reach state 2, which the prior calls impossible"),
+        (
+            Always(changed((0, 2, 2, 0.0), (0, 2, 1, 0.8))),
+            r"row \(a=0, s=2\) can reach state 2, which the prior calls impossible",
+        ),
         ("uniform", r"prior is 'uniform'; it must have a method estimate\(counts\)"),
+        (
+            Always(GOOD + 1.0),
+            r"^Always.estimate gives row \(a=0, s=0\) numbers from 1 on that sum to 4; they must be prob",
+        ),
+        (
+            Always(changed((1, 2, 0, -0.25), (1, 2, 2, 0.75))),
+            r"^Always.estimate gives row \(a=1, s=2\) numbers from -0.25 on that sum to 1; they must be probabilities",
+        ),
+        (
+            Always(changed((1, 1, 1, np.nan))),
+            r"^Always.estimate gives row \(a=1, s=1\) numbers from nan on that sum to nan",
+        ),
     ],
 )
 def test_priors_under_which_the_world_is_impossible_are_refused(prior, message):
