@@ -66,11 +66,11 @@ class PlainMind:
         visits, arrives = self.view.visits, s != self.here
         visits[s] += arrives
         view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
-        a = int(getattr(self.coordinate, "choose", self.coordinate)(view, s, u))
+        a = getattr(self.coordinate, "choose", self.coordinate)(view, s, u)
         visits[s] -= arrives
-        if not 0 <= a < self.view.n_actions:
-            raise ValueError(f"{self.strategy} chose action {a}; actions are numbered 0 to {self.view.n_actions - 1}")
-        return a
+        if not isinstance(a, int | np.integer) or not 0 <= a < self.view.n_actions:
+            raise ValueError(f"{self.strategy} chose action {a!r}; actions are numbered 0 to {self.view.n_actions - 1}")
+        return int(a)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
         """The state to go to and the action to take there, of a strategy that may relocate."""

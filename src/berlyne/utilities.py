@@ -164,10 +164,21 @@ def row_definition(utility: Callable[..., float]) -> CountedDefinition:
             f"{OWN_UTILITY}"
         ) from None
     if by_place:
-        return lambda theta_hat, after, counts: utility(theta_hat, after, counts)
+        return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after, counts))
     if by_name:
-        return lambda theta_hat, after, counts: utility(theta_hat, after, counts=counts)
-    return lambda theta_hat, after, counts: utility(theta_hat, after)
+        return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after, counts=counts))
+    return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after))
+
+
+def _one(utility: Callable[..., float], value: object) -> float:
+    """What a utility gives for a row, which must be one number."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is no number is told
+    except (TypeError, ValueError):
+        name = getattr(utility, "__name__", type(utility).__name__)
+        raise ValueError(
+            f"the utility {name} gave {value!r:.60} for a row; it must be one number{OWN_UTILITY}"
+        ) from None
 
 
 def row_by_row(model: InternalModel, utility: Callable[..., float]) -> FloatArray:

@@ -282,3 +282,16 @@ def test_results_take_strategies_and_tell_names(tmp_path):
         found.history(0, "Random")
     with pytest.raises(ValueError, match=r"^strategies is 'Random'; it must be a list"):
         found.curves("dense", strategies="Random")
+
+
+def test_a_utility_gives_one_number_and_a_method_a_whole_one():
+    def vectors(theta_hat, theta_hat_after):
+        return theta_hat * 2
+
+    with pytest.raises(ValueError, match=r"^the utility vectors gave array\(.* for a row; it must be one number"):
+        Explorer(THREE, Strategy("mine", Greedy(), vectors))
+    for wrong in ("left", 0.5, None):
+        explorer = Explorer(THREE, Strategy("mine", lambda view, s, u, a=wrong: a))
+        with pytest.raises(ValueError, match=rf"^mine chose action {wrong!r}; actions are numbered 0 to 1$"):
+            explorer.act(0)
+    assert Explorer(THREE, Strategy("mine", lambda view, s, u: np.int8(1))).act(0) == 1

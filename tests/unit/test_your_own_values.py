@@ -203,9 +203,9 @@ def test_counts_are_those_of_the_row_by_outcome():
 
 def test_utilities_that_do_not_ask_are_not_given_counts():
     asked = []
-    row_definition(lambda theta_hat, after, scale=2.0: asked.append(scale))(1, 2, 3)
-    row_definition(lambda *both: asked.append(both))(1, 2, 3)
-    row_definition(lambda theta_hat, after, **more: asked.append(more))(1, 2, 3)
+    row_definition(lambda theta_hat, after, scale=2.0: asked.append(scale) or 0.0)(1, 2, 3)
+    row_definition(lambda *both: asked.append(both) or 0.0)(1, 2, 3)
+    row_definition(lambda theta_hat, after, **more: asked.append(more) or 0.0)(1, 2, 3)
     assert asked == [2.0, (1, 2), {}]
     assert row_definition(max)(1, 2, 3) == 2  # written in C, says nothing of its parameters
 
