@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, Seed, check_count
+from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_flag
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
@@ -161,9 +161,10 @@ class Explorer(Thinking):
         is worth anything in a state where episodes end, unless one was, or is later, taken there.
         """
         a = self._number("a", a, self.action_labels)
+        check_flag("ended", ended, optional=False)
         with self._one_at_a_time:
             s = self._met("s", s)
-            self._observe(s, a, self._met("s_next", s_next), ended)
+            self._observe(s, a, self._met("s_next", s_next), bool(ended))
 
     def _met(self, name: str, state: Any) -> int:
         """The number of a state, which is discovered now if states are."""

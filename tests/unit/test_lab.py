@@ -120,6 +120,20 @@ def test_what_is_refused_is_not_written(tmp_path):
         LabBook(tmp_path / "none")
 
 
+def test_an_end_is_true_or_false(tmp_path):
+    book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
+    before = (tmp_path / "lab").read_bytes()
+    for wrong in (1.0, None, "no"):
+        with pytest.raises(ValueError, match=r"^ended is .*; it must be True or False$"):
+            book.tell(0, 1, 2, ended=wrong)
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
+    book.tell(0, 1, 2, ended=np.True_)
+    book.tell(0, 1, 1, ended=np.False_)
+    again = LabBook(tmp_path / "lab").explorer
+    assert again.history.tolist() == book.explorer.history.tolist() == [[0, 1, 2], [0, 1, 1]]
+    assert not again.utility()[:, 2].any() and again.utility()[:, 1].any()
+
+
 def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, monkeypatch):
     book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
     book.tell(0, 0, 1)
