@@ -45,6 +45,17 @@ def test_no_state_is_called_elsewhere():
     assert explorer.model.n_obs == 0
 
 
+@pytest.mark.parametrize("wrong", [["x"], float("nan"), "elsewhere"], ids=str)
+def test_a_line_that_is_refused_discovers_nothing(wrong, tmp_path):
+    explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
+    with pytest.raises(ValueError, match=r"^s_next is "):
+        explorer.observe("here", 0, wrong)
+    assert explorer.n_states == 0
+    explorer.observe("there", 0, "far")
+    explorer.save(tmp_path / "explorer.npz")
+    assert list(Explorer.load(tmp_path / "explorer.npz").states) == ["there", "far"]
+
+
 def test_a_world_in_place_of_a_prior_is_told():
     with pytest.raises(ValueError, match=r"which is a world; give its prior: world\.prior$"):
         Explorer(berlyne.maze(0))
