@@ -221,3 +221,24 @@ def test_the_command_line_asks_and_tells(tmp_path):
     free = tmp_path / "free"
     run("lab", "new", free, "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
     assert run("lab", "ask", free) in ("a l", "a r", "b l", "b r")
+
+
+@pytest.mark.parametrize("begun", [("--states", "3"), ("--discover",)])
+def test_status_answers_after_an_episode(begun, tmp_path):
+    path = tmp_path / "s.lab"
+    run("lab", "new", path, *begun, "--actions", "2")
+    run("lab", "tell", path, 0, 1, 2, "--ended")
+    said = run("lab", "status", path)
+    assert "bits expected, " in said and "expected to be learned" not in said
+    assert "said once the next episode has begun" in said and said.endswith("0 1 2")
+    explorer = LabBook(path).explorer
+    assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
+    run("lab", "tell", path, 0, 1, 1)
+    assert "expected to be learned" in run("lab", "status", path)
+
+
+def test_status_of_a_strategy_that_may_go_anywhere_looks_ahead_after_an_episode(tmp_path):
+    run("lab", "new", tmp_path / "u.lab", "--states", 3, "--actions", 2, "--strategy", "Unembodied")
+    run("lab", "tell", tmp_path / "u.lab", 0, 1, 2, "--ended")
+    assert "expected to be learned" in run("lab", "status", tmp_path / "u.lab")
+    assert not LabBook(tmp_path / "u.lab").explorer.episode_is_over

@@ -127,7 +127,9 @@ def status(file: Path) -> None:
     if hasattr(explorer.prior, "expected_missing_information"):
         missing = explorer.expected_missing_information()
         line("missing", f"{missing.bits:.2f} bits expected, {missing.low:.2f} to {missing.high:.2f} at 95 %")
-        if explorer.n_obs:
+        if explorer.episode_is_over:
+            line(f"next {STEPS} steps", "said once the next episode has begun: nobody told yet where")
+        elif explorer.n_obs:
             gain = explorer.expected_gain(STEPS)
             line(f"next {STEPS} steps", f"{gain.bits:.2f} ± {gain.standard_error:.2f} bits expected to be learned")
     for s, a, s_next in [] if not explorer.n_obs else explorer.history[-3:]:
