@@ -23,7 +23,7 @@ from berlyne.arrays import check_count
 from berlyne.experiments.files import StoreError, only, read
 from berlyne.experiments.lock import only_writer
 from berlyne.explorer import Explorer
-from berlyne.labels import from_plain, plain_value
+from berlyne.labels import from_plain, plain_value, several
 from berlyne.pages import CLOSED_LOOP
 from berlyne.priors import Prior
 from berlyne.priors.prior import Description
@@ -111,8 +111,8 @@ class LabBook:
             "prior": {"from": prior} if isinstance(prior, str) else _described(given),
             "strategy": _strategy_text(strategy),
             "seed": check_count("seed", seed, 0),
-            "states": None if states is None else [plain_value(label) for label in states],
-            "actions": None if actions is None else [plain_value(label) for label in actions],
+            "states": None if states is None else [plain_value(label) for label in several("states", states)],
+            "actions": None if actions is None else [plain_value(label) for label in several("actions", actions)],
         }
         _explorer(place, header, given, strategy)  # what cannot explore is not begun
         with open(place, "xb") as file:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import berlyne
-from berlyne import Dirichlet, Explorer, LabBook, Strategy, explore
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, LabBook, Strategy, explore
 from berlyne.cli import commands
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.lock import only_writer
@@ -242,3 +242,39 @@ def test_status_of_a_strategy_that_may_go_anywhere_looks_ahead_after_an_episode(
     run("lab", "tell", tmp_path / "u.lab", 0, 1, 2, "--ended")
     assert "expected to be learned" in run("lab", "status", tmp_path / "u.lab")
     assert not LabBook(tmp_path / "u.lab").explorer.episode_is_over
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=3, n_actions=2), ChineseRestaurant(1.0, n_actions=2)])
+def test_scalars_of_numpy_are_the_values_that_they_stand_for(prior, tmp_path):
+    book = LabBook.new(tmp_path / "lab", prior)
+    book.tell(np.int64(1), np.int32(0), np.int64(2))
+    again = LabBook(tmp_path / "lab")
+    assert list(map(tuple, again.explorer.history)) == list(map(tuple, book.explorer.history)) == [(1, 0, 2)]
+    assert again.ask(np.int64(1)) == book.ask(1)
+
+
+def test_labels_may_be_scalars_of_numpy(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    book = LabBook.new(tmp_path / "lab", prior, states=np.arange(1, 4), actions=np.array(["l", "r"]))
+    book.tell(np.int64(3), np.str_("r"), 1)
+    assert LabBook(tmp_path / "lab").explorer.history == [(3, "r", 1)]
+    places = [(np.int64(0), np.float64(0.5)), (np.str_("a"), np.True_), (1, (np.int8(2), 3))]
+    other = LabBook.new(tmp_path / "other", prior, states=places)
+    other.tell(places[0], 0, places[2])
+    explorer = LabBook(tmp_path / "other").explorer
+    assert repr(explorer.states) == repr(other.explorer.states) == "((0, 0.5), ('a', True), (1, (2, 3)))"
+    assert repr(explorer.history) == "[((0, 0.5), 0, (1, (2, 3)))]"
+    for wrong in ("abc", 3):
+        with pytest.raises(ValueError, match=r"^states is .*; it must be a list"):
+            LabBook.new(tmp_path / "third", prior, states=wrong)
+    with pytest.raises(ValueError, match=r"^the label datetime\.date\(2020, 1, 1\) cannot be saved"):
+        LabBook.new(tmp_path / "third", prior, states=np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "M8[D]"))
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_scalar_of_numpy_is_one_discovered_state():
+    day = np.datetime64("2020-01-01")
+    explorer = Explorer(ChineseRestaurant(1.0, n_actions=1))
+    explorer.observe(day, 0, (np.int64(1), np.str_("a")))
+    explorer.observe(day, 0, (1, "a"))
+    assert explorer.n_states == 2 and repr(explorer.states[1]) == "(1, 'a')"
