@@ -278,3 +278,60 @@ def test_a_scalar_of_numpy_is_one_discovered_state():
     explorer.observe(day, 0, (np.int64(1), np.str_("a")))
     explorer.observe(day, 0, (1, "a"))
     assert explorer.n_states == 2 and repr(explorer.states[1]) == "(1, 'a')"
+
+
+STICKY = """
+import berlyne
+import numpy as np
+
+class Sticky:
+    def estimate(self, counts):
+        pseudo_counts = counts + 1.0 + 3.0 * np.eye(counts.shape[-1])
+        return pseudo_counts / pseudo_counts.sum(axis=-1, keepdims=True)
+
+prior = Sticky()
+restaurant = berlyne.ChineseRestaurant(1.0)
+"""
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(commands, [str(a) for a in arguments])
+    assert result.exit_code == 1, result.output
+    return str(result.exception)
+
+
+def test_a_prior_without_sizes_is_told_them(tmp_path, monkeypatch):
+    (tmp_path / "sticky_lab.py").write_text(STICKY)
+    monkeypatch.chdir(tmp_path)
+    assert "3 states, 2 actions" in run("lab", "new", "x", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2)
+    run("lab", "tell", "x", 0, 1, 2)
+    assert run("lab", "ask", "x", 2) in "01" and "1 observations" in run("lab", "status", "x")
+    run("lab", "new", "y", "--prior", "sticky_lab:prior", "--states", "a,b,c", "--actions", 2)
+    run("lab", "tell", "y", "a", 1, "c")
+    assert (LabBook("y").explorer.n_states, LabBook("y").explorer.n_actions) == (3, 2)
+    run("lab", "new", "g", "--prior", "sticky_lab:restaurant", "--states", "a,b", "--actions", "2")
+    assert LabBook("g").explorer.states == ["a", "b"]
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--actions", 2) == (
+        "sticky_lab:prior does not say how many states there are; say it by --states"
+    )
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3).endswith("say it by --actions")
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2, "--alpha", 1) == (
+        "--alpha is for berlyne's own prior; leave it out, or leave --prior out"
+    )
+    assert not (tmp_path / "z").exists()
+
+
+def test_sizes_are_kept_in_the_book(tmp_path):
+    book = LabBook.new(tmp_path / "lab", Own(), n_states=np.int64(3))
+    book.tell(0, 1, 2)
+    assert LabBook(tmp_path / "lab", Own()).explorer.n_states == 3
+    for wrong, why in ((4, "^n_states is 4 but the prior has n_states=3$"), (0, "^n_states is 0; it must be a whole")):
+        with pytest.raises(ValueError, match=why):
+            LabBook.new(tmp_path / "other", Own(), n_states=wrong)
+    LabBook.new(tmp_path / "grows", ChineseRestaurant(1.0), n_actions=2).tell("here", 1, "there")
+    assert LabBook(tmp_path / "grows").explorer.n_actions == 2
+    with pytest.raises(ValueError, match=r"discovers its states, so leave it out$"):
+        LabBook.new(tmp_path / "other", ChineseRestaurant(1.0), n_states=3, n_actions=2)
+    LabBook.new(tmp_path / "plain", Dirichlet(1.0, n_states=3, n_actions=2))
+    assert (tmp_path / "plain").read_bytes().count(b"n_states") == 1  # as books were before sizes could be given
+    assert not (tmp_path / "other").exists()

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from berlyne.commands.help import Command, Group
-from berlyne.lab import LabBook
+from berlyne.lab import LabBook, looked_up
 from berlyne.priors import ChineseRestaurant, Dirichlet
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -56,8 +57,7 @@ def new(
     n_actions, action_names = _named("--actions", actions)
     given: Any = prior
     if prior is not None:
-        if discover:
-            raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
+        _check_own(prior, discover, n_states, n_actions)
     elif n_actions is None or (n_states is None and not discover):
         raise ValueError(
             "say what states and actions there are: --states red,green --actions l,r; "
@@ -69,7 +69,9 @@ def new(
         given = ChineseRestaurant(alpha, n_actions=n_actions)
     else:
         given = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
-    book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names)
+    numbers = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
+    sizes = {name: size for name, (size, labels) in numbers.items() if prior is not None and labels is None}
+    book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names, **sizes)
     _say(f"Began {file}: {book.explorer!r}")
 
 
@@ -147,6 +149,19 @@ def _named(option: str, text: str | None) -> tuple[int | None, list[str] | None]
     if not all(names):
         raise ValueError(f"{option} is {text!r}; it must be names with commas between, or a number")
     return len(names), names
+
+
+def _check_own(prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
+    """Refuse what does not go together with a prior of one's own, or what it does not say by itself."""
+    if discover:
+        raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
+    if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
+        raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
+    found = looked_up(prior)
+    wanted = {} if getattr(found, "grows", False) else {"states": n_states}
+    for kind, size in {**wanted, "actions": n_actions}.items():
+        if size is None and getattr(found, f"n_{kind}", None) is None:
+            raise ValueError(f"{prior} does not say how many {kind} there are; say it by --{kind}")
 
 
 def _split(text: str) -> list[str]:
