@@ -30,6 +30,8 @@ from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy, strategy
 
 FORMAT = 1
+BEGINNING = b'{"berlyne":"lab book",'
+"""How every book begins, and no other file."""
 _sync = getattr(os, "fdatasync", os.fsync)
 Line = dict[str, Any]
 
@@ -67,8 +69,8 @@ class LabBook:
                 f"there is no lab book {self.path}; begin one with LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
             )
         self._n_lines, self._size, self._sum = 0, 0, 0
-        lines = self._parsed(content)
-        if not lines or lines[0].get("berlyne") != "lab book":
+        lines = self._parsed(content) if content.startswith(BEGINNING) else []
+        if not lines:
             raise StoreError(f"{self.path} is not a lab book of berlyne")
         header, told = lines[0], []
         if header.get("format") != FORMAT:

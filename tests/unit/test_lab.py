@@ -176,7 +176,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         (b"".join([rows[0], rows[2], rows[1], rows[3]]), 2),
         (b"".join([rows[0], rows[1], rows[3]]), 3),
         (whole.replace(b"[0,0,2]", b"[0,1,2]"), 4),
-        (b"\xff\xfe\n", 1),
+        (whole.replace(b'"seed":0', b'"seed":1'), 1),
     ):
         path.write_bytes(changed)
         with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand; see docs"):
@@ -335,3 +335,25 @@ def test_sizes_are_kept_in_the_book(tmp_path):
     LabBook.new(tmp_path / "plain", Dirichlet(1.0, n_states=3, n_actions=2))
     assert (tmp_path / "plain").read_bytes().count(b"n_states") == 1  # as books were before sizes could be given
     assert not (tmp_path / "other").exists()
+
+
+def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("lab", "new", "rats.lab", "--states", "a,b", "--actions", "l,r")
+    run("lab", "new", "u.lab", "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
+    assert refused("lab", "ask", "rats.lab") == (
+        "PIG(VI) acts in the state it is in; say which: berlyne lab ask rats.lab STATE"
+    )
+    assert refused("lab", "ask", "u.lab", "a") == (
+        "Unembodied chooses the state as well as the action; leave the state out: berlyne lab ask u.lab"
+    )
+    assert refused("lab", "ask", "u.lab", "--among", "l") == (
+        "--among is l, but Unembodied chooses among all pairs of a state and an action; leave it out"
+    )
+
+
+def test_a_file_that_is_no_lab_book_is_told(tmp_path):
+    for content in (b"import berlyne\n\nprint(1)\n", b"\xff\xfe\n", b'{"berlyne": "study"}\n', b"x" * 50):
+        (tmp_path / "some.py").write_bytes(content)
+        with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book of berlyne$"):
+            LabBook(tmp_path / "some.py")

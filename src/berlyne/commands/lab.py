@@ -83,10 +83,21 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
     """Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where."""
     book = LabBook(file)
     explorer = book.explorer
-    if state is None:
+    how = explorer.strategy
+    if how.relocates:
+        if state is not None:
+            raise ValueError(
+                f"{how} chooses the state as well as the action; leave the state out: berlyne lab ask {file}"
+            )
+        if among is not None:
+            raise ValueError(
+                f"--among is {among}, but {how} chooses among all pairs of a state and an action; leave it out"
+            )
         s, a = book.ask_pair()
         _say(f"{s} {a}")
         return
+    if state is None:
+        raise ValueError(f"{how} acts in the state it is in; say which: berlyne lab ask {file} STATE")
     possible = None if among is None else [_meant(explorer.actions, name) for name in _split(among)]
     _say(str(book.ask(_meant(explorer.states, state), possible)))
 
