@@ -327,8 +327,8 @@ def expected_rows(model: InternalModel) -> FloatArray:
     prior, counts = model.prior, model.sparse_counts if model.exact is not None else model.counts
     if not hasattr(prior, "expected_missing_information"):
         raise ValueError(
-            f"novelty is not a function of estimates alone; give {type(prior).__name__} "
-            f"a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
+            f"{type(prior).__name__} does not say what is expected to be missing; "
+            f"give it a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
         )
     return np.array(prior.expected_missing_information(counts), dtype=float)
 

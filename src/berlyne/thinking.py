@@ -114,6 +114,7 @@ class Thinking(Labelled, Shown):
         nothing was observed it is never enough.
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
+        confidence = check_number("confidence", confidence, 0.0, 1.0)
         if isinstance(self._mind, GrowingMind) and not self._last:
             return False  # it knows of nothing that could be missing, which is not to know enough
         found = self.expected_missing_information().quantile(confidence)
