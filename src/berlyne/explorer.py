@@ -21,6 +21,7 @@ from berlyne.growing import GrowingMind
 from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words, lines_of, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
+from berlyne.priors.prior import check_prior
 from berlyne.strategies import Strategy, strategy
 from berlyne.thinking import Thinking
 
@@ -62,6 +63,7 @@ class Explorer(Thinking):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
     ) -> None:
+        check_prior(prior)
         rng = streams(seed).agent
         if getattr(prior, "grows", False):
             if n_states is not None:
