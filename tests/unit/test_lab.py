@@ -357,3 +357,13 @@ def test_a_file_that_is_no_lab_book_is_told(tmp_path):
         (tmp_path / "some.py").write_bytes(content)
         with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book of berlyne$"):
             LabBook(tmp_path / "some.py")
+
+
+def test_status_shows_no_interval_that_the_prior_does_not_give(tmp_path, monkeypatch):
+    more = "class More(Sticky):\n    def expected_missing_information(self, counts):\n"
+    more += "        return np.full(counts.shape[:2], 2.0)\n\nmore = More()\n"
+    (tmp_path / "more_lab.py").write_text(STICKY + more)
+    monkeypatch.chdir(tmp_path)
+    run("lab", "new", "x", "--prior", "more_lab:more", "--states", 3, "--actions", 2)
+    said = run("lab", "status", "x")
+    assert "12.00 bits expected" in said and "nan" not in said

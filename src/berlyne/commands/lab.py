@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,8 @@ def status(file: Path) -> None:
     line("prior", repr(explorer.prior))
     if hasattr(explorer.prior, "expected_missing_information"):
         missing = explorer.expected_missing_information()
-        line("missing", f"{missing.bits:.2f} bits expected, {missing.low:.2f} to {missing.high:.2f} at 95 %")
+        interval = "" if math.isnan(missing.high) else f", {missing.low:.2f} to {missing.high:.2f} at 95 %"
+        line("missing", f"{missing.bits:.2f} bits expected{interval}")
         if explorer.episode_is_over:
             line(f"next {STEPS} steps", "said once the next episode has begun: nobody told yet where")
         elif explorer.n_obs:
