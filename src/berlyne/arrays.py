@@ -15,6 +15,9 @@ Seed = int | np.random.SeedSequence | np.random.Generator
 DENSE_LIMIT = 2**30
 """Largest dense `(M, N, N)` array, in bytes, that is made without being asked twice."""
 
+MOST_SHOWN = 100
+"""Most characters of a value that a message shows."""
+
 
 def generator(seed: Seed) -> np.random.Generator:
     """The random generator that `seed` stands for; a `Generator` is used as it is."""
@@ -28,6 +31,14 @@ def seed_sequence(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
         return np.random.SeedSequence(int(seed))
     raise ValueError(f"seed is {seed!r}; it must be a non-negative int, a numpy SeedSequence or a numpy Generator")
+
+
+def in_short(value: object) -> str:
+    """A value as messages show it: on one line, arrays by their shape, and cut where it is long."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {value.shape}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
 
 
 def check_count(name: str, value: int, at_least: int) -> int:

@@ -14,13 +14,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, Seed, check_count
+from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_flag
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
 from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words, lines_of, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
+from berlyne.priors.prior import check_prior
 from berlyne.strategies import Strategy, strategy
 from berlyne.thinking import Thinking
 
@@ -62,6 +63,7 @@ class Explorer(Thinking):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
     ) -> None:
+        check_prior(prior)
         rng = streams(seed).agent
         if getattr(prior, "grows", False):
             if n_states is not None:
@@ -161,9 +163,12 @@ class Explorer(Thinking):
         is worth anything in a state where episodes end, unless one was, or is later, taken there.
         """
         a = self._number("a", a, self.action_labels)
+        check_flag("ended", ended, optional=False)
         with self._one_at_a_time:
+            for name, state in (("s", s), ("s_next", s_next)):  # both, before either is discovered
+                self._number(name, state, self.state_labels)
             s = self._met("s", s)
-            self._observe(s, a, self._met("s_next", s_next), ended)
+            self._observe(s, a, self._met("s_next", s_next), bool(ended))
 
     def _met(self, name: str, state: Any) -> int:
         """The number of a state, which is discovered now if states are."""

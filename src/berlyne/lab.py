@@ -23,13 +23,15 @@ from berlyne.arrays import check_count
 from berlyne.experiments.files import StoreError, only, read
 from berlyne.experiments.lock import only_writer
 from berlyne.explorer import Explorer
-from berlyne.labels import from_plain, plain_value
+from berlyne.labels import from_plain, plain_value, several
 from berlyne.pages import CLOSED_LOOP
 from berlyne.priors import Prior
 from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy, strategy
 
 FORMAT = 1
+BEGINNING = b'{"berlyne":"lab book",'
+"""How every book begins, and no other file."""
 _sync = getattr(os, "fdatasync", os.fsync)
 Line = dict[str, Any]
 
@@ -67,8 +69,8 @@ class LabBook:
                 f"there is no lab book {self.path}; begin one with LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
             )
         self._n_lines, self._size, self._sum = 0, 0, 0
-        lines = self._parsed(content)
-        if not lines or lines[0].get("berlyne") != "lab book":
+        lines = self._parsed(content) if content.startswith(BEGINNING) else []
+        if not lines:
             raise StoreError(f"{self.path} is not a lab book of berlyne")
         header, told = lines[0], []
         if header.get("format") != FORMAT:
@@ -94,9 +96,12 @@ class LabBook:
         *,
         states: Iterable[Any] | None = None,
         actions: Iterable[Any] | None = None,
+        n_states: int | None = None,
+        n_actions: int | None = None,
     ) -> LabBook:
         """Begin a book; an error if there is something at `path`. States and actions may have labels.
 
+        `n_states` and `n_actions` are needed only for a prior that does not carry them, and where there are no labels.
         A prior or a strategy of your own may be given as text "module:name", which is looked up whenever the book is
         opened; given as an object it must be given again to `LabBook(path, prior, strategy)`.
         """
@@ -104,15 +109,17 @@ class LabBook:
         only(place)
         if place.exists():
             raise StoreError(f"{place} is there already; open it, or begin another book")
-        given = _named(prior) if isinstance(prior, str) else prior
+        given = looked_up(prior) if isinstance(prior, str) else prior
+        sizes = {"n_states": n_states, "n_actions": n_actions}
         header = {
             "berlyne": "lab book",
             "format": FORMAT,
             "prior": {"from": prior} if isinstance(prior, str) else _described(given),
             "strategy": _strategy_text(strategy),
             "seed": check_count("seed", seed, 0),
-            "states": None if states is None else [plain_value(label) for label in states],
-            "actions": None if actions is None else [plain_value(label) for label in actions],
+            "states": None if states is None else [plain_value(label) for label in several("states", states)],
+            "actions": None if actions is None else [plain_value(label) for label in several("actions", actions)],
+            **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
         }
         _explorer(place, header, given, strategy)  # what cannot explore is not begun
         with open(place, "xb") as file:
@@ -262,7 +269,7 @@ def _explorer(path: Path, header: Line, prior: Prior | None, how: str | Strategy
     """The explorer that the first line of a book describes, before it is told anything."""
     said, told = header["prior"], header["strategy"]
     if "from" in said:
-        prior = _named(said["from"])
+        prior = looked_up(said["from"])
     elif "own" not in said:
         prior = _restored(said)
     elif prior is None:
@@ -273,11 +280,12 @@ def _explorer(path: Path, header: Line, prior: Prior | None, how: str | Strategy
                 f"{path} was begun with a strategy of your own, {told['own']}; give it: LabBook(path, strategy=...)"
             )
     else:
-        how = _named(told) if ":" in told else told
+        how = looked_up(told) if ":" in told else told
     states, actions = (
         None if header[name] is None else [from_plain(v) for v in header[name]] for name in ("states", "actions")
     )
-    return Explorer(prior, how, header["seed"], states=states, actions=actions)
+    n_states, n_actions = header.get("n_states"), header.get("n_actions")
+    return Explorer(prior, how, header["seed"], n_states=n_states, n_actions=n_actions, states=states, actions=actions)
 
 
 def _restored(said: Line) -> Prior:
@@ -292,7 +300,7 @@ def _restored(said: Line) -> Prior:
     return found
 
 
-def _named(text: str) -> Any:
+def looked_up(text: str) -> Any:
     """The object called "module:name", looked for in the current folder first."""
     module, _, name = text.partition(":")
     if not module or not name:

@@ -71,7 +71,7 @@ class Labels:
         if self._number is None:
             return check_index(name, label, self.size)
         try:
-            return self._number[label]
+            return self._number[without_numpy(label)]
         except (KeyError, TypeError):
             raise ValueError(f"{name} is {label!r}; {self._instead(label)}") from None
 
@@ -119,6 +119,7 @@ class Found(Labels):
 
     def number(self, label: Any, name: str | None = None) -> int:
         """The number of a label; the next free one if it was not discovered."""
+        label = without_numpy(label)
         try:
             number = self._number.get(label, self.size)
         except TypeError:
@@ -134,7 +135,7 @@ class Found(Labels):
 
     def add(self, label: Any) -> None:
         """Give the next number to a label that has none."""
-        label = label.item() if isinstance(label, np.generic) else label
+        label = without_numpy(label)
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1
@@ -150,8 +151,16 @@ class Found(Labels):
 def _listed(kind: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{kind}s are {given!r}; they must be a list of labels")
-    # NumPy's scalars are hashable, but they print and save unlike the values that they stand for
-    return tuple(value.item() if isinstance(value, np.generic) else value for value in given)
+    return tuple(without_numpy(value) for value in given)
+
+
+def without_numpy(label: Any) -> Any:
+    """A label with the values that NumPy's scalars stand for: hashable, but they print and save unlike them."""
+    if isinstance(label, np.generic):
+        return label.item()
+    if type(label) is tuple and any(isinstance(part, np.generic | tuple) for part in label):
+        return tuple(without_numpy(part) for part in label)
+    return label
 
 
 def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
@@ -223,12 +232,13 @@ def column(values: list[Any]) -> Any:
 
 
 def plain_value(label: Any) -> Any:
-    """A label as JSON can hold it: tuples as `{"tuple": [...]}`.
+    """A label as JSON can hold it: tuples as `{"tuple": [...]}`, NumPy's scalars as the values they stand for.
 
     Raises
     ------
     ValueError for what is neither a string, a number, a bool, None, nor a tuple of these.
     """
+    label = without_numpy(label)
     if isinstance(label, tuple):
         return {"tuple": [plain_value(part) for part in label]}
     if label is None or type(label) in (str, int, bool) or (type(label) is float and np.isfinite(label)):

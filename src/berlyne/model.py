@@ -17,7 +17,7 @@ from berlyne.labels import Labelled, Labels, check_same, in_words, lines_of, lis
 from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
-from berlyne.priors.prior import as_exact, estimated, one_more
+from berlyne.priors.prior import as_exact, check_prior, estimated, one_more
 from berlyne.rows import Counts, by_action
 from berlyne.uncertainty import Expected
 from berlyne.worlds.world import World
@@ -59,10 +59,6 @@ class InternalModel(Labelled, Shown):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
     ) -> None:
-        if not callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
-            if hasattr(prior, "with_prior"):
-                raise ValueError(f"prior is {prior!r}, which is a world; give its prior: world.prior")
-            raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts){OWN_PRIOR}")
         self.prior = prior
         self.state_labels = labels_for("state", n_states, prior, states)
         self.action_labels = labels_for("action", n_actions, prior, actions)
@@ -324,14 +320,15 @@ def expected_rows(model: InternalModel) -> FloatArray:
     prior, counts = model.prior, model.sparse_counts if model.exact is not None else model.counts
     if not hasattr(prior, "expected_missing_information"):
         raise ValueError(
-            f"novelty is not a function of estimates alone; give {type(prior).__name__} "
-            f"a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
+            f"{type(prior).__name__} does not say what is expected to be missing; "
+            f"give it a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
         )
     return np.array(prior.expected_missing_information(counts), dtype=float)
 
 
 def labels_for(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
-    """Labels of states or of actions, as many as the prior or the caller says."""
+    """Labels of states or of actions, as many as the prior or the caller says; what is no prior is refused."""
+    check_prior(prior)
     name = f"n_{kind}s"
     known: int | None = getattr(prior, name, None)
     size = given if known is None else known

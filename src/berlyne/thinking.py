@@ -45,6 +45,15 @@ class Thinking(Labelled, Shown):
         with self._one_at_a_time:
             return self.states[self._mind.where] if self._mind.where >= 0 else None
 
+    @property
+    def episode_is_over(self) -> bool:
+        """Whether it was last led to where episodes end, so that somebody must say where the next one begins.
+
+        Never so for a strategy that chooses the state itself.
+        """
+        with self._one_at_a_time:
+            return not self.strategy.relocates and self._mind.where in self._closed
+
     def plot(self, what: Any = "utility", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw states coloured by a quantity, and where the explorer is.
 
@@ -105,6 +114,7 @@ class Thinking(Labelled, Shown):
         nothing was observed it is never enough.
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
+        confidence = check_number("confidence", confidence, 0.0, 1.0)
         if isinstance(self._mind, GrowingMind) and not self._last:
             return False  # it knows of nothing that could be missing, which is not to know enough
         found = self.expected_missing_information().quantile(confidence)

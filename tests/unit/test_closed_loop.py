@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, OneTwoThree, Strategy, explore
+from berlyne import STRATEGIES, ChineseRestaurant, Dirichlet, Explorer, InternalModel, OneTwoThree, Strategy, explore
 from berlyne.coordination import ValueIteration
 from parity.zoo import CLASSES
 
@@ -251,8 +251,11 @@ def test_it_knows_enough_when_its_upper_bound_says_so():
     assert not explorer.knows_enough(bound * 1.001, 0.95)
     with pytest.raises(ValueError, match="bits is -1"):
         explorer.knows_enough(-1)
-    with pytest.raises(ValueError, match="p is 2"):
-        explorer.knows_enough(1, 2)
+    for wrong in (2, 90, -0.1, "much"):
+        with pytest.raises(ValueError, match=rf"^confidence is {wrong!r}; it must be a number in \[0, 1\]$"):
+            explorer.knows_enough(1, confidence=wrong)
+    with pytest.raises(ValueError, match="confidence is 90"):
+        Explorer(ChineseRestaurant(1.0), n_actions=2).knows_enough(1, confidence=90)
 
 
 class Mine:
@@ -263,8 +266,13 @@ class Mine:
 
 
 def test_a_prior_of_ones_own_says_how_much_it_misses():
-    with pytest.raises(ValueError, match=r"give Mine a method expected_missing_information\(counts\)"):
-        Explorer(Mine(), "LTA").expected_missing_information()
+    said = (
+        r"^Mine does not say what is expected to be missing; "
+        r"give it a method expected_missing_information\(counts\) that returns bits \[a, s\]; see docs"
+    )
+    for ask in (lambda e: e.expected_missing_information(), lambda e: e.knows_enough(1.0)):
+        with pytest.raises(ValueError, match=said):
+            ask(Explorer(Mine(), "LTA"))
 
     class More(Mine):
         def expected_missing_information(self, counts):

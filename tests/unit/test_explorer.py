@@ -11,6 +11,7 @@ import pytest
 
 from berlyne import (
     STRATEGIES,
+    ChineseRestaurant,
     Dirichlet,
     Explorer,
     InternalModel,
@@ -462,3 +463,26 @@ def test_other_files_are_refused(tmp_path):
 def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         Explorer.load(tmp_path / "nowhere.npz")
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=3, n_actions=2), ChineseRestaurant(1.0, n_actions=2)])
+@pytest.mark.parametrize("wrong", [1, 0, 1.0, None, "no", float("nan"), np.array([True, False])], ids=str)
+def test_an_end_that_is_neither_true_nor_false_is_refused_before_anything_is_learned(prior, wrong):
+    explorer = Explorer(prior)
+    explorer.observe(0, 0, 1)
+    n_states = explorer.n_states
+    with pytest.raises(ValueError, match=r"^ended is .*; it must be True or False$"):
+        explorer.observe(0, 1, 2, ended=wrong)
+    assert explorer.n_obs == 1 and len(explorer.history) == 1 and explorer.model.n_obs == 1
+    assert explorer.n_states == n_states
+
+
+def test_an_end_may_be_a_bool_of_numpy(tmp_path):
+    one, other = (Explorer(Dirichlet(1.0, n_states=3, n_actions=2)) for _ in range(2))
+    for explorer, ended in ((one, np.True_), (other, True)):
+        explorer.observe(0, 0, 1, ended=np.False_)
+        explorer.observe(0, 1, 2, ended=ended)
+        explorer.save(tmp_path / f"{ended!r}.npz")
+    assert np.array_equal(one.utility(), other.utility()) and not one.utility()[:, 2].any()
+    one.undo()
+    assert np.array_equal(one.history, [[0, 0, 1]]) and one.utility()[:, 2].any()

@@ -47,9 +47,67 @@ def test_no_state_is_called_elsewhere():
     assert explorer.model.n_obs == 0
 
 
+@pytest.mark.parametrize("wrong", [["x"], float("nan"), "elsewhere"], ids=str)
+def test_a_line_that_is_refused_discovers_nothing(wrong, tmp_path):
+    explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
+    with pytest.raises(ValueError, match=r"^s_next is "):
+        explorer.observe("here", 0, wrong)
+    assert explorer.n_states == 0
+    explorer.observe("there", 0, "far")
+    explorer.save(tmp_path / "explorer.npz")
+    assert list(Explorer.load(tmp_path / "explorer.npz").states) == ["there", "far"]
+
+
 def test_a_world_in_place_of_a_prior_is_told():
     with pytest.raises(ValueError, match=r"which is a world; give its prior: world\.prior$"):
         Explorer(berlyne.maze(0))
+
+
+class Own:
+    """A prior that is forgotten to be made."""
+
+    def __init__(self, alpha):
+        self.alpha = alpha
+
+    def estimate(self, counts):
+        return (counts + self.alpha) / (counts + self.alpha).sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda kind: Explorer(kind, n_actions=2, **({} if kind is ChineseRestaurant else {"n_states": 3})),
+        lambda kind: InternalModel(kind, n_states=3, n_actions=2),
+        lambda kind: World(np.full((1, 3, 3), 1 / 3), kind),
+        lambda kind: berlyne.replay(kind, [(0, 0, 1)]),
+    ],
+)
+@pytest.mark.parametrize("kind", [Own, Dirichlet, ChineseRestaurant])
+def test_a_class_in_place_of_a_prior_is_told(call, kind):
+    name = kind.__name__
+    with pytest.raises(ValueError, match=rf"^prior is the class {name}; it must be an object of it: {name}\(\.\.\.\)$"):
+        call(kind)
+
+
+def test_a_lab_book_is_not_begun_with_a_class(tmp_path):
+    for kind in (Own, Dirichlet, ChineseRestaurant):
+        with pytest.raises(ValueError, match=rf"^prior is the class {kind.__name__}; it must be an object"):
+            LabBook.new(tmp_path / "x.lab", kind, n_actions=2)
+    assert not (tmp_path / "x.lab").exists()
+
+
+def test_arrays_are_not_printed_whole():
+    theta = np.full((2, 40, 40), 1 / 40)
+    for wrong in (theta, theta.tolist()):
+        with pytest.raises(ValueError, match=r"it must be a World, such as berlyne\.maze\(\) makes$") as told:
+            berlyne.explore(wrong, "PIG(VI)", 10)
+        assert len(str(told.value)) < 200 and "\n" not in str(told.value)
+        for call in (Explorer, InternalModel, lambda prior: World(theta, prior)):
+            with pytest.raises(ValueError, match=r"it must have a method estimate\(counts\); see docs") as told:
+                call(wrong)
+            assert len(str(told.value)) < 200 and "\n" not in str(told.value)
+    with pytest.raises(ValueError, match=r"^world is an array of shape \(2, 40, 40\); it must"):
+        berlyne.explore(theta, "PIG(VI)", 10)
 
 
 @pytest.mark.parametrize(

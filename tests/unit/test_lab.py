@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import berlyne
-from berlyne import Dirichlet, Explorer, LabBook, Strategy, explore
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, LabBook, Strategy, explore
 from berlyne.cli import commands
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.lock import only_writer
@@ -120,6 +120,20 @@ def test_what_is_refused_is_not_written(tmp_path):
         LabBook(tmp_path / "none")
 
 
+def test_an_end_is_true_or_false(tmp_path):
+    book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
+    before = (tmp_path / "lab").read_bytes()
+    for wrong in (1.0, None, "no"):
+        with pytest.raises(ValueError, match=r"^ended is .*; it must be True or False$"):
+            book.tell(0, 1, 2, ended=wrong)
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
+    book.tell(0, 1, 2, ended=np.True_)
+    book.tell(0, 1, 1, ended=np.False_)
+    again = LabBook(tmp_path / "lab").explorer
+    assert again.history.tolist() == book.explorer.history.tolist() == [[0, 1, 2], [0, 1, 1]]
+    assert not again.utility()[:, 2].any() and again.utility()[:, 1].any()
+
+
 def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, monkeypatch):
     book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
     book.tell(0, 0, 1)
@@ -162,7 +176,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         (b"".join([rows[0], rows[2], rows[1], rows[3]]), 2),
         (b"".join([rows[0], rows[1], rows[3]]), 3),
         (whole.replace(b"[0,0,2]", b"[0,1,2]"), 4),
-        (b"\xff\xfe\n", 1),
+        (whole.replace(b'"seed":0', b'"seed":1'), 1),
     ):
         path.write_bytes(changed)
         with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand; see docs"):
@@ -207,3 +221,149 @@ def test_the_command_line_asks_and_tells(tmp_path):
     free = tmp_path / "free"
     run("lab", "new", free, "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
     assert run("lab", "ask", free) in ("a l", "a r", "b l", "b r")
+
+
+@pytest.mark.parametrize("begun", [("--states", "3"), ("--discover",)])
+def test_status_answers_after_an_episode(begun, tmp_path):
+    path = tmp_path / "s.lab"
+    run("lab", "new", path, *begun, "--actions", "2")
+    run("lab", "tell", path, 0, 1, 2, "--ended")
+    said = run("lab", "status", path)
+    assert "bits expected, " in said and "expected to be learned" not in said
+    assert "said once the next episode has begun" in said and said.endswith("0 1 2")
+    explorer = LabBook(path).explorer
+    assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
+    run("lab", "tell", path, 0, 1, 1)
+    assert "expected to be learned" in run("lab", "status", path)
+
+
+def test_status_of_a_strategy_that_may_go_anywhere_looks_ahead_after_an_episode(tmp_path):
+    run("lab", "new", tmp_path / "u.lab", "--states", 3, "--actions", 2, "--strategy", "Unembodied")
+    run("lab", "tell", tmp_path / "u.lab", 0, 1, 2, "--ended")
+    assert "expected to be learned" in run("lab", "status", tmp_path / "u.lab")
+    assert not LabBook(tmp_path / "u.lab").explorer.episode_is_over
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=3, n_actions=2), ChineseRestaurant(1.0, n_actions=2)])
+def test_scalars_of_numpy_are_the_values_that_they_stand_for(prior, tmp_path):
+    book = LabBook.new(tmp_path / "lab", prior)
+    book.tell(np.int64(1), np.int32(0), np.int64(2))
+    again = LabBook(tmp_path / "lab")
+    assert list(map(tuple, again.explorer.history)) == list(map(tuple, book.explorer.history)) == [(1, 0, 2)]
+    assert again.ask(np.int64(1)) == book.ask(1)
+
+
+def test_labels_may_be_scalars_of_numpy(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    book = LabBook.new(tmp_path / "lab", prior, states=np.arange(1, 4), actions=np.array(["l", "r"]))
+    book.tell(np.int64(3), np.str_("r"), 1)
+    assert LabBook(tmp_path / "lab").explorer.history == [(3, "r", 1)]
+    places = [(np.int64(0), np.float64(0.5)), (np.str_("a"), np.True_), (1, (np.int8(2), 3))]
+    other = LabBook.new(tmp_path / "other", prior, states=places)
+    other.tell(places[0], 0, places[2])
+    explorer = LabBook(tmp_path / "other").explorer
+    assert repr(explorer.states) == repr(other.explorer.states) == "((0, 0.5), ('a', True), (1, (2, 3)))"
+    assert repr(explorer.history) == "[((0, 0.5), 0, (1, (2, 3)))]"
+    for wrong in ("abc", 3):
+        with pytest.raises(ValueError, match=r"^states is .*; it must be a list"):
+            LabBook.new(tmp_path / "third", prior, states=wrong)
+    with pytest.raises(ValueError, match=r"^the label datetime\.date\(2020, 1, 1\) cannot be saved"):
+        LabBook.new(tmp_path / "third", prior, states=np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "M8[D]"))
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_scalar_of_numpy_is_one_discovered_state():
+    day = np.datetime64("2020-01-01")
+    explorer = Explorer(ChineseRestaurant(1.0, n_actions=1))
+    explorer.observe(day, 0, (np.int64(1), np.str_("a")))
+    explorer.observe(day, 0, (1, "a"))
+    assert explorer.n_states == 2 and repr(explorer.states[1]) == "(1, 'a')"
+
+
+STICKY = """
+import berlyne
+import numpy as np
+
+class Sticky:
+    def estimate(self, counts):
+        pseudo_counts = counts + 1.0 + 3.0 * np.eye(counts.shape[-1])
+        return pseudo_counts / pseudo_counts.sum(axis=-1, keepdims=True)
+
+prior = Sticky()
+restaurant = berlyne.ChineseRestaurant(1.0)
+"""
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(commands, [str(a) for a in arguments])
+    assert result.exit_code == 1, result.output
+    return str(result.exception)
+
+
+def test_a_prior_without_sizes_is_told_them(tmp_path, monkeypatch):
+    (tmp_path / "sticky_lab.py").write_text(STICKY)
+    monkeypatch.chdir(tmp_path)
+    assert "3 states, 2 actions" in run("lab", "new", "x", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2)
+    run("lab", "tell", "x", 0, 1, 2)
+    assert run("lab", "ask", "x", 2) in "01" and "1 observations" in run("lab", "status", "x")
+    run("lab", "new", "y", "--prior", "sticky_lab:prior", "--states", "a,b,c", "--actions", 2)
+    run("lab", "tell", "y", "a", 1, "c")
+    assert (LabBook("y").explorer.n_states, LabBook("y").explorer.n_actions) == (3, 2)
+    run("lab", "new", "g", "--prior", "sticky_lab:restaurant", "--states", "a,b", "--actions", "2")
+    assert LabBook("g").explorer.states == ["a", "b"]
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--actions", 2) == (
+        "sticky_lab:prior does not say how many states there are; say it by --states"
+    )
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3).endswith("say it by --actions")
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2, "--alpha", 1) == (
+        "--alpha is for berlyne's own prior; leave it out, or leave --prior out"
+    )
+    assert not (tmp_path / "z").exists()
+
+
+def test_sizes_are_kept_in_the_book(tmp_path):
+    book = LabBook.new(tmp_path / "lab", Own(), n_states=np.int64(3))
+    book.tell(0, 1, 2)
+    assert LabBook(tmp_path / "lab", Own()).explorer.n_states == 3
+    for wrong, why in ((4, "^n_states is 4 but the prior has n_states=3$"), (0, "^n_states is 0; it must be a whole")):
+        with pytest.raises(ValueError, match=why):
+            LabBook.new(tmp_path / "other", Own(), n_states=wrong)
+    LabBook.new(tmp_path / "grows", ChineseRestaurant(1.0), n_actions=2).tell("here", 1, "there")
+    assert LabBook(tmp_path / "grows").explorer.n_actions == 2
+    with pytest.raises(ValueError, match=r"discovers its states, so leave it out$"):
+        LabBook.new(tmp_path / "other", ChineseRestaurant(1.0), n_states=3, n_actions=2)
+    LabBook.new(tmp_path / "plain", Dirichlet(1.0, n_states=3, n_actions=2))
+    assert (tmp_path / "plain").read_bytes().count(b"n_states") == 1  # as books were before sizes could be given
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("lab", "new", "rats.lab", "--states", "a,b", "--actions", "l,r")
+    run("lab", "new", "u.lab", "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
+    assert refused("lab", "ask", "rats.lab") == (
+        "PIG(VI) acts in the state it is in; say which: berlyne lab ask rats.lab STATE"
+    )
+    assert refused("lab", "ask", "u.lab", "a") == (
+        "Unembodied chooses the state as well as the action; leave the state out: berlyne lab ask u.lab"
+    )
+    assert refused("lab", "ask", "u.lab", "--among", "l") == (
+        "--among is l, but Unembodied chooses among all pairs of a state and an action; leave it out"
+    )
+
+
+def test_a_file_that_is_no_lab_book_is_told(tmp_path):
+    for content in (b"import berlyne\n\nprint(1)\n", b"\xff\xfe\n", b'{"berlyne": "study"}\n', b"x" * 50):
+        (tmp_path / "some.py").write_bytes(content)
+        with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book of berlyne$"):
+            LabBook(tmp_path / "some.py")
+
+
+def test_status_shows_no_interval_that_the_prior_does_not_give(tmp_path, monkeypatch):
+    more = "class More(Sticky):\n    def expected_missing_information(self, counts):\n"
+    more += "        return np.full(counts.shape[:2], 2.0)\n\nmore = More()\n"
+    (tmp_path / "more_lab.py").write_text(STICKY + more)
+    monkeypatch.chdir(tmp_path)
+    run("lab", "new", "x", "--prior", "more_lab:more", "--states", 3, "--actions", 2)
+    said = run("lab", "status", "x")
+    assert "12.00 bits expected" in said and "nan" not in said

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from berlyne.commands.help import Command, Group
-from berlyne.lab import LabBook
+from berlyne.lab import LabBook, looked_up
 from berlyne.priors import ChineseRestaurant, Dirichlet
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -56,8 +58,7 @@ def new(
     n_actions, action_names = _named("--actions", actions)
     given: Any = prior
     if prior is not None:
-        if discover:
-            raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
+        _check_own(prior, discover, n_states, n_actions)
     elif n_actions is None or (n_states is None and not discover):
         raise ValueError(
             "say what states and actions there are: --states red,green --actions l,r; "
@@ -69,7 +70,9 @@ def new(
         given = ChineseRestaurant(alpha, n_actions=n_actions)
     else:
         given = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
-    book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names)
+    numbers = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
+    sizes = {name: size for name, (size, labels) in numbers.items() if prior is not None and labels is None}
+    book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names, **sizes)
     _say(f"Began {file}: {book.explorer!r}")
 
 
@@ -81,10 +84,21 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
     """Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where."""
     book = LabBook(file)
     explorer = book.explorer
-    if state is None:
+    how = explorer.strategy
+    if how.relocates:
+        if state is not None:
+            raise ValueError(
+                f"{how} chooses the state as well as the action; leave the state out: berlyne lab ask {file}"
+            )
+        if among is not None:
+            raise ValueError(
+                f"--among is {among}, but {how} chooses among all pairs of a state and an action; leave it out"
+            )
         s, a = book.ask_pair()
         _say(f"{s} {a}")
         return
+    if state is None:
+        raise ValueError(f"{how} acts in the state it is in; say which: berlyne lab ask {file} STATE")
     possible = None if among is None else [_meant(explorer.actions, name) for name in _split(among)]
     _say(str(book.ask(_meant(explorer.states, state), possible)))
 
@@ -126,8 +140,11 @@ def status(file: Path) -> None:
     line("prior", repr(explorer.prior))
     if hasattr(explorer.prior, "expected_missing_information"):
         missing = explorer.expected_missing_information()
-        line("missing", f"{missing.bits:.2f} bits expected, {missing.low:.2f} to {missing.high:.2f} at 95 %")
-        if explorer.n_obs:
+        interval = "" if math.isnan(missing.high) else f", {missing.low:.2f} to {missing.high:.2f} at 95 %"
+        line("missing", f"{missing.bits:.2f} bits expected{interval}")
+        if explorer.episode_is_over:
+            line(f"next {STEPS} steps", "said once the next episode has begun: nobody told yet where")
+        elif explorer.n_obs:
             gain = explorer.expected_gain(STEPS)
             line(f"next {STEPS} steps", f"{gain.bits:.2f} ± {gain.standard_error:.2f} bits expected to be learned")
     for s, a, s_next in [] if not explorer.n_obs else explorer.history[-3:]:
@@ -145,6 +162,19 @@ def _named(option: str, text: str | None) -> tuple[int | None, list[str] | None]
     if not all(names):
         raise ValueError(f"{option} is {text!r}; it must be names with commas between, or a number")
     return len(names), names
+
+
+def _check_own(prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
+    """Refuse what does not go together with a prior of one's own, or what it does not say by itself."""
+    if discover:
+        raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
+    if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
+        raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
+    found = looked_up(prior)
+    wanted = {} if getattr(found, "grows", False) else {"states": n_states}
+    for kind, size in {**wanted, "actions": n_actions}.items():
+        if size is None and getattr(found, f"n_{kind}", None) is None:
+            raise ValueError(f"{prior} does not say how many {kind} there are; say it by --{kind}")
 
 
 def _split(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, Seed
+from berlyne.arrays import FloatArray, IntArray, Seed, in_short
 from berlyne.pages import OWN_PRIOR
 from berlyne.rows import Counts, Rows, Support
 
@@ -162,6 +162,17 @@ class CompiledPrior(ExactPrior, Protocol):
     def described(cls, n_states: int, n_actions: int, said: Description, /) -> CompiledPrior:
         """The inverse of `describe`."""
         ...
+
+
+def check_prior(prior: Any) -> None:
+    """Refuse what is no prior."""
+    if isinstance(prior, type):
+        raise ValueError(f"prior is the class {prior.__name__}; it must be an object of it: {prior.__name__}(...)")
+    if callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
+        return
+    if hasattr(prior, "with_prior"):
+        raise ValueError(f"prior is {prior!r}, which is a world; give its prior: world.prior")
+    raise ValueError(f"prior is {in_short(prior)}; it must have a method estimate(counts){OWN_PRIOR}")
 
 
 def as_exact(prior: Prior) -> ExactPrior | None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_index
+from berlyne.arrays import FloatArray, IntArray, check_index, in_short
 from berlyne.gate import checked_rows
 from berlyne.labels import Labelled, Labels, spoken
 from berlyne.pages import OWN_PRIOR, OWN_WORLDS
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
-from berlyne.priors.prior import estimated
+from berlyne.priors.prior import check_prior, estimated
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
@@ -203,7 +203,7 @@ class World(Labelled, Shown):
 def check_world(world: Any) -> World:
     """Refuse what is no world."""
     if not isinstance(world, World):
-        raise ValueError(f"world is {world!r}; it must be a World, such as berlyne.maze() makes")
+        raise ValueError(f"world is {in_short(world)}; it must be a World, such as berlyne.maze() makes")
     return world
 
 
@@ -258,10 +258,7 @@ def _check_entries(rows: Rows) -> None:
 
 def _check_prior(prior: Prior, rows: Rows) -> None:
     """Refuse a prior of another size, or one under which this world is impossible."""
-    if isinstance(prior, type):
-        raise ValueError(f"prior is the class {prior.__name__}; it must be an object of it: {prior.__name__}(...)")
-    if not isinstance(prior, Prior):
-        raise ValueError(f"prior is {prior!r}; it must have a method estimate(counts){OWN_PRIOR}")
+    check_prior(prior)
     for name in ("n_actions", "n_states"):
         theirs, ours = getattr(prior, name, None), getattr(rows, name)
         if theirs is not None and theirs != ours:
