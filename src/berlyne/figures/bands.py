@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
+from berlyne.figures.legends import legend_below
 from berlyne.figures.style import RC, Look, check_axes, look, panels, thinned, verbatim
 from berlyne.worlds import title
 
@@ -40,10 +41,9 @@ def draw_bands(curves: Mapping[str, xr.Dataset], measure: str, units: str = "", 
             _label(where, title(world_class), curve.sizes["time"] - 1)
         axes[0].set_ylabel(measure.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
         if legend and names:
-            handles = axes[0].get_legend_handles_labels()
-            columns = min(len(names), 7 if max(map(len, names)) < 14 else 3)
-            below = axes[0].figure.legend(*handles, loc="outside lower center", ncols=columns, handlelength=3.4)
-            verbatim(*below.get_texts())
+            figure = axes[0].get_figure(root=True)
+            assert figure is not None
+            legend_below(figure, *axes[0].get_legend_handles_labels())
         elif names:
             verbatim(*axes[0].legend(frameon=False).get_texts())
     return axes

@@ -7,10 +7,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
+from berlyne.figures import draw_bands
 from berlyne.figures.bands import CLOSE, OTHERS, looks_apart
 from berlyne.figures.style import look
+from berlyne.strategies import STRATEGIES
 
 SOFT = "PIG(VI, temperature=0.05, lapse=0.1)"
 
@@ -50,3 +54,55 @@ def test_strategies_that_look_different_keep_their_looks() -> None:
     names = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "LTA", "Unembodied", "mine"]
     assert looks_apart(names) == {name: look(name) for name in names}
     assert looks_apart([]) == {}
+
+
+def long_names(n: int, length: int) -> list[str]:
+    return [f"PIG(VI, gamma={i})".ljust(length, "m") for i in range(n)]
+
+
+def figure_of(names: list[str], dpi: float = 200) -> Figure:
+    """Curves of strategies with these names."""
+    values = {name: (("strategy", "time"), np.ones((len(names), 3))) for name in ("mean", "sem")}
+    axes = draw_bands({name: xr.Dataset(values, {"strategy": names}) for name in ("maze", "dense")}, "bits")
+    figure = axes[0].get_figure(root=True)
+    assert figure is not None
+    figure.set_dpi(dpi)
+    figure.draw_without_rendering()
+    return figure
+
+
+def assert_in_sight(figure: Figure) -> None:
+    """All names are in the figure, beside each other and below panels that are still there."""
+    names, bounds = [text.get_window_extent() for text in figure.legends[0].get_texts()], figure.bbox
+    assert all(name.x0 >= 0 and name.x1 <= bounds.x1 and name.y0 >= 0 for name in names)
+    assert not any(one.overlaps(other) for one, other in combinations(names, 2))
+    for ax in figure.axes:
+        assert ax.get_window_extent().y0 > max(name.y1 for name in names)
+        assert ax.get_window_extent().height > 1.2 * figure.dpi
+
+
+@pytest.mark.parametrize("dpi", [50, 72, 100, 200, 300])
+@pytest.mark.parametrize(("n", "length"), [(1, 10), (2, 70), (6, 65), (7, 14), (9, 30), (20, 65), (2, 300)])
+def test_all_names_of_a_legend_are_in_the_figure(n: int, length: int, dpi: float) -> None:
+    figure = figure_of(long_names(n, length), dpi)
+    assert_in_sight(figure)
+    said = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ["".join(name.split()) for name in said] == ["".join(name.split()) for name in long_names(n, length)]
+    assert length > 100 or said == long_names(n, length)  # in one line if that is at all possible
+
+
+def test_all_strategies_of_the_table_have_their_names_in_the_figure() -> None:
+    assert_in_sight(figure_of(list(STRATEGIES)))
+
+
+def test_short_names_stand_in_one_line_and_the_figure_keeps_its_height() -> None:
+    figure = figure_of(["Random", "PIG(VI)", "CB", "LTA"])
+    lines = {round(text.get_window_extent().y0) for text in figure.legends[0].get_texts()}
+    assert len(figure.legends) == 1 and len(lines) <= 2 and figure.get_figheight() == 3.2
+
+
+def test_a_study_that_has_explored_nothing_is_drawn_without_names() -> None:
+    values = {name: (("strategy", "time"), np.full((2, 3), np.nan)) for name in ("mean", "sem")}
+    (ax,) = draw_bands({"maze": xr.Dataset(values, {"strategy": ["Random", "PIG(VI)"]})}, "bits")
+    figure = ax.get_figure(root=True)
+    assert figure is not None and figure.legends[0].get_texts() == []
