@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import xarray as xr
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from berlyne.figures import draw_bands
+from berlyne.figures import draw_bands, draw_curves
 from berlyne.figures.bands import CLOSE, OTHERS, looks_apart
 from berlyne.figures.style import look
 from berlyne.strategies import STRATEGIES
@@ -106,3 +108,14 @@ def test_a_study_that_has_explored_nothing_is_drawn_without_names() -> None:
     (ax,) = draw_bands({"maze": xr.Dataset(values, {"strategy": ["Random", "PIG(VI)"]})}, "bits")
     figure = ax.get_figure(root=True)
     assert figure is not None and figure.legends[0].get_texts() == []
+
+
+@pytest.mark.parametrize("minus", [None, "Random"])
+def test_the_curves_of_the_paper_have_all_their_names_in_the_figure(minus: str | None) -> None:
+    names = [*long_names(5, 65), "Random"]
+    table = xr.Dataset({"missing_information": (("strategy", "world", "time"), np.ones((6, 2, 3)))})
+    table = table.assign_coords(strategy=names)
+    results: Any = SimpleNamespace(strategies=names, classes=["maze", "dense"], of=lambda _: table)
+    figure = draw_curves(results, minus=minus).figure
+    figure.draw_without_rendering()
+    assert_in_sight(figure)
