@@ -44,6 +44,18 @@ def test_a_label_that_looks_like_a_script_stays_text(opened: Open) -> None:
     assert page.locator("i:has-text('house'), b:has-text('pull') b").count() == 0
 
 
+def test_labels_are_shown_as_they_are_given(browser: Browser, tmp_path: Path) -> None:
+    world = berlyne.World(np.full((2, 2, 2), 0.5), berlyne.Dirichlet(1.0, n_states=2, n_actions=2), states=["a", "A"])
+    page = browser.new_page()
+    address = berlyne.explore(world, "Random", n_steps=2, seed=0).watch(tmp_path / "letters.html").as_uri()
+    for s, label in enumerate(world.states):
+        page.goto(f"{address}#t=1&s={s}")
+        page.reload()
+        settle(page)
+        assert page.locator(".details h3").first.inner_text() == label
+    page.close()
+
+
 def test_the_colours_are_even_steps_that_grow_darker_or_lighter_throughout(opened: Open) -> None:
     page = opened("house")
     for theme, ramp in page.evaluate("() => berlyne.ramps").items():

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from berlyne.arrays import FloatArray
 from berlyne.figures.drawing import Drawing
+from berlyne.figures.legends import legend_below
 from berlyne.figures.style import ERROR_LINE, RC, check_axes, look, panels, plain_numbers, thinned, verbatim
 from berlyne.pages import OWN_PRIOR
 from berlyne.worlds import title
@@ -95,9 +96,7 @@ def draw_curves(
         axes[0].set_ylabel(LABELS.get(measure, measure))
         if minus is not None:
             axes[len(classes)].set_ylabel(f"difference from {minus}{UNITS.get(measure, '')}", parse_math=False)
-        handles = axes[0].get_legend_handles_labels()
-        legend = figure.legend(*handles, loc="outside lower center", ncols=min(len(names), 7), handlelength=3.4)
-        verbatim(*legend.get_texts())
+        legend_below(figure, *axes[0].get_legend_handles_labels())
     return drawing
 
 

@@ -43,7 +43,8 @@ class Map:
     places : (N, 2), where states lie; x to the right, y down.
     states, actions : their labels.
     begin, end, p : (E,), transitions and how probable they are by the action that makes them most likely.
-    starts, ends : where episodes begin, unless that is nearly anywhere, and where they end.
+    starts, ends : where episodes begin, if that is at most half (rounded up) of the states where none end, and where
+        they end.
     geometry : of a maze.
     joined : pairs (s, s_next) of all transitions by any action, those between squares that have no wall between them.
     """
@@ -139,8 +140,9 @@ def map_of(world: World, action: Any = None) -> Map:
     """The map of a world; `action` names the one whose transitions are drawn, None for all of them together."""
     a = None if action is None else world.action_labels.number(action, "action")
     begin, end, p = _merged(world, a)
-    n, chances = world.n_states, world.episodes.distribution
-    starts = np.flatnonzero(chances).tolist() if n > 1 and np.count_nonzero(chances) <= max(1, n // 4) else []
+    n, starts = world.n_states, np.flatnonzero(world.episodes.distribution).tolist()
+    if n == 1 or 2 * len(starts) > n - len(world.terminal) + 1:
+        starts = []
     labels = world.state_labels, world.action_labels
     where, (s, z, _) = places(world), (begin, end, p) if a is None else _merged(world, None)
     kind = _kind(world, where, s, z)

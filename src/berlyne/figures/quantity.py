@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, check_flag
-from berlyne.figures.placed import missing_by_row
+from berlyne.figures.placed import discovers, missing_by_row
 from berlyne.model import InternalModel
 from berlyne.rows import by_action
 from berlyne.utilities import UTILITIES
@@ -43,9 +44,17 @@ class Quantity:
             return replace(self, values=self.values.sum(axis=0))
         return replace(self, values=self.values.max(axis=0), label=f"largest {self.label}".strip())
 
+    def without(self, states: Iterable[int]) -> Quantity:
+        """The same with no value in these states."""
+        values = np.array(self.values, dtype=float)
+        values[..., list(states)] = np.nan
+        return replace(self, values=values)
+
 
 def quantity(model: InternalModel, what: Any, world: World | None = None, rows: bool | None = None) -> Quantity:
     """A quantity of a model, by name or as an array (N,) or (M, N).
+
+    Elsewhere, where nobody can act, has no value of a name, unless it is all that there is.
 
     world : the true world, which missing information is about.
     rows : whether each row has a value of its own; by default utilities and arrays (M, N) have, and what adds up over
@@ -62,18 +71,27 @@ def quantity(model: InternalModel, what: Any, world: World | None = None, rows: 
 def quantity_of_explorer(
     explorer: Explorer, what: Any, world: World | None = None, rows: bool | None = None
 ) -> Quantity:
-    """The same of an explorer: its utility is what its strategy values, and ends of episodes miss nothing."""
+    """The same of an explorer: its utility is what its strategy values, and ends of episodes miss nothing.
+
+    A utility by name has no value in states where episodes are known to end.
+    """
     check_flag("rows", rows)
     model = explorer.model
-    if isinstance(what, str) and what == "utility" and model.n_states == explorer.n_states:
+    if isinstance(what, str) and what == "utility":
         name = explorer.strategy.utility
         label = f"{name} ({_unit(name)})" if isinstance(name, str) and _unit(name) else str(name or "utility")
-        found = Quantity(np.asarray(explorer.utility(), dtype=float), label)
+        found = _where_one_acts(model, Quantity(np.asarray(explorer.utility(), dtype=float), label))
         return found if rows is None or rows else found.by_state()
     if isinstance(what, str) and what == "expected missing information":
-        found = Quantity(explorer.expected_missing_information().rows, f"{what} (bits)")
+        found = _where_one_acts(model, Quantity(explorer.expected_missing_information().rows, f"{what} (bits)"))
         return found if rows else found.by_state()
-    return quantity(model, what, world, rows)
+    found = quantity(model, what, world, rows)
+    return found.without(explorer._closed) if isinstance(what, str) and what in UTILITIES else found
+
+
+def _where_one_acts(model: InternalModel, found: Quantity) -> Quantity:
+    """A quantity of a model's rows without a value elsewhere, unless nothing else is there."""
+    return found.without([model.n_states - 1]) if discovers(model) and model.n_states > 1 else found
 
 
 def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
@@ -85,15 +103,16 @@ def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
                 )
             return Quantity(missing_by_row(model, world), f"{what} (bits)", placed=True)
         case "expected missing information":
-            return Quantity(model.expected_missing_information().rows, f"{what} (bits)")
+            return _where_one_acts(model, Quantity(model.expected_missing_information().rows, f"{what} (bits)"))
         case "visits":
-            return Quantity(by_action(model.sparse_counts.totals, model.n_actions).astype(float), what)
+            visits = by_action(model.sparse_counts.totals, model.n_actions).astype(float)
+            return _where_one_acts(model, Quantity(visits, what))
         case "utility":
             what = "PIG"
     if what not in UTILITIES:
         raise ValueError(f"what is {what!r}; it must be an array, or one of {', '.join(NAMES)}")
     unit = _unit(what)
-    return Quantity(UTILITIES[what].of(model), f"{what} ({unit})" if unit else what)
+    return _where_one_acts(model, Quantity(UTILITIES[what].of(model), f"{what} ({unit})" if unit else what))
 
 
 def _unit(name: Any) -> str:

@@ -247,3 +247,22 @@ def test_shades_are_even_to_the_eye_and_ever_darker_in_grey():
 def test_a_map_of_one_state():
     world = World(np.ones((1, 1, 1)))
     assert isinstance(map_of(world), Map) and world.plot() is not None
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "drawn"),
+    [
+        ("bc", "d", [1, 2]),  # two of three
+        ("abc", "d", []),  # anywhere but at the end
+        ("ab", "", [0, 1]),
+        ("abc", "", []),
+        ("a", "bcd", [0]),
+        ("ab", "cd", []),
+    ],
+)
+def test_starts_are_drawn_if_they_are_at_most_half_of_the_states_that_are_no_ends(starts, ends, drawn):
+    chances = {label: 1 / len(starts) for label in starts}
+    world = World(np.full((1, 4, 4), 0.25), states=list("abcd"), start=chances, terminal=list(ends))
+    assert map_of(world).starts == drawn
+    (marks,) = artists(world.plot(), "starts")
+    assert len(marks.get_paths()) == len(drawn)

@@ -8,6 +8,7 @@ import pytest
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, World, explore, maze
 from berlyne.figures.placed import cells_of, missing_by_row
+from berlyne.figures.quantity import NAMES, quantity_of_explorer
 from berlyne.worlds import places
 
 THETA = np.array(
@@ -135,3 +136,62 @@ def test_a_world_without_a_state_that_was_discovered_is_refused():
     assert cells_of(world(), fewer.model).tolist() == [2, 1, 0]
     fewer.observe("c", "go", "a")  # as many cells as the world has states, and one more
     assert cells_of(world(), fewer.model).tolist() == [2, 1, 0]
+
+
+def with_an_end(strategy="PIG(greedy)", prior=None):
+    """An explorer that was led along 0, 1, 2, where the episode was over."""
+    explorer = Explorer(ChineseRestaurant() if prior is None else prior, strategy, n_actions=2)
+    explorer.observe(0, 0, 1)
+    explorer.observe(1, 0, 2, ended=True)
+    return explorer
+
+
+@pytest.mark.parametrize("strategy", ["PIG(greedy)", "PMC(VI)", "Random", "Unembodied"])
+def test_what_an_explorer_of_unknown_states_values_is_its_own_utility_and_nothing_elsewhere(strategy):
+    explorer = with_an_end(strategy)
+    values = coloured(explorer.plot()).reshape(4, 2).T  # three states and elsewhere
+    own = explorer.utility()[:, :3]
+    own[np.isneginf(own)] = np.nan  # where Unembodied cannot go
+    np.testing.assert_array_equal(values[:, :3], own)
+    assert np.isnan(values[:, 3]).all()
+    largest = coloured(explorer.plot(rows=False))
+    np.testing.assert_array_equal(largest[:3], own.max(axis=0))
+    assert np.isnan(largest[3])
+
+
+@pytest.mark.parametrize("what", [name for name in NAMES if name != "missing information"])
+def test_elsewhere_has_no_value_and_no_say_in_the_scale(what):
+    explorer = with_an_end()
+    for drawn in (explorer, explorer.model):
+        ax = drawn.plot(what, rows=False)
+        (found,) = [artist for artist in ax.get_children() if artist.get_gid() == "states"]
+        values = coloured(ax)
+        assert np.isnan(values[3]) and np.isfinite(values[:2]).all()
+        assert found.get_clim()[1] == (np.nanmax(values) or 1.0)
+
+
+def test_numbers_of_ones_own_may_speak_of_elsewhere():
+    own = np.array([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_array_equal(coloured(with_an_end().plot(own)), own)
+
+
+def test_where_nothing_is_discovered_elsewhere_is_all_there_is():
+    explorer = Explorer(ChineseRestaurant(), n_actions=2)
+    np.testing.assert_array_equal(coloured(explorer.plot()), explorer.utility().T.ravel())
+    np.testing.assert_array_equal(coloured(explorer.model.plot("PIG")), berlyne.pig(explorer.model).T.ravel())
+
+
+@pytest.mark.parametrize("prior", [ChineseRestaurant(), Dirichlet(1.0, n_states=4, n_actions=2)])
+@pytest.mark.parametrize("what", ["PIG", "PMC", "novelty"])
+def test_no_utility_has_a_value_where_episodes_are_known_to_end(prior, what):
+    explorer = with_an_end(prior=prior)
+    values = coloured(explorer.plot(what, rows=False))
+    assert np.isnan(values[2]) and np.isfinite(values[:2]).all()
+    explorer.observe(2, 0, 0)  # an action can be taken there after all
+    assert np.isfinite(coloured(explorer.plot(what, rows=False))[2])
+
+
+def test_the_small_picture_of_an_explorer_goes_by_its_own_utility():
+    explorer = with_an_end()
+    values = quantity_of_explorer(explorer, "utility", rows=False).values
+    assert values[2] == 0.0 and np.isnan(values[3]) and "<svg" in explorer._repr_html_()

@@ -2,7 +2,13 @@
 import { styled } from "./colour.js";
 
 const HEIGHT = 150;
-const EDGE = { left: 38, right: 10, top: 8, bottom: 30 };
+const EDGE = { right: 10, top: 8, bottom: 30 };
+const LEFT = 38; // at least so much, so that curves of few bits have the same place
+const GAP = 6; // between a number and the line that it stands for
+const FONT = "11px system-ui, sans-serif";
+
+/** Bits as they are written at the axis. */
+const written = (bits) => Number(bits.toPrecision(6)).toLocaleString("en");
 
 /** Few round numbers from 0 to `most`, at least `finest` apart. */
 export function ticks(most, wanted = 3, finest = 0) {
@@ -31,13 +37,22 @@ export class Curve {
 
   /** The time that a place across the canvas stands for. */
   timeAt(x) {
-    const share = (x - EDGE.left) / (this.width - EDGE.left - EDGE.right);
+    const share = (x - this.left) / (this.width - this.left - EDGE.right);
     return Math.round(Math.min(Math.max(share, 0), 1) * this.most.steps);
+  }
+
+  /** The left edge of the curve: all numbers of the axis have room before it. */
+  _fit() {
+    if (this.fitted === this.most.bits) return;
+    this.fitted = this.most.bits;
+    this.context.font = FONT;
+    const widest = Math.max(...ticks(this.most.bits).map((bits) => this.context.measureText(written(bits)).width));
+    this.left = Math.max(LEFT, Math.ceil(widest) + GAP + 2);
   }
 
   place(t, bits) {
     return [
-      EDGE.left + (t / Math.max(this.most.steps, 1)) * (this.width - EDGE.left - EDGE.right),
+      this.left + (t / Math.max(this.most.steps, 1)) * (this.width - this.left - EDGE.right),
       EDGE.top + (1 - bits / this.most.bits) * (HEIGHT - EDGE.top - EDGE.bottom),
     ];
   }
@@ -48,6 +63,7 @@ export class Curve {
    */
   draw({ lines, most, t, level, key }) {
     this.most = { ...most, bits: Math.max(most.bits, 1e-9) };
+    this._fit();
     if (key !== this.key) this._drawStill(lines);
     this.key = key;
     const { context } = this;
@@ -63,7 +79,7 @@ export class Curve {
     context.lineTo(x, HEIGHT - EDGE.bottom);
     if (level !== null) {
       const across = this.place(0, level)[1];
-      context.moveTo(EDGE.left, across);
+      context.moveTo(this.left, across);
       context.lineTo(this.width - EDGE.right, across);
     }
     context.stroke();
@@ -87,7 +103,7 @@ export class Curve {
   }
 
   _drawAxes(context) {
-    context.font = "11px system-ui, sans-serif";
+    context.font = FONT;
     context.fillStyle = styled("quiet");
     context.strokeStyle = styled("line");
     context.lineWidth = 1;
@@ -99,7 +115,7 @@ export class Curve {
       context.moveTo(x, y);
       context.lineTo(this.width - EDGE.right, y);
       context.stroke();
-      context.fillText(Number(bits.toPrecision(6)).toLocaleString("en"), x - 6, y);
+      context.fillText(written(bits), x - GAP, y);
     }
     context.textBaseline = "top";
     for (const t of ticks(this.most.steps, this.width < 330 ? 3 : 5, 1)) {
@@ -107,7 +123,7 @@ export class Curve {
       context.fillText(t.toLocaleString("en"), this.place(t, 0)[0], HEIGHT - EDGE.bottom + 4);
     }
     context.textAlign = "left";
-    context.fillText("bits missing, by step", EDGE.left, HEIGHT - 12);
+    context.fillText("bits missing, by step", this.left, HEIGHT - 12);
   }
 
   _drawLine(context, { curve, nSteps, colour, dash, own }) {

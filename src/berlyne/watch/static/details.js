@@ -67,8 +67,8 @@ function bars(world, outcomes, blind, top) {
 export function showDetails(place, { world, source, s, t, values, alike, next, blind, followed }) {
   const missing = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
   const bits = missing.reduce((sum, row) => sum + (blind ? source.shownMissing(row) : source.missing(row, t)), 0);
-  const name = world.spoken(s);
-  const heading = element("h3", { text: name.charAt(0).toUpperCase() + name.slice(1) });
+  const name = world.spoken(s); // of a label every letter counts: a and A may be two states
+  const heading = element("h3", { text: world.labelled ? name : name.charAt(0).toUpperCase() + name.slice(1) });
   if (followed) heading.append(element("span", { class: "tag", text: blind ? "where you are" : "where the agent is" }));
   const visits = source.visits(s, t);
   const facts = element("p", { class: "facts",
