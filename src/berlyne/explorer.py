@@ -165,8 +165,8 @@ class Explorer(Thinking):
         a = self._number("a", a, self.action_labels)
         check_flag("ended", ended, optional=False)
         with self._one_at_a_time:
-            for name, state in (("s", s), ("s_next", s_next)):  # both, before either is discovered
-                self._number(name, state, self.state_labels)
+            if isinstance(self.state_labels, Found):  # both must be right before either is discovered
+                self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
             s = self._met("s", s)
             self._observe(s, a, self._met("s_next", s_next), bool(ended))
 
