@@ -235,5 +235,5 @@ def _check_sums(rows: Rows, states: list[Any], actions: list[Any]) -> None:
         s, a = divmod(int(wrong[0]), rows.n_actions)
         said = f"sum to {sums[wrong[0]]:.9g}; they must sum to 1"
         if rows.indptr[wrong[0]] == rows.indptr[wrong[0] + 1]:
-            said = "are missing; give them, or call the state terminal"
+            said = f"are missing; give them, or call the state terminal: load_world(path, terminal=[{states[s]!r}])"
         raise _FlawError(f"the probabilities of a={actions[a]!r} in s={states[s]!r} {said}")

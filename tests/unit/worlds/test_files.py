@@ -214,7 +214,8 @@ def test_a_terminal_state_needs_no_edges(tmp_path):
         (
             "red,r,red,1\n",
             "",
-            "the probabilities of a='r' in s='red' are missing; give them, or call the state terminal",
+            r"the probabilities of a='r' in s='red' are missing; give them, or call the state terminal: "
+            r"load_world\(path, terminal=\['red'\]\)",
         ),
         (GOOD, "", "the file is empty; its first line must be s,a,s_next,p"),
         (GOOD[13:], "", "there are no transitions in it"),
