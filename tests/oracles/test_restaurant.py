@@ -16,7 +16,7 @@ from berlyne.rows import Counts
 
 
 def pseudo_counts(c, d, counts):
-    """As the issue of it is stated: n_i - d where seen, the rest of c + d T shared evenly."""
+    """As it is stated: n_i - d where seen, the rest of c + d T shared evenly."""
     counts = np.asarray(counts)
     n_seen = np.count_nonzero(counts)
     return np.where(counts > 0, counts - d, (c + d * n_seen) / (len(counts) - n_seen))
@@ -154,3 +154,17 @@ def test_bad_numbers_are_refused():
         ChineseRestaurant(n_actions=1).estimate(np.zeros((1, 4, 4), dtype=int))
     with pytest.raises(ValueError, match="bounds are"):
         fit_c(np.zeros((1, 2, 2), dtype=int), bounds=(2.0, 1.0))
+
+
+def test_what_pig_leaves_out_where_an_outcome_is_new_to_a_row():
+    """The numbers of the page on unknown states: PIG on the cells of now, and how far the estimate really moves."""
+    explorer = berlyne.Explorer(ChineseRestaurant(1.0), n_actions=1, states=["A", "B", "C"])
+    now, moved = explorer.model.theta_hat_row(0, "A"), 0.0
+    for outcome, p in zip(["A", "B", "C", "new"], now, strict=True):
+        other = berlyne.Explorer(ChineseRestaurant(1.0), n_actions=1, states=["A", "B", "C"])
+        other.observe("A", 0, outcome)
+        row = other.model.theta_hat_row(0, "A")
+        after = np.append(row[:3], row[3:].sum())  # what is new by now was elsewhere
+        moved += p * np.sum(after * np.log2(after / now))
+    assert round(moved, 2) == 0.27
+    assert round(float(berlyne.pig(explorer.model)[0, 0]), 2) == 0.45
