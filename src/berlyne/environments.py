@@ -80,8 +80,11 @@ class EnvRun:
         if not self.n_steps:
             return np.array([self.explorer.expected_missing_information().bits])
         prior, n_actions = self.explorer.prior, self.explorer.n_actions
-        n_states = None if getattr(prior, "grows", False) else self.explorer.n_states
-        told = replay(prior, self, "Random", n_states=n_states, n_actions=n_actions)
+        if getattr(prior, "grows", False):  # what it knew of before the first step
+            known = [self.explorer.states[s] for s, t in self.explorer._told_states.items() if t == 0]
+            told = replay(prior, self, "Random", n_actions=n_actions, states=known)
+        else:
+            told = replay(prior, self, "Random", n_states=self.explorer.n_states, n_actions=n_actions)
         first, after = told.expected_missing_information[:1], told.expected_missing_information_after
         return np.concatenate([first.values, after.values])
 
@@ -238,7 +241,8 @@ def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: 
     if prior is None:
         prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=n_actions)
     if getattr(prior, "grows", False):
-        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=states, actions=actions)
+        told = None if states is None else known
+        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=told, actions=actions)
     elif known is None:
         raise ValueError(
             f"observations are {env.observation_space}, which is not Discrete; say in states= which there can be, "

@@ -91,7 +91,9 @@ def stretches(n_steps: int, ends: Ends) -> Iterator[tuple[int, int, list[int], l
 
     Together they are all lines, in order; the last may be empty, where something changes after the last line.
     """
-    times = sorted({0, *(end.t for end in ends)})
+    changes: dict[int, tuple[list[int], list[int]]] = {0: ([], [])}
+    for end in ends:
+        changes.setdefault(end.t, ([], []))[0 if end.is_end else 1].append(end.s)
+    times = sorted(changes)
     for begin, until in zip(times, [*times[1:], n_steps], strict=True):
-        now = [end for end in ends if end.t == begin]
-        yield begin, until, [end.s for end in now if end.is_end], [end.s for end in now if not end.is_end]
+        yield begin, until, *changes[begin]

@@ -401,3 +401,15 @@ def test_a_run_is_replayed_in_its_labels_where_states_are_discovered():
         assert np.exp(found.log_likelihood.values).min() > 0.3
         last = found.expected_missing_information_after.values[-1]
         assert last == pytest.approx(run.explorer.expected_missing_information().bits, rel=1e-9)
+
+
+def test_states_that_are_told_in_advance_count_from_the_first_step():
+    """They may come from a generator, and the learning curve knows them, too."""
+    env = Little(RING, lambda s: s + 7)
+    run = explore_env(env, "PIG(VI)", n_steps=20, seed=0, prior=ChineseRestaurant(1.0), states=(s for s in (9, 8, 70)))
+    assert list(run.explorer.states) == [9, 8, 70, 7]
+    explorer = Explorer(ChineseRestaurant(1.0), "LTA", n_actions=3, states=[9, 8, 70, 7], actions=[1, 2, 3])
+    for t, line in enumerate(run.history):
+        left = explorer.expected_missing_information().bits
+        assert run.expected_missing_information[t] == pytest.approx(left, rel=1e-9)
+        explorer.observe(*line)

@@ -40,7 +40,7 @@ def _worlds() -> Listing:
 
 def _benchmarks() -> Listing:
     return ("name", "world", "parameters"), [
-        (name, inspect.getdoc(make).splitlines()[0], ", ".join(map(_default, _parameters(make))))  # type: ignore[union-attr]  # all have one
+        (name, str(inspect.getdoc(make)).splitlines()[0], ", ".join(map(_default, _parameters(make))))
         for name, make in berlyne.worlds.BENCHMARKS.items()
     ]
 
