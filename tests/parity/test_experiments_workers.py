@@ -210,10 +210,18 @@ def a_cluster(tmp_path):
             process.stderr.close()
 
 
+def wait_for(address, n_workers):
+    """Until the scheduler answers and has so many workers, however long they take to begin."""
+    with distributed.Client(address, timeout=120, set_as_default=False) as watcher:
+        if n_workers:
+            watcher.wait_for_workers(n_workers, timeout=120)
+
+
 def test_no_workers_are_not_waited_for_for_ever(a_cluster):
     start, use, address = a_cluster
     start(SCHEDULER)
-    _, told = (using := use()).communicate(timeout=60)
+    wait_for(address, 0)
+    _, told = (using := use()).communicate(timeout=120)
     assert using.returncode == 1
     assert told.splitlines() == [
         f"berlyne: waiting for workers of the Dask scheduler at {address}, for 4 s at most",
@@ -222,10 +230,11 @@ def test_no_workers_are_not_waited_for_for_ever(a_cluster):
 
 
 def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
-    start, use, _ = a_cluster
+    start, use, address = a_cluster
     start(SCHEDULER)
     start(WITHOUT_US + WORKER)
-    _, told = (using := use()).communicate(timeout=60)
+    wait_for(address, 1)
+    _, told = (using := use()).communicate(timeout=120)
     assert using.returncode == 1
     *waited, last = told.splitlines()
     assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), told
@@ -236,13 +245,14 @@ def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
 def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
     start, use, address = a_cluster
     scheduler, workers = start(SCHEDULER), [start(WORKER), start(WORKER)]
+    wait_for(address, 2)
     using = use()
     while not any(tmp_path.glob("r.zarr/area/c.*")):
         assert using.poll() is None
         time.sleep(0.02)
     for process in workers if who == "workers" else [scheduler]:
         process.kill()
-    _, told = using.communicate(timeout=60)
+    _, told = using.communicate(timeout=120)
     assert using.returncode == 1
     ends = {
         "workers": "had no workers for 4 s; start some, and run again",

@@ -95,11 +95,14 @@ def kill_and_resume(folder, runs, jobs, n_worlds, n_kills):
     rng, finished = np.random.default_rng(4 + jobs), [0]
     for i in range(n_kills):
         process = runs.begin(place, jobs, n_worlds)
+        most = done(whole) * 3 * (i + 1) // (4 * n_kills)  # there is work left for the last one, however fast this is
         if i % 2:  # in the middle of its work
-            wanted = finished[-1] + rng.integers(1, 1 + max(1, done(whole) * 3 // (4 * n_kills) * 2))
-            while done(place) < min(wanted, done(whole) - 1):
+            wanted = rng.integers(finished[-1], max(most, finished[-1] + 1)) + 1
+            while done(place) < wanted:
                 time.sleep(0.0002)
-        time.sleep(rng.uniform(0.0, took / (2 * n_kills)))  # or as it begins; there is work left for the last one
+        until = time.monotonic() + rng.uniform(0.0, took / (2 * n_kills))  # or as it begins
+        while time.monotonic() < until and done(place) < most:
+            time.sleep(0.0002)
         os.kill(process, signal.SIGKILL)
         assert runs.status() == 9, "it ended before it was killed"
         finished.append(done(place))
@@ -121,14 +124,14 @@ def test_killed_at_twenty_random_moments(tmp_path, runs, jobs):
 def test_killed_once_and_grown(tmp_path, runs):
     """A short round of the above: killed as soon as a piece is there, then asked for more."""
     whole, place = tmp_path / "whole", tmp_path / "killed"
-    process = runs.begin(place, 2, 20)
+    process = runs.begin(place, 2, 90)
     while not done(place):
         time.sleep(0.001)
     os.kill(process, signal.SIGKILL)
     assert runs.status() == 9
-    assert json.loads((place / "zarr.json").read_text())["attributes"]["settings"]["n_worlds"] == 20
+    assert json.loads((place / "zarr.json").read_text())["attributes"]["settings"]["n_worlds"] == 90
     for asked, jobs in ((place, 1), (whole, 2)):
-        runs.begin(asked, jobs, 21)
+        runs.begin(asked, jobs, 91)
         assert runs.status() == 0
     assert_same_store(whole, place)
     assert sorted(f.name for f in tmp_path.iterdir()) == ["killed", "whole"]

