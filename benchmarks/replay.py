@@ -1,4 +1,5 @@
-"""What it costs to replay an exploration, beside making it: PIG(VI) in the three classes, and where episodes end.
+"""What it costs to replay an exploration, beside making it: PIG(VI) in the three classes, where episodes end, and where
+nobody knows the states.
 
 Runs as long as the paper's, and long ones, in which making the dataset and the explorer do not count. Ends are learned
 on the way, by an explorer that is told the prior alone.
@@ -12,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 from measure import RUN_LENGTHS, in_turns, table, where
 
-from berlyne import World, dense_world, explore, maze, one_two_three_world, replay
+from berlyne import ChineseRestaurant, World, dense_world, explore, maze, one_two_three_world, replay
 
 LONG = 20_000
 WORLDS = {"Dense World": dense_world(0), "Maze": maze(0), "1-2-3 World": one_two_three_world(0)}
@@ -28,6 +29,16 @@ def with_ends() -> dict[str, partial[object]]:
     return {
         "explore": partial(explore, world, "PIG(VI)", n_steps=LONG),
         "replay": partial(replay, world.prior, told, "PIG(VI)"),
+    }
+
+
+def with_unknown_states() -> dict[str, partial[object]]:
+    """The same in a maze whose rooms are discovered."""
+    world, n_steps = WORLDS["Maze"].with_prior(ChineseRestaurant(1.0)), RUN_LENGTHS["Maze"]
+    run = explore(world, "PIG(VI)", n_steps=n_steps)
+    return {
+        "explore": partial(explore, world, "PIG(VI)", n_steps=n_steps),
+        "replay": partial(replay, world, run, "PIG(VI)"),
     }
 
 
@@ -50,6 +61,8 @@ def main() -> None:
             }
             rows.append(line(f"{name}, {n_steps:,} steps", jobs, n_steps))
     rows.append(line(f"Dense World with three ends, {LONG:,} steps", with_ends(), LONG))
+    n_steps = RUN_LENGTHS["Maze"]
+    rows.append(line(f"Maze whose rooms are discovered, {n_steps:,} steps", with_unknown_states(), n_steps))
     table(["PIG(VI)", "explore, µs a step", "replay, µs a step", "ratio"], rows)
 
 

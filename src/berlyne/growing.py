@@ -97,8 +97,12 @@ class GrowingMind:
             memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
             code, self._mind = self._mind.code, self._compiled(InternalModel(self.assumed))
             self._mind.code = code
-            self._mind.remember(memory, np.array(list(self._last.items()), dtype=np.int64).reshape(-1, 2))
+            self._mind.remember(memory, self._last_outcomes())
         self._close()
+
+    def _last_outcomes(self) -> IntArray:
+        """Row and last outcome of every row that was tried, (rows, 2)."""
+        return np.array(list(self._last.items()), dtype=np.int64).reshape(-1, 2)
 
     def _refit(self) -> None:
         """Take the concentration that is most likely by now."""
@@ -241,31 +245,70 @@ class GrowingMind:
     def replay(self, steps: IntArray, ends: Ends = ()) -> Thoughts:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
-        A plain loop: the mind finds itself where the first line begins, and after each line where the next one does.
-        These states are discovered then, and count with what is left to learn. `ends` are what is learned of ends.
+        The mind finds itself where the first line begins, and after each line where the next one does. These states
+        are discovered then, and count with what is left to learn. `ends` are what is learned of ends. Lines that
+        discover nothing are left to the mind inside, if it is compiled.
         """
-        lines = steps.tolist()
-        begins = [s for s, _, _ in lines]
-        for s in begins[:1]:
+        cells, surprises = self._foreseen(steps)
+        surprises = np.union1d(surprises, [end.t for end in ends if not end.is_end] + [len(steps)])
+        for s in steps[:1, 0].tolist():
             self.discover(s)
-        thoughts = Thoughts.begun(len(steps), self.n_actions, float(self.expected_missing().sum()), False)
-        relocates = self.strategy.relocates
+        left = float(self.expected_missing().sum())
+        thoughts = Thoughts.begun(len(steps), self.n_actions, left, self.strategy.relocates)
         for first, until, closed, opened in stretches(len(steps), ends):
             if closed:
                 self.close(np.array(closed, dtype=np.int64))
                 thoughts.missing[first] = self.expected_missing().sum()
             for s in opened:
                 self.open(s)
-            for t, (s, a, s_next) in enumerate(lines[first:until], first):
-                cell = self._cell[s]
-                thoughts.utility[t] = self.utility()[:, cell]
-                thoughts.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
-                thoughts.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
-                self.observe(s, a, s_next)
-                for begin in begins[t + 1 : t + 2]:
-                    self.discover(begin)
-                thoughts.missing[t + 1] = self.expected_missing().sum()
+            t = first
+            while t < until:
+                calm = self._calm(t, min(int(surprises[np.searchsorted(surprises, t)]), until))
+                if calm > t:
+                    self._follow(thoughts, cells[:calm], t)
+                else:
+                    self._step(thoughts, steps, t)
+                t = max(calm, t + 1)
         return thoughts
+
+    def _foreseen(self, steps: IntArray) -> tuple[IntArray, IntArray]:
+        """A history in cells, which states will have once they are discovered, and the lines that discover some."""
+        order, cell = steps[:, ::2].ravel(), dict(self._cell)
+        met, first, which = np.unique(order, return_index=True, return_inverse=True)
+        new = [i for i in np.argsort(first) if int(met[i]) not in cell]
+        cell.update({int(met[i]): len(cell) + k for k, i in enumerate(new)})
+        cells = steps.copy()
+        cells[:, ::2] = np.array([cell[s] for s in met.tolist()], dtype=np.int64)[which].reshape(-1, 2)
+        return cells, np.unique((first[new] - 1) // 2)  # where a line begins is discovered when the one before ends
+
+    def _calm(self, t: int, until: int) -> int:
+        """Up to which line nothing changes but what is known of single rows, if no state is discovered before `until`.
+
+        It is `t` itself if the mind inside is not compiled.
+        """
+        if isinstance(self._mind, PlainMind):
+            return t
+        return min(until, max(t, t + 2 * self._fitted - self.n_obs - 1)) if self.prior.learns else until
+
+    def _follow(self, thoughts: Thoughts, cells: IntArray, begin: int) -> None:
+        """Go along lines from `begin` on, which discover nothing."""
+        assert not isinstance(self._mind, PlainMind)
+        self._mind.follow(self._mind.aside(self._last_outcomes()), thoughts, cells, begin)
+        s, a, s_next = cells[begin:].T
+        self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
+        self.n_obs += len(s)
+
+    def _step(self, thoughts: Thoughts, steps: IntArray, t: int) -> None:
+        """Think before line `t`, learn it, and discover what it shows and where the next one begins."""
+        s, a, s_next = steps[t].tolist()
+        cell, relocates = self._cell[s], self.strategy.relocates
+        thoughts.utility[t] = self.utility()[:, cell]
+        thoughts.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
+        thoughts.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
+        self.observe(s, a, s_next)
+        for begin in steps[t + 1 : t + 2, 0].tolist():
+            self.discover(begin)
+        thoughts.missing[t + 1] = self.expected_missing().sum()
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> float:
         """Go on from state `begin` where what is predicted happens; the bits that this was expected to teach.

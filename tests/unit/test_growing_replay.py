@@ -8,6 +8,7 @@ import pytest
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, World, explore, replay
 from berlyne.explore import make_growing_mind
+from unit.test_replay_ends import asked_and_told
 
 HOW = ["PIG(VI)", "PIG(greedy)", "PIG(Q, epsilon=0.2)", "PEIG(VI)", "PMC(greedy)", "CB", "LTA", "Unembodied"]
 
@@ -115,6 +116,45 @@ def test_what_is_left_is_what_an_explorer_says():
     missing = explorer.expected_missing_information().bits
     assert led.expected_missing_information_after.values[-1] == pytest.approx(missing, abs=1e-9)
     assert led.s.values.tolist() == [10, 20, 10, 30]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(VI)", "PIG(Q)", "CB", "PIG(greedy, temperature=0.2, lapse=0.1)"])
+@pytest.mark.parametrize("prior", [ChineseRestaurant(0.7, 0.1), ChineseRestaurant("ml")], ids=repr)
+def test_long_histories_are_those_of_an_explorer_that_is_asked_and_told(prior, how, engine):
+    """Most lines discover nothing; some states have more outcomes than there is room for at first; ends come and go."""
+    pd, rng = pytest.importorskip("pandas"), np.random.default_rng(8)
+    usual, rare = np.array([40, 3, 77]), np.setdiff1d(np.arange(90), [40, 3, 77])
+    steps = np.stack([rng.choice(usual, 400), rng.integers(2, size=400), rng.choice(usual, 400)], axis=1)
+    steps[350:380:2, 0], steps[100:340:6, 2] = rng.choice(rare[:20], 15), rare[:40]
+    ended = (rng.random(400) < 0.5) & (steps[:, 2] >= 60) & (steps[:, 2] != 77) | (np.arange(400) == 30)
+    table = pd.DataFrame({"s": steps[:, 0], "a": steps[:, 1], "s_next": steps[:, 2], "ended": ended})
+    led = replay(prior, table, how, n_actions=2, engine=engine)
+    explorer = Explorer(prior, how, n_actions=2)
+    for name, said in asked_and_told(explorer, steps.tolist(), ended).items():
+        np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
+    assert explorer.n_states == len(np.unique(steps[:, ::2])) > 32
+
+
+@pytest.mark.parametrize("how", ["Unembodied", "Unembodied(temperature=0.2, lapse=0.1)", "Unembodied(ties=first)"])
+def test_so_are_those_of_one_who_may_relocate(how):
+    rng = np.random.default_rng(2)
+    steps = np.stack([rng.integers(4, size=80), rng.integers(2, size=80), rng.integers(4, size=80)], axis=1)
+    steps[[30, 50], 2] = 7, 9
+    led = replay(ChineseRestaurant(0.7), steps.tolist(), how, n_actions=2)
+    explorer = Explorer(ChineseRestaurant(0.7), how, n_actions=2)
+    for name, said in asked_and_told(explorer, steps.tolist(), np.zeros(80)).items():
+        np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
+
+
+def test_nothing_needs_to_be_discovered():
+    """All states are told in advance."""
+    lines = [(0, 0, 1), (1, 1, 0), (0, 1, 1)] * 5
+    led = replay(ChineseRestaurant(1.0), lines, "PIG(VI)", n_actions=2, states=[0, 1])
+    explorer = Explorer(ChineseRestaurant(1.0), "PIG(VI)", n_actions=2)
+    explorer.discover([0, 1])
+    for name, said in asked_and_told(explorer, lines, np.zeros(15)).items():
+        np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
 
 
 def test_states_that_are_named_are_known_from_the_start():

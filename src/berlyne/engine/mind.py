@@ -183,7 +183,7 @@ class CompiledMind:
         Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made;
         `ends` are what is learned of ends on the way.
         """
-        known, done, why = new_belief(self.model, "novelty", world), 0, 0
+        known, done = new_belief(self.model, "novelty", world), 0
         if world is not None and len(world.terminal):  # where nothing can be tried
             self._left(known)[world.terminal] = 0.0
         left = float(self._left(known).sum())
@@ -196,30 +196,49 @@ class CompiledMind:
             for s in opened:  # when the line is made: before, it was an end
                 thoughts.missing[begin] += self._left(known)[s].sum()
                 self.open(s)
-            while done < until and why != IMPOSSIBLE:
-                done, why = replay(self.belief, self.agent, known, thoughts, steps[:until], done)
-                if why == FULL:
-                    self._widen()
-                    known = widened(known, self.belief.graph.capacity)
+            known, done = self.follow(known, thoughts, steps[:until], begin)
             thoughts.missing[begin] = before
-        if done == len(steps) > 0:
-            thoughts = thoughts._replace(probabilities=self._chances(thoughts, steps))
+            if done < until:
+                break
         return thoughts, done
+
+    def aside(self, last: IntArray) -> Belief:
+        """All that this mind knows, with novelty as its utility; `last` is as `remember` takes it."""
+        known = new_belief(self.model, "novelty")
+        if known.graph.capacity < self.belief.graph.capacity:
+            known = widened(known, self.belief.graph.capacity)
+        restore(known, self._observed(), last)
+        return known
+
+    def follow(self, known: Belief, thoughts: Thoughts, steps: IntArray, begin: int) -> tuple[Belief, int]:
+        """Think and learn along the lines from `begin` on, of which `thoughts` come to tell.
+
+        `known` is what is known before them, with novelty as its utility. Returns what is known after them, and the
+        first line that could not be learned, or how many lines there are.
+        """
+        done, why = begin, 0
+        while done < len(steps) and why != IMPOSSIBLE:
+            done, why = replay(self.belief, self.agent, known, thoughts, steps, done)
+            if why == FULL:
+                self._widen()
+                known = widened(known, self.belief.graph.capacity)
+        thoughts.probabilities[begin:done] = self._chances(thoughts, steps, slice(begin, done))
+        return known, done
 
     def _left(self, known: Belief) -> FloatArray:
         """What is left to learn of every row, (N, M), of a belief that values novelty."""
         return known.utility.reshape(-1, known.graph.stride)[:, : self.model.n_actions]
 
-    def _chances(self, thoughts: Thoughts, steps: IntArray) -> FloatArray:
-        """The chance of every action in the state of each line, (T, M); for one who may relocate among all pairs."""
-        rule, n_actions = self.strategy.rule, self.model.n_actions
+    def _chances(self, thoughts: Thoughts, steps: IntArray, lines: slice) -> FloatArray:
+        """The chance of every action in the state of some lines, (T, M); for one who may relocate among all pairs."""
+        rule, n_actions, values = self.strategy.rule, self.model.n_actions, thoughts.values[lines]
         if not self.strategy.relocates:
-            return rule.probabilities(thoughts.values)
+            return rule.probabilities(values)
         if rule.first:
-            rows = steps[:, :1] * self.belief.graph.stride + np.arange(n_actions)
-            share = np.asarray(rows == thoughts.first[:, None], dtype=float)
+            rows = steps[lines, :1] * self.belief.graph.stride + np.arange(n_actions)
+            share = np.asarray(rows == thoughts.first[lines, None], dtype=float)
         else:
-            share = rule.weights(thoughts.values, thoughts.largest[:, None]) / thoughts.total[:, None]
+            share = rule.weights(values, thoughts.largest[lines, None]) / thoughts.total[lines, None]
         return rule.with_lapses(share, self.model.n_states * n_actions)
 
     def truth(self, world: World) -> Truth:
