@@ -63,11 +63,7 @@ class PlainMind:
         """The action to take in state `s`; that it was asked for leaves no trace."""
         if not self.by_itself:
             return self.rule.choose(self.action_values(s), u)
-        visits, arrives = self.view.visits, s != self.here
-        visits[s] += arrives
-        view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
-        a = getattr(self.coordinate, "choose", self.coordinate)(view, s, u)
-        visits[s] -= arrives
+        a = getattr(self.coordinate, "choose", self.coordinate)(self._seen_from(s), s, u)
         if not isinstance(a, int | np.integer) or not 0 <= a < self.view.n_actions:
             raise ValueError(f"{self.strategy} chose action {a!r}; actions are numbered 0 to {self.view.n_actions - 1}")
         return int(a)
