@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.figures.bands import looks_apart
+from berlyne.figures.apart import looks_apart
 from berlyne.figures.map import MOST_NODES, map_of, map_of_model
 from berlyne.figures.quantity import quantity, quantity_of_explorer
 from berlyne.figures.style import look

@@ -11,9 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from berlyne.arrays import FloatArray
+from berlyne.figures.apart import looks_apart
 from berlyne.figures.drawing import Drawing
 from berlyne.figures.legends import legend_below
-from berlyne.figures.style import ERROR_LINE, RC, check_axes, look, panels, plain_numbers, thinned, verbatim
+from berlyne.figures.style import ERROR_LINE, RC, Look, check_axes, look, panels, plain_numbers, thinned, verbatim
 from berlyne.pages import OWN_PRIOR
 from berlyne.worlds import title
 
@@ -77,14 +78,15 @@ def draw_curves(
     classes, rows = results.classes, 1 if minus is None else 2
     with mpl.rc_context(RC):
         figure, axes = panels(len(classes), height=2.7 + 2.2 * (rows - 1), rows=rows, sharex="col")
+        looks = looks_apart(names)
         more = () if minus is None else ("mean_difference", "standard_error_of_difference")
         drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error", *more))
         for i, world_class in enumerate(classes):
             ax, values = axes[i], _by_strategy(results, world_class, measure, names)
             for name in names:
-                columns = [*_draw(ax, name, values[name])]
+                columns = [*_draw(ax, looks[name], values[name])]
                 if minus is not None:
-                    columns += _draw(axes[i + len(classes)], name, values[name] - values[minus], name != minus)
+                    columns += _draw(axes[i + len(classes)], looks[name], values[name] - values[minus], name != minus)
                 lines = zip(*(column.tolist() for column in columns), strict=True)
                 drawing.add((world_class, name, t, *line) for t, line in enumerate(lines))
             ax.set(title=title(world_class), xlim=(0, len(columns[0]) - 1))
@@ -106,11 +108,11 @@ def _by_strategy(results: Results, world_class: str, measure: str, names: list[s
     return {name: np.asarray(table.sel(strategy=name).values, dtype=float) for name in names}
 
 
-def _draw(ax: Axes, name: str, values: FloatArray, shown: bool = True) -> tuple[FloatArray, FloatArray]:
+def _draw(ax: Axes, style: Look, values: FloatArray, shown: bool = True) -> tuple[FloatArray, FloatArray]:
     """The mean over worlds and its standard error; returns both."""
     mean, error = mean_and_error(values)
     if shown:
-        style, times = look(name), thinned(len(mean))
+        times = thinned(len(mean))
         for sign in (-1, 1):
             ax.plot(times, (mean + sign * error)[times], color=style.colour, **ERROR_LINE)
         ax.plot(times, mean[times], **style.curve(times))

@@ -202,7 +202,7 @@ def test_a_picture_has_the_means_and_bands_of_the_curves(place):
 
 
 def test_strategies_of_a_sweep_are_told_apart():
-    from berlyne.figures.bands import looks_apart
+    from berlyne.figures.apart import looks_apart
 
     names = ["Random", "PIG(VI)", "PIG(VI, gamma=0.5)", "PIG(VI, gamma=0.9)", "mine", "yours"]
     looks = looks_apart(names)

@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from berlyne.figures import draw_bands, draw_curves
-from berlyne.figures.bands import CLOSE, OTHERS, looks_apart
+from berlyne.figures.apart import CLOSE, OTHERS, looks_apart
 from berlyne.figures.style import look
 from berlyne.strategies import STRATEGIES
 
@@ -119,3 +119,5 @@ def test_the_curves_of_the_paper_have_all_their_names_in_the_figure(minus: str |
     figure = draw_curves(results, minus=minus).figure
     figure.draw_without_rendering()
     assert_in_sight(figure)
+    drawn = [line for line in figure.axes[0].get_lines() if not str(line.get_label()).startswith("_")]
+    assert len({line.get_color() for line in drawn}) == len(names) == 6  # all but Random are variants of one
