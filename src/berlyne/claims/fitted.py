@@ -36,8 +36,8 @@ FITTED: dict[str, Fitted] = {
             ("peig-q", "cb", "pig-q"),
             "Of 52 settings of Q-learning tried on seed 0, a rate of 0.5 with epsilon 0.2 was taken, with which, and "
             "R16, the statements about PEIG(Q), CB and LTA come out. On fresh worlds it held on seeds 1 and 3 and on "
-            "worlds drawn independently. Rate 0.1 with epsilon 0.3 gives the same verdicts; epsilon 0.1 loses cb in "
-            "1-2-3 Worlds; values that start at 1 or 10 break peig-q.",
+            "worlds drawn independently. Rate 0.1 with epsilon 0.3 gives the same verdicts; epsilon 0.1 loses cb and "
+            "peig-q in 1-2-3 Worlds; values that start at 1 or 10 break peig-q.",
         ),
         Fitted(
             "R12",
@@ -52,8 +52,8 @@ FITTED: dict[str, Fitted] = {
             " has p of about 0.02 on seeds 0, 1 and 3, which fits the odd p > 0.01 of the paper; on seed 2 it has p ="
             " 0.0007, and controls does not hold. With the two strategies of Fig. 3 alone, p is below 0.0001 for "
             "every run length from 300 to 5000 steps. The price of a large pool: of twelve strategies in 200 worlds, "
-            "two are told apart at p < 0.001 only if their mean ranks differ by 1.55, so neighbours never are, not "
-            "even if one is better in every world; of the two of Fig. 3, a difference of 0.23 is enough.",
+            "two are told apart at p < 0.001 only if their mean ranks differ by 1.55, so two that have neighbouring "
+            "ranks in every world are not, though one is better in all of them; of the two of Fig. 3, a difference of 0.23 is enough.",
         ),
     )
 }

@@ -32,7 +32,8 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 SHADES = ("#ffffff", "#eef0f6", "#d8deed", "#bcc8e2", "#9db0d6", "#7d98ca")
 """Changes at which the ground of a cell becomes darker, and these grounds."""
 FLIPS: dict[str, dict[str, Any]] = {
-    "hair": {"linewidth": 0.9, "linestyle": (0, (2.2, 1.4)), "edgecolor": "black"},
+    "company": {"linewidth": 0.9, "linestyle": (0, (0.8, 1.3)), "edgecolor": "black"},
+    "hair": {"linewidth": 0.9, "linestyle": (0, (2.6, 1.4)), "edgecolor": "black"},
     "effect": {"linewidth": 1.7, "linestyle": "-", "edgecolor": "black"},
 }
 """Frames of verdicts that differ from those of the first variant."""
@@ -50,8 +51,8 @@ def draw_sensitivity(cells: xr.Dataset, claims: Mapping[str, str], variants: Map
     ----------
     cells : (variant, claim), of which the first variant is what the others are compared with: `verdict` ("holds",
         "does not hold", "undecided"); `change`, the largest change of an effect as a share, NaN if there is none to
-        compare; `flip`, "" for the same verdict, "hair" for another one though the effect hardly moved, "effect"
-        for another one because it did.
+        compare; `flip`, "" for the same verdict, "company" for another one though the effect is the same, "hair" for
+        another one though it hardly moved, "effect" for another one because it did.
     claims, variants : what to write beside their rows and columns.
     """
     rows, columns = ([str(x) for x in cells[dim].values] for dim in ("claim", "variant"))
@@ -93,6 +94,7 @@ def _squares(centres: IntArray, side: float, **style: Any) -> PolyCollection:
 def _key() -> Iterator[Any]:
     for verdict, mark in MARKS.items():
         yield Line2D([], [], linestyle="none", label=verdict, **mark)
+    yield Patch(fill=False, label="flips, effect the same", **FLIPS["company"])
     yield Patch(fill=False, label="flips, effect hardly moves", **FLIPS["hair"])
     yield Patch(fill=False, label="flips, effect moves", **FLIPS["effect"])
     limits = [f"{100 * step:g}" for step in STEPS]

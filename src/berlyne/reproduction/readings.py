@@ -5,8 +5,8 @@ from __future__ import annotations
 READINGS: dict[str, tuple[str, str]] = {
     "R1": ("Indices mix s,a and a,s.", "theta[a, s, s_next]; rows sum to one."),
     "R2": (
-        "Theorem 2 and Table 1 print the divergence of the current from the updated model.",
-        "PIG uses the divergence of the updated from the current model, as the proof does.",
+        "Theorem 2, Table 1 and the last three lines of the proof print D(current || updated).",
+        "PIG is the average of D(updated || current), as the line of the proof before them has it.",
     ),
     "R3": (
         "The 1-2-3 estimate of an unseen state 1 holds a binomial.",

@@ -25,8 +25,11 @@ AS_READ = "as read"
 """What stands for the readings we follow, beside the variants."""
 RANK = 0.1
 """A rank, beside a share: ten are about as much as the whole area."""
-HAIR, EFFECT = "hair", "effect"
-"""How a verdict flips: while the effect stays within its interval as read, or because it leaves it."""
+EFFECT, HAIR, COMPANY = "effect", "hair", "company"
+"""How a verdict flips: because an effect leaves its interval as read; while it moves within that; or while it is the same
+to the digit, and only other strategies in its test are not."""
+FLIPS = {EFFECT: ("⇄", "by an effect"), HAIR: ("≈", "by a hair"), COMPANY: ("≡", "by company")}
+"""Sign and words of each, those that say most first."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,14 @@ class Change:
 
     @property
     def flip(self) -> str:
-        """Empty unless it is judged otherwise; then HAIR or EFFECT."""
+        """Empty unless it is judged otherwise; then EFFECT, HAIR or COMPANY."""
         if self.before.ok == self.after.ok:
             return ""
         low, high, effect = self.before.low, self.before.high, self.after.effect
         inside = low is not None and high is not None and effect is not None and low <= effect <= high
-        return HAIR if inside else EFFECT
+        if not inside:
+            return EFFECT
+        return COMPANY if effect == self.before.effect else HAIR
 
     @property
     def text(self) -> str:
@@ -87,10 +92,11 @@ class Cell:
 
     @property
     def flip(self) -> str:
-        """Empty if the verdict is the one as read; else HAIR if nothing that flips does so by its effect."""
+        """Empty if the verdict is the one as read; else what says most of how its findings flip."""
         if self.before.word == self.after.word:
             return ""
-        return EFFECT if any(change.flip == EFFECT for change in self.changes) else HAIR
+        how = {change.flip for change in self.changes}
+        return next((kind for kind in FLIPS if kind in how), HAIR)
 
 
 @lru_cache(maxsize=1)

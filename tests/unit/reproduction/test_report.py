@@ -252,10 +252,12 @@ def test_kinds_of_rows_by_hand() -> None:
 
 def test_flips_by_a_hair_look_other_than_flips_by_an_effect_and_stand_at_the_claim() -> None:
     found = holding()
-    here = shown(found, cells=cells(found, q_rate=("cb", 0.02, False), ties=("cb", 0.9, False)))
+    same = found["cb"].findings[0].effect
+    table = cells(found, q_rate=("cb", 0.02, False), ties=("cb", 0.9, False), pool_all=("cb", same, False))
+    here = shown(found, cells=table)
     (line,) = re.findall(r'<tr><td><a href="#claim-cb">.*?</tr>', summary.claims(here))
     flips = re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', line)
-    assert flips == [("effect", "ties"), ("hair", "q-rate")]
+    assert flips == [("effect", "ties"), ("hair", "q-rate"), ("company", "pool-all")]
     (claim,) = re.findall(r'<details id="claim-cb".*?</table>', evidence.evidence(here))
     assert re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', claim) == flips
     lines = {line["claim"].split(" ")[0]: line["what flips it"] for line in Page(summary.claims(here)).lines("Every")}

@@ -9,7 +9,7 @@ import pytest
 
 from berlyne.claims import CLAIMS, Finding, Verdict
 from berlyne.reproduction.assumptions import DEFAULT
-from berlyne.reproduction.robustness import ASKED, EFFECT, HAIR, Cell, Change, effect_text
+from berlyne.reproduction.robustness import ASKED, COMPANY, EFFECT, HAIR, Cell, Change, effect_text
 from berlyne.reproduction.sensitivity import CURVED, VARIANTS, again
 from berlyne.strategies import PAPER_STRATEGIES
 
@@ -29,12 +29,13 @@ def finding(ok: bool | None, effect: float | None = 0.05, p: float | None = 0.00
     ("before", "after", "flip"),
     [
         (finding(True), finding(True, 0.9), ""),
-        (finding(True), finding(False, 0.05, 0.00102), HAIR),  # p 0.0006 -> 0.001
+        (finding(True), finding(False, 0.0501, 0.00102), HAIR),  # p 0.0006 -> 0.001
+        (finding(True), finding(False, 0.05, 0.00102), COMPANY),  # the effect is the same
         (finding(True), finding(False, 0.0699), HAIR),
         (finding(True), finding(False, 0.0301), HAIR),
         (finding(True), finding(False, 0.0701), EFFECT),
         (finding(True), finding(False, 0.0299), EFFECT),
-        (finding(True), finding(None, 0.05), HAIR),
+        (finding(True), finding(None, 0.05), COMPANY),
         (finding(True, None), finding(False, None), EFFECT),  # nothing says that it is a hair
         (finding(False), finding(True, -0.4), EFFECT),
     ],
@@ -49,6 +50,8 @@ def test_one_finding_that_flips_by_its_effect_is_enough() -> None:
     by_a_hair, by_effect = finding(False, 0.06), finding(False, 0.5)
     assert Cell(before, Verdict((by_a_hair, finding(True)))).flip == HAIR
     assert Cell(before, Verdict((by_a_hair, by_effect))).flip == EFFECT
+    assert Cell(before, Verdict((finding(False), by_a_hair))).flip == HAIR
+    assert Cell(before, Verdict((finding(False), finding(True)))).flip == COMPANY
     spoiled = Verdict((finding(False), finding(True)))
     assert Cell(spoiled, Verdict((finding(False), by_effect))).flip == ""  # the word stays
 

@@ -10,7 +10,7 @@ from berlyne.claims.compare import p_text
 from berlyne.claims.published import CURVE_POOL
 from berlyne.claims.verdict import FAILS, HOLDS, ON_ITS_OWN, OPEN, WITH_HELP
 from berlyne.reproduction.page.shown import VARIANT_TEXTS
-from berlyne.reproduction.robustness import EFFECT
+from berlyne.reproduction.robustness import FLIPS
 from berlyne.strategies import PAPER_STRATEGIES
 
 LOOKS: Mapping[str, tuple[str, str]] = {
@@ -128,8 +128,8 @@ def p_html(p: float | None) -> str:
 
 
 def flip(variant: str, how: str) -> str:
-    """What flips a verdict: framed if by its effect, dotted if by a hair."""
-    sign, words = ("⇄", "by an effect") if how == EFFECT else ("≈", "by a hair")
+    """What flips a verdict: framed if by its effect, else dotted."""
+    sign, words = FLIPS[how]
     return (
         f'<a class="flip {how}" href="#variant-{variant}" title="flips {words}">{sign}&nbsp;'
         f'{escape(VARIANT_TEXTS.get(variant, variant))}<span class="hidden"> (flips {words})</span></a>'
@@ -138,4 +138,4 @@ def flip(variant: str, how: str) -> str:
 
 def flips(found: Mapping[str, str]) -> str:
     """All that flips a verdict, effects first."""
-    return " ".join(flip(v, how) for v, how in sorted(found.items(), key=lambda item: item[1] != EFFECT))
+    return " ".join(flip(v, how) for v, how in sorted(found.items(), key=lambda item: list(FLIPS).index(item[1])))

@@ -18,7 +18,7 @@ from berlyne.reproduction.page.html import (
     verdict,
 )
 from berlyne.reproduction.page.shown import Shown, command
-from berlyne.reproduction.robustness import EFFECT, HAIR, Cell, Change, effect_text
+from berlyne.reproduction.robustness import FLIPS, Cell, Change, effect_text
 from berlyne.reproduction.sensitivity import VARIANTS, Variant
 
 
@@ -36,7 +36,9 @@ def sensitivity(shown: Shown) -> str:
             "of worlds and the seed of this page. A verdict may stay while an effect moves far, and flip while none "
             "moves: so every entry says which difference of areas moved most, or of ranks in tasks if no area did, and "
             "unfolds to all claims. A flip is <b>by an effect</b> if the effect "
-            "leaves its 95 % confidence interval as read, or has none, and <b>by a hair</b> if it stays within."
+            "leaves its 95 % confidence interval as read, or has none; <b>by a hair</b> if it moves within; and <b>by "
+            "company</b> if it is the same to the digit. Then what was read otherwise is not about the pair that is "
+            "compared: p-values compare mean ranks, and these depend on all strategies in the test (R16)."
         ),
         paragraph(
             f"Not asked again: {listed(map(claim_link, left))}. They have computations of their own, which some of "
@@ -74,16 +76,14 @@ def counted(flipped: Iterable[Cell]) -> str:
     how = [cell.flip for cell in flipped]
     if not how:
         return "no verdict flips"
-    told = [
-        f"{how.count(kind)} {text}" for kind, text in ((EFFECT, "by an effect"), (HAIR, "by a hair")) if kind in how
-    ]
+    told = [f"{how.count(kind)} {text}" for kind, (_, text) in FLIPS.items() if kind in how]
     return f"{len(how)} verdict{'s' * (len(how) > 1)} flip{'s' * (len(how) == 1)}: {', '.join(told)}"
 
 
 def flip_lines(flipped: Mapping[str, Cell]) -> list[str]:
     """Every verdict that flips, with the findings that make it, before and after."""
     return [
-        f'<span class="flip {cell.flip}">{"⇄" if cell.flip == EFFECT else "≈"}&nbsp;{claim_link(id_)}</span> '
+        f'<span class="flip {cell.flip}">{FLIPS[cell.flip][0]}&nbsp;{claim_link(id_)}</span> '
         f"{words(cell)}: {'; '.join(moved_text(change) for change in turning(cell)) or 'its findings are others'}"
         for id_, cell in flipped.items()
     ]

@@ -50,7 +50,7 @@ class Shown:
         return any(claim in by for by in self.cells.values())
 
     def fragile(self, claim: str) -> dict[str, str]:
-        """The variants that flip the verdict on a claim, and how: by a hair or by an effect."""
+        """The variants that flip the verdict on a claim, and how, as `FLIPS` has it."""
         return {variant: by[claim].flip for variant, by in self.cells.items() if claim in by and by[claim].flip}
 
     def not_held(self) -> list[str]:
