@@ -21,14 +21,15 @@ from berlyne.growing import GrowingMind
 from berlyne.labels import ELSEWHERE, Labels, several
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
-from berlyne.pages import ENGINE, OWN_WORLDS
+from berlyne.pages import ENGINE, OWN_WORLDS, UNKNOWN_STATES
 from berlyne.plain import PlainMind
 from berlyne.plotting import Shown, figures, watching
 from berlyne.priors import Prior
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
-from berlyne.worlds.episodes import first_state, warn_of_unreachable
+from berlyne.worlds.episodes import first_state
+from berlyne.worlds.structure import warn_of_unreachable
 from berlyne.worlds.world import World, check_world
 
 if TYPE_CHECKING:
@@ -209,9 +210,9 @@ def explore(
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
     n_steps, times = _checked_times(n_steps, snapshots)
-    warn_of_unreachable(world)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = first_state(world, start, for_start)
+    warn_of_unreachable(world, first, start is not None)
     mind, measures = _begun(world, how, first, engine)
     trace = Trace.begun(n_steps, first, *measures)
     done, kept = 0, {}
@@ -255,6 +256,11 @@ def make_mind(
     """
     from berlyne.engine.mind import CompiledMind  # here, so that `import berlyne` need not import Numba
 
+    if hasattr(model.prior, "grows"):
+        raise ValueError(
+            f"{model.prior!r} has a number of cells, the last of which is no state; leave n_states out of the prior, so "
+            f"that states are discovered{UNKNOWN_STATES}"
+        )
     compiled = _is_compiled(model.prior, how, engine)
     if how.sees_world and world is None:
         raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")

@@ -143,8 +143,9 @@ def test_c_is_found_where_it_made_the_data():
 
 
 def test_bad_numbers_are_refused():
-    for wrong, why in (({"c": 0.0}, "c is 0.0"), ({"d": 1.0}, "d is 1.0"), ({"c": -0.5, "d": 0.3}, "c is -0.5")):
-        with pytest.raises(ValueError, match=why):
+    wrong_d = r"d is 1.0; it must be a number in \[0, 0.999999\]"
+    for wrong, why in (({"c": 0.0}, "c is 0.0"), ({"d": 1.0}, wrong_d), ({"c": -0.2, "d": 0.3}, "c is -0.2")):
+        with pytest.raises(ValueError, match=f"^{why}"):
             ChineseRestaurant(**wrong)
     with pytest.raises(ValueError, match="the last cell, 3, is elsewhere"):
         ChineseRestaurant(n_actions=1, n_states=4).estimate(np.ones((1, 4, 4), dtype=int))

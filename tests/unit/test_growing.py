@@ -185,3 +185,15 @@ def test_what_cannot_grow_is_refused():
         explorer.expected_gain(3)
     with pytest.raises(ValueError, match="there is nothing to discover"):
         Explorer(berlyne.Dirichlet(1.0, n_states=2, n_actions=1)).discover([0])
+
+
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+def test_a_prior_with_a_number_of_cells_explores_nothing(engine):
+    """Its last cell is no state: it was taken for one, and what was missing came out as 0, or as no number."""
+    prior = ChineseRestaurant(1.0, n_actions=4, n_states=36)
+    with pytest.raises(ValueError, match=r"^ChineseRestaurant\(c=1, 36 cells\) has a number of cells.*leave n_states"):
+        berlyne.explore(berlyne.maze(9).with_prior(prior), "PIG(VI)", 10, engine=engine)
+    with pytest.raises(ValueError, match="leave n_states out of the prior"):
+        Explorer(prior)
+    with pytest.raises(ValueError, match="leave n_states out of the prior"):
+        berlyne.replay(prior, [(0, 0, 1)], "Random")

@@ -331,6 +331,8 @@ def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: floa
         kappa = alpha * belief.tally[r, SIZE] + (belief.tally[r, TOTAL] - 1)
         log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
         gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
+    elif belief.family != ONE_TWO_THREE:
+        gain = math.nan  # worked out elsewhere, where states are discovered
     elif before == 0:
         n_seen, first = int(belief.tally[r, SEEN]), belief.tally[r, FIRST]
         was_first = 0 if s_next == 0 else first

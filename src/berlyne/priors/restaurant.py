@@ -28,6 +28,8 @@ from berlyne.uncertainty import dirichlet_variance
 
 MOST_LIKELY = "ml"
 """In place of a concentration: the most likely one, found on the way."""
+MOST_DISCOUNT = 0.999999
+"""At 1 an outcome that was seen once would not be expected again."""
 
 
 class ChineseRestaurant:
@@ -35,9 +37,10 @@ class ChineseRestaurant:
 
     Parameters
     ----------
-    c : concentration, above -d: how soon a row is expected to lead somewhere new. "ml" has an explorer that discovers
+    c : concentration, above 0: how soon a row is expected to lead somewhere new. "ml" has an explorer that discovers
         its states take the most likely one, found again by `fit_c` whenever a step discovers a state and whenever its
-        observations have doubled; until a row was seen twice it is 1.
+        observations have doubled; until a row was seen twice it is 1. Pitman and Yor allow c down to -d; the cells of
+        a row that was never tried share c as their pseudo-counts, which must be positive to be worth anything.
     d : discount, at least 0 and below 1: how much more so the more outcomes it has had.
     n_actions : M; left out, the world or the explorer says it.
     n_states : the number of cells, one more than states are discovered; left out, as explorers want it, they are
@@ -63,8 +66,8 @@ class ChineseRestaurant:
             raise ValueError(f"c is {c!r}; it must be a number, or {MOST_LIKELY!r} where states are discovered")
         if self.learns and n_states is not None:
             raise ValueError(f"c is {c!r}; it must be a number where n_states is given, such as fit_c(counts)")
-        self.d = check_number("d", d, 0.0, 1.0 - 1e-9)
-        self.c = 1.0 if isinstance(c, str) else check_number("c", c, 0.0 - self.d, 1e12, open_low=True)
+        self.d = check_number("d", d, 0.0, MOST_DISCOUNT)
+        self.c = 1.0 if isinstance(c, str) else check_number("c", c, 0.0, 1e12, open_low=True)
         self.n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
         self.n_states = None if n_states is None else check_count("n_states", n_states, 1)
         self.support: Support | None = None
@@ -279,10 +282,11 @@ def fit_c(
 ) -> float:
     """Maximum-likelihood concentration of a Chinese-restaurant prior with discount `d`, given counts.
 
-    `start` is returned while no row was seen twice, when every c explains the data equally well.
+    It is the most likely one inside `bounds`, which are positive, as `ChineseRestaurant` needs it: with a large discount
+    the likelihood may be largest at the lower one. `start` is returned while no row was seen twice, when every c explains the data equally well.
     """
     check_bounds(bounds)
-    check_number("d", d, 0.0, 1.0 - 1e-9)
+    check_number("d", d, 0.0, MOST_DISCOUNT)
     sparse = as_counts(counts)
     if not np.any(sparse.totals > 1):
         return float(start)
