@@ -258,8 +258,8 @@ def make_mind(
 
     if hasattr(model.prior, "grows"):
         raise ValueError(
-            f"{model.prior!r} has a number of cells, the last of which is no state; leave n_states out of the prior, so "
-            f"that states are discovered{UNKNOWN_STATES}"
+            f"{model.prior!r} has a number of cells, the last of which is no state; leave n_states out of the prior, "
+            f"so that states are discovered{UNKNOWN_STATES}"
         )
     compiled = _is_compiled(model.prior, how, engine)
     if how.sees_world and world is None:

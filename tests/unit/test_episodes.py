@@ -25,7 +25,7 @@ from berlyne import (
 from berlyne.experiments.world_classes import fingerprint
 from berlyne.explore import streams
 from berlyne.learned_prior import explore_learning_alpha
-from berlyne.worlds.episodes import reachable
+from berlyne.worlds.structure import reachable
 
 
 def corridor(n=5, start=0, terminal=(4,), prior=True, **more):
@@ -236,12 +236,41 @@ def test_exploration_cannot_start_where_it_ends():
 
 def test_states_out_of_reach_are_warned_of_once():
     world = corridor(n=8, start=1, terminal=[4])
-    np.testing.assert_array_equal(reachable(world), np.arange(8) <= 4)
+    np.testing.assert_array_equal(reachable(world, np.array([1])), np.arange(8) <= 4)
     with pytest.warns(UserWarning, match="^3 of the 8 states of 'world' cannot be reached from its start, so what is"):
         explore(world, "Random", n_steps=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explore(world, "Random", n_steps=1)
+
+
+def one_way(n):
+    """A world of two actions that lead on, the last state to itself."""
+    theta = np.zeros((2, n, n))
+    theta[:, np.arange(n), np.minimum(np.arange(n) + 1, n - 1)] = 1.0
+    return World(theta, Dirichlet(1.0, n_states=n, n_actions=2))
+
+
+def test_states_out_of_reach_of_a_start_that_was_asked_for_are_warned_of():
+    world = one_way(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explore(world, "Random", n_steps=1)  # it may begin where all can be reached
+        explore(world, "Random", n_steps=1, start=0)
+    with pytest.warns(UserWarning, match="^4 of the 6 states of 'world' cannot be reached from its start"):
+        explore(world, "Random", n_steps=1, start=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explore(world, "Random", n_steps=1, start=5)
+
+
+def test_a_world_in_parts_that_no_way_joins_is_warned_of():
+    theta = np.zeros((1, 5, 5))
+    theta[0, [0, 1, 2, 3, 4], [1, 0, 3, 4, 2]] = 1.0
+    with pytest.warns(UserWarning, match="^3 of the 5 states"):
+        explore(World(theta, Dirichlet(1.0, n_states=5, n_actions=1)), "Random", n_steps=1, start=1)
+    with pytest.warns(UserWarning, match="^[23] of the 5 states"):  # whichever part it begins in
+        explore(World(theta, Dirichlet(1.0, n_states=5, n_actions=1)), "Random", n_steps=1)
 
 
 def test_terminal_states_out_of_reach_are_not_counted():

@@ -53,7 +53,8 @@ FITTED: dict[str, Fitted] = {
             " 0.0007, and controls does not hold. With the two strategies of Fig. 3 alone, p is below 0.0001 for "
             "every run length from 300 to 5000 steps. The price of a large pool: of twelve strategies in 200 worlds, "
             "two are told apart at p < 0.001 only if their mean ranks differ by 1.55, so two that have neighbouring "
-            "ranks in every world are not, though one is better in all of them; of the two of Fig. 3, a difference of 0.23 is enough.",
+            "ranks in every world are not, though one is better in all of them; of the two of Fig. 3, a difference of "
+            "0.23 is enough.",
         ),
     )
 }

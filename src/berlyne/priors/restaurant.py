@@ -282,8 +282,9 @@ def fit_c(
 ) -> float:
     """Maximum-likelihood concentration of a Chinese-restaurant prior with discount `d`, given counts.
 
-    It is the most likely one inside `bounds`, which are positive, as `ChineseRestaurant` needs it: with a large discount
-    the likelihood may be largest at the lower one. `start` is returned while no row was seen twice, when every c explains the data equally well.
+    It is the most likely one inside `bounds`, which are positive, as `ChineseRestaurant` needs it: with a large
+    discount the likelihood may be largest at the lower one. `start` is returned while no row was seen twice, when
+    every c explains the data equally well.
     """
     check_bounds(bounds)
     check_number("d", d, 0.0, MOST_DISCOUNT)

@@ -125,7 +125,7 @@ CAPTIONS = {
         "rests on, against the first column: in per cent of an area or of what was missing at first, where a tenth of"
         " a rank counts as one per cent. Hatched claims were not asked again: tasks are not set again under that "
         "reading. A frame marks a verdict that differs from that of the first column: a thick one if the effect "
-        "moved, a thin dashed one if it hardly moved and the verdict flipped by a hair, a dotted one if it is the same and "
-        "only other strategies in the test are not."
+        "moved, a thin one of long dashes if it hardly moved and the verdict flipped by a hair, of short dashes if it "
+        "is the same and only other strategies in the test are not."
     ),
 }

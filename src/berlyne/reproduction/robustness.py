@@ -26,8 +26,8 @@ AS_READ = "as read"
 RANK = 0.1
 """A rank, beside a share: ten are about as much as the whole area."""
 EFFECT, HAIR, COMPANY = "effect", "hair", "company"
-"""How a verdict flips: because an effect leaves its interval as read; while it moves within that; or while it is the same
-to the digit, and only other strategies in its test are not."""
+"""How a verdict flips: because an effect leaves its interval as read; while it moves within that; or while it is the
+same to the digit, and only other strategies in its test are not."""
 FLIPS = {EFFECT: ("⇄", "by an effect"), HAIR: ("≈", "by a hair"), COMPANY: ("≡", "by company")}
 """Sign and words of each, those that say most first."""
 

@@ -1,4 +1,4 @@
-"""Episodes: where they begin, where they end, and what can be reached in them.
+"""Episodes: where they begin and where they end.
 
 A world may have terminal states. When an action leads to one of them the episode is over, and the agent is put into a
 state drawn from the start distribution. That is no transition: nothing is learned from it, and the rows of terminal
@@ -7,17 +7,14 @@ states, which nobody can try, are no part of the missing information. `World.wit
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, check_number
 from berlyne.labels import Labels
-from berlyne.pages import OWN_WORLDS
 from berlyne.priors import Dirichlet
 from berlyne.rows import Rows, Support
 
@@ -137,42 +134,6 @@ def first_state(world: World, start: Any, rng: np.random.Generator) -> int:
     if episodes.start is None and not len(episodes.terminal):
         return int(rng.integers(world.n_states))
     return episodes.draw(rng.random())
-
-
-def reachable(world: World) -> BoolArray:
-    """(N,), whether each state can be reached from the start distribution under some choice of actions."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import breadth_first_order
-
-    rows, n = world.rows, world.n_states
-    indptr = rows.indptr[:: rows.n_actions]  # the actions of one state lie together
-    going_on = ~np.repeat(world.episodes.ends, np.diff(indptr))  # nothing follows a terminal state
-    s = np.repeat(np.arange(n), np.diff(indptr))[going_on]
-    begins = world.episodes.starts[0]
-    row = np.concatenate([s, np.full(len(begins), n)])  # one more state, from which all episodes begin
-    column = np.concatenate([rows.indices[going_on], begins])
-    graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=(n + 1, n + 1))
-    found = np.zeros(n + 1, dtype=bool)
-    found[breadth_first_order(graph, n, directed=True, return_predecessors=False)] = True
-    return found[:n]
-
-
-_LOOKED_AT: WeakSet[World] = WeakSet()
-
-
-def warn_of_unreachable(world: World) -> None:
-    """Say once per world how many of its states cannot be reached from its start, if there are any."""
-    if world in _LOOKED_AT or (world.start is None and not len(world.terminal)):
-        return
-    _LOOKED_AT.add(world)
-    lost = int(np.count_nonzero(~reachable(world) & ~world.episodes.ends))
-    if lost:
-        warnings.warn(
-            f"{lost:,} of the {world.n_states:,} states of {world.name!r} cannot be reached from its start, "
-            f"so what is missing about them stays missing{OWN_WORLDS}",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def resetting_rows(world: World) -> Rows:

@@ -1,17 +1,20 @@
 """Structural properties of a world (paper, Secs. 2.4 and 3.4).
 
-How biased a world is towards some of its states, and how far into the future one action can be felt. Both are
-properties of the world alone; the agent acts at random.
+What can be reached in it; how biased it is towards some of its states, and how far into the future one action can be
+felt. All are properties of the world alone; for the last two the agent acts at random.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_count
+from berlyne.arrays import BoolArray, FloatArray, IntArray, check_count
 from berlyne.information import entropy
+from berlyne.pages import OWN_WORLDS
 from berlyne.worlds.world import World, check_world
 
 SMALL = 300
@@ -24,18 +27,83 @@ def is_ergodic(world: World) -> bool:
     Paper: Sec. 2.4. That is strong connectedness of the graph of possible transitions,
     found in time linear in their number.
     """
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    rows = check_world(world).rows
-    # the actions of one state lie together: joining their rows needs no copy of the indices
-    indptr = rows.indptr[:: rows.n_actions]
-    graph = csr_array(
-        (np.ones(len(rows.indices), dtype=np.int8), rows.indices, indptr.astype(np.int64)),
-        shape=(rows.n_states, rows.n_states),
-    )
-    n_components, _ = connected_components(graph, directed=True, connection="strong")
+    n_components, _ = connected_components(_graph(check_world(world)), directed=True, connection="strong")
     return bool(n_components == 1)
+
+
+def reachable(world: World, begins: IntArray) -> BoolArray:
+    """(N,), whether each state can be reached from one of those in `begins` under some choice of actions."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    rows, n = world.rows, world.n_states
+    size = np.diff(rows.indptr[:: rows.n_actions])  # the actions of one state lie together
+    going_on = np.repeat(~world.episodes.ends, size)  # nothing follows a terminal state
+    row = np.concatenate([np.repeat(np.arange(n), size)[going_on], np.full(len(begins), n)])  # and a state before all
+    column = np.concatenate([rows.indices[going_on], begins])
+    graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=(n + 1, n + 1))
+    found = np.zeros(n + 1, dtype=bool)
+    found[breadth_first_order(graph, n, directed=True, return_predecessors=False)] = True
+    return found[:n]
+
+
+def reaches_all_from_somewhere(world: World) -> bool:
+    """Whether there is a state from which every state can be reached."""
+    from scipy.sparse.csgraph import connected_components
+
+    graph = _graph(world)
+    n_parts, part = connected_components(graph, directed=True, connection="strong")
+    if n_parts == 1:
+        return True
+    row, column = graph.nonzero()
+    entered = np.zeros(n_parts, dtype=bool)
+    entered[part[column[part[row] != part[column]]]] = True
+    return bool(np.count_nonzero(~entered) == 1)  # the others are entered from it
+
+
+_LOOKED_AT: WeakKeyDictionary[World, set[int | None]] = WeakKeyDictionary()
+"""First states that were asked for in a world, None for where it begins by itself, and looked at."""
+_TOLD: WeakSet[World] = WeakSet()
+
+
+def warn_of_unreachable(world: World, first: int, asked: bool) -> None:
+    """Say once per world how many of its states an exploration cannot reach, if there are any.
+
+    first : the state that it begins in; asked : whether it was asked to. If neither the caller nor the world says where
+    to begin, which states are out of reach is a matter of chance: it counts only if some are, wherever one begins.
+    """
+    looked, where = _LOOKED_AT.setdefault(world, set()), first if asked else None
+    if world in _TOLD or where in looked:
+        return
+    looked.add(where)
+    begins = world.episodes.starts[0] if len(world.terminal) or not asked else np.empty(0, dtype=np.int64)
+    if asked:
+        begins = np.append(begins, first)
+    elif world.start is None and not len(world.terminal):
+        if reaches_all_from_somewhere(world):
+            return
+        begins = np.array([first])
+    lost = int(np.count_nonzero(~reachable(world, begins) & ~world.episodes.ends))
+    if lost:
+        _TOLD.add(world)
+        warnings.warn(
+            f"{lost:,} of the {world.n_states:,} states of {world.name!r} cannot be reached from its start, "
+            f"so what is missing about them stays missing{OWN_WORLDS}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _graph(world: World) -> Any:
+    """Which state can follow which, whatever the action, as a sparse (N, N) matrix."""
+    from scipy.sparse import csr_array
+
+    rows = world.rows
+    # the actions of one state lie together: joining their rows needs no copy of the indices
+    indptr = rows.indptr[:: rows.n_actions].astype(np.int64)
+    return csr_array((np.ones(len(rows.indices), dtype=np.int8), rows.indices, indptr), shape=(rows.n_states,) * 2)
 
 
 def stationary_distribution(world: World) -> FloatArray:

@@ -23,8 +23,9 @@ from berlyne.reproduction.page.shown import Shown
 LEGEND = (
     '<span class="flip effect">⇄ framed</span>: read so, the verdict flips because an effect leaves its 95 % '
     'confidence interval as read, or has none. <span class="flip hair">≈ dotted</span>: it flips by a hair, while each '
-    'effect moves within its interval. <span class="flip company">≡ dotted</span>: it flips by company; the effect is the '
-    "same to the digit, and only other strategies in its test are not. What was read otherwise, and what moved, stands under "
+    'effect moves within its interval. <span class="flip company">≡ dotted</span>: it flips by company; the effect is '
+    "the same to the digit, and only other strategies in its test are not. What was read otherwise, and what moved, "
+    "stands under "
     '<a href="#sensitivity">Sensitivity</a>.'
 )
 
