@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import check_index
+from berlyne.arrays import check_index, in_short
 
 ELSEWHERE = "elsewhere"
 """What the cell of all that is not discovered is called."""
@@ -124,7 +124,7 @@ class Found(Labels):
             number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
-                f"{name or self.kind} is {label!r}, which is not hashable; use a string or a tuple, "
+                f"{name or self.kind} is {in_short(label)}, which is not hashable; use a string or a tuple, "
                 "and of an environment say in observe= what state an observation stands for"
             ) from None
         if number == self.size and label != label:

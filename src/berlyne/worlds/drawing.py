@@ -64,9 +64,11 @@ def geometry_from_text(text: str) -> Geometry:
             above, below = (lines[2 * i + k][4 * j + 1 : 4 * j + 4] for k in (0, 2))
             passages[i, j, UP], passages[i, j, DOWN] = above == "   ", below == "   "
             transporters[i, j, UP], transporters[i, j, DOWN] = "^" in above, "v" in below
-    _check(passages, transporters, side)
+    _check(passages, transporters)
     if len(bases) > 1 or (not bases and np.any(transporters)):
-        raise ValueError(f"the maze has {len(bases)} bases; transporters lead to exactly one, a room with a B")
+        i, j = divmod(bases[1], side) if bases else np.argwhere(transporters)[0, :2].tolist()
+        found = f"another base; there are {len(bases)}" if bases else "a transporter, and there is no base"
+        raise ValueError(f"{_room_at(i, j)} has {found}: transporters lead to exactly one, a room with a B")
     walls, doors, base = passages.reshape(-1, 4), transporters.reshape(-1, 4), bases[0] if bases else 0
     return Geometry(side, walls, doors, base, destinations(side, walls, doors, base))
 
@@ -108,9 +110,11 @@ def _lines(text: str) -> list[str]:
     """The lines of a drawing, of which every character stands where it may."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError("the drawing is empty; it must be a maze of +---+ and |")
-    lines = [line.rstrip() for line in textwrap.dedent(text.expandtabs()).strip("\n").splitlines()]
+    lines = [line.rstrip() for line in textwrap.dedent("\n".join(text.expandtabs().splitlines())).split("\n")]
     while not lines[-1]:
         lines.pop()
+    while not lines[0]:
+        lines.pop(0)
     side = (len(lines) - 1) // 2
     lines = [line.ljust(4 * side + 1) for line in lines]
     for i, line in enumerate(lines):
@@ -137,12 +141,19 @@ def _allowed(i: int, j: int) -> str:
     return " -^v" if i % 2 == 0 else ("", " <", " B", " >")[j % 4]
 
 
-def _check(passages: BoolArray, transporters: BoolArray, side: int) -> None:
+def _check(passages: BoolArray, transporters: BoolArray) -> None:
     """Refuse gaps in the outer wall, and transporters without a wall."""
-    outer = passages[0, :, UP].any() or passages[-1, :, DOWN].any()
-    if outer or passages[:, 0, LEFT].any() or passages[:, -1, RIGHT].any():
-        raise ValueError("the outer wall of the maze has a gap")
-    loose = np.argwhere(passages & transporters)
-    if len(loose):
-        i, j = int(loose[0, 0]), int(loose[0, 1])
-        raise ValueError(f"room {j + 1} of line {i + 1} of rooms has a transporter where there is no wall")
+    outer = np.zeros_like(passages)
+    outer[0, :, UP] = outer[-1, :, DOWN] = outer[:, 0, LEFT] = outer[:, -1, RIGHT] = True
+    for flaw, what in (
+        (passages & outer, "is open to the outside; the outer wall of the maze must have no gap"),
+        (passages & transporters, "has a transporter where there is no wall"),
+    ):
+        if flaw.any():
+            i, j, _ = np.argwhere(flaw)[0].tolist()
+            raise ValueError(f"{_room_at(i, j)} {what}")
+
+
+def _room_at(i: int, j: int) -> str:
+    """How messages name a room: by where its middle stands in the drawing."""
+    return f"line {2 * i + 2}, column {4 * j + 3} of the drawing: this room"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,9 +65,9 @@ def to_edges(world: World) -> dict[str, list[Any]]:
 def write_edges(path: str | os.PathLike[str], world: World) -> None:
     """Write `to_edges(world)` to a file that ends in .csv or .parquet."""
     for labels in (world.state_labels, world.action_labels):
-        _check_labels(labels)
+        _check_labels(labels, _is_parquet(path))
     columns = to_edges(world)
-    if Path(path).suffix == ".parquet":
+    if _is_parquet(path):
         frame = _pandas().DataFrame(columns)
         write_whole(path, lambda file: frame.to_parquet(file, index=False))
         return
@@ -86,7 +86,7 @@ def read_edges(path: str | os.PathLike[str], terminal: Iterable[Any] | None = No
     action stays.
     """
     try:
-        table = _read_parquet(path) if Path(path).suffix == ".parquet" else _read_csv(path)
+        table = _read_parquet(path) if _is_parquet(path) else _read_csv(path)
         return _edges(table, [] if terminal is None else list(terminal))
     except _FlawError as flaw:
         raise ValueError(f"{os.fspath(path)}: {flaw}") from None
@@ -96,29 +96,40 @@ class _FlawError(Exception):
     """What is wrong with a table, in one sentence."""
 
 
-def _check_labels(labels: Labels) -> None:
-    """Refuse labels that a table would give back as something else."""
+def _is_parquet(path: str | os.PathLike[str]) -> bool:
+    return Path(path).suffix.lower() == ".parquet"
+
+
+def _check_labels(labels: Labels, typed: bool) -> None:
+    """Refuse labels that a table would give back as something else; one that is `typed` tells strings from numbers."""
     if labels.given is None:
         return
     texts = all(type(label) is str for label in labels.given)
     like_numbers = all(_is_whole(str(label)) for label in labels.given)
     if not texts and not all(type(label) is int for label in labels.given):
         raise ValueError(f"the labels of {labels.kind}s are neither all strings nor all whole numbers; save as .npz")
-    if texts and any(label != label.strip() or not label for label in labels.given):
-        raise ValueError(f"a label of {labels.kind}s is empty, or begins or ends with a blank; save as .npz")
-    if texts and like_numbers:
-        raise ValueError(f"the labels of {labels.kind}s are strings that would be read as numbers; save as .npz")
+    if texts and not all(labels.given):
+        raise ValueError(f"a label of {labels.kind}s is empty; save as .npz")
+    if texts and not typed and any(label != label.strip() for label in labels.given):
+        raise ValueError(f"a label of {labels.kind}s begins or ends with a blank; save as .npz or .parquet")
+    if texts and not typed and like_numbers:
+        raise ValueError(
+            f"the labels of {labels.kind}s are strings that would be read as numbers; save as .npz or .parquet"
+        )
     if not texts and list(labels.given) != sorted(labels.given):
         raise ValueError(f"the labels of {labels.kind}s are numbers that would be read in another order; save as .npz")
 
 
 def _read_csv(path: str | os.PathLike[str]) -> Table:
+    content = Path(path).read_bytes()
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            lines = [(reader.line_num, line) for line in reader if line]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise _FlawError(f"this is not a CSV file ({error})") from None
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        lines = [(reader.line_num, line) for line in reader if line]
+    except UnicodeDecodeError as error:
+        at = content.count(b"\n", 0, error.start) + 1
+        raise _FlawError(f"line {at}: this is not a CSV file ({error.reason}, not UTF-8)") from None
+    except csv.Error as error:
+        raise _FlawError(f"line {reader.line_num}: this is not a CSV file ({error})") from None
     if not lines:
         raise _FlawError("the file is empty; its first line must be s,a,s_next,p")
     header, first = [name.strip() for name in lines[0][1]], lines[0][0]
@@ -175,7 +186,7 @@ def _edges(table: Table, terminal: list[Any]) -> Edges:
             row, s_next = np.concatenate([row, here]), np.concatenate([s_next, np.full(len(actions), number[label])])
             p = np.concatenate([p, np.ones(len(actions))])
     rows = rows_from_entries(row, s_next, p, len(states), len(actions))
-    _check_sums(rows, states, actions)
+    _check_sums(rows, states, actions, _Places(table, row[:n], named))
     return Edges(rows, _unless_numbers(states), _unless_numbers(actions))
 
 
@@ -197,8 +208,10 @@ def _found(values: list[Any], table: Table, column: str) -> tuple[list[Any], lis
     """The entries of a column as labels, and the different ones in order."""
     n = len(table.columns["p"])
     for i, value in enumerate(values):
+        name = column if i < n else "s_next"
+        if not isinstance(value, Hashable):
+            raise _FlawError(f"{table.at(i % n)}: {name} is {value!r:.60}; a label must be a string or a whole number")
         if value is None or value == "" or value != value:
-            name = column if i < n else "s_next"
             raise _FlawError(f"{table.at(i % n)}: {name} is empty; it must be a label")
     if all(isinstance(value, str) and _is_whole(value) for value in values) and table.unit == "line":
         values = [int(value) for value in values]
@@ -228,7 +241,23 @@ def rows_from_entries(row: IntArray, s_next: IntArray, p: FloatArray, n_states: 
     return Rows(n_actions, n_states, indptr.astype(np.int64), (keys % n_states).astype(np.int32), total)
 
 
-def _check_sums(rows: Rows, states: list[Any], actions: list[Any]) -> None:
+class _Places(NamedTuple):
+    """Where things stand in a table.
+
+    row : (n,), the row s M + a that each line is about; named : the states of the column s, then of s_next.
+    """
+
+    table: Table
+    row: IntArray
+    named: list[Any]
+
+    def of_row(self, r: int, state: Any) -> str:
+        """The first line about a row or, if there is none, the first that names its state."""
+        about = np.flatnonzero(self.row == r)
+        return self.table.at(int(about[0]) if len(about) else self.named.index(state) % len(self.row))
+
+
+def _check_sums(rows: Rows, states: list[Any], actions: list[Any], places: _Places) -> None:
     sums = rows.row_sums(rows.data)
     wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= SUM_TOLERANCE))
     if len(wrong):
@@ -236,4 +265,5 @@ def _check_sums(rows: Rows, states: list[Any], actions: list[Any]) -> None:
         said = f"sum to {sums[wrong[0]]:.9g}; they must sum to 1"
         if rows.indptr[wrong[0]] == rows.indptr[wrong[0] + 1]:
             said = f"are missing; give them, or call the state terminal: load_world(path, terminal=[{states[s]!r}])"
-        raise _FlawError(f"the probabilities of a={actions[a]!r} in s={states[s]!r} {said}")
+        where = places.of_row(int(wrong[0]), states[s])
+        raise _FlawError(f"{where}: the probabilities of a={actions[a]!r} in s={states[s]!r} {said}")

@@ -174,6 +174,22 @@ def test_a_table_of_edges_comes_back(suffix, labels, tmp_path):
     assert load_world(tmp_path / f"edges{suffix}", prior).prior is prior
 
 
+@pytest.mark.parametrize("states", [["0", "1", "2"], [" a", "b ", "c"]])
+def test_parquet_keeps_strings_that_a_csv_would_change(states, tmp_path):
+    world = World(THETA, states=states)
+    world.save(tmp_path / "EDGES.PARQUET")  # the case of a suffix does not matter
+    assert (tmp_path / "EDGES.PARQUET").read_bytes()[:4] == b"PAR1"
+    again = load_world(tmp_path / "EDGES.PARQUET")
+    assert again.states == tuple(states)
+    np.testing.assert_array_equal(again.theta, world.theta)
+
+
+def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path):
+    (tmp_path / "e.csv").write_bytes(b"s,a,s_next,p\n0,0,0,1\n\xff,0,0,1\n")
+    with pytest.raises(ValueError, match=r"e.csv: line 3: this is not a CSV file \(invalid start byte, not UTF-8\)$"):
+        load_world(tmp_path / "e.csv")
+
+
 def test_a_table_is_read_as_it_is_written_by_hand(tmp_path):
     (tmp_path / "e.csv").write_text("p, a ,note,s_next,s\n1,go,x,b,a\n0.25,go,y,a,b\n0.75,go,y,b,b\n0,go,,a,a\n")
     world = load_world(tmp_path / "e.csv", start="b")
@@ -206,7 +222,7 @@ def test_a_terminal_state_needs_no_edges(tmp_path):
         ("blue,l,red,1.0", "blue,l,red,-0.5", "line 6: p is '-0.5'; it must be a probability from 0 to 1"),
         ("blue,r,blue,1", "blue,r,blue,nan", "line 7: p is 'nan'; it must be a probability from 0 to 1"),
         ("blue,r,blue,1", "blue,r,blue,1.5", "line 7: p is '1.5'; it must be a probability from 0 to 1"),
-        ("blue,l,red,1.0", "blue,l,red,0.9", "the probabilities of a='l' in s='blue' sum to 0.9; they must sum to 1"),
+        ("blue,l,red,1.0", "blue,l,red,0.9", "line 6: the probabilities of a='l' in s='blue' sum to 0.9; they must .*"),
         ("red,l,blue,0.5", "red,l,red,0.5", "line 3: s='red', a='l', s_next='red' was given before, in line 2"),
         ("red,r,red,1", "red,r,red", "line 4: there are 3 fields; there must be 4, as in line 1"),
         ("red,r,red,1", ",r,red,1", "line 4: s is empty; it must be a label"),
@@ -214,12 +230,12 @@ def test_a_terminal_state_needs_no_edges(tmp_path):
         (
             "red,r,red,1\n",
             "",
-            r"the probabilities of a='r' in s='red' are missing; give them, or call the state terminal: "
+            r"line 2: the probabilities of a='r' in s='red' are missing; give them, or call the state terminal: "
             r"load_world\(path, terminal=\['red'\]\)",
         ),
         (GOOD, "", "the file is empty; its first line must be s,a,s_next,p"),
         (GOOD[13:], "", "there are no transitions in it"),
-        ("red,r", '"red,r', r"this is not a CSV file \(.*\)"),
+        ("red,r", '"red,r', r"line \d+: this is not a CSV file \(unexpected end of data\)"),
     ],
 )
 def test_a_bad_table_is_refused_with_its_line(old, new, message, tmp_path):
@@ -237,6 +253,9 @@ def test_a_bad_parquet_table_is_refused_with_its_row(tmp_path):
     path = tmp_path / "e.parquet"
     pandas.DataFrame({"s": [0, 0], "a": [0, 0], "s_next": [0, 0], "p": [0.5, 0.5]}).to_parquet(path)
     with pytest.raises(ValueError, match=r"e.parquet: row 1: s=0, a=0, s_next=0 was given before, in row 0$"):
+        load_world(path)
+    pandas.DataFrame({"s": [0, 0], "a": [0, 1], "s_next": [[0], [0]], "p": [1.0, 1.0]}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"e.parquet: row 0: s_next is array\(\[0\]\); a label must be a string or a"):
         load_world(path)
     path.write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"e.parquet: this is not a Parquet file, or it is damaged$"):
@@ -259,8 +278,9 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["1", "2", "3"], "the labels of states are strings that would be read as numbers; save as .npz"),
-        (["a", "b ", "c"], "a label of states is empty, or begins or ends with a blank; save as .npz"),
+        (["1", "2", "3"], "the labels of states are strings that would be read as numbers; save as .npz or .parquet"),
+        (["a", "b ", "c"], "a label of states begins or ends with a blank; save as .npz or .parquet"),
+        (["a", "", "c"], "a label of states is empty; save as .npz"),
         (["a", 2, "b"], "the labels of states are neither all strings nor all whole numbers; save as .npz"),
         ([3, 1, 2], "the labels of states are numbers that would be read in another order; save as .npz"),
     ],
