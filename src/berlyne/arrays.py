@@ -55,6 +55,11 @@ def check_index(name: str, value: int, size: int) -> int:
     return int(value)
 
 
+def is_index(value: object, size: int) -> bool:
+    """Whether a value is the number of one of `size` things."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)
+
+
 def check_number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> float:
     """`value` as a float inside [low, high], or (low, high] if `open_low`."""
     low_bracket = "(" if open_low else "["

@@ -20,6 +20,7 @@ from berlyne.labels import Found, several
 from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
 from berlyne.plotting import figures
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
+from berlyne.priors.prior import grows
 from berlyne.replay import replay
 from berlyne.strategies import Strategy
 from berlyne.tabled import made
@@ -80,7 +81,7 @@ class EnvRun:
         if not self.n_steps:
             return np.array([self.explorer.expected_missing_information().bits])
         prior, n_actions = self.explorer.prior, self.explorer.n_actions
-        if getattr(prior, "grows", False):  # what it knew of before the first step
+        if grows(prior):  # what it knew of before the first step
             known = [self.explorer.states[s] for s, t in self.explorer._told_states.items() if t == 0]
             told = replay(prior, self, "Random", n_actions=n_actions, states=known)
         else:
@@ -240,7 +241,7 @@ def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: 
     actions = given if given[0] else None  # numbers from 0 on are their own labels
     if prior is None:
         prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=n_actions)
-    if getattr(prior, "grows", False):
+    if grows(prior):
         told = None if states is None else known
         explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=told, actions=actions)
     elif known is None:

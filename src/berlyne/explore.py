@@ -18,13 +18,14 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_index, seed_sequence
 from berlyne.growing import GrowingMind
-from berlyne.labels import ELSEWHERE, Labels, several
+from berlyne.labels import Cells, several
 from berlyne.model import InternalModel
 from berlyne.moments import Moments
 from berlyne.pages import ENGINE, OWN_WORLDS, UNKNOWN_STATES
 from berlyne.plain import PlainMind
 from berlyne.plotting import Shown, figures, watching
 from berlyne.priors import Prior
+from berlyne.priors.prior import grows
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy, strategy
 from berlyne.trace import Trace
@@ -124,7 +125,7 @@ class Run(Shown):
         """The explorer's internal model after `t` steps, found without replaying them, unless states are discovered."""
         t = check_index("t", t, self.n_steps + 1)
         prior: Any = self.world.prior
-        if getattr(prior, "grows", False):
+        if grows(prior):
             return self._discovered(prior, t)
         labels = self.world.state_labels, self.world.action_labels
         counts = self.counts if t == self.n_steps else self.moments.counts(t)
@@ -138,9 +139,7 @@ class Run(Shown):
         for s, a, s_next, now in steps:
             mind.observe(int(s), int(a), int(s_next))
             mind.discover(int(now))
-        states = [self.world.states[s] for s in mind.found]
-        named = Labels("state", len(states) + 1, [*states, ELSEWHERE])
-        return mind.model((named, self.world.action_labels))
+        return mind.model((Cells(self.world.states[s] for s in mind.found), self.world.action_labels))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: missing information against time."""
@@ -237,7 +236,7 @@ def explore(
 def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Mind, tuple[float, float]]:
     """A mind in its first state, and how far it is from the truth."""
     prior: Any = world.prior
-    if getattr(prior, "grows", False):
+    if grows(prior):
         growing = make_growing_mind(prior, world.n_actions, how, engine)
         growing.discover(first)
         if len(world.terminal):

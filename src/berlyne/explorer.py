@@ -18,10 +18,10 @@ from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_flag
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
-from berlyne.labels import ELSEWHERE, Found, Labels, history_of, in_words, lines_of, several
+from berlyne.labels import Cells, Found, Labels, history_of, in_words, lines_of, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
-from berlyne.priors.prior import check_prior
+from berlyne.priors.prior import check_prior, grows
 from berlyne.strategies import Strategy, strategy
 from berlyne.thinking import Thinking
 
@@ -65,7 +65,7 @@ class Explorer(Thinking):
     ) -> None:
         check_prior(prior)
         rng = streams(seed).agent
-        if getattr(prior, "grows", False):
+        if grows(prior):
             if n_states is not None:
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
             self._begin(prior, (Found(), labels_for("action", n_actions, prior, actions)), strategy, rng)
@@ -240,7 +240,8 @@ class Explorer(Thinking):
             if isinstance(self.state_labels, Found):
                 self.discover(states)
             numbers = self._numbers("states", states, "a terminal state", self.state_labels)
-            self._told_closed.update(dict.fromkeys(numbers, self.n_obs))
+            for number in numbers:
+                self._told_closed.setdefault(number, self.n_obs)  # when it was told first
             self._close(numbers)
 
     def _tried(self, s: int) -> bool:
@@ -303,8 +304,7 @@ class Explorer(Thinking):
         with self._one_at_a_time:
             labels = self.state_labels, self.action_labels
             if isinstance(self._mind, GrowingMind):
-                cells = Labels("state", self.n_states + 1, [*self.states, ELSEWHERE])
-                return self._mind.model((cells, self.action_labels))
+                return self._mind.model((Cells(self.states), self.action_labels))
             return InternalModel.from_counts(self.prior, self._mind.counts(), self._last, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -17,9 +17,10 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import drawn_from
-from berlyne.model import InternalModel
+from berlyne.model import InternalModel, expected_rows
 from berlyne.pages import UNKNOWN_STATES
 from berlyne.plain import PlainMind
+from berlyne.priors.prior import as_exact
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.trace import Ends, Thoughts, Trace, stretches
@@ -28,6 +29,10 @@ from berlyne.worlds.world import World
 if TYPE_CHECKING:
     from berlyne.engine.mind import CompiledMind
     from berlyne.priors import ChineseRestaurant
+
+
+NOTHING = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+"""Keys and numbers of no transitions."""
 
 
 class GrowingMind:
@@ -54,7 +59,8 @@ class GrowingMind:
         self.closed: set[int] = set()
         self._cell: dict[int, int] = {}
         self._last: dict[int, int] = {}
-        self._now = prior
+        self._learns = bool(getattr(prior, "learns", False))
+        self._now = prior.given(Counts.from_keys(n_actions, 1, *NOTHING)) if self._learns else prior
         self.assumed = self._now.sized(1, n_actions)
         self.n_obs, self._fitted, self.n_made = 0, 0, 0
         self._mind: CompiledMind | PlainMind
@@ -106,9 +112,9 @@ class GrowingMind:
 
     def _refit(self) -> None:
         """Take the concentration that is most likely by now."""
-        self._fitted, before = self.n_obs, self._now.c
+        self._fitted, before = self.n_obs, self._now
         self._now = self.prior.given(self.counts())
-        if self._now.c != before:
+        if self._now.describe() != before.describe():
             self._make_again()
 
     def again(self) -> GrowingMind:
@@ -162,7 +168,7 @@ class GrowingMind:
         self._mind.observe(self._cell[s], a, self._cell[s_next])
         self._last[self._cell[s] * self.n_actions + a] = self._cell[s_next]
         self.n_obs += 1
-        if self.prior.learns and (len(self.found) > known or self.n_obs >= 2 * self._fitted):
+        if self._learns and (len(self.found) > known or self.n_obs >= 2 * self._fitted):
             self._refit()
 
     def action_values(self, s: int) -> FloatArray:
@@ -196,8 +202,8 @@ class GrowingMind:
 
     def expected_missing(self) -> FloatArray:
         """Expected missing information of every row, in bits, `[a, s]`; none elsewhere and where episodes end."""
-        left = self.assumed.expected_missing_information(self.counts())
-        left[:, [self._cell[s] for s in self.closed if s in self._cell]] = 0.0
+        left = expected_rows(self.model())
+        left[:, [*(self._cell[s] for s in self.closed if s in self._cell), len(self.found)]] = 0.0
         return left
 
     def measures(self, world: World) -> tuple[float, float]:
@@ -214,7 +220,11 @@ class GrowingMind:
         cells[self.found] = np.arange(len(self.found))
         s, a = np.divmod(rows[line], world.n_actions)
         s_next = cells[world.rows.indices[entry]]
-        theta_hat = self.assumed.estimate_at(self._mind.counts(), cells[s] * self.n_actions + a, s_next)
+        row, exact = cells[s] * self.n_actions + a, as_exact(self.assumed)
+        if exact is None:
+            theta_hat = self.model().estimate_at(row, s_next)
+        else:  # no model need be made of what is counted
+            theta_hat = exact.estimate_at(self._mind.counts(), row, s_next)
         n_hidden = world.n_states - len(self.found)
         theta_hat = np.where(s_next == len(self.found), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))
@@ -288,7 +298,7 @@ class GrowingMind:
         """
         if isinstance(self._mind, PlainMind):
             return t
-        return min(until, max(t, t + 2 * self._fitted - self.n_obs - 1)) if self.prior.learns else until
+        return min(until, max(t, t + 2 * self._fitted - self.n_obs - 1)) if self._learns else until
 
     def _follow(self, thoughts: Thoughts, cells: IntArray, begin: int) -> None:
         """Go along lines from `begin` on, which discover nothing."""

@@ -148,6 +148,14 @@ class Found(Labels):
         self.size = size
 
 
+class Cells(Labels):
+    """Labels of the states that an explorer has discovered, and of elsewhere, the last."""
+
+    def __init__(self, found: Iterable[Hashable]) -> None:
+        given = [*found, ELSEWHERE]
+        super().__init__("state", len(given), given)
+
+
 def _listed(kind: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{kind}s are {given!r}; they must be a list of labels")
@@ -175,15 +183,6 @@ def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
         if value != value:
             raise ValueError(f"the label {value!r} of {kind} {i} does not equal itself; use another")
     return number
-
-
-def check_same(model: Labels, world: Labels) -> None:
-    """Refuse a model and a world that both have labels, but not the same in the same order."""
-    if model.given is not None and world.given is not None and list(model.given) != list(world.given):
-        there, here = (", ".join(map(repr, labels.all[:SHOWN])) for labels in (world, model))
-        raise ValueError(
-            f"{model.kind}s of the world are {there}, and of the model {here}; they must be in the same order"
-        )
 
 
 def history_of(lines: Any, states: Labels, actions: Labels) -> Any:

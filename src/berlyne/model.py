@@ -13,25 +13,23 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
 from berlyne.information import entropy
-from berlyne.labels import Labelled, Labels, check_same, in_words, lines_of, listed
+from berlyne.labels import Labels, in_words, lines_of, listed
+from berlyne.measured import Measured
 from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
 from berlyne.priors.prior import as_exact, check_prior, estimated, one_more
-from berlyne.rows import Counts, by_action
+from berlyne.rows import Counts
 from berlyne.uncertainty import Expected
-from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROUNDING = 1e-12
 """Estimates that differ by less are the same."""
-PIECE = 1 << 18
-"""Rows whose estimates are worked out at a time."""
 
 
-class InternalModel(Labelled, Shown):
+class InternalModel(Measured, Shown):
     """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters
@@ -183,41 +181,6 @@ class InternalModel(Labelled, Shown):
             last[list(self._last.keys())] = list(self._last.values())
         return last
 
-    def missing_information(self, world: World) -> float:
-        """Missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows.
-
-        Rows of terminal states, which nobody can try, do not count.
-        """
-        missing = self._missing(world)
-        if len(world.terminal):
-            missing = missing[~world.episodes.ends[world.rows.numbers() // world.n_actions]]
-        return float(np.sum(missing))
-
-    def missing_information_by_row(self, world: World) -> FloatArray:
-        """D(theta || theta_hat) of each row, in bits, `[a, s]`; 0 in terminal states."""
-        per_row: FloatArray = by_action(world.rows.row_sums(self._missing(world)), self.n_actions)
-        per_row[:, world.terminal] = 0.0
-        return per_row
-
-    def _missing(self, world: World) -> FloatArray:
-        """The term theta log2(theta / theta_hat) of every transition that is possible in `world`."""
-        theta, theta_hat = world.rows.data, self._estimate_of(world)
-        with np.errstate(divide="ignore"):
-            return np.asarray(theta * (np.log2(theta) - np.log2(theta_hat)))
-
-    def l1_distance(self, world: World) -> float:
-        """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
-        return float(np.sum(self.l1_distances(world)))
-
-    def l1_distances(self, world: World) -> FloatArray:
-        """|theta - theta_hat| of each row, `[a, s]`; 0 in terminal states."""
-        theta_hat = self._estimate_of(world)
-        elsewhere = 1.0 - world.rows.row_sums(theta_hat)  # believed possible, but it is not
-        distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(elsewhere, 0.0)
-        per_row: FloatArray = by_action(distance, self.n_actions)
-        per_row[:, world.terminal] = 0.0
-        return per_row
-
     def expected_missing_information(self, level: float = 0.95, without: Collection[int] = ()) -> Expected:
         """What the model itself expects to be missing, in bits: in all with an interval, and per row `[a, s]`.
 
@@ -231,7 +194,7 @@ class InternalModel(Labelled, Shown):
         prior, rows = self.prior, expected_rows(self)
         counts = self.sparse_counts if self.exact is not None else self.counts
         variance = getattr(prior, "missing_information_variance", None)
-        spread = np.full(rows.shape, np.nan) if variance is None else np.array(variance(counts), dtype=float)
+        spread = np.full(rows.shape, np.nan) if variance is None else _of_rows(self, "variance", variance(counts))
         rows[:, list(without)] = spread[:, list(without)] = 0.0
         draw = None if len(without) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
@@ -253,29 +216,6 @@ class InternalModel(Labelled, Shown):
 
     def _estimate(self, counts: IntArray) -> FloatArray:
         return estimated(self.prior, counts)
-
-    def _estimate_of(self, world: World) -> FloatArray:
-        """theta_hat at every transition that is possible in `world`."""
-        if (world.n_actions, world.n_states) != (self.n_actions, self.n_states):
-            raise ValueError(
-                f"the world has {world.n_actions} actions and {world.n_states} states; "
-                f"the model has {self.n_actions} actions and {self.n_states} states"
-            )
-        check_same(self.state_labels, world.state_labels)
-        check_same(self.action_labels, world.action_labels)
-        rows = world.rows
-        if self.exact is None:
-            s, a = np.divmod(rows.numbers(), self.n_actions)
-            return np.asarray(self.theta_hat[a, s, rows.indices])
-        theta_hat = np.empty(len(rows.data))
-        n_rows = len(rows.indptr) - 1
-        for first in range(0, n_rows, PIECE):  # in pieces: what is intermediate would outweigh the world
-            last = min(first + PIECE, n_rows)
-            begin, end = rows.indptr[first], rows.indptr[last]
-            row = np.repeat(np.arange(first, last), np.diff(rows.indptr[first : last + 1]))
-            s_next = rows.indices[begin:end].astype(np.int64)
-            theta_hat[begin:end] = self.exact.estimate_at(self.sparse_counts, row, s_next)
-        return theta_hat
 
     def checked(self, history: Any) -> IntArray:
         """A history as whole numbers in lines (s, a, s_next), or a `ValueError` that names the line."""
@@ -323,7 +263,18 @@ def expected_rows(model: InternalModel) -> FloatArray:
             f"{type(prior).__name__} does not say what is expected to be missing; "
             f"give it a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
         )
-    return np.array(prior.expected_missing_information(counts), dtype=float)
+    return _of_rows(model, "expectation", prior.expected_missing_information(counts))
+
+
+def _of_rows(model: InternalModel, what: str, said: Any) -> FloatArray:
+    """What a prior says of every row, `[a, s]`, or a `ValueError` if it is not of that shape."""
+    values, shape = np.array(said, dtype=float), (model.n_actions, model.n_states)
+    if values.shape != shape:
+        raise ValueError(
+            f"the {what} of missing information that {type(model.prior).__name__} gives has shape {values.shape}; it "
+            f"must be {shape}, a number for each row{OWN_PRIOR}"
+        )
+    return values
 
 
 def labels_for(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray, check_dense
+from berlyne.arrays import BoolArray, FloatArray, IntArray, check_dense, is_index
 from berlyne.coordination import View, decides_itself, says_values
 from berlyne.information import kl_divergence
 from berlyne.model import ROUNDING, InternalModel
@@ -64,15 +64,17 @@ class PlainMind:
         if not self.by_itself:
             return self.rule.choose(self.action_values(s), u)
         a = getattr(self.coordinate, "choose", self.coordinate)(self._seen_from(s), s, u)
-        if not isinstance(a, int | np.integer) or not 0 <= a < self.view.n_actions:
+        if not is_index(a, self.view.n_actions):
             raise ValueError(f"{self.strategy} chose action {a!r}; actions are numbered 0 to {self.view.n_actions - 1}")
         return int(a)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
         """The state to go to and the action to take there, of a strategy that may relocate."""
         if self.by_itself:
-            pair: tuple[int, int] = self.coordinate.choose_pair(self.view, u)
-            return pair
+            s, a = self.coordinate.choose_pair(self.view, u)
+            if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
+                raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}; there is no such state and action")
+            return int(s), int(a)
         s, a = divmod(self.rule.choose(self.pair_values().ravel(), u), self.view.n_actions)
         return s, a
 
@@ -111,9 +113,7 @@ class PlainMind:
     def pair_probabilities(self) -> FloatArray:
         """The chance of each pair, `[s, a]`."""
         if self.by_itself:
-            raise ValueError(
-                f"{self.strategy} decides for itself; give its method pair_values(view) instead{OWN_METHOD}"
-            )
+            raise ValueError(f"{self.strategy} decides for itself; give its method pair_values(view){OWN_METHOD}")
         values = self.pair_values()
         return self.rule.probabilities(values.ravel()).reshape(values.shape)
 

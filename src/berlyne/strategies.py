@@ -71,11 +71,12 @@ class Strategy:
             row_definition(self.utility)
         elif self.utility is not None and not isinstance(self.utility, str):
             raise ValueError(f"utility is {self.utility!r}; it must be a name or a function{OWN_UTILITY}")
-        if not (callable(self.coordinate) or hasattr(self.coordinate, "choose") or says_values(self.coordinate)):
-            raise ValueError(
-                f"coordinate is {self.coordinate!r}; it must be a function or have a method values or choose"
-                f"{OWN_METHOD}"
-            )
+        pairs = self.relocates
+        by_itself = hasattr(self.coordinate, "choose_pair") if pairs else hasattr(self.coordinate, "choose")
+        if not (by_itself or says_values(self.coordinate) or (callable(self.coordinate) and not pairs)):
+            wanted = "relocate by a method pair_values or choose_pair" if pairs else "have a method values or choose"
+            function = "" if pairs else "be a function or "
+            raise ValueError(f"coordinate is {self.coordinate!r}; it must {function}{wanted}{OWN_METHOD}")
         if self.ties not in ("uniform", "first"):
             raise ValueError(f"ties is {self.ties!r}; it must be 'uniform' or 'first'")
         if self.ties == "first" and isinstance(self.coordinate, UniformChoice | QLearning):

@@ -72,9 +72,11 @@ class Thinking(Labelled, Shown):
     def expected_missing_information(self, level: float = 0.95) -> Expected:
         """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
 
-        States in which episodes end do not count: nothing can be tried there.
+        States in which episodes end do not count: nothing can be tried there. Nor does elsewhere: what is to be learned
+        in states that nobody has seen is not known to be there.
         """
-        return self.model.expected_missing_information(level, self._closed)
+        left_out = {*self._closed, self.state_labels.size} if isinstance(self._mind, GrowingMind) else self._closed
+        return self.model.expected_missing_information(level, left_out)
 
     def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
         """What `n_steps` more steps are expected to teach, in bits, by imagining them.

@@ -283,3 +283,17 @@ def test_a_prior_of_ones_own_says_how_much_it_misses():
     assert np.isnan(explorer.expected_missing_information().high)
     with pytest.raises(ValueError, match=r"give it a method missing_information_variance\(counts\)"):
         explorer.knows_enough(3.0)
+
+
+def test_ends_that_are_told_again_are_undone_to_what_was():
+    """Q of a state that ends episodes is out of play from when it was told first, whatever is told later."""
+    how = berlyne.strategy("PIG(Q)", initial=5.0)
+    explorer = Explorer(Dirichlet(1.0, n_states=4, n_actions=2), how, seed=0)
+    explorer.ends_in([3])
+    explorer.observe(0, 0, 3)
+    explorer.observe(0, 1, 1)
+    before = explorer.action_values(0)
+    explorer.ends_in([3])
+    explorer.observe(0, 0, 3)
+    explorer.undo()
+    np.testing.assert_array_equal(explorer.action_values(0), before)

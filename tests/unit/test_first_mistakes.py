@@ -27,17 +27,19 @@ def test_who_has_seen_nothing_of_unknown_states_does_not_know_enough():
     assert explorer.knows_enough(8.0, confidence=0.9)
 
 
-def test_labels_in_another_order_are_not_compared_by_number():
-    theta = np.full((1, 3, 3), 1 / 3)
+def test_labels_in_another_order_are_compared_by_label():
+    """By hand: what was seen from a to b is row a, column b of the world, wherever the model keeps it."""
+    theta = np.array([[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]])
     world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1), states=["a", "b", "c"])
     model = InternalModel(world.prior, states=["c", "b", "a"])
-    said = r"^states of the world are 'a', 'b', 'c', and of the model 'c', 'b', 'a'; they must be in the same order$"
-    with pytest.raises(ValueError, match=said):
-        model.missing_information(world)
-    with pytest.raises(ValueError, match=said):
-        model.l1_distance(world)
-    right = InternalModel(world.prior, states=["a", "b", "c"])
-    assert right.missing_information(world) == pytest.approx(InternalModel(world.prior).missing_information(world))
+    model.observe_many([("a", 0, "b"), ("b", 0, "c")])
+    theta_hat = np.array([[1, 2, 1], [1, 1, 2], [4 / 3, 4 / 3, 4 / 3]]) / 4
+    bits = np.sum(theta[0] * np.log2(theta[0] / theta_hat), axis=1)
+    np.testing.assert_allclose(model.missing_information_by_row(world), [bits])
+    assert model.missing_information(world) == pytest.approx(bits.sum())
+    assert model.l1_distance(world) == pytest.approx(np.abs(theta[0] - theta_hat).sum())
+    with pytest.raises(ValueError, match=r"^the world has the state 'c', which the model has not; states must be the"):
+        InternalModel(world.prior, states=["a", "b", "d"]).missing_information(world)
 
 
 def test_no_state_is_called_elsewhere():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import ChineseRestaurant, Explorer, InternalModel, LabBook, World, explore, strategy
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World, explore, strategy
 from berlyne.engine.mind import CompiledMind
 from berlyne.plain import PlainMind
 
@@ -197,3 +197,46 @@ def test_a_prior_with_a_number_of_cells_explores_nothing(engine):
         Explorer(prior)
     with pytest.raises(ValueError, match="leave n_states out of the prior"):
         berlyne.replay(prior, [(0, 0, 1)], "Random")
+
+
+@pytest.mark.parametrize("c", [0.7, "ml"])
+def test_a_model_of_discovered_states_measures_itself_as_the_run_did(c):
+    """Elsewhere is spread over the states that are not discovered, whoever measures."""
+    run = explore(berlyne.maze(2).with_prior(ChineseRestaurant(c, 0.2)), "PIG(VI)", n_steps=60, seed=1)
+    for t in (0, 7, 60):
+        model = run.model_at(t)
+        assert model.missing_information(run.world) == pytest.approx(run.missing_information[t], abs=1e-9)
+        assert model.missing_information_by_row(run.world).sum() == pytest.approx(run.missing_information[t], abs=1e-9)
+        assert model.l1_distance(run.world) == pytest.approx(run.l1_distance[t], abs=1e-9)
+
+
+class Even:
+    """A prior of a user's own that grows: Dir(0.5) over the states that were found, and elsewhere."""
+
+    grows = True
+
+    def sized(self, n_states, n_actions):
+        return Dirichlet(0.5, n_states=n_states, n_actions=n_actions)
+
+
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+def test_a_prior_of_ones_own_may_grow(engine):
+    world = World(np.roll(np.eye(4), 1, axis=1)[None], name="ring").with_prior(Even())  # 0, 1, 2, 3, 0, ...
+    run = explore(world, "PIG(VI)", n_steps=2, seed=0, start=1, engine=engine)
+    assert run.next_states.tolist() == [2, 3]
+    # At first one state is found: half for it, and a sixth for each other. Then three are, and elsewhere is one state.
+    assert run.missing_information[0] == pytest.approx(1 + 3 * np.log2(6))
+    assert run.missing_information[-1] == pytest.approx(2 * np.log2(3 / 1.5) + 2 * np.log2(4))
+    explorer = Explorer(Even(), n_actions=1)
+    explorer.observe("a", 0, "b")
+    assert explorer.model.theta_hat_row(0, "a").tolist() == pytest.approx([0.5 / 2.5, 1.5 / 2.5, 0.5 / 2.5])
+    rows = explorer.expected_missing_information().rows
+    assert rows[0, :2].all() and rows[0, 2] == 0.0  # nothing is known to be missing elsewhere
+
+
+def test_a_prior_that_grows_must_say_how():
+    class Grows:
+        grows = True
+
+    with pytest.raises(ValueError, match=r"grows; it must have a method sized\(n_states, n_actions\)"):
+        Explorer(Grows(), n_actions=2)

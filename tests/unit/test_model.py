@@ -165,7 +165,7 @@ def test_missing_information_is_infinite_about_a_world_that_the_prior_excludes()
 
 def test_a_world_of_another_size_is_refused():
     model = InternalModel(PRIORS["everything"])
-    message = "the world has 4 actions and 10 states; the model has 3 actions and 4 states"
+    message = "the world has 10 states and the model 4; they must be the same"
     with pytest.raises(ValueError, match=message):
         model.missing_information(WORLDS["dense"])
 

@@ -317,3 +317,61 @@ def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make
     assert isinstance(make_mind(InternalModel(world.prior), how, world), PlainMind)
     with pytest.raises(ValueError, match="has a part that no kernel knows, which only engine='numpy' can run"):
         explore(world, how, n_steps=1, engine="compiled")
+
+
+class Skewed(Dirichlet):
+    """Inherits all closed forms, and estimates otherwise."""
+
+    def estimate(self, counts):
+        weights = counts + np.arange(1.0, counts.shape[-1] + 1)
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_a_prior_that_inherits_from_ours_and_estimates_otherwise_is_taken_at_its_word():
+    prior = Skewed(1.0, n_states=3, n_actions=1)
+    explorer = Explorer(prior, "PIG(greedy)")
+    explorer.observe(0, 0, 1)
+    assert explorer.model.theta_hat_row(0, 0).tolist() == pytest.approx([1 / 7, 3 / 7, 3 / 7])
+    now, gain = np.array([1, 3, 3]) / 7, 0.0
+    for s_star in range(3):
+        after = (np.array([1, 3, 3]) + np.eye(3)[s_star]) / 8
+        gain += now[s_star] * np.sum(after * np.log2(after / now))
+    assert explorer.utility()[0, 0] == pytest.approx(gain)
+
+
+class Jumps:
+    """Decides for itself where to go."""
+
+    relocates = True
+
+    def __init__(self, pair):
+        self.pair = pair
+
+    def choose_pair(self, view, u):
+        return self.pair
+
+
+class Stuck:
+    relocates = True
+
+    def choose(self, view, s, u):
+        return 0
+
+
+def test_a_method_that_relocates_needs_pairs():
+    world = World(np.full((2, 3, 3), 1 / 3), Dirichlet(1.0, n_states=3, n_actions=2))
+    run = explore(world, Strategy("jumps", Jumps((2, 1))), n_steps=3)
+    assert run.states[:-1].tolist() == [2, 2, 2] and run.actions.tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="it must relocate by a method pair_values or choose_pair"):
+        Strategy("stuck", Stuck())
+    for pair in ((99, 0), (0, 2), (0.5, 0)):
+        with pytest.raises(ValueError, match=r"^jumps chose the pair .*; there is no such state and action"):
+            explore(world, Strategy("jumps", Jumps(pair)), n_steps=1)
+
+
+@pytest.mark.parametrize("name", ["expected_missing_information", "missing_information_variance"])
+def test_what_a_prior_says_of_rows_must_be_one_number_each(name):
+    prior = Skewed(1.0, n_states=3, n_actions=2)
+    setattr(prior, name, lambda counts: np.zeros(3))
+    with pytest.raises(ValueError, match=r"that Skewed gives has shape \(3,\); it must be \(2, 3\), a number for each"):
+        InternalModel(prior).expected_missing_information()

@@ -120,19 +120,16 @@ class Results(Shown):
 
         The error is that over worlds, each of which counts with the mean of its runs; with one world, over its runs.
         """
-        values = self._measured(world_class, measure)
-        return self._mean(values if strategies is None else values.sel(strategy=self._named(strategies)))
+        values = self.by_world(world_class, measure)
+        return _mean(values if strategies is None else values.sel(strategy=self._named(strategies)))
 
     def ends(self, world_class: str, measure: str = "missing_information") -> xr.Dataset:
         """The last point of the learning curves, `mean` and `sem` (strategy,)."""
-        return self._mean(self._measured(world_class, measure).isel(time=-1))
+        return _mean(self.by_world(world_class, measure).isel(time=-1))
 
-    def _mean(self, values: xr.DataArray) -> xr.Dataset:
-        """Mean and standard error over worlds, each of which counts once."""
-        values = _by_world(values.astype(float), self.settings["n_worlds"])
-        n = values.notnull().sum("world")
-        sem = values.std("world", ddof=1) / np.sqrt(n)
-        return values.mean("world").to_dataset(name="mean").assign(sem=sem)
+    def by_world(self, world_class: str, measure: str = "missing_information") -> xr.DataArray:
+        """What was measured, each world once, with the mean of its runs; of one world, each of its runs."""
+        return _by_world(self._measured(world_class, measure).astype(float), self.settings["n_worlds"])
 
     def areas(self, world_class: str) -> xr.DataArray:
         """Area under each learning curve, in bits, (world, strategy)."""
@@ -248,6 +245,12 @@ class Results(Shown):
         """Mean area of every strategy relative to that of another, (strategy,)."""
         areas = self.areas(world_class)
         return np.asarray((areas / areas.sel(strategy=self._check("strategy", over))).mean("world").values)
+
+
+def _mean(values: xr.DataArray) -> xr.Dataset:
+    """Mean and standard error over worlds."""
+    sem = values.std("world", ddof=1) / np.sqrt(values.notnull().sum("world"))
+    return values.mean("world").to_dataset(name="mean").assign(sem=sem)
 
 
 def _by_world(values: xr.DataArray, n_worlds: int) -> xr.DataArray:

@@ -44,8 +44,6 @@ Time = int | float
 
 MOST_WORLDS = 10**6
 """Most worlds of a class: every world has a label, which readers keep in memory."""
-MOST_BACK = 10**6
-"""Most steps that a strategy plans ahead, and largest whole number in its name."""
 ANY_STRATEGY = "*"
 """What stands in ids of streams for the name of the strategy, where strategies share them."""
 
@@ -235,7 +233,6 @@ def _strategies(given: Any) -> tuple[Strategy, ...]:
             raise SettingsError(f"strategies[{i}]: is {one!r}; it must be a name such as 'PIG(VI)'")
         try:
             found.append(strategy(one))
-            _refuse_large(found[-1].coordinate)
         except ValueError as error:
             raise SettingsError(f"strategies[{i}]: {error}") from None
         except OverflowError:
@@ -244,15 +241,6 @@ def _strategies(given: Any) -> tuple[Strategy, ...]:
     if not names or len(set(names)) < len(names):
         raise SettingsError("strategies: there must be at least one, and no name twice")
     return tuple(found)
-
-
-def _refuse_large(method: Any) -> None:
-    """An error if a method of ours plans further ahead than any machine can."""
-    for part in dataclasses.fields(method) if dataclasses.is_dataclass(method) else ():
-        value = getattr(method, part.name)
-        if isinstance(value, int) and value > MOST_BACK:
-            raise ValueError(f"{part.name} is {value!r:.40}; it must be at most {MOST_BACK}")
-        _refuse_large(value)
 
 
 def _says_all(how: Strategy) -> bool:

@@ -71,6 +71,8 @@ def draw_curves(
 ) -> Drawing:
     """Mean curves over worlds, one panel per class; standard errors dotted above and below, as in the paper.
 
+    They are those of `Results.curves`: a world counts with the mean of its runs, and one world alone by its runs.
+
     minus : a strategy that the others are compared with in a second row of panels, which has the mean of their
         differences from it, world by world, with the standard errors of these.
     """
@@ -103,8 +105,8 @@ def draw_curves(
 
 
 def _by_strategy(results: Results, world_class: str, measure: str, names: list[str]) -> dict[str, FloatArray]:
-    """What was measured in the worlds that were explored, (world, time)."""
-    table = results.of(world_class)[measure]
+    """What was measured in the worlds that were explored, (world, time); each counts once, however many its runs."""
+    table = results.by_world(world_class, measure)
     return {name: np.asarray(table.sel(strategy=name).values, dtype=float) for name in names}
 
 

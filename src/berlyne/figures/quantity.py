@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, check_flag
-from berlyne.figures.placed import discovers, missing_by_row
+from berlyne.labels import Cells
 from berlyne.model import InternalModel
 from berlyne.rows import by_action
 from berlyne.utilities import UTILITIES
@@ -91,7 +91,9 @@ def quantity_of_explorer(
 
 def _where_one_acts(model: InternalModel, found: Quantity) -> Quantity:
     """A quantity of a model's rows without a value elsewhere, unless nothing else is there."""
-    return found.without([model.n_states - 1]) if discovers(model) and model.n_states > 1 else found
+    return (
+        found.without([model.n_states - 1]) if isinstance(model.state_labels, Cells) and model.n_states > 1 else found
+    )
 
 
 def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
@@ -101,7 +103,7 @@ def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
                 raise ValueError(
                     "missing information is about the true world; give world=..., or plot the expected one"
                 )
-            return Quantity(missing_by_row(model, world), f"{what} (bits)", placed=True)
+            return Quantity(model.missing_information_by_row(world), f"{what} (bits)", placed=True)
         case "expected missing information":
             return _where_one_acts(model, Quantity(model.expected_missing_information().rows, f"{what} (bits)"))
         case "visits":

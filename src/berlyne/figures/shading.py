@@ -16,9 +16,10 @@ from matplotlib.ticker import MaxNLocator
 from berlyne.arrays import FloatArray, check_flag
 from berlyne.figures.ground import draw_ground
 from berlyne.figures.map import LONGEST, Map, is_flat, map_of, map_of_model, points_per_unit, prepared, shown
-from berlyne.figures.placed import actions_of, cells_of, discovers
 from berlyne.figures.quantity import Quantity, quantity, quantity_of_explorer
 from berlyne.figures.style import AGENT, BLUE, RC, SHADES
+from berlyne.labels import Cells
+from berlyne.measured import actions_of, cells_of
 from berlyne.model import InternalModel
 from berlyne.worlds.world import World, check_world
 
@@ -190,7 +191,7 @@ def on_states_of(world: World | None, model: InternalModel, found: Quantity) -> 
     if not found.placed:
         cells = cells_of(world, model)
         values = values[..., cells] if values.ndim == 1 else values[np.ix_(actions_of(world, model), cells)]
-        if discovers(model):
+        if isinstance(model.state_labels, Cells):
             values[..., cells == model.n_states - 1] = np.nan
     if len(world.terminal) and found.label:
         values[..., world.terminal] = np.nan

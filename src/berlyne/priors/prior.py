@@ -164,10 +164,23 @@ class CompiledPrior(ExactPrior, Protocol):
         ...
 
 
+def grows(prior: Any) -> bool:
+    """Whether states are discovered on the way under a prior, as under `ChineseRestaurant`.
+
+    One that grows says so by `grows`, and has `sized(n_states, n_actions)`, the prior for so many cells, the last of
+    which is elsewhere; `learns`, and if that is true `given(counts)`, the prior with what is most likely by then.
+    """
+    return bool(getattr(prior, "grows", False))
+
+
 def check_prior(prior: Any) -> None:
     """Refuse what is no prior."""
     if isinstance(prior, type):
         raise ValueError(f"prior is the class {prior.__name__}; it must be an object of it: {prior.__name__}(...)")
+    if grows(prior):
+        if not callable(getattr(prior, "sized", None)):
+            raise ValueError(f"{in_short(prior)} grows; it must have a method sized(n_states, n_actions){OWN_PRIOR}")
+        return
     if callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
         return
     if hasattr(prior, "with_prior"):
@@ -183,7 +196,15 @@ def as_exact(prior: Prior) -> ExactPrior | None:
 @lru_cache(maxsize=256)
 def _is_exact(kind: type) -> bool:
     methods = [name for name in vars(ExactPrior) if not name.startswith("_")]
-    return all(callable(getattr(kind, name, None)) for name in methods)
+    if not all(callable(getattr(kind, name, None)) for name in methods):
+        return False
+    # an estimate that was written for a class below the one whose closed forms it inherits is not theirs
+    return kind.__mro__.index(_home(kind, "estimate")) >= kind.__mro__.index(_home(kind, "row_estimate"))
+
+
+def _home(kind: type, method: str) -> type:
+    """The class that a method comes from."""
+    return next(one for one in kind.__mro__ if method in vars(one))
 
 
 def as_counts(counts: Counts | IntArray) -> Counts:

@@ -87,13 +87,13 @@ class ChineseRestaurant:
 
     def sized(self, n_states: int, n_actions: int) -> ChineseRestaurant:
         """The same prior for so many cells."""
-        return ChineseRestaurant(self.c, self.d, n_actions=n_actions, n_states=n_states)
+        return type(self)(self.c, self.d, n_actions=n_actions, n_states=n_states)
 
     def given(self, counts: Counts) -> ChineseRestaurant:
         """The prior with the c that is most likely now that `counts` were seen; the same one if its c is fixed."""
         if not self.learns:
             return self
-        return ChineseRestaurant(fit_c(counts, self.d, start=self.c), self.d, n_actions=self.n_actions)
+        return type(self)(fit_c(counts, self.d), self.d, n_actions=self.n_actions)
 
     def sample(self, seed: Seed) -> Rows:
         """Refused: it is a prior of what is discovered, not of worlds with so many states."""

@@ -13,11 +13,12 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.coordination import UniformChoice
-from berlyne.explore import Run
+from berlyne.explore import Run, make_growing_mind
 from berlyne.growing import GrowingMind
 from berlyne.information import kl_divergence
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
+from berlyne.priors.prior import grows
 from berlyne.strategies import Strategy
 
 INSTEAD = "PIG"
@@ -75,8 +76,8 @@ def _believed(run: Run) -> Iterator[Moved]:
     """What moved at each time: all rows at first, then those of every step."""
     shown = Strategy("shown", UniformChoice(), utility_of(run.strategy), run.strategy.untried)
     prior: Any = run.world.prior
-    if getattr(prior, "grows", False):
-        yield from _discovering(run, GrowingMind(prior, run.world.n_actions, shown))
+    if grows(prior):
+        yield from _discovering(run, make_growing_mind(prior, run.world.n_actions, shown))
         return
     world = run.world
     mind = PlainMind(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), shown)

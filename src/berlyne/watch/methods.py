@@ -20,10 +20,11 @@ from berlyne.coordination import (
     ValueIteration,
     says_values,
 )
-from berlyne.explore import Run
+from berlyne.explore import Run, make_growing_mind
 from berlyne.growing import GrowingMind
 from berlyne.model import InternalModel
 from berlyne.plain import PlainMind
+from berlyne.priors.prior import grows
 from berlyne.strategies import Strategy
 
 SIMPLE = {Greedy: "utility", Relocating: "utility", LeastTaken: "taken", CounterBased: "visits", UniformChoice: "same"}
@@ -54,7 +55,7 @@ def method_of(run: Run) -> dict[str, Any]:
 
 
 def _grows(run: Run) -> bool:
-    return bool(getattr(run.world.prior, "grows", False))
+    return grows(run.world.prior)
 
 
 def _mind(run: Run, how: Strategy) -> PlainMind | GrowingMind:
@@ -64,8 +65,7 @@ def _mind(run: Run, how: Strategy) -> PlainMind | GrowingMind:
     assert prior is not None
     mind: PlainMind | GrowingMind
     if _grows(run):
-        growing: Any = prior
-        mind = GrowingMind(growing, world.n_actions, how)
+        mind = make_growing_mind(prior, world.n_actions, how)
         mind.discover(int(run.states[0]))
     else:
         model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)

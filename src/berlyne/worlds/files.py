@@ -15,6 +15,7 @@ import numpy as np
 
 from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, write_packed
 from berlyne.priors import KINDS, Prior
+from berlyne.priors.prior import grows
 from berlyne.rows import Rows
 from berlyne.worlds.edges import read_edges, write_edges
 from berlyne.worlds.maze import destinations
@@ -59,7 +60,7 @@ def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         if type(prior) not in KINDS.values():
             raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
         said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-        n_states = None if getattr(prior, "grows", False) else world.n_states
+        n_states = None if grows(prior) else world.n_states
         settings["prior"] = {"kind": said.kind, **said.parameters, "n_states": n_states, "n_actions": world.n_actions}
         arrays |= said.arrays
     if geometry is not None:

@@ -18,7 +18,7 @@ from berlyne.labels import Labelled, Labels, spoken
 from berlyne.pages import OWN_PRIOR, OWN_WORLDS
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
-from berlyne.priors.prior import check_prior, estimated
+from berlyne.priors.prior import check_prior, estimated, grows
 from berlyne.rows import Rows, row_name
 from berlyne.worlds.edges import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
@@ -265,6 +265,8 @@ def _check_prior(prior: Prior, rows: Rows) -> None:
             raise ValueError(f"the prior has {name}={theirs} and theta has {name}={ours}; they must agree")
     if hasattr(prior, "check_rows"):
         prior.check_rows(rows)
+        return
+    if grows(prior):  # nothing is impossible that is not known yet
         return
     theta = rows.dense()
     theta_hat = estimated(prior, np.zeros(theta.shape, dtype=np.int64))

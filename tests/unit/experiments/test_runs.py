@@ -70,6 +70,24 @@ def test_the_runs_in_a_world_meet_the_same_world(tmp_path):
     assert not np.array_equal(paths[0], paths[1])
 
 
+def test_curves_and_figures_count_each_world_once(tmp_path):
+    """By hand: the mean of the runs in each world, then mean and standard error over worlds."""
+    found = study(n_worlds=3, n_runs=5).run(tmp_path / "r.zarr")
+    stored = found.of("maze")["missing_information"].sel(strategy="Random").values.astype(float)
+    of_worlds = stored.reshape(3, 5, -1).mean(axis=1)
+    mean, error = of_worlds.mean(axis=0), of_worlds.std(axis=0, ddof=1) / np.sqrt(3)
+    curve = found.curves("maze").sel(strategy="Random")
+    np.testing.assert_allclose(curve["mean"], mean)
+    np.testing.assert_allclose(curve["sem"], error)
+    drawn = berlyne.figures.draw_curves(found, ["Random", "PIG(VI)"], minus="PIG(VI)")
+    lines = [line for line in drawn.lines if line[:2] == ("maze", "Random")]
+    np.testing.assert_allclose([line[3:5] for line in lines], np.stack([mean, error], axis=1))
+    other = found.of("maze")["missing_information"].sel(strategy="PIG(VI)").values.astype(float)
+    apart = (stored - other).reshape(3, 5, -1).mean(axis=1)
+    wanted = np.stack([apart.mean(axis=0), apart.std(axis=0, ddof=1) / np.sqrt(3)], axis=1)
+    np.testing.assert_allclose([line[5:7] for line in lines], wanted, atol=1e-9)
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_runs_are_added_to_what_is_there(tmp_path, monkeypatch):
     study(n_worlds=2).run(tmp_path / "grown.zarr")

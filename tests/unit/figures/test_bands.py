@@ -115,7 +115,8 @@ def test_the_curves_of_the_paper_have_all_their_names_in_the_figure(minus: str |
     names = [*long_names(5, 65), "Random"]
     table = xr.Dataset({"missing_information": (("strategy", "world", "time"), np.ones((6, 2, 3)))})
     table = table.assign_coords(strategy=names)
-    results: Any = SimpleNamespace(strategies=names, classes=["maze", "dense"], of=lambda _: table)
+    results: Any = SimpleNamespace(strategies=names, classes=["maze", "dense"])
+    results.by_world = lambda *_: table["missing_information"]
     figure = draw_curves(results, minus=minus).figure
     figure.draw_without_rendering()
     assert_in_sight(figure)

@@ -7,8 +7,8 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, World, explore, maze
-from berlyne.figures.placed import cells_of, missing_by_row
 from berlyne.figures.quantity import NAMES, quantity_of_explorer
+from berlyne.measured import cells_of
 from berlyne.worlds import places
 
 THETA = np.array(
@@ -89,8 +89,8 @@ def test_labels_in_another_order_have_their_own_colours():
     theta_hat, there = (counts + 1) / (counts + 1).sum(axis=2, keepdims=True), THETA > 0
     bits = np.zeros(THETA.shape)
     bits[there] = THETA[there] * np.log2(THETA[there] / theta_hat[there])
-    np.testing.assert_allclose(missing_by_row(ours, turned()), bits.sum(axis=2)[np.ix_(ACTIONS, STATES)])
-    assert ours.missing_information(world()) == pytest.approx(missing_by_row(ours, turned()).sum())
+    np.testing.assert_allclose(ours.missing_information_by_row(turned()), bits.sum(axis=2)[np.ix_(ACTIONS, STATES)])
+    assert ours.missing_information(world()) == pytest.approx(ours.missing_information_by_row(turned()).sum())
 
 
 def test_an_explorer_stands_where_its_label_is():
@@ -111,7 +111,7 @@ def test_numbers_stand_for_labels_in_their_order():
 @pytest.mark.parametrize("t", [0, 3, 40])
 def test_missing_information_is_measured_where_states_are_discovered(discovered, t):
     ours, truth = discovered.model_at(t), discovered.world
-    assert missing_by_row(ours, truth).sum() == pytest.approx(discovered.missing_information[t], rel=1e-12)
+    assert ours.missing_information_by_row(truth).sum() == pytest.approx(discovered.missing_information[t], rel=1e-12)
     met = list(dict.fromkeys([*discovered.states[: t + 1].tolist()]))
     theta_hat, hidden = ours.theta_hat, [s for s in range(9) if s not in met]
     cell = {s: met.index(s) if s in met else len(met) for s in range(9)}
@@ -121,7 +121,7 @@ def test_missing_information_is_measured_where_states_are_discovered(discovered,
             for z in np.flatnonzero(truth.theta[a, s]).tolist():
                 share = theta_hat[a, cell[s], cell[z]] / (len(hidden) if z in hidden else 1)
                 bits += truth.theta[a, s, z] * np.log2(truth.theta[a, s, z] / share)
-            assert missing_by_row(ours, truth)[a, s] == pytest.approx(bits, rel=1e-10)
+            assert ours.missing_information_by_row(truth)[a, s] == pytest.approx(bits, rel=1e-10)
     ax = discovered.plot_path(t, what="missing information")
     assert coloured(ax).sum() == pytest.approx(discovered.missing_information[t], rel=1e-12)
 

@@ -7,8 +7,10 @@ import pytest
 
 import berlyne
 from berlyne.arrays import FloatArray, IntArray
+from berlyne.coordination import ValueIteration
 from berlyne.watch import page_data
 from berlyne.watch.data import whole
+from berlyne.watch.methods import method_of
 
 from .reading import beliefs_at, unpack
 
@@ -92,3 +94,29 @@ def test_a_row_that_comes_to_be_worth_less_without_a_change_of_its_estimate_is_t
     assert theta_hat[0].tolist() == [0.1, 0.9]
     gained = 0.9 * np.log2(0.9 / 0.5) + 0.1 * np.log2(0.1 / 0.5) if t < 3 else 0.0
     assert worth[0] == pytest.approx(gained, abs=1e-12)
+
+
+def rare(theta_hat: FloatArray, theta_hat_after: FloatArray, counts: IntArray) -> float:
+    """A utility of a user's own."""
+    return 1.0 / (1.0 + float(counts.sum()))
+
+
+class Least:
+    """A method of a user's own: what was tried least."""
+
+    def values(self, view, s):
+        return -view.counts[:, s].sum(axis=-1).astype(float)
+
+
+OWN = [berlyne.Strategy("rare", ValueIteration(2, 1.0), rare), berlyne.Strategy("least", Least(), "PIG")]
+
+
+@pytest.mark.parametrize("how", ["PMC(VI)", *OWN])
+def test_parts_that_no_kernel_knows_are_shown_where_states_are_discovered(how):
+    world = berlyne.maze(1, side=3, n_transporters=2).with_prior(berlyne.ChineseRestaurant(1.0))
+    run = berlyne.explore(world, how, n_steps=12, seed=0)
+    led = berlyne.replay(world, run, how)
+    shown = method_of(run)
+    assert shown["kind"] == "here"
+    np.testing.assert_allclose(shown["values"][:-1], led.action_values.values)
+    page_data([run])
