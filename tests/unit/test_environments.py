@@ -413,3 +413,36 @@ def test_states_that_are_told_in_advance_count_from_the_first_step():
         left = explorer.expected_missing_information().bits
         assert run.expected_missing_information[t] == pytest.approx(left, rel=1e-9)
         explorer.observe(*line)
+
+
+class Counting(Tabled):
+    """Leads from 0 to 1 to 2 and so on to 5, and is cut short at every fourth step; says how it was seeded."""
+
+    observation_space = gymnasium.spaces.Discrete(6)
+
+    def __init__(self):
+        self.seeds, self.s, self.t = [], 0, 0
+
+    def reset(self, seed=None):
+        self.seeds.append(seed)
+        self.s = 0
+        return 0, {}
+
+    def step(self, action):
+        self.s, self.t = min(self.s + 1, 5), self.t + 1
+        return self.s, 0.0, False, self.t % 4 == 0, {}
+
+
+def test_where_an_episode_is_cut_short_there_is_no_end():
+    run = explore_env(Counting(), "PIG(greedy)", n_steps=8)
+    assert run.next_states.tolist() == [1, 2, 3, 4, 1, 2, 3, 4] and not run.terminated.any()
+    assert np.all(run.explorer.utility()[:, 4] > 0.0)  # nothing was tried there, and it is worth trying
+
+
+def test_an_environment_is_seeded_once_and_apart_from_the_agent():
+    """The first number of the world's stream of the exploration; the agent's draws are none of its business."""
+    env = Counting()
+    explore_env(env, "Random", n_steps=8, seed=11)
+    root = np.random.SeedSequence(11)
+    for_world = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=(2,)))
+    assert env.seeds == [int(for_world.integers(2**31)), None, None]

@@ -120,3 +120,40 @@ def test_parts_that_no_kernel_knows_are_shown_where_states_are_discovered(how):
     assert shown["kind"] == "here"
     np.testing.assert_allclose(shown["values"][:-1], led.action_values.values)
     page_data([run])
+
+
+def ring(terminal=()):
+    theta = np.roll(np.eye(4), 1, axis=1)[None].repeat(2, axis=0)
+    return berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=4, n_actions=2), start=0, terminal=terminal)
+
+
+def test_worlds_that_end_elsewhere_are_different_worlds():
+    runs = [berlyne.explore(ring(terminal), "Random", n_steps=5) for terminal in ((), (3,))]
+    with pytest.raises(ValueError, match="explored different worlds"):
+        page_data(runs)
+
+
+@pytest.mark.parametrize(
+    ("how", "prior"), [("PIG(Q, initial=2.0)", None), (OWN[1], None), (OWN[1], berlyne.ChineseRestaurant(1.0))]
+)
+def test_values_on_the_page_are_those_of_an_explorer_that_knows_of_ends(how, prior):
+    world = ring((3,)) if prior is None else ring((3,)).with_prior(prior)
+    run = berlyne.explore(world, how, n_steps=9, seed=0)
+    shown = method_of(run)
+    explorer = berlyne.Explorer(world.prior, how, **({} if prior is None else {"n_actions": 2}))
+    if prior is None:
+        explorer.ends_in([3])
+    else:
+        explorer.discover([0])
+    values = [explorer.action_values(0)]
+    for s, a, z, now in zip(run.states[:-1], run.actions, run.next_states, run.states[1:], strict=True):
+        explorer.observe(int(s), int(a), int(z), ended=bool(z == 3))
+        values.append(explorer.action_values(int(now)))
+    if shown["kind"] == "here":
+        np.testing.assert_allclose(shown["values"], values)
+    else:
+        table = np.reshape(shown["first"], (4, 2))
+        for t in range(9):
+            np.testing.assert_allclose(table[run.states[t]], values[t])
+            table[run.states[t], run.actions[t]] = shown["entries"][t]
+        np.testing.assert_allclose(table[run.states[-1]], values[-1])
