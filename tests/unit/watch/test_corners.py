@@ -157,3 +157,14 @@ def test_values_on_the_page_are_those_of_an_explorer_that_knows_of_ends(how, pri
             np.testing.assert_allclose(table[run.states[t]], values[t])
             table[run.states[t], run.actions[t]] = shown["entries"][t]
         np.testing.assert_allclose(table[run.states[-1]], values[-1])
+
+
+def test_where_an_episode_begins_is_discovered_on_the_page_before_it_is_valued():
+    """State 4 is never led to: episodes begin there, and the explorer finds itself in it."""
+    theta = np.zeros((1, 5, 5))
+    theta[0, np.arange(5), [1, 2, 3, 3, 0]] = 1.0
+    world = berlyne.World(theta, berlyne.ChineseRestaurant(1.0), start={0: 0.2, 4: 0.8}, terminal=[3])
+    run = berlyne.explore(world, "PIG(VI)", n_steps=12, seed=3, start=0)
+    assert 4 in run.states[1:]
+    led = berlyne.replay(world, run, "PIG(VI)")
+    np.testing.assert_allclose(method_of(run)["values"][:-1], led.action_values.values)
