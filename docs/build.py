@@ -169,7 +169,7 @@ def verdicts() -> str:
     for claim in claims:
         look = {"holds": "verdict-holds", "does not hold": "verdict-fails"}.get(claim["verdict"], "")
         verdict = f'<span class="{look}">{claim["verdict"]}</span>'
-        rests = ", ".join(claim["rests_on"]) or "none"
+        rests = ", ".join(f"[{reading}](readings.md#{reading.lower()})" for reading in claim["rests_on"]) or "none"
         lines.append(f"| [{claim['id']}](#{claim['id']}) | {claim['place']} | {verdict} | {claim['group']} | {rests} |")
     for claim in claims:
         lines.extend(["", f"## {claim['id']} {{ #{claim['id']} }}", "", f"{claim['claim']} *{claim['place']}.*", ""])

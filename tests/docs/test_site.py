@@ -2,10 +2,13 @@
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
+import markdown
 import pytest
+from mkdocs.config import load_config
 
 import berlyne
 from berlyne.claims import CLAIMS
@@ -41,6 +44,7 @@ def test_verdicts_are_those_of_all_claims():
     page = build.verdicts()
     for claim in kept:
         assert f"| [{claim['id']}](#{claim['id']}) | {claim['place']} |" in page
+    assert "[R12](readings.md#r12), [R16](readings.md#r16) |" in page
     failing = [claim["id"] for claim in kept if claim["verdict"] == "does not hold"]
     assert page.count('class="verdict-fails"') == len(failing)
 
@@ -62,6 +66,36 @@ def test_equations_of_notebooks_become_mathml_but_code_stays():
     assert html.count("<math") == 2
     assert html.count('display="block"') == 1
     assert "<pre>a = '$b$'</pre>" in html
+
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+
+
+def as_html(text):
+    """A page as the site shows it, with the extensions of mkdocs.yml."""
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    extensions, options = config.markdown_extensions, dict(config.mdx_configs)
+    html = markdown.markdown(text, extensions=extensions, extension_configs=options)
+    return build.on_page_content(html, page("a.md"))
+
+
+def formulas_in_italics(html):
+    """Emphasised words that can only be a formula whose asterisks or underscores were taken for emphasis."""
+    prose = re.sub(r"<(pre|code|math)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return [words for words in re.findall(r"<em>(.*?)</em>", prose, re.DOTALL) if re.search(r"[]\[=|‖·Σ^]", words)]
+
+
+def test_no_formula_is_shown_as_emphasis():
+    assert formulas_in_italics(as_html("PIG = Σ_s* θ[s*] · D(θ by s* ‖ θ)"))
+    shown = {path.name: formulas_in_italics(as_html(path.read_text(encoding="utf-8"))) for path in PAGES}
+    assert {name: found for name, found in shown.items() if found} == {}
+
+
+def test_the_reading_of_theorem_2_shows_its_formula():
+    html = as_html((ROOT / "docs" / "paper" / "readings.md").read_text(encoding="utf-8"))
+    told = html.split('id="r2"')[1].split('id="r3"')[0]
+    shown = re.search(r"What we do:.*?(<math.*?</math>)", told, re.DOTALL)[1]
+    assert re.sub(r"<[^>]+>|\s", "", unescape(shown)) == "PIG=∑s*θ^s*D(θ^s*‖θ^)"
 
 
 def test_pictures_that_a_page_saves_and_shows_are_drawn(tmp_path, monkeypatch):
