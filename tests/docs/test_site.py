@@ -1,13 +1,19 @@
 """What the site has beside its pages: names, commands, verdicts, equations and lists."""
 
+import ast
 import json
+import pkgutil
 import re
+import shutil
+import zlib
 from html import unescape
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import markdown
 import pytest
+from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
 
 import berlyne
@@ -16,16 +22,84 @@ from berlyne.cli import commands
 from docs import build, lists
 
 ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
-def test_every_public_name_is_in_the_reference_once():
+DOCUMENTED = ("berlyne", *(f"berlyne.{name}" for name in ("worlds", "priors", "experiments", "figures", "claims")))
+"""Packages of which every name in `__all__` is public."""
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The pages of the reference alone, built with the settings of the site: a folder."""
+    folder = tmp_path_factory.mktemp("reference")
+    shutil.copytree(ROOT / "docs" / "reference", folder / "docs")
+    said = {"docs_dir": str(folder / "docs"), "site_dir": str(folder / "site"), "hooks": []}
+    config = load_config(str(ROOT / "mkdocs.yml"), **said, strict=False, exclude_docs="")
+    config.nav = None
+    for name in set(config.plugins) - {"mkdocstrings", "autorefs"}:
+        del config.plugins[name]
+    mkdocs_build(config)
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def shown(reference):
+    """Full names of all that the reference shows."""
+    listed = (reference / "objects.inv").read_bytes().split(b"\n", 4)[4]  # after four lines that say what it is
+    return {line.split()[0] for line in zlib.decompress(listed).decode().splitlines()}
+
+
+def lacking(names, shown):
+    """Names that are shown neither as they are nor as where they are defined; modules are places, and need not be."""
+    found = {}
+    for name in names:
+        what = pkgutil.resolve_name(name)
+        what = getattr(what, "fget", None) or getattr(what, "func", None) or what  # of a property, its function
+        home = f"{getattr(what, '__module__', None)}.{getattr(what, '__qualname__', None)}"
+        found[name] = isinstance(what, ModuleType) or name in shown or home in shown
+    return sorted(name for name, there in found.items() if not there)
+
+
+def names_in_code(text):
+    """Names of the package in the Python blocks of a page, and between backticks in its prose."""
+    names = set(re.findall(r"`(berlyne(?:\.\w+)+)", text))
+    for _, code, _ in build.python_blocks(text):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "berlyne":
+                names.update(f"{node.module}.{name.name}" for name in node.names)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "berlyne":
+                names.add(f"berlyne.{node.attr}")
+    return {name for name in names if "__" not in name}
+
+
+def test_every_public_name_is_in_the_reference_once(shown):
     pages = (ROOT / "docs" / "reference").glob("*.md")
     directives = [name for page in pages for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)]
     assert len(directives) == len(set(directives))
-    whole = {name for name in directives if name.split(".")[-1][0].islower() and name.count(".") == 1}
-    listed = {name.split(".")[-1] for name in directives}
-    assert listed >= set(berlyne.__all__), set(berlyne.__all__) - listed
-    assert whole
+    public = {f"{package}.{name}" for package in DOCUMENTED for name in import_module(package).__all__}
+    assert lacking(public, shown) == []
+
+
+def test_every_name_in_the_code_of_a_page_is_in_the_reference(shown):
+    pages = [ROOT / "README.md", *PAGES]
+    named = set().union(*(names_in_code(page.read_text(encoding="utf-8")) for page in pages))
+    assert {"berlyne.maze", "berlyne.experiments.Measure", "berlyne.stats.friedman"} <= named
+    assert lacking(named, shown) == []
+    assert lacking(["berlyne.plain.PlainMind", "berlyne.plain"], shown) == ["berlyne.plain.PlainMind"]
+
+
+@pytest.mark.parametrize("of", [berlyne.World, berlyne.InternalModel, berlyne.Run, berlyne.Explorer, berlyne.Results])
+def test_inherited_members_are_in_the_reference(of, shown):
+    members = {name for name in dir(of) if not name.startswith("_")}
+    assert sorted(name for name in members if f"berlyne.{of.__name__}.{name}" not in shown) == []
+
+
+def test_the_reference_says_how_an_explorer_is_made(reference):
+    html = (reference / "exploring.html").read_text(encoding="utf-8")
+    told = re.sub(r"<[^>]+>", "", html.split('id="berlyne.Explorer"')[1].split("</div>")[0])
+    assert re.search(r"Explorer\(\s*prior", unescape(told))
+    assert re.search(r"=\s*(&quot;|\")PIG\(VI\)", told)
 
 
 def test_every_command_is_on_its_page():
@@ -66,9 +140,6 @@ def test_equations_of_notebooks_become_mathml_but_code_stays():
     assert html.count("<math") == 2
     assert html.count('display="block"') == 1
     assert "<pre>a = '$b$'</pre>" in html
-
-
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 def as_html(text):
