@@ -8,13 +8,16 @@ import shutil
 import zlib
 from html import unescape
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import markdown
+import numpy as np
 import pytest
 from mkdocs.commands.build import build as mkdocs_build
 from mkdocs.config import load_config
+from PIL import Image
 
 import berlyne
 from berlyne.claims import CLAIMS
@@ -178,6 +181,17 @@ def test_pictures_that_a_page_saves_and_shows_are_drawn(tmp_path, monkeypatch):
     assert list(drawn) == ["one.png"]
     assert drawn["one.png"].startswith(b"\x89PNG")
     assert Path.cwd() == tmp_path
+
+
+def test_pictures_in_the_repository_are_those_that_the_build_draws():
+    """Within half a per cent of white against black: fonts may be another's. If this fails: make pictures."""
+    drawn = build.common_pictures()
+    assert set(drawn) == {"maze.png", "unknown.png", "pictures.png"}
+    for name, picture in drawn.items():
+        kept = ROOT / "docs" / "images" / name
+        now, then = (np.asarray(Image.open(file).convert("L"), float) for file in (BytesIO(picture), kept))
+        assert now.shape == then.shape, name
+        assert np.mean(np.abs(now - then)) < 0.005 * 255, name
 
 
 def test_a_page_that_prints_something_else_stops_the_build():
