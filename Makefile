@@ -24,7 +24,7 @@ help:
 	@echo "make docs         serve the documentation, and build it again when a page changes"
 	@echo "make site         build the documentation into site/; a warning is an error"
 	@echo "make verdicts     run the reproduction, and keep its verdicts for the documentation"
-	@echo "make pictures     draw the pictures of the documentation again"
+	@echo "make pictures     draw the pictures in docs/images/ again; needs Chromium, which must be installed"
 	@echo "make constraints  pin the newest versions in constraints.txt"
 	@echo "make clean        remove $(VENV)/, dist/ and caches"
 
@@ -73,8 +73,10 @@ installed: $(VENV)/installed-test $(VENV)/installed-dev $(VENV)/installed-docs $
 verdicts: reproduce
 	$(BIN)/python docs/build.py "$(FOLDER)"
 
-pictures: $(VENV)/installed-run
+# Those that the README and the pages show in the repository; the site draws its own, but for that of the page.
+pictures: $(VENV)/installed-docs $(VENV)/installed-browser
 	$(BIN)/python docs/images/make.py
+	$(BIN)/python docs/images/watch.py
 
 constraints:
 	fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && $(PYTHON) -m venv "$$fresh" && \

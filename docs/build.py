@@ -1,6 +1,6 @@
 """What the site has beside its Markdown; MkDocs calls the functions whose names begin with `on_`.
 
-- pictures: a page that saves pictures in its code is run, and they lie beside it;
+- pictures: a page that saves pictures in its code is run, and they lie beside it; those of `docs/images/make.py`;
 - the command line, from the commands themselves;
 - verdicts, from the last reproduction (`docs/verdicts`);
 - the pages that belong to the repository: how to contribute, and what changed;
@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import runpy
 import tempfile
 from collections.abc import Iterator
 from html import unescape
@@ -73,6 +74,18 @@ def pictures_of(page: str, text: str) -> dict[str, bytes]:
             os.chdir(before)
 
 
+def common_pictures() -> dict[str, bytes]:
+    """The pictures of `docs/images/make.py`, drawn now, by name."""
+    pictures: dict[str, bytes] = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))["drawn"]()
+    return pictures
+
+
+def on_config(config: Any) -> Any:
+    """A site in a folder has no page for addresses that lead nowhere: only a server could find it, at its root."""
+    config.theme.static_templates.discard("404.html")
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add all that is made here to the files of the site."""
     from mkdocs.structure.files import File
@@ -82,6 +95,9 @@ def on_files(files: Any, config: Any) -> Any:
             folder = Path(file.src_uri).parent
             for name, picture in pictures_of(file.src_uri, file.content_string).items():
                 files.append(File.generated(config, f"{folder.as_posix()}/{name}", content=picture))
+    for name, picture in common_pictures().items():
+        files.remove(files.get_file_from_path(f"images/{name}"))  # the one of the repository may be older
+        files.append(File.generated(config, f"images/{name}", content=picture))
     made = {"reference/command-line.md": command_line(), "paper/verdicts.md": verdicts()}
     adopted = {page: adopt((ROOT / source).read_text(encoding="utf-8")) for page, source in ADOPTED.items()}
     for page, text in {**made, **adopted}.items():
@@ -169,7 +185,7 @@ def verdicts() -> str:
     for claim in claims:
         look = {"holds": "verdict-holds", "does not hold": "verdict-fails"}.get(claim["verdict"], "")
         verdict = f'<span class="{look}">{claim["verdict"]}</span>'
-        rests = ", ".join(claim["rests_on"]) or "none"
+        rests = ", ".join(f"[{reading}](readings.md#{reading.lower()})" for reading in claim["rests_on"]) or "none"
         lines.append(f"| [{claim['id']}](#{claim['id']}) | {claim['place']} | {verdict} | {claim['group']} | {rests} |")
     for claim in claims:
         lines.extend(["", f"## {claim['id']} {{ #{claim['id']} }}", "", f"{claim['claim']} *{claim['place']}.*", ""])

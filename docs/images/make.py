@@ -1,4 +1,7 @@
-"""Draw the pictures of the documentation: run `python docs/images/make.py`.
+"""The pictures of the documentation that show more than one page's code does.
+
+The site's build draws them itself; `python docs/images/make.py` draws those that lie beside this file, for readers of
+the repository.
 
 `maze.png`: left, a maze as in the paper's Fig. 1. Middle, the same maze in the eyes of an explorer that has
 walked in it at random: each room is split into its four actions, coloured by what the next
@@ -10,6 +13,8 @@ many there are.
 `pictures.png`: a maze with a trail, a graph of named states, and FrozenLake, drawn by the methods of runs and models.
 """
 
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +25,17 @@ import berlyne
 from berlyne.figures.maze import draw_maze, shade_rooms
 from berlyne.worlds import places
 
-SEED, N_STEPS = 9, 400
+MAZE, SEED = 9, 0
+"""As in the first example of the README."""
+N_STEPS = 400
 ENOUGH = 100
 """Bits that may be missing."""
 STRATEGIES = ("Random", "CB", "PIG(VI)", "Unembodied")
 
 
-def draw_first() -> None:
-    """Write maze.png beside this file."""
-    world = berlyne.maze(SEED)
+def first() -> Figure:
+    """A maze, what to try next in it, and how fast it is learned."""
+    world = berlyne.maze(MAZE)
     walk = berlyne.explore(world, "Random", n_steps=N_STEPS, seed=SEED)
     figure = Figure(figsize=(12.6, 4.1), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12)
@@ -46,11 +53,11 @@ def draw_first() -> None:
         berlyne.explore(world, name, n_steps=2500, seed=SEED).plot(curves)
     curves.set_title("How fast is it learned?", fontsize=12)
     curves.spines[["top", "right"]].set_visible(False)
-    figure.savefig(Path(__file__).with_name("maze.png"), dpi=150)
+    return figure
 
 
-def draw_unknown(n_worlds: int = 8, n_steps: int = 6000) -> None:
-    """Write unknown.png beside this file: mean missing information over some mazes, by what is known of them."""
+def unknown(n_worlds: int = 8, n_steps: int = 6000) -> Figure:
+    """Mean missing information over some mazes, by what is known of them."""
     priors = {
         "rooms one step away are known": ("#4c72b0", "-", lambda world: world.prior),
         "only the rooms are known": (
@@ -79,7 +86,7 @@ def draw_unknown(n_worlds: int = 8, n_steps: int = 6000) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.legend(title=f"Steps of PIG(VI) until {ENOUGH} bits are missing, if", frameon=False, alignment="left")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(Path(__file__).with_name("unknown.png"), dpi=150)
+    return figure
 
 
 def house() -> berlyne.World:
@@ -91,8 +98,8 @@ def house() -> berlyne.World:
     return berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=5, n_actions=2), **labels)
 
 
-def draw_maps() -> None:
-    """Write pictures.png beside this file."""
+def maps() -> Figure:
+    """Three worlds, drawn by the methods of runs and models."""
     figure = Figure(figsize=(12.6, 3.7), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.1, 0.9))
     maze = berlyne.explore(berlyne.maze(7), "PIG(VI)", n_steps=200, seed=1)
@@ -104,15 +111,27 @@ def draw_maps() -> None:
     lake = berlyne.explore(berlyne.from_gymnasium("FrozenLake-v1"), "PIG(VI)", n_steps=150, seed=1)
     lake.plot_path(ax=right, last=40)
     right.set_title("run.plot_path()", fontsize=11)
-    figure.savefig(Path(__file__).with_name("pictures.png"), dpi=110)
+    return figure
 
 
-def main() -> None:
-    """Write all pictures beside this file."""
-    draw_first()
-    draw_unknown()
-    draw_maps()
+PICTURES: dict[str, tuple[Callable[[], Figure], int]] = {
+    "maze.png": (first, 150),
+    "unknown.png": (unknown, 150),
+    "pictures.png": (maps, 110),
+}
+"""What draws each, and with how many dots per inch."""
+
+
+def drawn() -> dict[str, bytes]:
+    """All pictures, by name."""
+    files = {}
+    for name, (draw, dpi) in PICTURES.items():
+        file = BytesIO()
+        draw().savefig(file, dpi=dpi)
+        files[name] = file.getvalue()
+    return files
 
 
 if __name__ == "__main__":
-    main()
+    for name, picture in drawn().items():
+        Path(__file__).with_name(name).write_bytes(picture)

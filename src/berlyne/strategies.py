@@ -212,7 +212,7 @@ def _compose(name: str) -> Strategy:
         return Strategy(name, METHODS[match[2]](), match[1])
     known = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)]
     near = difflib.get_close_matches(name, dict.fromkeys(known), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(STRATEGIES)}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(STRATEGIES)}{OWN_METHOD}"
     raise ValueError(f"there is no strategy {name!r}; {hint}")
 
 

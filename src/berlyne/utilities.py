@@ -40,7 +40,7 @@ def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     """Predicted information gain of one transition distribution, in bits.
 
     Paper: Eq. 11 (`eq:kl`), Theorem 2. The divergence runs from the updated to the current model,
-    as in the last lines of the proof; reading R2.
+    as in the proof before its last three lines, which print the other direction; reading R2.
 
     Parameters
     ----------

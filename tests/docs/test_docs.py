@@ -79,8 +79,11 @@ def first_cells(page):
     return re.findall(r"^\| (\S+) \|", (ROOT / "docs" / "paper" / page).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_every_reading_is_listed():
-    assert [cell for cell in first_cells("readings.md") if cell != "#"] == [f"R{n}" for n in range(1, 25)]
+def test_every_reading_has_its_section_and_its_line():
+    numbers = [f"R{n}" for n in range(1, 25)]
+    text = (ROOT / "docs" / "paper" / "readings.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (R\d+)$", text, re.MULTILINE) == numbers
+    assert first_cells("readings.md")[1:] == [f"[{number}](#{number.lower()})" for number in numbers]
 
 
 def test_every_numbered_equation_is_listed():

@@ -1,11 +1,23 @@
 """What the site has beside its pages: names, commands, verdicts, equations and lists."""
 
+import ast
 import json
+import pkgutil
 import re
+import shutil
+import zlib
+from html import unescape
+from importlib import import_module
+from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
+import markdown
+import numpy as np
 import pytest
+from mkdocs.commands.build import build as mkdocs_build
+from mkdocs.config import load_config
+from PIL import Image
 
 import berlyne
 from berlyne.claims import CLAIMS
@@ -13,16 +25,84 @@ from berlyne.cli import commands
 from docs import build, lists
 
 ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
-def test_every_public_name_is_in_the_reference_once():
+DOCUMENTED = ("berlyne", *(f"berlyne.{name}" for name in ("worlds", "priors", "experiments", "figures", "claims")))
+"""Packages of which every name in `__all__` is public."""
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The pages of the reference alone, built with the settings of the site: a folder."""
+    folder = tmp_path_factory.mktemp("reference")
+    shutil.copytree(ROOT / "docs" / "reference", folder / "docs")
+    said = {"docs_dir": str(folder / "docs"), "site_dir": str(folder / "site"), "hooks": []}
+    config = load_config(str(ROOT / "mkdocs.yml"), **said, strict=False, exclude_docs="")
+    config.nav = None
+    for name in set(config.plugins) - {"mkdocstrings", "autorefs"}:
+        del config.plugins[name]
+    mkdocs_build(config)
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def shown(reference):
+    """Full names of all that the reference shows."""
+    listed = (reference / "objects.inv").read_bytes().split(b"\n", 4)[4]  # after four lines that say what it is
+    return {line.split()[0] for line in zlib.decompress(listed).decode().splitlines()}
+
+
+def lacking(names, shown):
+    """Names that are shown neither as they are nor as where they are defined; modules are places, and need not be."""
+    found = {}
+    for name in names:
+        what = pkgutil.resolve_name(name)
+        what = getattr(what, "fget", None) or getattr(what, "func", None) or what  # of a property, its function
+        home = f"{getattr(what, '__module__', None)}.{getattr(what, '__qualname__', None)}"
+        found[name] = isinstance(what, ModuleType) or name in shown or home in shown
+    return sorted(name for name, there in found.items() if not there)
+
+
+def names_in_code(text):
+    """Names of the package in the Python blocks of a page, and between backticks in its prose."""
+    names = set(re.findall(r"`(berlyne(?:\.\w+)+)", text))
+    for _, code, _ in build.python_blocks(text):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "berlyne":
+                names.update(f"{node.module}.{name.name}" for name in node.names)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "berlyne":
+                names.add(f"berlyne.{node.attr}")
+    return {name for name in names if "__" not in name}
+
+
+def test_every_public_name_is_in_the_reference_once(shown):
     pages = (ROOT / "docs" / "reference").glob("*.md")
     directives = [name for page in pages for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)]
     assert len(directives) == len(set(directives))
-    whole = {name for name in directives if name.split(".")[-1][0].islower() and name.count(".") == 1}
-    listed = {name.split(".")[-1] for name in directives}
-    assert listed >= set(berlyne.__all__), set(berlyne.__all__) - listed
-    assert whole
+    public = {f"{package}.{name}" for package in DOCUMENTED for name in import_module(package).__all__}
+    assert lacking(public, shown) == []
+
+
+def test_every_name_in_the_code_of_a_page_is_in_the_reference(shown):
+    pages = [ROOT / "README.md", *PAGES]
+    named = set().union(*(names_in_code(page.read_text(encoding="utf-8")) for page in pages))
+    assert {"berlyne.maze", "berlyne.experiments.Measure", "berlyne.stats.friedman"} <= named
+    assert lacking(named, shown) == []
+    assert lacking(["berlyne.plain.PlainMind", "berlyne.plain"], shown) == ["berlyne.plain.PlainMind"]
+
+
+@pytest.mark.parametrize("of", [berlyne.World, berlyne.InternalModel, berlyne.Run, berlyne.Explorer, berlyne.Results])
+def test_inherited_members_are_in_the_reference(of, shown):
+    members = {name for name in dir(of) if not name.startswith("_")}
+    assert sorted(name for name in members if f"berlyne.{of.__name__}.{name}" not in shown) == []
+
+
+def test_the_reference_says_how_an_explorer_is_made(reference):
+    html = (reference / "exploring.html").read_text(encoding="utf-8")
+    told = re.sub(r"<[^>]+>", "", html.split('id="berlyne.Explorer"')[1].split("</div>")[0])
+    assert re.search(r"Explorer\(\s*prior", unescape(told))
+    assert re.search(r"=\s*(&quot;|\")PIG\(VI\)", told)
 
 
 def test_every_command_is_on_its_page():
@@ -41,6 +121,7 @@ def test_verdicts_are_those_of_all_claims():
     page = build.verdicts()
     for claim in kept:
         assert f"| [{claim['id']}](#{claim['id']}) | {claim['place']} |" in page
+    assert "[R12](readings.md#r12), [R16](readings.md#r16) |" in page
     failing = [claim["id"] for claim in kept if claim["verdict"] == "does not hold"]
     assert page.count('class="verdict-fails"') == len(failing)
 
@@ -64,6 +145,33 @@ def test_equations_of_notebooks_become_mathml_but_code_stays():
     assert "<pre>a = '$b$'</pre>" in html
 
 
+def as_html(text):
+    """A page as the site shows it, with the extensions of mkdocs.yml."""
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    extensions, options = config.markdown_extensions, dict(config.mdx_configs)
+    html = markdown.markdown(text, extensions=extensions, extension_configs=options)
+    return build.on_page_content(html, page("a.md"))
+
+
+def formulas_in_italics(html):
+    """Emphasised words that can only be a formula whose asterisks or underscores were taken for emphasis."""
+    prose = re.sub(r"<(pre|code|math)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return [words for words in re.findall(r"<em>(.*?)</em>", prose, re.DOTALL) if re.search(r"[]\[=|‖·Σ^]", words)]
+
+
+def test_no_formula_is_shown_as_emphasis():
+    assert formulas_in_italics(as_html("PIG = Σ_s* θ[s*] · D(θ by s* ‖ θ)"))
+    shown = {path.name: formulas_in_italics(as_html(path.read_text(encoding="utf-8"))) for path in PAGES}
+    assert {name: found for name, found in shown.items() if found} == {}
+
+
+def test_the_reading_of_theorem_2_shows_its_formula():
+    html = as_html((ROOT / "docs" / "paper" / "readings.md").read_text(encoding="utf-8"))
+    told = html.split('id="r2"')[1].split('id="r3"')[0]
+    shown = re.search(r"What we do:.*?(<math.*?</math>)", told, re.DOTALL)[1]
+    assert re.sub(r"<[^>]+>|\s", "", unescape(shown)) == "PIG=∑s*θ^s*D(θ^s*‖θ^)"
+
+
 def test_pictures_that_a_page_saves_and_shows_are_drawn(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = 'from matplotlib.figure import Figure\nFigure().savefig("one.png")\nFigure().savefig("two.png")\n'
@@ -73,6 +181,17 @@ def test_pictures_that_a_page_saves_and_shows_are_drawn(tmp_path, monkeypatch):
     assert list(drawn) == ["one.png"]
     assert drawn["one.png"].startswith(b"\x89PNG")
     assert Path.cwd() == tmp_path
+
+
+def test_pictures_in_the_repository_are_those_that_the_build_draws():
+    """Within half a per cent of white against black: fonts may be another's. If this fails: make pictures."""
+    drawn = build.common_pictures()
+    assert set(drawn) == {"maze.png", "unknown.png", "pictures.png"}
+    for name, picture in drawn.items():
+        kept = ROOT / "docs" / "images" / name
+        now, then = (np.asarray(Image.open(file).convert("L"), float) for file in (BytesIO(picture), kept))
+        assert now.shape == then.shape, name
+        assert np.mean(np.abs(now - then)) < 0.005 * 255, name
 
 
 def test_a_page_that_prints_something_else_stops_the_build():

@@ -8,6 +8,7 @@ import pytest
 import berlyne
 from berlyne import pages
 from berlyne.experiments.settings import SettingsError
+from berlyne.reproduction.assumptions import assumptions
 
 ROOT = Path(__file__).parents[2]
 NAMED = {name: said for name, said in vars(pages).items() if name.isupper()}
@@ -38,3 +39,31 @@ def test_messages_end_with_the_address():
         berlyne.Strategy("mine", object())
     with pytest.raises(SettingsError, match=r"; see docs/how-to/own-measure\.md$"):
         berlyne.Experiment(worlds=["maze"], strategies=["Random"], n_worlds=1, measures=3)
+
+
+def small_study(**said):
+    return berlyne.Experiment(**{"worlds": ["maze"], "strategies": ["Random"], "n_worlds": 1, **said})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "slip", "page"),
+    [
+        (lambda: berlyne.strategy("curious"), lambda: berlyne.strategy("PIG(IV)"), "how-to/own-method"),
+        (lambda: small_study(measures=["foo"]), lambda: small_study(measures=["l1_distence"]), "how-to/own-measure"),
+        (lambda: small_study(worlds=["ring"]), lambda: small_study(worlds=["mazes"]), "how-to/run-a-study"),
+        (lambda: assumptions(["x=1"]), lambda: assumptions(["gama=1"]), "how-to/change-an-assumption"),
+    ],
+    ids=["strategy", "measure", "class of worlds", "assumption"],
+)
+def test_an_unknown_name_ends_with_the_address_unless_it_is_a_slip(wrong, slip, page):
+    with pytest.raises(ValueError, match=rf"; see docs/{page}\.md$"):
+        wrong()
+    with pytest.raises(ValueError, match=r"; did you mean [^;]*\?$"):
+        slip()
+
+
+def test_an_unknown_key_of_a_study_ends_with_the_address_unless_it_is_a_slip(tmp_path):
+    for key, end in (("x", r"; see docs/how-to/run-a-study\.md"), ("strategy", r"; did you mean strategies\?")):
+        (tmp_path / "study.toml").write_text(f"{key} = 1\n")
+        with pytest.raises(SettingsError, match=rf"^{key}: there is no such key.*{end}$"):
+            berlyne.Experiment.from_toml(tmp_path / "study.toml")

@@ -257,3 +257,4 @@ CLAIMS: dict[str, Claim] = {
         ),
     )
 }
+"""The paper's claims, by the names that reports and `claims.json` use, in the order of the paper."""

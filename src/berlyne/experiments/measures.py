@@ -130,7 +130,7 @@ def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
             own[name] = _own(name, said)
         elif not isinstance(said, str) or said not in known:
             near = difflib.get_close_matches(str(said), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}{OWN_MEASURE}"
             raise SettingsError(f"measures[{i}]: there is no measure {said!r}; {hint}")
         elif said in MORE_MEASURES:
             own[said] = MORE_MEASURES[said]

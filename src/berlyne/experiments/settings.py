@@ -145,7 +145,7 @@ class Experiment(Shown):
         for key in said:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
+                hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}{STUDIES}"
                 raise SettingsError(f"{key}: there is no such key; {hint}")
         return cls(**said)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import check_count
+from berlyne.pages import STUDIES
 from berlyne.priors import OneTwoThree
 from berlyne.tabled import from_gymnasium, is_environment
 from berlyne.worlds import World
@@ -189,7 +190,7 @@ def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> Worl
     kind_name = parameters.pop("kind", name)
     if not isinstance(kind_name, str) or kind_name not in WORLDS:
         near = difflib.get_close_matches(str(kind_name), WORLDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORLDS)}"
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORLDS)}{STUDIES}"
         raise SettingsError(f"worlds.{name}: there is no class {kind_name!r}; {hint}")
     kind = WORLDS[kind_name]
     known = [p for p in inspect.signature(kind.make).parameters if p != "seed"]

@@ -99,6 +99,7 @@ RC: Any = {
     "svg.hashsalt": "berlyne",
     "svg.fonttype": "none",
 }
+"""Settings of matplotlib for all figures: `with matplotlib.rc_context(RC):`."""
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,7 @@ def _checked(name: str, value: Any) -> Any:
     """A value in the form of its default, or an error that names its key."""
     if name not in KEYS:
         near = difflib.get_close_matches(name, KEYS, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}"
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}{ASSUMPTIONS}"
         raise SettingsError(f"{name}: there is no such assumption; {hint}")
     key = KEYS[name]
     if key.one_of:
