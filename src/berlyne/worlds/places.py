@@ -20,7 +20,7 @@ from berlyne.labels import Labels
 if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
-MOST_LAID_OUT = 400
+MOST_LAID_OUT = 60
 """Worlds of more states are no graph to look at; their states lie in lines, in the order of their numbers."""
 CROWDED = 0.4
 """If more of all pairs of states are joined than this, their distances say nothing, and a circle shows as much."""
