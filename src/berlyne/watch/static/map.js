@@ -78,8 +78,15 @@ export class WorldMap {
   way(s, sNext) {
     const [p, q] = [this.point(s), this.point(sNext)];
     if (s === sNext && !this.world.maze) return loop(p, this._outward(p), this.reach + Math.min(0.9 * this.reach, 16));
-    const jump = this.world.isJump(s, sNext);
-    return [p, swerved(p, q, jump ? 0.28 : this.world.maze ? 0 : 0.12), q];
+    if (this.world.isJump(s, sNext)) return [p, this._inward(p, q), q];
+    return [p, swerved(p, q, this.world.maze ? 0 : 0.12), q];
+  }
+
+  /** The control point of a jump: it swerves towards the middle of the map, and does not leave it. */
+  _inward(p, q) {
+    const far = ([x, y]) => Math.hypot(x - this.width / 2, y - this.height / 2);
+    const [one, other] = [0.28, -0.28].map((bend) => swerved(p, q, bend));
+    return far(one) <= far(other) ? one : other;
   }
 
   /** Which way a loop points: away from the middle, or up where states lie in a line; aside where a label is below. */
