@@ -38,8 +38,21 @@ class App {
       if (place.clientWidth !== this.width) this.resize();
       this.width = place.clientWidth;
     }).observe(place);
+    if (parent !== window) this._tellHeight();
     this.resize();
     this.readAddress();
+  }
+
+  /** Within another page, say how high this one is, so that its frame can be; it grows, or begins anew at another width. */
+  _tellHeight() {
+    const root = document.documentElement;
+    let [width, height] = [0, 0];
+    new ResizeObserver(() => {
+      const now = Math.ceil(root.getBoundingClientRect().height);
+      if (root.offsetWidth === width && now <= height) return;
+      [width, height] = [root.offsetWidth, now];
+      parent.postMessage({ height }, "*");
+    }).observe(root);
   }
 
   _title() {
