@@ -1,7 +1,7 @@
 // What is known of one state: true and estimated distribution of each action, its value and its utility.
 import { brief, withUnit } from "./colour.js";
 
-const MOST = 20; // outcomes side by side
+const MOST = 24; // outcomes side by side
 const SHOWN = 10; // that stand out, if there are more
 const WIDE = 10; // most of them that have room for a name across
 
