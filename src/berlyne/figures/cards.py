@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_TRANSITIONS = 200_000
 """Beyond, there is no picture, and nothing is said that would have to look at all rows."""
+MOST_ENTRIES = 500_000
+"""Beyond, it is not said how much a model expects to miss, which would take seconds."""
 MOST_CHARACTERS = 60
 
 Line = tuple[str, Callable[[], Any]]
@@ -127,7 +129,7 @@ def _seen(colour: str) -> str:
 
 
 def _model(model: InternalModel) -> Card:
-    small = model.n_states * model.n_actions <= MOST_TRANSITIONS
+    small = _entries(model) <= MOST_ENTRIES
     lines: list[Line] = [
         ("prior", lambda: repr(model.prior)),
         ("states, actions", lambda: f"{model.n_states:,}, {model.n_actions:,}"),
@@ -146,13 +148,19 @@ def _model_picture(model: InternalModel) -> str | None:
     return map_picture(map_of_model(model), values, about=f"States, the warmer the more {name}")
 
 
+def _entries(thing: InternalModel | Explorer) -> int:
+    """How many probabilities one looks at to say how sure an expectation is: all that the prior takes for possible."""
+    sizes = getattr(getattr(thing.prior, "support", None), "sizes", None)
+    return thing.n_actions * thing.n_states**2 if sizes is None else int(sizes.sum())
+
+
 def _expected(found: Any) -> str:
     interval = "" if np.isnan(found.low) else f" ({found.low:.1f} to {found.high:.1f})"
     return f"{found.bits:.1f} bits{interval}"
 
 
 def _explorer(explorer: Explorer) -> Card:
-    small = explorer.n_states * explorer.n_actions <= MOST_TRANSITIONS
+    small = _entries(explorer) <= MOST_ENTRIES
     lines: list[Line] = [
         ("prior", lambda: repr(explorer.prior)),
         ("states, actions", lambda: f"{explorer.n_states:,}, {explorer.n_actions:,}"),

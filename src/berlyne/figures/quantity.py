@@ -10,7 +10,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, check_flag
 from berlyne.figures.placed import discovers, missing_by_row
-from berlyne.model import InternalModel
+from berlyne.model import InternalModel, expected_rows
 from berlyne.rows import by_action
 from berlyne.utilities import UTILITIES
 from berlyne.worlds import World
@@ -103,7 +103,7 @@ def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
                 )
             return Quantity(missing_by_row(model, world), f"{what} (bits)", placed=True)
         case "expected missing information":
-            return _where_one_acts(model, Quantity(model.expected_missing_information().rows, f"{what} (bits)"))
+            return _where_one_acts(model, Quantity(expected_rows(model), f"{what} (bits)"))
         case "visits":
             visits = by_action(model.sparse_counts.totals, model.n_actions).astype(float)
             return _where_one_acts(model, Quantity(visits, what))

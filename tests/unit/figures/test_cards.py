@@ -160,6 +160,17 @@ def test_a_million_states_are_numbers_alone_and_quick():
         assert "<svg" not in html and "1,000,000" in html
 
 
+def test_thousands_of_states_have_a_strip_and_are_quick():
+    prior = Dirichlet(1.0, n_states=3000, n_actions=3)
+    explorer = Explorer(prior, "PIG(VI)")
+    explorer.observe(0, 0, 1)
+    explorer._repr_html_()  # what is compiled is not counted
+    for thing in (InternalModel(prior), explorer):
+        began = time.process_time()
+        html = thing._repr_html_()
+        assert time.process_time() - began < 1.0 and "<svg" in html
+
+
 def test_the_fullest_graph_is_quick_too_and_not_long():
     world = berlyne.dense_world(0, n_states=60)
     world._repr_html_()
