@@ -205,7 +205,8 @@ class InternalModel(Measured, Shown):
 
         what : "expected missing information", "visits", "utility" (PIG) or the name of another, an array (N,) or
             (M, N) of your own, or "missing information", which needs `world=`.
-        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own; `labels`; `bar`.
+        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own (of a node, slices
+            clockwise from the top, action 0 first); `labels`; `bar`.
         """
         drawn: Axes = figures().draw_model(self, what, ax, **options)
         return drawn

@@ -59,7 +59,8 @@ class Thinking(Labelled, Shown):
 
         what : "utility" (of its strategy), "expected missing information", "visits", the name of a utility, an array
             (N,) or (M, N), or "missing information", which needs `world=`.
-        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own; `labels`; `bar`.
+        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own (of a node, slices
+            clockwise from the top, action 0 first); `labels`; `bar`.
         """
         drawn: Axes = figures().draw_explorer(self, what, ax, **options)
         return drawn

@@ -151,7 +151,7 @@ def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(
 
 
 @pytest.mark.parametrize("names", [None, [f"room {s}" for s in range(24)]], ids=["numbers", "names"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, 1060, 390])
 def test_many_outcomes_have_whole_names_and_one_base_line(
     names: list[str] | None, width: int, browser: Browser, tmp_path: Path
 ) -> None:

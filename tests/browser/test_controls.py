@@ -146,6 +146,50 @@ def test_the_address_carries_time_and_selection_both_ways(opened: Open) -> None:
         assert 0 <= page.evaluate("() => berlyne.place") <= page.evaluate("() => berlyne.last")
 
 
+def test_a_link_without_a_state_keeps_none(opened: Open, runs: Runs) -> None:
+    page = opened("maze", "#t=42&s=14")
+    page.evaluate("() => { location.hash = '#t=5'; }")
+    page.wait_for_function("() => berlyne.place === 5")
+    settle(page)
+    here = runs["maze"][0].states[5]
+    assert page.locator(".details h3").first.inner_text().startswith(f"Room {here}")
+    assert page.locator(".details h3 .tag").first.inner_text() == "where the agent is"
+
+
+def test_keys_play_and_step_after_something_was_chosen_by_pointer(opened: Open) -> None:
+    page = opened("maze")
+    for label in ("Visits", "Race", "In step", "In step"):  # once more what is chosen already
+        page.get_by_text(label, exact=True).click()
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("() => berlyne.place") == 2, label
+        page.keyboard.press("Space")
+        assert page.evaluate("() => berlyne.playing"), label
+        page.keyboard.press("Space")
+        page.keyboard.press("End")
+        assert page.evaluate("() => berlyne.place === berlyne.last"), label
+    assert page.evaluate("() => berlyne.show") == "visits"
+
+
+def test_within_a_group_of_choices_arrow_keys_choose_and_other_keys_play(opened: Open) -> None:
+    page = opened("maze", "#t=7")
+    page.locator("input[value=missing]").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    assert page.evaluate("() => [berlyne.show, berlyne.place]") == ["utility", 7]
+    assert page.locator(":focus").get_attribute("value") == "utility"
+    page.keyboard.press("End")
+    assert page.evaluate("() => berlyne.place") == 300
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    assert page.evaluate("() => [berlyne.playing, document.activeElement.value]") == [True, "utility"]
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("() => [berlyne.show, berlyne.playing]") == ["visits", False]
+
+
 def test_touching_plays_scrubs_and_selects(opened: Open) -> None:
     page = opened("maze", width=NARROW, has_touch=True, is_mobile=True)
     page.get_by_role("button", name="Play").tap()
@@ -198,15 +242,15 @@ def test_a_race_shows_each_where_it_first_missed_no_more_than_the_level(name: st
         ):  # as much is reached
             first = int(np.argmax(curve <= level)) if curve.min() <= level else -1
             assert page.evaluate("([i, bits]) => berlyne.runs[i].timeAt(bits)", [i, float(level)]) == first
-    for place in (0, len(levels) // 3, len(levels) - 1):
+    for place in (0, 1, 2, len(levels) // 3, len(levels) - 1):
         scrub(page, place)
         level = levels[place]
-        assert page.locator("#place").inner_text() == f"race to {brief(level)} bits"
+        assert page.locator("#place").inner_text() == f"race to {level:,.12g} bits"
         times = [int(np.argmax(curve <= level)) if curve.min() <= level else None for curve in curves]
         for i, t in enumerate(times):
             said = page.locator(".now").nth(i)
-            reached = f"step {t} · reached {brief(level)} bits"
-            assert said.inner_text() == (f"never reached {brief(level)} bits" if t is None else reached)
+            reached = f"step {t} · reached {level:,.12g} bits"
+            assert said.inner_text() == (f"never reached {level:,.12g} bits" if t is None else reached)
             won = t is not None and t == min(other for other in times if other is not None)
             assert ("won" in (said.get_attribute("class") or "")) == won
         assert page.evaluate("() => location.hash") == f"#bits={level:g}"

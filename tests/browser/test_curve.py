@@ -21,6 +21,9 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, ...more) {
 """
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:the page is")  # 625 states are a large page
+
+
 def shown(browser: Browser, folder: Path, run: berlyne.Run, width: int = 1440) -> Page:
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.add_init_script(WRITTEN)

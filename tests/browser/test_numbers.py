@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 import berlyne
 from browser.by_python import brief, colour, explorer_at, missing_of_rows, model_at, visits
@@ -101,6 +103,10 @@ def test_a_step_that_nobody_could_walk_is_drawn_as_a_jump(opened: Open, runs: Ru
             way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.way(s, z)", [s, s_next]))
             aside = np.linalg.norm(way[1] - (way[0] + way[2]) / 2)
             assert aside == pytest.approx(0.28 * np.linalg.norm(way[2] - way[0]) if jumps else 0.0, abs=1e-9)
+    width = page.evaluate("() => berlyne.panels[0].map.width")
+    for s, s_next in ((0, 5), (5, 0), (5, 35), (35, 5), (35, 30), (30, 35), (30, 0), (0, 30), (0, 29)):  # along edges
+        way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.way(s, z)", [s, s_next]))
+        assert way.min() >= 0 and way.max() <= width, (s, s_next)
 
 
 @pytest.mark.parametrize(("kind", "t"), [("visits", 0), ("visits", 120), ("utility", 0), ("utility", 120)])
@@ -175,6 +181,68 @@ def test_hovering_a_state_shows_its_distributions_values_and_utilities(name: str
     page.mouse.move(1, 1)
     settle(page)
     assert page.locator(".details h3").first.inner_text().endswith("where the agent is")
+
+
+def described(page: Page) -> list[tuple[dict[str, tuple[float, ...]], str]]:
+    """Of each action: the numbers that are said by next state, and what is said of all others."""
+    found = []
+    for block in page.locator("article:visible .details .block").all():
+        chart = block.locator(".bars")
+        said = (chart.get_attribute("aria-label") or "").split("; ") if chart.count() else []
+        each = {}
+        for part in said:
+            if match := re.fullmatch(r"to state (\S+): (?:(\S+) true, )?(\S+) estimated", part):
+                each[match[1]] = tuple(float(p.replace("\N{MINUS SIGN}", "-")) for p in match.groups()[1:] if p)
+        rest = block.locator(".more").all_inner_texts()
+        assert rest == said[len(each) :] or not said
+        found.append((each, rest[0] if rest else ""))
+    return found
+
+
+def test_of_many_outcomes_those_that_stand_out_are_shown_and_the_others_said(browser: Browser, tmp_path: Path) -> None:
+    n = 100
+    theta = np.zeros((3, n, n))
+    theta[0, :, 7], theta[0, :, 90] = 0.75, 0.25
+    theta[1] = 1 / n
+    theta[2, :, : n - 1] = np.arange(1, n) / np.arange(1, n).sum()
+    world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=n, n_actions=3))
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(berlyne.explore(world, "Random", n_steps=1, seed=0).watch(tmp_path / "many.html").as_uri() + "#t=0&s=4")
+    settle(page)
+    few, even, many = described(page)
+    assert few == ({"7": (0.75, 0.01), "90": (0.25, 0.01)}, "and 98 others: 0 true, 0.010 estimated each")
+    assert even == ({}, "all 100: 0.010 true, 0.010 estimated each")
+    assert set(many[0]) == {str(s) for s in range(89, 99)}
+    assert many[1] == "and 90 others: up to 0.018 true, 0.010 estimated each"
+    for names in page.locator(".bars").all():
+        boxes = [box for box in (label.bounding_box() for label in names.locator(".to").all()) if box]
+        assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes))
+    page.get_by_role("button", name="Take over").click()
+    settle(page)
+    assert described(page) == [({}, "all 100: 0.010 estimated each")] * 3
+    page.close()
+
+
+def test_outcomes_that_all_have_room_have_names_that_do_not_overlap(opened: Open) -> None:
+    for width in (1060, 390):
+        page = opened("1-2-3", "#t=50", width=width)
+        for names in page.locator(".bars").all():
+            boxes = [box for box in (label.bounding_box() for label in names.locator(".to").all()) if box]
+            assert len(boxes) == 20
+            assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes))
+
+
+def test_more_than_sixty_states_without_positions_lie_in_lines_without_arrows(browser: Browser, tmp_path: Path) -> None:
+    prior = berlyne.Dirichlet(1.0, n_states=61, n_actions=1)
+    page = browser.new_page()
+    world = berlyne.World(np.roll(np.eye(61), 1, axis=1)[None], prior)
+    page.goto(berlyne.explore(world, "Random", n_steps=9, seed=0).watch(tmp_path / "lines.html").as_uri())
+    settle(page)
+    x, y = np.array(page.evaluate("() => berlyne.world.states.map((_, s) => berlyne.panels[0].map.point(s))")).T
+    assert np.ptp(y[:8]) == 0 and np.all(np.diff(x[:8]) > 0) and y[8] > y[7] and x[8] == x[0]
+    assert page.evaluate("() => berlyne.panels[0].map.arrows.length") == 0
+    assert page.locator(".thinned").inner_text().startswith("states in lines")
+    page.close()
 
 
 def values_in(page: Page, run: int, t: int, s: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from playwright.sync_api import Browser
 
 import berlyne
 from berlyne.arrays import FloatArray, IntArray
-from berlyne.coordination import View
-from browser.by_python import brief, missing_of_rows, model_at
+from berlyne.coordination import Greedy, View
+from browser.by_python import brief, colour, missing_of_rows, model_at
 from browser.conftest import settle
+from browser.test_numbers import pixel, place_of
 
 
 class Cautious:
@@ -56,6 +58,46 @@ def test_what_is_not_known_is_said(runs: list[berlyne.Run], browser: Browser, tm
     for i in (0, 1):
         lines = page.locator(".details").nth(i).locator(".worth").all_inner_texts()
         assert [line.split(" · ")[0] for line in lines] == ["value not known here"] * 2
+    page.close()
+
+
+def cost(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """A utility that is never positive."""
+    return float(-theta_hat.max())
+
+
+def balance(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """One that is positive where little is known, and negative elsewhere."""
+    return float(0.25 - theta_hat.max())
+
+
+@pytest.mark.parametrize(("utility", "highest"), [(cost, 0.0), (balance, 0.25)])
+def test_utilities_below_zero_are_shaded_from_their_least(
+    utility: Any, highest: float, browser: Browser, tmp_path: Path
+) -> None:
+    prior = berlyne.Dirichlet(1.0, n_states=6, n_actions=2)
+    world = berlyne.World(np.random.default_rng(4).dirichlet(np.ones(6), size=(2, 6)), prior)
+    run = berlyne.explore(world, berlyne.Strategy("Mine", Greedy(), utility), n_steps=40, seed=1)
+    page = browser.new_page()
+    page.goto(berlyne.watch(run, tmp_path / "signed.html").as_uri() + "#t=25")
+    page.locator("input[value=utility]").check(force=True)
+    settle(page)
+    expected = highest - model_at(run, 25).theta_hat.max(axis=2).min(axis=0)
+    low, top = min(expected.min(), 0.0), max(expected.max(), 0.0)
+    assert low < 0 and (top > 0) == (highest > 0)
+    np.testing.assert_allclose(page.evaluate("() => [...berlyne.panels[0].shade]"), expected, rtol=1e-9)
+    assert page.locator(".low-of-scale").inner_text() == brief(low)
+    assert page.locator(".top-of-scale").inner_text() == brief(top)
+    ramp, right = page.evaluate("() => berlyne.ramps.light"), 0
+    for s in range(6):
+        x, y, reach = place_of(page, 0, s)
+        shown = pixel(page, 0, x - 0.74 * reach, y + 0.3 * reach)
+        right += bool(np.abs(shown - colour((expected[s] - low) / (top - low), ramp)).max() <= 3.0)
+    assert right == 6
+    page.locator("button[data-s='0']").focus()
+    assert page.locator(":focus").get_attribute("aria-label", timeout=1000) == (
+        f"state 0, {brief(expected[0])} {utility.__name__} of the best action"
+    )
     page.close()
 
 

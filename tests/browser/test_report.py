@@ -54,6 +54,33 @@ def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, 
     page.close()
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_replay_is_as_high_as_what_it_shows(study: Study, width: int, browser: Browser, tmp_path: Path) -> None:
+    shown, package = Shown(study, {}), files("berlyne.reproduction")
+    script, style = (package.joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    place = tmp_path / "report.html"
+    place.write_text(
+        f"<!doctype html><title>t</title><style>{style}</style><main>{replays(shown)}</main>{replay_data(shown)}"
+        f"<script>{script}</script>",
+        encoding="utf-8",
+    )
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(place.as_uri())
+    for name in ("maze", "1-2-3"):
+        page.locator(f"[id='replay-{name}'] summary").click()
+        frame = page.locator(f"[id='replay-{name}'] iframe")
+        inside = page.frame_locator(f"[id='replay-{name}'] iframe")
+        for act in (lambda: None, inside.get_by_role("button", name="Take over").first.click):
+            act()
+            page.wait_for_timeout(400)
+            root = inside.locator("html")
+            high, seen = root.evaluate("root => [root.scrollHeight, innerHeight]")
+            assert high == seen and root.evaluate("root => root.scrollWidth <= innerWidth")
+            assert (frame.bounding_box() or {})["height"] == pytest.approx(seen + 2, abs=1)
+            assert seen > 600
+    page.close()
+
+
 def test_a_reproduction_without_explorations_has_nothing_to_watch(tmp_path: Path) -> None:
     shown = Shown(Study(tmp_path, 2, 0), {})
     assert replays(shown) == replay_data(shown) == ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 import berlyne
 from browser.by_python import brief, mulberry32
@@ -117,6 +118,68 @@ def test_the_truth_is_hidden_from_a_person(opened: Open, runs: Runs) -> None:
         page.evaluate("kind => berlyne.showBy(kind)", kind)
         settle(page)
     assert page.evaluate("() => [...berlyne.takeover.panel.shade]") == pytest.approx(berlyne.pig(model).max(axis=0))
+
+
+PINK = """([x, y, reach]) => {
+  const { map } = berlyne.shown[0];
+  const [left, top, size] = [x - reach + 3, y - reach + 3, 2 * reach - 6].map((v) => Math.round(v * map.ratio));
+  const { data } = map.context.getImageData(left, top, size, size);
+  let [n, sx, sy] = [0, 0, 0];
+  for (let i = 0; i < data.length; i += 4) {
+    if (Math.hypot(data[i] - 0xd6, data[i + 1] - 0x24, data[i + 2] - 0x6e) > 12) continue;
+    n += 1;
+    sx += (i / 4) % size;
+    sy += Math.floor(i / 4 / size);
+  }
+  return n > 8 ? [sx / n / size - 0.5, sy / n / size - 0.5] : null;
+}"""
+
+
+def pink_in_rooms(page: Page) -> list[list[float] | None]:
+    """Where in each room, as a share of its size, the middle of all that is pink lies; None if nothing is."""
+    places = page.evaluate(
+        "() => { const m = berlyne.shown[0].map; return berlyne.world.states.map((_, s) => [...m.point(s), m.reach]); }"
+    )
+    return [page.evaluate(PINK, place) for place in places]
+
+
+def test_a_person_sees_which_rooms_may_lead_to_the_base_but_not_by_which_wall(opened: Open, runs: Runs) -> None:
+    page, world = opened("maze"), runs["maze"][0].world
+    geometry = world.geometry
+    assert geometry is not None
+    base = geometry.base
+    shown = pink_in_rooms(page)
+    with_wedges = {s for s in range(36) if geometry.transporters[s].any()}
+    assert {s for s, found in enumerate(shown) if found} == with_wedges | {base}
+    begun(page)
+    shown = pink_in_rooms(page)
+    may = {s for s in range(36) if base in geometry.destination[s] and s != base}
+    may -= {s for s in may if base in geometry.destination[s][geometry.passages[s]]}  # there one may as well walk
+    assert 5 < len(may) < 30
+    assert {s for s, found in enumerate(shown) if found} == may | {base}
+    where = np.array([shown[s] for s in may])
+    assert np.ptp(where, axis=0).max() < 0.02  # the same place in all of them, whichever wall it is
+    assert "may lead to the base" in page.locator("#hint").inner_text()
+
+
+def test_a_person_is_not_told_what_leads_where_by_how_states_lie(browser: Browser, tmp_path: Path) -> None:
+    theta = np.zeros((2, 8, 8))
+    order = [0, 5, 2, 7, 4, 1, 6, 3]  # neighbours in a line
+    for i, s in enumerate(order):
+        theta[0, s, order[min(i + 1, 7)]] = theta[1, s, order[max(i - 1, 0)]] = 1.0
+    world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=8, n_actions=2))
+    page = browser.new_page()
+    page.goto(berlyne.explore(world, "Random", n_steps=5, seed=0).watch(tmp_path / "line.html").as_uri())
+    settle(page)
+    places = "() => berlyne.world.states.map((_, s) => berlyne.shown[0].map.point(s))"
+    gap = np.linalg.norm(np.diff(np.array(page.evaluate(places))[order], axis=0), axis=1)
+    np.testing.assert_allclose(gap, gap.mean(), rtol=0.05)
+    begun(page)
+    found = np.array(page.evaluate(places))
+    around = np.linalg.norm(found - np.roll(found, 1, axis=0), axis=1)
+    np.testing.assert_allclose(around, around[0], rtol=1e-9)  # a circle in the order of their numbers
+    assert page.locator("#keys button").all_inner_texts() == ["1: action 0", "2: action 1"]
+    page.close()
 
 
 def test_a_person_is_told_what_is_theirs_and_sees_the_axes_of_the_replay(opened: Open, runs: Runs) -> None:

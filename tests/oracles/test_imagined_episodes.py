@@ -48,11 +48,8 @@ def left_after(c, s, start, n_steps, steps_back, first_of_ties):
     return total / (1 if first_of_ties else len(best))
 
 
-SAME = [
-    (0, 0, 0, False),
-    (0, 1, 1, False),
-    (1, 0, END, True),
-]  # both actions of 0 are worth as much, and lead elsewhere
+SAME = [(0, 0, 0, False), (0, 1, 1, False), *[(1, a, END, True) for a in (0, 1)] * 50]
+"""Both actions of state 0 are worth as much, and the second leads to where nothing is left to learn."""
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,15 @@ class _WithExample(click.Command):
         super().__init__(*args, **options)
         self.example = example
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what was typed; a value that is wrong is a `ValueError`, one sentence as all others."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter:
+            raise
+        except click.BadParameter as error:
+            raise ValueError(error.format_message()) from None
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example after all else."""
         super().format_epilog(ctx, formatter)

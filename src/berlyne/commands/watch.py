@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -70,7 +71,11 @@ def watch(
         number = 0 if seed is None else seed
         place, n_steps = _world(what, number, alpha)
         runs = [berlyne.explore(place, name, n_steps=steps or n_steps, seed=number) for name in strategies or USUAL]
-    _print(f"Wrote {berlyne.watch(runs, output)}")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        _print(f"Wrote {berlyne.watch(runs, output)}")
+    for warning in said:
+        _print(f"Note: {warning.message}")
     if left_out:
         _print(f"Not shown: {', '.join(left_out)}; ask for up to {MOST_RUNS} with --strategy NAME")
 

@@ -17,7 +17,7 @@ from berlyne.figures.learning_curves import draw_run
 from berlyne.figures.map import Map, map_of
 from berlyne.figures.path import Trail
 from berlyne.figures.quantity import Quantity, quantity
-from berlyne.figures.shading import draw_agent, draw_world, limits, on_states_of
+from berlyne.figures.shading import draw_agent, draw_plain, limits, on_states_of
 from berlyne.figures.style import AGENT, RC
 
 if TYPE_CHECKING:
@@ -89,6 +89,10 @@ class _Film:
             draw_run(run, right)
             self.cursor = right.axvline(0, color=AGENT, linewidth=0.9, gid="cursor")
             self.point = right.plot([0], run.missing_information[:1], "o", color=AGENT, markersize=4, gid="now")[0]
+            if (
+                self.values and self.values[0].label == right.get_ylabel()
+            ):  # two scales side by side must not look alike
+                right.set_ylabel("in all states (bits)")
             right.set_title("")
             self.title = right.set_title(_title(run, run.n_steps), loc="right")
         self.drawn = drawn
@@ -99,7 +103,7 @@ class _Film:
     def _begin(self, ax: Axes, drawn: Map, labels: bool | None) -> ScalarMappable | None:
         """The map, coloured on a scale that holds in all frames."""
         if self.values is None:
-            draw_world(self.run.world, ax, labels=labels, bar=False)
+            draw_plain(drawn, ax, labels, bar=False, faded=True)
             return None
         coloured = draw_coloured(self.run.world, drawn, self.values[0], ax, labels)[1]
         everything = np.concatenate([found.values.ravel() for found in self.values])

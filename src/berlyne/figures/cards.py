@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.figures.apart import looks_apart
-from berlyne.figures.map import MOST_NODES, map_of, map_of_model
+from berlyne.figures.map import map_of, map_of_model
 from berlyne.figures.quantity import quantity, quantity_of_explorer
 from berlyne.figures.style import look
 from berlyne.figures.svg import curve_picture, dots_picture, map_picture
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_TRANSITIONS = 200_000
 """Beyond, there is no picture, and nothing is said that would have to look at all rows."""
+MOST_ENTRIES = 500_000
+"""Beyond, it is not said how much a model expects to miss, which would take seconds."""
 MOST_CHARACTERS = 60
 
 Line = tuple[str, Callable[[], Any]]
@@ -107,8 +109,7 @@ def _begins(world: World) -> str:
 
 def _run(run: Run) -> Card:
     missing = run.missing_information
-    colour = look(str(run.strategy)).colour
-    colour = "currentColor" if colour == "#000000" else colour
+    colour = _seen(look(str(run.strategy)).colour)
     met = np.unique(np.concatenate([run.states, run.next_states]))
     lines: list[Line] = [
         ("strategy", lambda: str(run.strategy)),
@@ -122,8 +123,13 @@ def _run(run: Run) -> Card:
     return f"{run.strategy} in {run.world.name}", lambda: curve_picture([(missing, colour)], about, "bits"), lines
 
 
+def _seen(colour: str) -> str:
+    """A colour that is seen on a light page and on a dark one: black is that of the text around."""
+    return "currentColor" if colour == "#000000" else colour
+
+
 def _model(model: InternalModel) -> Card:
-    small = model.n_states * model.n_actions <= MOST_TRANSITIONS
+    small = _entries(model) <= MOST_ENTRIES
     lines: list[Line] = [
         ("prior", lambda: repr(model.prior)),
         ("states, actions", lambda: f"{model.n_states:,}, {model.n_actions:,}"),
@@ -135,11 +141,17 @@ def _model(model: InternalModel) -> Card:
 
 
 def _model_picture(model: InternalModel) -> str | None:
-    if model.n_states > MOST_NODES:
+    if model.n_states * model.n_actions > MOST_TRANSITIONS:
         return None
     name = "expected missing information" if hasattr(model.prior, "expected_missing_information") else "visits"
     values = quantity(model, name, rows=False).by_state().values
     return map_picture(map_of_model(model), values, about=f"States, the warmer the more {name}")
+
+
+def _entries(thing: InternalModel | Explorer) -> int:
+    """How many probabilities one looks at to say how sure an expectation is: all that the prior takes for possible."""
+    sizes = getattr(getattr(thing.prior, "support", None), "sizes", None)
+    return thing.n_actions * thing.n_states**2 if sizes is None else int(sizes.sum())
 
 
 def _expected(found: Any) -> str:
@@ -148,7 +160,7 @@ def _expected(found: Any) -> str:
 
 
 def _explorer(explorer: Explorer) -> Card:
-    small = explorer.n_states * explorer.n_actions <= MOST_TRANSITIONS
+    small = _entries(explorer) <= MOST_ENTRIES
     lines: list[Line] = [
         ("prior", lambda: repr(explorer.prior)),
         ("states, actions", lambda: f"{explorer.n_states:,}, {explorer.n_actions:,}"),
@@ -161,7 +173,7 @@ def _explorer(explorer: Explorer) -> Card:
 
 def _explorer_picture(explorer: Explorer) -> str | None:
     model = explorer.model
-    if model.n_states > MOST_NODES:
+    if model.n_states * model.n_actions > MOST_TRANSITIONS:
         return None
     drawn = map_of_model(model)
     here = None if explorer.here is None else drawn.states.number(explorer.here)
@@ -180,7 +192,7 @@ def _experiment(study: Any) -> Card:
         ("seed", lambda: str(study.seed)),
     ]
     rows = [each.name for each in classes]
-    colours = [looks[name].colour for name in names[:30]]
+    colours = [_seen(looks[name].colour) for name in names[:30]]
     return "Experiment", lambda: dots_picture(rows, colours, "Classes of worlds by strategies"), lines
 
 
@@ -204,8 +216,8 @@ def _best(results: Results, world_class: str) -> str:
 def _results_picture(results: Results) -> str | None:
     world_class, looks = results.classes[0], looks_apart(results.strategies)
     found = results.curves(world_class)["mean"]
-    curves = [(found.sel(strategy=name).values, looks[name].colour) for name in results.strategies]
-    there = [(v, "currentColor" if c == "#000000" else c) for v, c in curves if not np.isnan(v).all()]
+    curves = [(found.sel(strategy=name).values, _seen(looks[name].colour)) for name in results.strategies]
+    there = [(values, colour) for values, colour in curves if not np.isnan(values).all()]
     return curve_picture(there, f"Mean learning curves, {world_class}", f"bits, {world_class}") if there else None
 
 

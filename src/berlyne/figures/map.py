@@ -21,8 +21,9 @@ from berlyne.figures.style import check_axes
 from berlyne.labels import Labels
 from berlyne.model import InternalModel
 from berlyne.worlds import Geometry, World, places
+from berlyne.worlds.places import MOST_LAID_OUT
 
-MOST_NODES = 60
+MOST_NODES = MOST_LAID_OUT
 """Most states that are drawn as a graph."""
 MOST_EACH = 10
 """If states of a graph have more transitions than this on average, only the likeliest of each are drawn."""

@@ -16,7 +16,7 @@ from berlyne.figures.arrows import bent
 from berlyne.figures.column import draw_coloured
 from berlyne.figures.map import Map, map_of
 from berlyne.figures.quantity import quantity
-from berlyne.figures.shading import draw_agent, draw_world, on_states_of
+from berlyne.figures.shading import draw_agent, draw_plain, on_states_of
 from berlyne.figures.style import AGENT, RC
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def draw_path(
     t = run.n_steps if t is None else check_index("t", t, run.n_steps + 1)
     last, world, drawn = check_count("last", last, 0), run.world, map_of(run.world)
     if what is None:
-        ax = draw_world(world, ax, labels=labels, bar=False)
+        ax = draw_plain(drawn, ax, labels, bar=False, faded=True)
     else:
         model = run.model_at(t)
         found = on_states_of(world, model, quantity(model, what, world))
@@ -104,21 +104,21 @@ class Trail:
 
 def trail(drawn: Map, run: Run, t: int, last: int) -> list[Piece]:
     """The pieces of the last steps before time t, in their order."""
-    pieces = []
+    pieces, middle = [], (drawn.places.min(axis=0) + drawn.places.max(axis=0)) / 2
     for i in range(max(t - last, 0), t):
         s, z, now = int(run.states[i]), int(run.next_states[i]), int(run.states[i + 1])
         if drawn.kind == "graph":
             pieces.append(Piece(drawn.arrow(s, z, 1.0).headless(), False, i))
             if now != z:
-                pieces.append(Piece(_leap(drawn.places[z], drawn.places[now]), True, i))
+                pieces.append(Piece(_leap(drawn.places[z], drawn.places[now], middle), True, i))
             continue
         begin, end = _aside(drawn.places[s], i, t), _aside(drawn.places[z], i + 1, t)
         if drawn.neighbours(s, z):
             pieces.append(Piece(Path(np.stack([begin, end])), False, i))
         else:
-            pieces.append(Piece(_leap(begin, end), True, i))
+            pieces.append(Piece(_leap(begin, end, middle), True, i))
         if now != z:
-            pieces.append(Piece(_leap(end, _aside(drawn.places[now], i + 1, t)), True, i))
+            pieces.append(Piece(_leap(end, _aside(drawn.places[now], i + 1, t), middle), True, i))
     return pieces
 
 
@@ -127,9 +127,11 @@ def _aside(place: FloatArray, i: int, t: int) -> FloatArray:
     return place if i == t else place + ASIDE * np.array([np.cos(2.4 * i), np.sin(2.4 * i)])
 
 
-def _leap(begin: FloatArray, end: FloatArray) -> Path:
-    """A bent way that crosses walls."""
-    return bent(begin, end, 0.0, 1.0, 0.18).headless()
+def _leap(begin: FloatArray, end: FloatArray, middle: FloatArray) -> Path:
+    """A way that crosses walls, bent towards the middle of the map, which it does not leave."""
+    across = np.array([begin[1] - end[1], end[0] - begin[0]])
+    inwards = 1.0 if across @ (middle - (begin + end) / 2) >= 0 else -1.0
+    return bent(begin, end, 0.0, 1.0, 0.18 * inwards).headless()
 
 
 def _faded(times: Any, t: int, last: int) -> FloatArray:

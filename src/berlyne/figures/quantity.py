@@ -10,7 +10,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, check_flag
 from berlyne.labels import Cells
-from berlyne.model import InternalModel
+from berlyne.model import InternalModel, expected_rows
 from berlyne.rows import by_action
 from berlyne.utilities import UTILITIES
 from berlyne.worlds import World
@@ -105,7 +105,7 @@ def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
                 )
             return Quantity(model.missing_information_by_row(world), f"{what} (bits)", placed=True)
         case "expected missing information":
-            return _where_one_acts(model, Quantity(model.expected_missing_information().rows, f"{what} (bits)"))
+            return _where_one_acts(model, Quantity(expected_rows(model), f"{what} (bits)"))
         case "visits":
             visits = by_action(model.sparse_counts.totals, model.n_actions).astype(float)
             return _where_one_acts(model, Quantity(visits, what))

@@ -31,6 +31,8 @@ DIRECTIONS |= {"down": (0, 1), "south": (0, 1), "left": (-1, 0), "west": (-1, 0)
 """Names of actions that are directions: their part of a square lies on that side."""
 MOST_PARTS = 8
 """Most actions that a node is divided among."""
+SMALL = 17.0
+"""Points of a divided node below which its name cannot be read on it."""
 FINEST = 2000
 """Most columns of a picture of numbers by action and state."""
 HALO: list[AbstractPathEffect] = [withStroke(linewidth=1.6, foreground="white")]
@@ -52,11 +54,22 @@ def draw_world(
     labels : whether to write the names of states; by default in graphs, and in squares if they were given.
     bar : whether to draw a colour bar.
     """
+    return draw_plain(map_of(world, action), ax, labels, bar, action is not None)
+
+
+def draw_plain(
+    drawn: Map,
+    ax: Axes | None = None,
+    labels: bool | None = None,
+    bar: bool = True,
+    action: bool = False,
+    faded: bool = False,
+) -> Axes:
+    """A map without colours; `action` if it has the transitions of one, `faded` if something goes over its arrows."""
     check_flag("bar", bar, optional=False)
-    drawn = map_of(world, action)
     with mpl.rc_context(RC):
-        ax = prepared(ax, drawn, bar and (drawn.kind in ("graph", "matrix") or action is not None))
-        scale = draw_ground(ax, drawn, action is not None)
+        ax = prepared(ax, drawn, bar and (drawn.kind in ("graph", "matrix") or action))
+        scale = draw_ground(ax, drawn, action, faded and drawn.kind == "graph")
         if drawn.kind != "matrix":
             draw_states(ax, drawn)
             _draw_marks(ax, drawn)
@@ -79,6 +92,8 @@ def draw_model(
     """Draw states coloured by a quantity of a model (`berlyne.figures.quantity`).
 
     world : where the states lie; without it they lie where the prior expects them, with the transitions observed.
+    rows : whether each action has a part of its own: in a room the side that it pushes to, in a square the side that it
+        is named after, in a node a slice, clockwise from the top, action 0 first.
     """
     return draw_shaded(
         _map(model, world), on_states_of(world, model, quantity(model, what, world, rows)), ax, labels, bar
@@ -123,7 +138,7 @@ def draw_shaded(
         else:
             coloured = draw_states(ax, drawn, found.values)
             _draw_marks(ax, drawn)
-            _write(ax, drawn, labels)
+            _write(ax, drawn, labels, divided=drawn.kind == "graph" and found.values.ndim == 2)
         if bar:
             draw_bar(ax, drawn, coloured, found.label)
     return ax, coloured
@@ -239,8 +254,8 @@ def _draw_marks(ax: Axes, drawn: Map) -> None:
         ax.add_collection(PolyCollection(inside, linewidths=1.1 if gid == "starts" else 0.7, **style))
 
 
-def _write(ax: Axes, drawn: Map, labels: bool | None) -> None:
-    """Names of states: inside if they fit, else below, and shortened."""
+def _write(ax: Axes, drawn: Map, labels: bool | None, divided: bool = False) -> None:
+    """Names of states: inside if they fit, else below, and shortened; of small nodes that are divided, further out."""
     check_flag("labels", labels)
     given = drawn.states.given
     usual = drawn.kind == "graph" or (drawn.kind == "grid" and given is not None and isinstance(given[0], str))
@@ -256,10 +271,16 @@ def _write(ax: Axes, drawn: Map, labels: bool | None) -> None:
         size = float(np.clip(across / (0.58 * max(map(len, names))), 4.2, 6.5))
         fits = int(np.clip(1.3 * across / (0.58 * size), 3, LONGEST))
         names = [shown(drawn.states, s, fits) for s in range(drawn.n_states)]
-    for (x, y), name in zip(drawn.places.tolist(), names, strict=True):
+    outside = divided and not below and inside < SMALL
+    if outside:
+        size = 6.0
+        away = drawn.places - drawn.places.mean(axis=0)
+        away /= np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
+        where = drawn.places + away * (1.3 * drawn.radius + 0.4 * size * max(map(len, names)) / unit)
+    for (x, y), name in zip((where if outside else drawn.places).tolist(), names, strict=True):
         y, va = (y + 1.15 * drawn.radius, "top") if below else (y, "center_baseline")
         text = ax.text(x, y, name, ha="center", va=va, fontsize=size, zorder=7, gid="labels", parse_math=False)
-        if below:
+        if below or outside:
             text.set_path_effects(HALO)
 
 

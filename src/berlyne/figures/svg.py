@@ -15,6 +15,7 @@ from matplotlib.path import Path
 
 from berlyne.arrays import FloatArray
 from berlyne.figures.map import Map, shown
+from berlyne.figures.shading import limits
 from berlyne.figures.style import thinned
 
 SIZE = 170
@@ -23,6 +24,8 @@ WARM = "#c56000"
 MOST_SQUARES = 900
 CELLS = 64
 """Lines of a matrix in a picture."""
+STRIP = 85
+"""Most cells of a strip of states."""
 CROWDED, FAINT = 5, 0.25
 """Arrows per state from which on only those at least so probable have heads."""
 HEAD = 7.0
@@ -42,9 +45,12 @@ def svg(inside: Iterable[str], box: Sequence[float], size: tuple[float, float], 
 
 
 def map_picture(drawn: Map, values: FloatArray | None = None, here: int | None = None, about: str = "") -> str | None:
-    """A map, coloured by one number for each state, with the agent; None if there are too many states for one."""
+    """A map, coloured by one number for each state, with the agent.
+
+    Of a matrix coloured, a strip of states. None if there are too many rooms or squares.
+    """
     if drawn.kind == "matrix":
-        return _matrix(drawn, about) if values is None else None
+        return _matrix(drawn, about) if values is None else _strip(values, here, about)
     if drawn.n_states > MOST_SQUARES:
         return None
     left, right, top, bottom = drawn.frame
@@ -67,8 +73,7 @@ def _at(x: float, y: float) -> str:
 
 def _states(drawn: Map, values: FloatArray | None, line: float) -> Iterable[str]:
     """Squares or nodes, the warmer the larger their values; names where there is room."""
-    top = 1.0 if values is None else float(np.nanmax(values, initial=0.0)) or 1.0
-    strength = np.zeros(drawn.n_states) if values is None else np.clip(np.nan_to_num(values) / top, 0.0, 1.0)
+    strength = np.zeros(drawn.n_states) if values is None else _strength(values)
     size = drawn.radius
     for s, (x, y) in enumerate(drawn.places.tolist()):
         fill = f' fill="{WARM}" fill-opacity="{strength[s]:.2f}"' if strength[s] >= 0.005 else ""
@@ -81,6 +86,12 @@ def _states(drawn: Map, values: FloatArray | None, line: float) -> Iterable[str]
                 yield _mark(drawn, x, y, colour, line)
     if drawn.kind == "graph" and 2 * size / line > 13:
         yield from _names(drawn, line)
+
+
+def _strength(values: FloatArray) -> FloatArray:
+    """Shares between 0 and 1, on the scale of figures; 0 where there is no number."""
+    low, high = limits(values)
+    return np.asarray(np.clip(np.nan_to_num((values - low) / (high - low)), 0.0, 1.0))
 
 
 def _mark(drawn: Map, x: float, y: float, colour: str, line: float) -> str:
@@ -157,6 +168,27 @@ def _matrix(drawn: Map, about: str) -> str:
     )
 
 
+def _strip(values: FloatArray, here: int | None, about: str) -> str:
+    """One number for each state as a strip in the order of their numbers; of very many states, means of neighbours."""
+    n, cells, high = len(values), min(len(values), STRIP), 26
+    which = np.arange(n) * cells // n
+    strength = _strength(np.bincount(which, np.nan_to_num(values)) / np.bincount(which))
+    wide = SIZE / cells
+    inside = [
+        f'<rect x="{wide * i:.2f}" width="{wide:.2f}" height="{high}" fill="{WARM}" fill-opacity="{share:.2f}" '
+        'stroke="none" shape-rendering="crispEdges"/>'
+        for i, share in enumerate(strength.tolist())
+        if share >= 0.005
+    ]
+    inside.append(f'<rect width="{SIZE}" height="{high}" stroke-width="0.6"/>')
+    if here is not None:
+        inside.append(f'<path d="M{SIZE * (here + 0.5) / n:.2f} -3v{high + 6}" stroke="{AGENT}" stroke-width="1.6"/>')
+    style = 'fill="currentColor" stroke="none" font-size="10"'
+    inside.append(f'<text x="0" y="{high + 13}" {style}>state 0</text>')
+    inside.append(f'<text x="{SIZE}" y="{high + 13}" text-anchor="end" {style}>{n - 1:,}</text>')
+    return svg(inside, (-2, -4, SIZE + 4, high + 21), (SIZE + 4, high + 21), about)
+
+
 def curve_picture(curves: Sequence[tuple[Any, str]], about: str, label: str = "") -> str:
     """Learning curves (values over time from 0, and their colour), with the largest value and the last time written."""
     wide, high, top = 230, 110, max(max(float(np.nanmax(values)) for values, _ in curves), 1e-12)
@@ -171,7 +203,7 @@ def curve_picture(curves: Sequence[tuple[Any, str]], about: str, label: str = ""
         inside.append(f'<polyline points="{points}" stroke="{colour}" stroke-width="1.6" stroke-linejoin="round"/>')
     inside.append(f'<path d="M0 4V{high}H{wide}" stroke-width="0.8"/>')
     style = 'fill="currentColor" stroke="none" font-size="10"'
-    inside.append(f'<text x="5" y="11" {style}>{top:.3g} {escape(label)}</text>')
+    inside.append(f'<text x="5" y="11" {style}>{top:{",.0f" if top >= 1000 else ".3g"}} {escape(label)}</text>')
     inside.append(f'<text x="{wide}" y="{high + 13}" text-anchor="end" {style}>{last:,} steps</text>')
     return svg(inside, (-2, 0, wide + 4, high + 18), (wide + 4, high + 18), about)
 

@@ -24,6 +24,12 @@ for (const fold of document.querySelectorAll("details.replay")) {
     place.replaceChildren(frame);
   });
 }
+// It says how high it is, and its frame is as high: one page, one scrollbar.
+addEventListener("message", ({ source, data }) => {
+  const frame = [...document.querySelectorAll(".frame iframe")].find((one) => one.contentWindow === source);
+  if (!frame || !(data && data.height > 0)) return;
+  frame.style.height = `${data.height + frame.offsetHeight - frame.clientHeight}px`; // and its border
+});
 let folded = [];
 addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("details:not([open]):not(.replay)")];

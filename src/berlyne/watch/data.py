@@ -18,7 +18,7 @@ from berlyne.priors import Dirichlet, OneTwoThree
 from berlyne.utilities import UTILITIES
 from berlyne.watch.beliefs import Events, events_of, utility_of
 from berlyne.watch.methods import method_of
-from berlyne.worlds.places import places
+from berlyne.worlds.places import MOST_LAID_OUT, places
 from berlyne.worlds.world import World
 
 MOST_RUNS = 4
@@ -82,6 +82,7 @@ def whole(array: IntArray | IndexArray) -> dict[str, str]:
 def _world(world: World) -> dict[str, Any]:
     geometry = world.geometry
     states, cumulative = world.episodes.starts
+    by_layout = world.positions is None and world.n_states <= MOST_LAID_OUT
     maze = None
     if geometry is not None:
         maze = {
@@ -98,6 +99,8 @@ def _world(world: World) -> dict[str, Any]:
         "actions": _named_actions(world),
         "labelled": world.state_labels.given is not None,
         "places": packed(places(world)),
+        "laid_out": by_layout,
+        "listed": world.positions is None and not by_layout,
         "terminal": world.terminal.tolist(),
         "start": {"states": whole(states), "cumulative": packed(cumulative)},
         "indptr": whole(world.rows.indptr),

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
@@ -19,6 +20,8 @@ MODULES = (
     "data", "plan", "belief", "colour", "edges", "map", "curve", "details", "panel", "controls", "takeover", "main",
 )  # fmt: skip
 """The modules of the page, each after those that it imports."""
+MAILABLE = 3_000_000
+"""Bytes of a page beyond which it is said how large it is."""
 SUFFIXES = (".html", ".htm")
 """What the name of a page ends in."""
 
@@ -39,11 +42,13 @@ def watch(
 
     Returns
     -------
-    Path of the page: one file, which needs nothing else.
+    Path of the page: one file, which needs nothing else. Of one above 3 MB, a warning says how large it is.
     """
     if path is not None:
         path = page_place(path)
     page = page_of(runs).encode("utf-8")
+    if len(page) > MAILABLE:
+        warnings.warn(too_large(len(page)), stacklevel=2)
     show = path is None if open_browser is None else open_browser
     if path is None:
         handle, path = tempfile.mkstemp(prefix="berlyne-", suffix=".html")
@@ -54,6 +59,14 @@ def watch(
 
         webbrowser.open(Path(path).resolve().as_uri())
     return Path(path)
+
+
+def too_large(size: int) -> str:
+    """What is said of a page of so many bytes, and what would make it smaller."""
+    return (
+        f"the page is {size / 1e6:.1f} MB, a lot to mail or to load; fewer runs or steps make it smaller, "
+        "and so does a prior that knows which states can follow, Dirichlet(alpha, support)"
+    )
 
 
 def page_place(path: object) -> Path:

@@ -20,7 +20,7 @@ from berlyne.labels import Labels
 if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
-MOST_LAID_OUT = 400
+MOST_LAID_OUT = 60
 """Worlds of more states are no graph to look at; their states lie in lines, in the order of their numbers."""
 CROWDED = 0.4
 """If more of all pairs of states are joined than this, their distances say nothing, and a circle shows as much."""
@@ -53,7 +53,8 @@ def places(world: World) -> FloatArray:
     """Where the states of any world lie, (N, 2): x to the right, y down; worked out once per world, read-only.
 
     The positions given to the world; the centres of the rooms of a maze; otherwise a layout of its transitions, in
-    which neighbours are about 1 apart and no two states closer than 0.6.
+    which neighbours are about 1 apart and no two states closer than 0.6; of more than 60 states, lines in the order of
+    their numbers.
     """
     if world.positions is not None:
         return world.positions

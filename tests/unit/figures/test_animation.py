@@ -49,6 +49,13 @@ def test_the_scale_of_colours_holds_in_all_frames(run):
     assert film.coloured.get_clim() == (0.0, pytest.approx(most))
 
 
+def test_two_scales_side_by_side_have_different_names(run):
+    _, right, bar = _Film(run, frame_times(300, n_frames=2), 5, "missing information", None).figure.axes
+    assert (right.get_ylabel(), bar.get_ylabel()) == ("in all states (bits)", "missing information (bits)")
+    _, right, bar = _Film(run, frame_times(300, n_frames=2), 5, "visits", None).figure.axes
+    assert (right.get_ylabel(), bar.get_ylabel()) == ("missing information (bits)", "visits")
+
+
 def test_frames_are_few_unless_asked_for():
     assert len(frame_times(2500)) == N_FRAMES and frame_times(2500)[[0, -1]].tolist() == [0, 2500]
     assert frame_times(10).tolist() == list(range(11))

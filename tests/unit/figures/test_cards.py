@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Experiment, Explorer, InternalModel, World, explore, maze
+from berlyne.coordination import Greedy
 from berlyne.figures.cards import card
 
 NASTY = ["<script>alert(1)</script>", "a & b", '"quoted"', "'", "</svg></table>"]
@@ -159,6 +160,17 @@ def test_a_million_states_are_numbers_alone_and_quick():
         assert "<svg" not in html and "1,000,000" in html
 
 
+def test_thousands_of_states_have_a_strip_and_are_quick():
+    prior = Dirichlet(1.0, n_states=3000, n_actions=3)
+    explorer = Explorer(prior, "PIG(VI)")
+    explorer.observe(0, 0, 1)
+    explorer._repr_html_()  # what is compiled is not counted
+    for thing in (InternalModel(prior), explorer):
+        began = time.process_time()
+        html = thing._repr_html_()
+        assert time.process_time() - began < 1.0 and "<svg" in html
+
+
 def test_the_fullest_graph_is_quick_too_and_not_long():
     world = berlyne.dense_world(0, n_states=60)
     world._repr_html_()
@@ -170,6 +182,58 @@ def test_the_fullest_graph_is_quick_too_and_not_long():
 def test_many_states_are_a_matrix_in_a_few_bytes():
     html = World(np.roll(np.eye(100), 1, axis=1)[None])._repr_html_()
     assert "<svg" in html and len(html) < 12_000
+
+
+def strengths(thing):
+    """How warm each cell of a strip of states is, from left to right."""
+    cells = [rect for rect in parsed(thing).iter(SVG + "rect") if rect.get("fill")]
+    wide = float(cells[0].get("width"))
+    found = np.zeros(round(170 / wide))
+    for rect in cells:
+        found[round(float(rect.get("x")) / wide)] = float(rect.get("fill-opacity"))
+    return found
+
+
+def test_models_and_explorers_of_many_states_have_a_strip_of_states():
+    world = World(np.roll(np.eye(61), 1, axis=1)[None], Dirichlet(0.5, n_states=61, n_actions=1))
+    run = explore(world, "PIG(VI)", n_steps=20, seed=0)
+    expected = run.model.expected_missing_information().rows.sum(axis=0)
+    np.testing.assert_allclose(strengths(run.model), expected / expected.max(), atol=0.006)
+    explorer = Explorer(world.prior, "PIG(VI)")
+    for s in range(10):
+        explorer.observe(s, 0, s + 1)
+    useful = berlyne.pig(explorer.model).max(axis=0)
+    np.testing.assert_allclose(strengths(explorer), useful / useful.max(), atol=0.006)
+    (here,) = [path for path in parsed(explorer).iter(SVG + "path") if path.get("stroke") == "#a05fd6"]
+    assert float(here.get("d")[1:].split()[0]) == pytest.approx(170 * 10.5 / 61, abs=0.01)
+    prior = Dirichlet(1.0, n_states=170, n_actions=2)
+    model = InternalModel(prior)
+    model.observe_many([(s, 0, 3) for s in range(60) for _ in range(3)])
+    bits = model.expected_missing_information().rows.sum(axis=0).reshape(85, 2).mean(axis=1)
+    np.testing.assert_allclose(strengths(model), bits / bits.max(), atol=0.006)
+    assert len(model._repr_html_()) < 16_000
+
+
+def test_utilities_below_zero_are_coloured_from_their_least():
+    def cost(theta_hat, theta_hat_after):
+        return -theta_hat.max()
+
+    explorer = Explorer(Dirichlet(1.0, n_states=5, n_actions=1), berlyne.Strategy("Mine", Greedy(), cost))
+    for s, n in ((0, 1), (1, 4), (2, 9)):
+        for _ in range(n):
+            explorer.observe(s, 0, 3)
+    found = -explorer.model.theta_hat.max(axis=2)[0]
+    strength = [float(c.get("fill-opacity", 0)) for c in list(parsed(explorer).iter(SVG + "circle"))[:5]]
+    np.testing.assert_allclose(strength, (found - found.min()) / -found.min(), atol=0.006)
+
+
+def test_large_numbers_are_written_out_and_black_is_the_colour_of_the_text():
+    world = World(np.eye(200)[None], Dirichlet(1.0, n_states=200, n_actions=1))  # 200 rows, log2(200) bits each
+    run = explore(world, "Unembodied", n_steps=3)
+    assert next(parsed(run).iter(SVG + "text")).text == "1,529 bits"
+    study = Experiment("maze", ["Unembodied", "Random"], n_worlds=1, n_steps=5)
+    colours = [dot.get("fill") for dot in parsed(study).iter(SVG + "circle")]
+    assert colours[0] == "currentColor" and colours[1].startswith("#")
 
 
 def test_what_cannot_be_said_is_left_out_and_nothing_fails():

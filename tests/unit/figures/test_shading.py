@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, World, explore, four_rooms, maze
-from berlyne.figures.map import map_of
+from berlyne.figures.map import map_of, map_of_model
 from berlyne.figures.path import trail
 from berlyne.figures.quantity import quantity
 from berlyne.worlds import places
@@ -180,6 +180,45 @@ def test_a_path_has_a_piece_for_every_step_and_jumps_where_rooms_are_not_neighbo
     for i, piece in enumerate(pieces):
         assert np.linalg.norm(piece.path.vertices[0] - places(run.world)[s[i]]) < 0.2
         assert np.linalg.norm(piece.path.vertices[-1] - places(run.world)[z[i]]) < 0.2
+
+
+@pytest.mark.parametrize("world", [maze(3), berlyne.dense_world(3)])
+def test_no_jump_leaves_the_map(world):
+    drawn = map_of(world)
+    left, right, top, bottom = drawn.frame
+    jumps = [
+        piece.path for piece in trail(drawn, explore(world, "Unembodied", n_steps=400, seed=2), 400, 400) if piece.jump
+    ]
+    assert len(jumps) > 100
+    u = np.linspace(0, 1, 20)[:, None]
+    for begin, by, end in (np.asarray(path.vertices) for path in jumps):
+        x, y = ((1 - u) ** 2 * begin + 2 * u * (1 - u) * by + u**2 * end).T
+        assert left <= x.min() and x.max() <= right and top <= y.min() and y.max() <= bottom
+
+
+def test_arrows_are_fainter_than_the_trail_that_goes_over_them():
+    world = berlyne.dense_world(1)
+    found = explore(world, "PIG(VI)", n_steps=50, seed=0)
+    opaque, faded = (artists(ax, "arrows")[0].get_edgecolor()[:, 3] for ax in (world.plot(), found.plot_path(50)))
+    assert opaque.min() == 1.0 and faded.max() < 0.6
+    many = World(np.roll(np.eye(61), 1, axis=1)[None], Dirichlet(1.0, n_states=61, n_actions=1))
+    assert len(artists(explore(many, "Random", n_steps=5).plot_path(5), "matrix")) == 1
+
+
+def test_names_of_small_nodes_that_are_divided_are_beside_them():
+    explorer = Explorer(Dirichlet(1.0, n_states=60, n_actions=3), "PIG(VI)")
+    for ax, beside in ((explorer.plot(), True), (explorer.plot(rows=False), False)):
+        ax.figure.draw_without_rendering()
+        places_, radius = map_of_model(explorer.model).places, map_of_model(explorer.model).radius
+        texts = [text for text in ax.texts if text.get_gid() == "labels"]
+        assert [text.get_text() for text in texts] == [str(s) for s in range(60)]
+        boxes = [text.get_window_extent().transformed(ax.transData.inverted()) for text in texts]
+        for s, box in enumerate(boxes):
+            near = np.clip(places_, [box.x0, min(box.y0, box.y1)], [box.x1, max(box.y0, box.y1)])
+            touched = np.flatnonzero(np.linalg.norm(near - places_, axis=1) < radius)
+            assert touched.tolist() == ([] if beside else [s])
+            assert np.linalg.norm(np.array(texts[s].get_position()) - places_, axis=1).argmin() == s
+        assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
 def test_the_beginning_of_another_episode_is_a_jump(episodes):

@@ -91,6 +91,8 @@ def test_names_that_are_nearly_right_or_of_the_wrong_kind(
         (["maze", "--alpha", "2"], "--alpha goes with a benchmark or a file that says no prior; maze has the paper's"),
         ([str(coin), "--alpha", "-1"], "alpha"),
         ([str(coin), "--alpha", "nan"], "alpha"),
+        ([str(coin), "--alpha", "x"], "Invalid value for '--alpha': 'x' is not a valid float"),
+        (["maze", "--steps", "0"], "Invalid value for '--steps'"),
         (["maze", "-o", gone], "there is no folder"),
         (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf would hold a page; its name must end in .html or .htm"),
         (["maze", *["--strategy", "Random"] * 2], "--strategy Random is said twice"),

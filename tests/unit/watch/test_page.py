@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,12 @@ def test_modules_import_only_what_stands_before_them() -> None:
             assert line in MODULES[:i], (name, line)
 
 
+def test_modules_are_put_together_without_two_things_of_one_name() -> None:
+    texts = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES]
+    names = re.findall(r"^(?:export )?(?:const|let|function|class) (\w+)", "\n".join(texts), re.MULTILINE)
+    assert len(names) > 40 and sorted(names) == sorted(set(names))
+
+
 def test_a_path_is_written_and_not_opened_and_none_is_opened(
     run: berlyne.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +77,24 @@ def test_a_path_is_written_and_not_opened_and_none_is_opened(
     made = run.watch()
     assert made.parent == tmp_path and made.suffix == ".html" and shown[-1] == made.as_uri()
     assert made.read_text(encoding="utf-8") == (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_page_that_is_large_is_made_and_it_is_said(
+    run: berlyne.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(page_of(run).encode())
+    monkeypatch.setattr(watch_page, "MAILABLE", size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.watch(tmp_path / "small.html")
+    monkeypatch.setattr(watch_page, "MAILABLE", size - 1)
+    with pytest.warns(
+        UserWarning, match=r"^the page is 0\.1 MB, .*fewer runs or steps make it smaller, .* support"
+    ) as told:
+        made = run.watch(tmp_path / "large.html")
+    assert made.stat().st_size == size and len(told) == 1
+    done = CliRunner().invoke(commands, ["watch", "1-2-3", "--steps", "5", "-o", str(tmp_path / "page.html")])
+    assert done.exit_code == 0 and done.output.splitlines()[-1].startswith("Note: the page is 0.")
 
 
 def said(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:

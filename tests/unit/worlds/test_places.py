@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import zipfile
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.sparse import eye_array
@@ -198,3 +200,15 @@ def test_environments_that_are_grids_say_where_their_cells_are():
     cliff = from_gymnasium("CliffWalking-v1")
     assert cliff.positions[12].tolist() == [0, 1] and cliff.positions[-1].tolist() == [11, 3]
     assert from_gymnasium("Taxi-v4").positions is None
+
+
+def test_more_states_than_one_looks_at_as_a_graph_are_not_laid_out(monkeypatch):
+    module = sys.modules["berlyne.worlds.places"]  # whose name in the package is that of the function
+    monkeypatch.setattr(module, "_lengths", lambda near: pytest.fail("it was laid out"))
+    world = ring(61)
+    found = places(world)
+    assert found[0].tolist() == [0, 0] and found[7].tolist() == [7, 0] and found[8].tolist() == [0, 1]
+    plt.close(world.plot().figure)
+    assert "<svg" in world._repr_html_()
+    with pytest.raises(pytest.fail.Exception, match="laid out"):
+        places(ring(60))

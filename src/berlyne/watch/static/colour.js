@@ -78,6 +78,11 @@ export function brief(x) {
   return text.replaceAll("-", "−");
 }
 
+/** A round number as it is, all its digits: a level of a race is not another one. */
+export function exact(x) {
+  return x.toLocaleString("en", { maximumFractionDigits: 12 });
+}
+
 export function withUnit(x, unit) {
   return unit ? `${brief(x)} ${unit}` : brief(x);
 }

@@ -1,7 +1,12 @@
 // Play, pause, step, speed and scrub, by pointer and by keyboard.
-import { brief } from "./colour.js";
+import { exact } from "./colour.js";
 
 const LEVELS = 400; // about as many places as a race has
+const SIDEWAYS = ["ArrowLeft", "ArrowRight"];
+const ENDS = ["Home", "End"];
+const KEPT = { // the keys that a control needs for itself
+  button: [" "], radio: SIDEWAYS, range: [...SIDEWAYS, ...ENDS], "select-one": [" ", ...SIDEWAYS, ...ENDS],
+};
 
 /** The levels of a race in bits: round numbers, from what all miss at first down to the least that any came to. */
 export function levelsOf(runs) {
@@ -17,6 +22,11 @@ export function levelsOf(runs) {
   return found.length ? found : [top];
 }
 
+/** Let go of what was chosen by pointer, so that keys play again; who chose by keyboard stays there. */
+function letGo({ currentTarget }) {
+  if (!currentTarget.matches(":focus-visible")) currentTarget.blur();
+}
+
 export class Controls {
   constructor(app) {
     this.app = app;
@@ -29,11 +39,10 @@ export class Controls {
     this.slider.addEventListener("input", () => app.seek(Number(this.slider.value)));
     this.speed.addEventListener("change", () => { app.speed = Number(this.speed.value); });
     app.speed = Number(this.speed.value);
-    for (const radio of document.querySelectorAll("input[name=show]")) {
-      radio.addEventListener("change", () => app.showBy(radio.value));
-    }
-    for (const radio of document.querySelectorAll("input[name=mode]")) {
-      radio.addEventListener("change", () => app.setMode(radio.value));
+    this.speed.addEventListener("change", letGo);
+    for (const radio of document.querySelectorAll("input[type=radio]")) {
+      radio.addEventListener("change", () => (radio.name === "show" ? app.showBy(radio.value) : app.setMode(radio.value)));
+      radio.addEventListener("click", letGo);
     }
     addEventListener("keydown", (event) => this._key(event));
   }
@@ -46,9 +55,7 @@ export class Controls {
       return;
     }
     const { target } = event;
-    const typed = target.matches && target.matches("input, select, summary");
-    const pressed = target.matches && target.matches("button");
-    if (event.key === " " ? pressed || (typed && target.type !== "range") : typed) return;
+    if (target.matches && (KEPT[target.type] || []).includes(event.key)) return;
     const action = {
       " ": () => app.toggle(),
       ArrowLeft: () => app.step(event.shiftKey ? -10 : -1),
@@ -66,7 +73,7 @@ export class Controls {
     const { app } = this;
     this.slider.max = app.last;
     this.slider.value = app.place;
-    const text = app.mode === "race" ? `race to ${brief(app.level)} bits` : `step ${app.place.toLocaleString("en")} of ${app.last.toLocaleString("en")}`;
+    const text = app.mode === "race" ? `race to ${exact(app.level)} bits` : `step ${app.place.toLocaleString("en")} of ${app.last.toLocaleString("en")}`;
     if (this.place.textContent !== text) this.place.textContent = text;
     this.slider.setAttribute("aria-valuetext", text);
     this.slider.setAttribute("aria-label", app.mode === "race" ? "Race to" : "Time");

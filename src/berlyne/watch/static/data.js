@@ -52,6 +52,7 @@ export class ByOwner {
 export class World {
   constructor(data) {
     Object.assign(this, { name: data.name, states: data.states, actions: data.actions, labelled: data.labelled });
+    Object.assign(this, { laidOut: data.laid_out, listed: data.listed });
     this.nStates = data.n_states;
     this.nActions = data.n_actions;
     this.places = unpack(data.places);
@@ -233,7 +234,7 @@ export function shadeOf(source, world, kind, t) {
     for (let a = 0; a < world.nActions && kind !== "visits"; a += 1) {
       const row = world.row(a, s);
       if (kind === "missing") found[s] += source.shownMissing ? source.shownMissing(row) : source.missing(row, t);
-      else found[s] = Math.max(found[s], source.utility(row, t));
+      else found[s] = a ? Math.max(found[s], source.utility(row, t)) : source.utility(row, t);
     }
   }
   return found;

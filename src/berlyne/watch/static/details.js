@@ -2,6 +2,7 @@
 import { brief, withUnit } from "./colour.js";
 
 const MOST = 24; // outcomes side by side
+const SHOWN = 10; // that stand out, if there are more
 const WIDE = 10; // most of them that have room for a name across
 
 /** An element with text, which is never read as markup. */
@@ -13,19 +14,30 @@ export function element(tag, { text, ...attributes } = {}, ...children) {
   return made;
 }
 
-/** The outcomes of a row that are shown, the likeliest if there are many: [{s, true, estimated}]. */
+/** The outcomes of a row: [{s, truth, estimated}]. */
 export function outcomesOf(world, source, row, t) {
   const support = source.support(row);
   const estimate = source.estimate(row, t);
-  const all = Array.from(support, (s, i) => ({ s, truth: world.probability(row, s), estimated: estimate[i] }));
-  return all;
+  return Array.from(support, (s, i) => ({ s, truth: world.probability(row, s), estimated: estimate[i] }));
 }
 
+/** The outcomes that are shown, and the others: all, or of many the likeliest few that are likelier than the least likely. */
 function shortened(outcomes) {
-  if (outcomes.length <= MOST) return [outcomes, 0];
+  if (outcomes.length <= MOST) return [outcomes, []];
   const weight = (o) => Math.max(o.truth, o.estimated);
-  const kept = [...outcomes].sort((one, other) => weight(other) - weight(one)).slice(0, MOST);
-  return [kept.sort((one, other) => one.s - other.s), outcomes.length - MOST];
+  const least = Math.min(...outcomes.map(weight));
+  const kept = outcomes.filter((o) => weight(o) > least + 1e-12).sort((one, other) => weight(other) - weight(one)).slice(0, SHOWN);
+  return [kept.sort((one, other) => one.s - other.s), outcomes.filter((o) => !kept.includes(o))];
+}
+
+/** What is said of outcomes that are not shown, such as "and 176 others: 0 true, 0.005 estimated each". */
+function spokenOthers(others, all, blind) {
+  const said = (kind, name) => {
+    const [least, most] = [Math.min, Math.max].map((end) => end(...others.map((o) => o[kind])));
+    return `${most - least > 1e-12 ? "up to " : ""}${brief(most)} ${name}`;
+  };
+  const count = all ? `all ${others.length}` : `and ${others.length} other${others.length > 1 ? "s" : ""}`;
+  return `${count}: ${blind ? "" : `${said("truth", "true")}, `}${said("estimated", "estimated")} each`;
 }
 
 function spokenOutcome(world, o, blind) {
@@ -40,7 +52,10 @@ function topOfBars(outcomes) {
 }
 
 function bars(world, outcomes, blind, top) {
-  const [shown, more] = shortened(outcomes);
+  const [shown, others] = shortened(outcomes);
+  const more = others.length ? spokenOthers(others, !shown.length, blind) : "";
+  const below = more ? [element("p", { class: "more", text: more })] : [];
+  if (!shown.length) return below;
   const upright = shown.length > WIDE;
   const longest = upright ? 9 : 6;
   const columns = shown.map((o) => {
@@ -54,10 +69,10 @@ function bars(world, outcomes, blind, top) {
     return element("span", { class: "outcome", title: spokenOutcome(world, o, blind) }, pair,
       element("span", { class: "to", text: label.length > longest ? `${label.slice(0, longest - 1)}…` : label }));
   });
-  const said = shown.map((o) => spokenOutcome(world, o, blind)).join("; ") + (more ? `; and ${more} less likely` : "");
+  const said = [...shown.map((o) => spokenOutcome(world, o, blind)), ...(more ? [more] : [])].join("; ");
   const scale = element("span", { class: "bars-top", text: top });
   const chart = element("div", { class: upright ? "bars upright" : "bars", role: "img", "aria-label": said }, scale, ...columns);
-  return more ? [chart, element("p", { class: "more", text: `and ${more} less likely states` })] : [chart];
+  return [chart, ...below];
 }
 
 /**

@@ -38,8 +38,21 @@ class App {
       if (place.clientWidth !== this.width) this.resize();
       this.width = place.clientWidth;
     }).observe(place);
+    if (parent !== window) this._tellHeight();
     this.resize();
     this.readAddress();
+  }
+
+  /** Within another page, say how high this one is, so that its frame can be; it grows, or begins anew at another width. */
+  _tellHeight() {
+    const root = document.documentElement;
+    let [width, height] = [0, 0];
+    new ResizeObserver(() => {
+      const now = Math.ceil(root.getBoundingClientRect().height);
+      if (root.offsetWidth === width && now <= height) return;
+      [width, height] = [root.offsetWidth, now];
+      parent.postMessage({ height }, "*");
+    }).observe(root);
   }
 
   _title() {
@@ -109,15 +122,14 @@ class App {
     return { t, f: walks ? this.position - this.place : 0, level: null };
   }
 
-  /** What the end of a panel's colours stands for: fixed for missing information, else the most there is now. */
-  topOf(panel) {
-    if (this.show === "missing" && !panel.blind) return this.topMissing;
-    if (panel.blind) {
-      panel.firstTop ??= Math.max(...panel.shade);
-      return this.show === "missing" ? panel.firstTop : Math.max(...panel.shade);
-    }
-    const alike = this.panels.filter((other) => this.show === "visits" || other.source.utilityIs.name === panel.source.utilityIs.name);
-    return Math.max(...alike.map((other) => Math.max(...other.shade)));
+  /** What the ends of a panel's colours stand for: fixed for missing information, else zero and all that there is now. */
+  endsOf(panel) {
+    if (this.show === "missing" && !panel.blind) return [0, this.topMissing];
+    if (panel.blind) panel.firstTop ??= Math.max(...panel.shade);
+    if (this.show === "missing") return [0, panel.firstTop];
+    const alike = panel.blind ? [panel]
+      : this.panels.filter((other) => this.show === "visits" || other.source.utilityIs.name === panel.source.utilityIs.name);
+    return [Math.min, Math.max].map((most) => alike.reduce((found, { shade }) => most(found, ...shade), 0));
   }
 
   get shown() {
@@ -294,7 +306,7 @@ class App {
     const number = (name) => (/^\d+(\.\d+)?$/.test(said.get(name) || "") ? Number(said.get(name)) : null);
     this.pause();
     const [t, s, bits] = ["t", "s", "bits"].map(number);
-    if (s !== null && Number.isInteger(s) && s < this.world.nStates) this.pinned = s;
+    this.pinned = s !== null && Number.isInteger(s) && s < this.world.nStates ? s : -1;
     this.mode = bits !== null ? "race" : "step";
     const level = bits === null ? -1 : this.levels.findIndex((one) => one <= bits);
     this.position = Math.min(bits !== null ? (level < 0 ? this.last : level) : Math.floor(t || 0), this.last);

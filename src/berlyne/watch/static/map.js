@@ -21,11 +21,19 @@ function fitted(context, label, wide) {
   return { lines: [`${cut}…`], size: 8 };
 }
 
+/** So many places on a circle, clockwise from the top, neighbours 1 apart. */
+function circle(n) {
+  const radius = n > 1 ? 0.5 / Math.sin(Math.PI / n) : 0;
+  return Array.from({ length: n }, (_, s) => (2 * Math.PI * s) / n).flatMap((angle) => [radius * Math.sin(angle), -radius * Math.cos(angle)]);
+}
+
 export class WorldMap {
-  constructor(canvas, world, blind = false) {
-    Object.assign(this, { canvas, world, blind, context: canvas.getContext("2d") });
-    const xs = world.places.filter((_, i) => i % 2 === 0);
-    const ys = world.places.filter((_, i) => i % 2 === 1);
+  /** person: who has taken over, and is shown only what the prior says; null if the truth is shown. */
+  constructor(canvas, world, person = null) {
+    Object.assign(this, { canvas, world, person, context: canvas.getContext("2d") });
+    this.places = person && world.laidOut ? circle(world.nStates) : world.places; // a layout tells what leads where
+    const xs = this.places.filter((_, i) => i % 2 === 0);
+    const ys = this.places.filter((_, i) => i % 2 === 1);
     this.box = world.maze ? [0, 0, world.maze.side, world.maze.side]
       : [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
     this.nearest = this._nearest();
@@ -33,7 +41,7 @@ export class WorldMap {
 
   /** The least distance between two states. */
   _nearest() {
-    const { places, nStates } = this.world;
+    const { places, world: { nStates } } = this;
     let least = Infinity;
     for (let s = 0; s < nStates; s += 1) {
       for (let z = 0; z < s; z += 1) {
@@ -62,7 +70,7 @@ export class WorldMap {
   }
 
   point(s) {
-    const { places } = this.world;
+    const { places } = this;
     return [this.origin[0] + places[2 * s] * this.unit, this.origin[1] + places[2 * s + 1] * this.unit];
   }
 
@@ -70,8 +78,15 @@ export class WorldMap {
   way(s, sNext) {
     const [p, q] = [this.point(s), this.point(sNext)];
     if (s === sNext && !this.world.maze) return loop(p, this._outward(p), this.reach + Math.min(0.9 * this.reach, 16));
-    const jump = this.world.isJump(s, sNext);
-    return [p, swerved(p, q, jump ? 0.28 : this.world.maze ? 0 : 0.12), q];
+    if (this.world.isJump(s, sNext)) return [p, this._inward(p, q), q];
+    return [p, swerved(p, q, this.world.maze ? 0 : 0.12), q];
+  }
+
+  /** The control point of a jump: it swerves towards the middle of the map, and does not leave it. */
+  _inward(p, q) {
+    const far = ([x, y]) => Math.hypot(x - this.width / 2, y - this.height / 2);
+    const [one, other] = [0.28, -0.28].map((bend) => swerved(p, q, bend));
+    return far(one) <= far(other) ? one : other;
   }
 
   /** Which way a loop points: away from the middle, or up where states lie in a line; aside where a label is below. */
@@ -110,7 +125,8 @@ export class WorldMap {
     }
     context.fillStyle = context.strokeStyle = styled("warp");
     for (let s = 0; s < side * side; s += 1) {
-      for (let d = 0; d < 4; d += 1) if (transporters[4 * s + d]) this._drawTransporter(context, s, d);
+      if (this.mayJump(s)) this._drawDot(context, s);
+      for (let d = 0; d < 4; d += 1) if (!this.person && transporters[4 * s + d]) this._drawTransporter(context, s, d);
     }
     const [x, y] = this.point(base);
     context.lineWidth = 2;
@@ -128,6 +144,19 @@ export class WorldMap {
     context.lineTo(x + bx, y + by);
   }
 
+  /** Whether a person knows that something done in a room may lead to the base through a wall, but not what. */
+  mayJump(s) {
+    const { world, person } = this;
+    return Boolean(person) && world.isJump(s, world.maze.base) && person.support(world.row(0, s)).includes(world.maze.base);
+  }
+
+  _drawDot(context, s) {
+    const [x, y] = this.point(s);
+    context.beginPath();
+    context.arc(x + 0.32 * this.unit, y + 0.32 * this.unit, 0.08 * this.unit, 0, 2 * Math.PI);
+    context.fill();
+  }
+
   /** A wedge on the wall that points out of the room. */
   _drawTransporter(context, s, d) {
     const [x, y] = this.point(s);
@@ -140,15 +169,16 @@ export class WorldMap {
     context.fill();
   }
 
-  /** What leads where, and how surely; a person is not told. */
   /** Which arrows are drawn, if not all. */
   note() {
+    if (this.world.listed) return "states in lines, in the order of their numbers; of so many, arrows show the last steps only";
     const each = this.world.maze ? Infinity : eachOf(this._likely(), this.world.nStates);
     return each < Infinity ? `arrows: the ${each} likeliest of each state` : "";
   }
 
+  /** What leads where, and how surely; a person is not told, and of very many states nobody could follow it. */
   _likely() {
-    return this.blind ? new Map() : likelyOf(this.world);
+    return this.person || this.world.listed ? new Map() : likelyOf(this.world);
   }
 
   /**
@@ -161,16 +191,13 @@ export class WorldMap {
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     const still = () => context.drawImage(this.still, 0, 0, this.width, this.height);
-    if (!world.maze) {
-      still();
-      this._drawTrail(source, t, colour);
-    }
+    const above = world.maze || world.listed; // else the trail goes from rim to rim
+    if (!world.maze) still();
+    if (!above) this._drawTrail(source, t, colour);
     for (let s = 0; s < world.nStates; s += 1) this._drawState(s, shares[s]);
-    if (world.maze) {
-      still();
-      if (wants) wants.forEach((a, s) => this._drawWish(s, a, shares[s]));
-      this._drawTrail(source, t, colour);
-    }
+    if (world.maze) still();
+    if (wants) wants.forEach((a, s) => this._drawWish(s, a, shares[s]));
+    if (above) this._drawTrail(source, t, colour);
     if (focus >= 0) this._drawFocus(focus);
     this._drawAgent(source, t, f, colour);
   }

@@ -1,6 +1,6 @@
 // One explorer: its map, what the colours mean, its learning curve, and what it knows of the state looked at.
 import { actionValues, wishes } from "./plan.js";
-import { brief, css, RAMPS, runColour, shadeColour, theme, withUnit } from "./colour.js";
+import { brief, css, exact, RAMPS, runColour, shadeColour, theme, withUnit } from "./colour.js";
 import { Curve } from "./curve.js";
 import { shadeOf } from "./data.js";
 import { element, showDetails } from "./details.js";
@@ -27,7 +27,7 @@ export class Panel {
       element("div", { class: "map" }, this.canvas, this.states), this.scale);
     const known = element("div", { class: "known" }, element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
     this.root = element("article", { class: "panel", "aria-labelledby": id }, seen, known);
-    this.map = new WorldMap(this.canvas, app.world, blind);
+    this.map = new WorldMap(this.canvas, app.world, blind ? source : null);
     if (this.map.note()) seen.append(element("p", { class: "thinned", text: this.map.note() }));
     this.curve = new Curve(this.curveCanvas);
     this._makeStates();
@@ -126,13 +126,14 @@ export class Panel {
   /** Draw that moment. */
   draw(moment) {
     const { app, source } = this;
-    const top = app.topOf(this);
-    const shares = this.shade.map((value) => (top > 0 ? value / top : 0));
+    const ends = app.endsOf(this);
+    const [low, top] = ends;
+    const shares = this.shade.map((value) => (top > low ? (value - low) / (top - low) : 0));
     this.focus = app.focus;
     this.wants = app.show === "utility" && app.world.maze && !this.blind ? wishes(app.world, source, moment.t) : null;
     this.map.draw({ shares, source, t: moment.t, f: moment.f, colour: this.colour, focus: this.focus, wants: this.wants });
     this.curve.draw({ lines: app.linesFor(this), most: app.most, t: moment.t, level: moment.level, key: app.curveKey });
-    this._say(moment, top);
+    this._say(moment, ends);
     if (this.blind && !this.lines.firstChild) this._name(app.linesFor(this));
   }
 
@@ -145,25 +146,25 @@ export class Panel {
     }));
   }
 
-  _say(moment, top) {
+  _say(moment, [low, top]) {
     const { app, source } = this;
     const bits = source.curve[Math.min(moment.t, source.nSteps)];
     const steps = `step ${moment.t.toLocaleString("en")}`;
-    const raced = moment.reached ? `${steps} · reached ${brief(moment.level)} bits` : `never reached ${brief(moment.level)} bits`;
-    const text = moment.level === null ? `${steps} · ${brief(bits)} bits missing` : raced;
+    const raced = () => `${moment.reached ? `${steps} · reached` : "never reached"} ${exact(moment.level)} bits`;
+    const text = moment.level === null ? `${steps} · ${brief(bits)} bits missing` : raced();
     if (this.now.textContent !== text) this.now.textContent = text;
     this.now.classList.toggle("won", Boolean(moment.first));
     this.swatch.style.background = this.colour;
     const { name, unit } = source.utilityIs;
     const what = { missing: [this.blind ? "expected to be missing" : "missing information", "bits"], visits: ["visits", ""],
       utility: [`${name} of the best action`, unit] }[app.show];
-    const key = `${theme()} ${what[0]} ${top}`;
+    const key = `${theme()} ${what[0]} ${low} ${top}`;
     if (key === this.scaleKey) return;
     this.scaleKey = key;
     const stops = RAMPS[theme()].map((_, i, ramp) => css(shadeColour(i / (ramp.length - 1)))).join(",");
     const bar = element("span", { class: "ramp", "aria-hidden": "true" });
     bar.style.background = `linear-gradient(to right,${stops})`;
-    this.scale.replaceChildren(element("span", { class: "what", text: what[0] }), element("span", { text: "0" }), bar,
+    this.scale.replaceChildren(element("span", { class: "what", text: what[0] }), element("span", { class: "low-of-scale", text: brief(low) }), bar,
       element("span", { class: "top-of-scale", text: withUnit(top, what[1]) }));
   }
 

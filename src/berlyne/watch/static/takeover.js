@@ -17,13 +17,13 @@ export class Takeover {
     const { world } = app;
     this.keys.classList.toggle("cross", Boolean(world.maze));
     world.actions.forEach((label, a) => {
-      const text = world.maze ? SIGNS[a] : `${a + 1}  ${label}`;
+      const text = world.maze ? SIGNS[a] : `${a < 9 ? `${a + 1}: ` : ""}${world.spokenAction(a)}`;
       const button = element("button", { type: "button", "data-a": a, "aria-label": world.maze ? label : null, text });
       button.addEventListener("click", () => this.take(a));
       this.keys.append(button);
     });
     document.getElementById("hint").textContent = world.maze
-      ? "Arrow keys push up, down, left and right; pushes are noisy, and how noisy is yours to find out. You know which rooms are one step away, as the agents do, and nothing else."
+      ? "Arrow keys push up, down, left and right; pushes are noisy, and how noisy is yours to find out. You see the walls and know which rooms can follow a room, as the agents do, but not by which push: a pink dot marks a room with a wall that may lead to the base, the pink rings."
       : "Number keys take the actions. What they do is yours to find out; you know what the agents know at first.";
     document.getElementById("your-keys").textContent = `${world.maze ? "Arrow keys push" : "Number keys act"}, as the buttons above do. ` +
       "Point at a state to see what its actions are thought to do; click to keep it.";
