@@ -52,8 +52,8 @@ def replay(
     ----------
     world : a world, of which the explorer knows the prior only, unless the strategy may see it; or just a prior.
     history : lines (s, a, s_next) of labels, whole numbers where there are none; a list or tuple of three arrays; a
-        `Run`, or what `explore_env` returned; or a pandas frame with columns s, a and s_next, and if need be subject,
-        episode and ended (true or false).
+        `Run`, or what `explore_env` returned; or a pandas frame with columns, or levels of its index, s, a and
+        s_next, and if need be subject, episode and ended (true or false).
     strategy_ : a name such as "PIG(VI)", or a `Strategy`.
     n_states, n_actions : needed only for a prior that does not carry them.
     states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
