@@ -48,7 +48,7 @@ def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
         again.undo()
 
 
-def test_several_may_use_a_book(tmp_path):
+def test_several_may_use_a_book(tmp_path, monkeypatch):
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     one = LabBook.new(tmp_path / "lab", prior)
     other = LabBook(tmp_path / "lab")
@@ -58,7 +58,11 @@ def test_several_may_use_a_book(tmp_path):
     other.tell(2, 1, 0)
     assert one.ask(1) == other.ask(1)
     assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
-    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match="is being written by process"):
+    monkeypatch.setattr("berlyne.lab_log.PATIENCE", 0.1)
+    said = (
+        r"^\S+lab is being written by process \d+ on \S+ since \S+, and has been for 0\.1 seconds; nothing was written"
+    )
+    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match=said):
         one.tell(0, 0, 0)
     assert one.explorer.n_obs == 2
 
@@ -142,7 +146,7 @@ def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, mon
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("berlyne.lab._sync", full)
+    monkeypatch.setattr("berlyne.lab_log._sync", full)
     with pytest.raises(OSError, match="No space left"):
         book.tell(0, 0, 2)
     monkeypatch.undo()

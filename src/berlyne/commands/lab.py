@@ -13,7 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from berlyne.commands.help import Command, Group
-from berlyne.lab import LabBook, looked_up
+from berlyne.lab import LabBook
+from berlyne.lab_header import looked_up
 from berlyne.priors import ChineseRestaurant, Dirichlet
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -58,7 +59,7 @@ def new(
     n_actions, action_names = _named("--actions", actions)
     given: Any = prior
     if prior is not None:
-        _check_own(prior, discover, n_states, n_actions)
+        _check_own(file, prior, discover, n_states, n_actions)
     elif n_actions is None or (n_states is None and not discover):
         raise ValueError(
             "say what states and actions there are: --states red,green --actions l,r; "
@@ -164,13 +165,13 @@ def _named(option: str, text: str | None) -> tuple[int | None, list[str] | None]
     return len(names), names
 
 
-def _check_own(prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
+def _check_own(file: Path, prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
     """Refuse what does not go together with a prior of one's own, or what it does not say by itself."""
     if discover:
         raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
     if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
         raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
-    found = looked_up(prior)
+    found = looked_up(prior, file.parent)
     wanted = {} if getattr(found, "grows", False) else {"states": n_states}
     for kind, size in {**wanted, "actions": n_actions}.items():
         if size is None and getattr(found, f"n_{kind}", None) is None:
