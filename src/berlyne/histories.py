@@ -91,6 +91,18 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
 
 
+def read_one(history: Any, states: Labels, actions: Labels) -> History:
+    """The same of one subject, for one who learns it all; that there are several is a `ValueError`."""
+    lines = read_history(history, states, actions)
+    subjects = list(dict.fromkeys(lines.labels.get("subject", ())))
+    if len(subjects) > 1:
+        raise ValueError(
+            f"the history is that of {len(subjects)} subjects, {subjects[0]!r} and others; "
+            "give one of them, or leave the column subject out"
+        )
+    return lines
+
+
 def _in_labels(run: Any, columns: list[Any], ends: Any) -> tuple[list[Any], list[Any]]:
     """Columns s, a, s_next and the ends of a run, with its labels of states in place of numbers."""
     named = run.explorer.states if hasattr(run, "explorer") else run.world.states if hasattr(run, "world") else None
