@@ -114,6 +114,22 @@ def test_a_new_episode_is_found_where_it_begins():
     assert replay(PRIOR, frame, "CB").action_values.values[1] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_an_episode_that_begins_where_the_last_one_ended_is_no_second_visit(ended, engine):
+    """To replay as to an explorer that is asked and told; one that is put elsewhere has visited that."""
+    for begin, visits in ((1, [1, 1, 0]), (2, [1, 1, 1]), (0, [2, 1, 0])):
+        lines = [(0, 0, 1), (begin, 1, 0)]
+        frame = pd.DataFrame(lines, columns=["s", "a", "s_next"]).assign(episode=[0, 1], ended=[ended, False])
+        counts = np.zeros((2, 3, 3), dtype=int)
+        counts[0, 0, 1] = 1
+        expected = -(PRIOR.estimate(counts)[:, begin] @ np.array(visits))
+        assert replay(PRIOR, frame, "CB", engine=engine).action_values.values[1] == pytest.approx(expected)
+        explorer = berlyne.Explorer(PRIOR, "CB")
+        explorer.observe(*lines[0], ended=ended)
+        assert explorer.action_values(begin) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("history", "message"),
     [
