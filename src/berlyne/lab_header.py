@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,7 @@ def looked_up(text: str, beside: Path) -> Any:
     if not module or not name:
         raise ValueError(f"{text!r} names nothing; write module:name, such as mylab:prior")
     folders = [os.getcwd(), str(beside.absolute())]
+    _check_not_another(module.partition(".")[0], folders)
     sys.path[:0] = folders
     try:
         found = importlib.import_module(module)
@@ -187,6 +189,14 @@ def looked_up(text: str, beside: Path) -> Any:
     if isinstance(value, type):
         raise ValueError(f"{text!r} is a class; name an object of it, such as my_prior = {name}(...) in {module}")
     return value
+
+
+def _check_not_another(module: str, folders: list[str]) -> None:
+    """Refuse a module in these folders if another of its name was imported before: Python would take that."""
+    here = getattr(PathFinder.find_spec(module, folders), "origin", None)
+    before = getattr(sys.modules.get(module), "__file__", None)
+    if here and before and os.path.exists(before) and not os.path.samefile(before, here):
+        raise ValueError(f"{here} cannot be read, since {before} has the same name and was read before it")
 
 
 def _told(error: BaseException) -> str:

@@ -47,8 +47,8 @@ def replay(
     line says, so nothing is learned of how one episode came after another; to CB that is a visit of the state, unless
     the line before led there. In which states episodes end, where no action is worth anything, it knows from the world,
     or of a `Run` from its world; or it learns it as `Explorer` does, from what `explore_env` returned or from a column
-    `ended` of a frame; a line that begins in an end shows that it is none. With a prior that discovers states, those are
-    discovered that the history names, as it names them.
+    `ended` of a frame; a line that begins in an end shows that it is none. With a prior that discovers states, those
+    are discovered that the history names, as it names them.
 
     Parameters
     ----------

@@ -284,6 +284,18 @@ def test_what_is_looked_up_is_looked_for_beside_the_book_too(tmp_path, monkeypat
     assert sys.path == path_before
 
 
+def test_a_module_of_the_same_name_beside_another_book_is_not_taken_for_it(tmp_path):
+    for i, folder in enumerate((tmp_path / "one", tmp_path / "two")):
+        folder.mkdir()
+        (folder / "same_name_lab.py").write_text(MYLAB.replace("0.5", f"{i + 1}.5"))
+    assert LabBook.new(tmp_path / "one" / "x.lab", "same_name_lab:prior").explorer.prior.alpha == 1.5
+    assert LabBook(tmp_path / "one" / "x.lab").explorer.prior.alpha == 1.5
+    with pytest.raises(
+        ValueError, match=r"^\S+two/same_name_lab\.py cannot be read, since \S+one/same_name_lab\.py has the"
+    ):
+        LabBook.new(tmp_path / "two" / "x.lab", "same_name_lab:prior")
+
+
 def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
     (tmp_path / "my_strategies.py").write_text(MYLAB)
     monkeypatch.chdir(tmp_path)
