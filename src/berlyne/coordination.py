@@ -170,7 +170,11 @@ class LeastTaken(Valuing):
 
 @dataclass(frozen=True)
 class CounterBased(Valuing):
-    """The action whose next state is expected to have been visited least. Paper: Sec. 3.5, CB."""
+    """The action whose next state is expected to have been visited least. Paper: Sec. 3.5, CB.
+
+    A state is visited when a step leads there, and when the agent is found there without one: at first, or put there to
+    begin an episode. Who is put where the last step led already has not moved, so that is no second visit.
+    """
 
     def values(self, view: View, s: int) -> FloatArray:
         """Minus the expected visits of the next state."""

@@ -27,7 +27,8 @@ from berlyne.plotting import Shown, figures, watching
 from berlyne.priors import Prior
 from berlyne.priors.prior import grows
 from berlyne.rows import Counts
-from berlyne.strategies import Strategy, strategy
+from berlyne.strategies import Strategy
+from berlyne.strategies import strategy as strategy_called
 from berlyne.trace import Trace
 from berlyne.worlds.episodes import first_state
 from berlyne.worlds.structure import warn_of_unreachable
@@ -133,7 +134,7 @@ class Run(Shown):
 
     def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
-        mind = make_growing_mind(prior, self.world.n_actions, strategy("Random"))
+        mind = make_growing_mind(prior, self.world.n_actions, strategy_called("Random"))
         mind.discover(int(self.states[0]))
         steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
         for s, a, s_next, now in steps:
@@ -175,8 +176,8 @@ class Run(Shown):
 
 def explore(
     world: World,
-    strategy_: str | Strategy,
     /,
+    strategy: str | Strategy,
     n_steps: int = 1000,
     seed: Seed = 0,
     *,
@@ -189,7 +190,7 @@ def explore(
     Parameters
     ----------
     world : where to explore; it must have a prior.
-    strategy_ : a name such as "PIG(VI)", or a `Strategy`.
+    strategy : a name such as "PIG(VI)", or a `Strategy`.
     n_steps : how many actions to take.
     seed : int, `SeedSequence` or `Generator`; the agent, the world, the start state and resets draw from
         streams of their own.
@@ -205,7 +206,7 @@ def explore(
     >>> len(run.missing_information)
     2501
     """
-    how = strategy(strategy_)
+    how = strategy_called(strategy)
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
     n_steps, times = _checked_times(n_steps, snapshots)

@@ -18,7 +18,8 @@ from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_flag
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
 from berlyne.growing import GrowingMind
-from berlyne.labels import Cells, Found, Labels, history_of, in_words, lines_of, several
+from berlyne.histories import read_one
+from berlyne.labels import Cells, Found, Labels, history_of, in_words, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
 from berlyne.priors.prior import check_prior, grows
@@ -118,27 +119,18 @@ class Explorer(Thinking):
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
-        possible = None if among is None else self._numbers("among", among, "an action", self.action_labels)
-        if possible is not None and not possible:
-            raise ValueError("among is empty; it must name the actions that are possible")
+        possible = self._possible(among)
         with self._one_at_a_time:
             if s not in self._closed:
                 return self.action_labels[self._chosen(s, possible)]
             with self._as_open(s):
                 return self.action_labels[self._chosen(s, possible)]
 
-    def _numbers(self, what: str, values: Any, one: str, labels: Labels) -> list[int]:
-        """The numbers of several labels, each once, in order."""
-        return sorted({self._number(one, value, labels) for value in several(what, values)})
-
     def _chosen(self, s: int, possible: list[int] | None) -> int:
         """The action to try in state `s`, among those that are possible."""
         if possible is None:
             return self._mind.act(s, self._draw())
-        values = self._mind.action_values(s)[possible]
-        if np.any(np.isnan(values)) or getattr(self._mind, "by_itself", False):
-            raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
-        return possible[self.strategy.rule.choose(values, self._draw())]
+        return possible[self.strategy.rule.choose(self._values_among(s, possible), self._draw())]
 
     def choose_pair(self) -> tuple[Any, Any]:
         """The pair (s, a) to try, for a strategy that may go to any state: Unembodied."""
@@ -208,27 +200,29 @@ class Explorer(Thinking):
         if ended:
             self._close([s_next])
 
-    def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:
-        """Learn a history of transitions, lines `(s, a, s_next)` in their order: a log of somebody's, a warm start.
+    def observe_many(self, history: Any) -> None:
+        """Learn a history of transitions in their order: a log of somebody's, a warm start. All of it or nothing.
 
-        It need not be one path: the explorer is taken to be wherever each line begins. If any of them is impossible
-        nothing is learned.
+        It may have any form that `berlyne.replay` takes: lines (s, a, s_next), three arrays, a `Run`, or a frame, whose
+        column `ended`, if there is one, tells ends as `observe` does. It need not be one path: the explorer is taken to
+        be wherever each line begins, so episodes need not be told apart. Lines of several subjects are refused, since
+        one explorer cannot be all of them. Ends that a `Run` knew of are known as by `ends_in`.
         """
         with self._one_at_a_time:
-            if isinstance(self.state_labels, Found):  # where nothing is impossible that has a name
-                told = lines_of(history)
-                for s, a, s_next in told:
-                    self._number("a", a, self.action_labels)
-                    self.state_labels.numbers((s, s_next), "a state")
-                for line in told:
-                    self.observe(*line)
+            known = self.state_labels
+            labels = known.copy() if isinstance(known, Found) else known
+            lines = read_one(history, labels, self.action_labels)
+            told = zip(lines.steps.tolist(), lines.ended.tolist(), strict=True)
+            if isinstance(known, Found):  # where nothing is impossible that has a name, and ends are known when found
+                ends = set(lines.ends.tolist())
+                for (s, a, s_next), ended in told:
+                    over = ended or s_next in ends
+                    self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
                 return
-            model = self.model
-            lines = model.checked(history)
-            told = history_of(lines, self.state_labels, self.action_labels)
-            model.observe_many(told)  # refuses all of it if any is impossible
-            for s, a, s_next in lines.tolist():
-                self._observe(s, a, s_next, False)
+            self.model.learn(lines.steps)  # refuses all of it if any is impossible
+            self.ends_in([self.state_labels[s] for s in lines.ends.tolist()])
+            for (s, a, s_next), ended in told:
+                self._observe(s, a, s_next, ended)
 
     def ends_in(self, states: Iterable[Any]) -> None:
         """Know that episodes end in these states: no action can be taken there, so none is worth anything.

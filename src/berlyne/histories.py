@@ -12,6 +12,8 @@ from berlyne.labels import Found, Labels
 from berlyne.trace import End
 
 COLUMNS = ("s", "a", "s_next")
+KNOWN = (*COLUMNS, "subject", "episode", "ended")
+"""What is looked for in a frame, among its columns and the levels of its index."""
 FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
 
 
@@ -70,8 +72,10 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
         else:
             states = Labels("state", states.size)
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
-        columns, labels = _of_frame(history)
-        ended = _ended(history)
+        found = _of_frame(history)
+        columns = [found[name].to_numpy() for name in COLUMNS]
+        labels = {name: _names(name, found[name]) for name in ("subject", "episode") if name in found}
+        ended = _ended(found["ended"]) if "ended" in found else None
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
         columns = [np.asarray(column) for column in history]
     else:
@@ -85,6 +89,18 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     if isinstance(states, Found):  # an end that does not come up is none to those who discover
         ends = np.array([s for s in map(states.number, ends) if s < states.size], dtype=np.int64)
     return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
+
+
+def read_one(history: Any, states: Labels, actions: Labels) -> History:
+    """The same of one subject, for one who learns it all; that there are several is a `ValueError`."""
+    lines = read_history(history, states, actions)
+    subjects = list(dict.fromkeys(lines.labels.get("subject", ())))
+    if len(subjects) > 1:
+        raise ValueError(
+            f"the history is that of {len(subjects)} subjects, {subjects[0]!r} and others; "
+            "give one of them, or leave the column subject out"
+        )
+    return lines
 
 
 def _in_labels(run: Any, columns: list[Any], ends: Any) -> tuple[list[Any], list[Any]]:
@@ -101,37 +117,48 @@ def _is_column(values: Any) -> bool:
     return hasattr(values, "dtype") and np.ndim(values) == 1
 
 
-def _of_frame(frame: Any) -> tuple[list[Any], dict[str, list[Any]]]:
-    """Columns and labels of a pandas frame."""
-    there = [str(name) for name in frame.columns]
-    twice = [name for name in (*COLUMNS, "subject", "episode", "ended") if there.count(name) > 1]
+def _of_frame(frame: Any) -> dict[str, Any]:
+    """Those columns and levels of the index of a pandas frame that a history can have, as series by name."""
+    levels = [str(name) for name in frame.index.names if name is not None]
+    there = [str(name) for name in frame.columns] + levels
+    for name in there:
+        meant = "".join(name.split()).casefold()
+        if name not in KNOWN and meant in KNOWN:
+            raise ValueError(f"the history has a column {name!r}; call it {meant}, or leave it out")
+    twice = [name for name in KNOWN if there.count(name) > 1]
     if twice:
-        raise ValueError(f"the history has {there.count(twice[0])} columns {twice[0]}; it must have one")
+        where = ", one of them in its index" if twice[0] in levels else ""
+        raise ValueError(f"the history has {there.count(twice[0])} columns {twice[0]}{where}; it must have one")
     lacking = [name for name in COLUMNS if name not in there]
     if lacking:
         raise ValueError(
             f"the history has the columns {', '.join(there)}, and no {' and no '.join(lacking)}; "
             "it must have s, a and s_next, and may have subject, episode and ended"
         )
-    labels: dict[str, list[Any]] = {}
-    labels.update({name: frame[name].tolist() for name in ("subject", "episode") if name in there})
-    for name, values in labels.items():
-        unknown = np.flatnonzero(frame[name].isna().to_numpy())
-        if len(unknown):
-            raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
-        for i, value in enumerate(values):
-            if not isinstance(value, Hashable):
-                raise ValueError(
-                    f"{name} is {value!r:.60} in line {i} of the history, counted from 0; it must be a number or a name"
-                )
-    return [frame[name].to_numpy() for name in COLUMNS], labels
+    return {
+        name: frame.index.get_level_values(name).to_series() if name in levels else frame[name]
+        for name in KNOWN
+        if name in there
+    }
 
 
-def _ended(frame: Any) -> BoolArray | None:
-    """The column `ended` of a frame, if it has one."""
-    if "ended" not in frame.columns:
-        return None
-    values, missing = frame["ended"].tolist(), frame["ended"].isna().tolist()
+def _names(name: str, column: Any) -> list[Any]:
+    """The subject or the episode of each line."""
+    values: list[Any] = column.tolist()
+    unknown = np.flatnonzero(column.isna().to_numpy())
+    if len(unknown):
+        raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
+    for i, value in enumerate(values):
+        if not isinstance(value, Hashable):
+            raise ValueError(
+                f"{name} is {value!r:.60} in line {i} of the history, counted from 0; it must be a number or a name"
+            )
+    return values
+
+
+def _ended(column: Any) -> BoolArray:
+    """Whether the episode was over with each line."""
+    values, missing = column.tolist(), column.isna().tolist()
     for i, value in enumerate(values):
         if missing[i] or value not in (0, 1):  # true and false are, too
             raise ValueError(f"ended is {value!r} in line {i} of the history, counted from 0; it must be true or false")

@@ -140,6 +140,13 @@ class Found(Labels):
         self.all.append(label)
         self.size += 1
 
+    def copy(self) -> Found:
+        """The same labels, to which others may be added."""
+        other = Found()
+        for label in self.all:
+            other.add(label)
+        return other
+
     def keep(self, size: int) -> None:
         """Forget all but the first so many."""
         for label in self.all[size:]:
@@ -259,19 +266,3 @@ def several(name: str, values: Any) -> list[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"{name} is {values!r}; it must be a list, such as [{values!r}]")
     return list(values)
-
-
-def listed(history: Any) -> list[Any]:
-    """The lines of a history."""
-    if not isinstance(history, Iterable):
-        raise ValueError(f"history is {history!r}; it must be lines (s, a, s_next)")
-    return history.tolist() if isinstance(history, np.ndarray) else list(history)
-
-
-def lines_of(history: Any) -> list[tuple[Any, Any, Any]]:
-    """A history of labels, line by line; lines that are no `(s, a, s_next)` are refused by number."""
-    lines = listed(history)
-    for i, line in enumerate(lines):
-        if not isinstance(line, tuple | list) or len(line) != 3:
-            raise ValueError(f"observation {i} is {line!r}; it must be (s, a, s_next)")
-    return lines

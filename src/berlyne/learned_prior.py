@@ -19,7 +19,8 @@ from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet
 from berlyne.priors.dirichlet import LEAST_ALPHA
 from berlyne.rows import Counts
-from berlyne.strategies import Strategy, strategy
+from berlyne.strategies import Strategy
+from berlyne.strategies import strategy as strategy_called
 from berlyne.trace import Trace
 from berlyne.utilities import UTILITIES
 from berlyne.worlds.episodes import first_state
@@ -75,7 +76,7 @@ class LearnedRun:
 
 def explore_learning_alpha(
     world: World,
-    strategy_: str | Strategy = "PIG(VI)",
+    strategy: str | Strategy = "PIG(VI)",
     n_steps: int = 1000,
     seed: Seed = 0,
     *,
@@ -92,12 +93,12 @@ def explore_learning_alpha(
     Parameters
     ----------
     world : with a `Dirichlet` prior, whose support the explorer is told, and whose concentration it is not.
-    strategy_ : any strategy but those of PEIG, which value what has been rather than what is known.
+    strategy : any strategy but those of PEIG, which value what has been rather than what is known.
     n_steps, seed : as in `berlyne.explore`, which takes the same actions if `start_alpha` is true and `refit` is None.
     start_alpha : used until a row with several possible outcomes has been observed twice.
     refit : when to put what was learned to use; None to learn no concentration at all.
     """
-    how, prior = strategy(strategy_), world.prior
+    how, prior = strategy_called(strategy), world.prior
     realised = isinstance(how.utility, str) and UTILITIES[how.utility].realised
     if not isinstance(prior, Dirichlet) or not can_compile(prior, how) or realised:
         raise ValueError(

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
+from berlyne.histories import read_one
 from berlyne.information import entropy
-from berlyne.labels import Labels, in_words, lines_of, listed
+from berlyne.labels import SHOWN, Labels, in_words
 from berlyne.measured import Measured
 from berlyne.pages import OWN_PRIOR
 from berlyne.plotting import Shown, figures
@@ -93,28 +94,43 @@ class InternalModel(Measured, Shown):
 
     def observe(self, s: Any, a: Any, s_next: Any) -> None:
         """Learn that action `a` in state `s` led to `s_next`."""
-        self.observe_many([(s, a, s_next)])
+        states, actions = self.state_labels, self.action_labels
+        self._learn([[states.number(s, "s"), actions.number(a, "a"), states.number(s_next, "s_next")]], "")
 
-    def observe_many(self, history: Iterable[tuple[Any, Any, Any]] | IntArray) -> None:
-        """Learn a history of transitions, lines `(s, a, s_next)` in their order.
+    def observe_many(self, history: Any) -> None:
+        """Learn a history of transitions in their order, in any form that `berlyne.replay` takes.
 
-        If any of them is impossible nothing is learned.
+        Of a frame the columns s, a and s_next count; lines of several subjects are refused. If any line is impossible
+        nothing is learned.
         """
+        self.learn(read_one(history, self.state_labels, self.action_labels).steps)
+
+    def learn(self, steps: IntArray) -> None:
+        """Learn lines of numbers s, a, s_next, (T, 3), all or none; a `ValueError` names the line."""
+        self._learn(steps.tolist(), "line {} of the history, counted from 0, says that ")
+
+    def _learn(self, lines: list[list[int]], where: str) -> None:
         seen: dict[int, dict[int, int]] = {}
         last: dict[int, int] = {}
-        for s, a, s_next in self.checked(history).tolist():
+        for i, (s, a, s_next) in enumerate(lines):
             r = s * self.n_actions + a
             if r not in seen:
                 seen[r] = dict(self._seen.get(r, {}))
             if s_next not in seen[r] and not self._admits(a, s, seen[r], s_next):
-                before = f" after {[self.states[z] for z in sorted(seen[r])]}" if seen[r] else ""
                 said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
-                raise ValueError(in_words(said, self.state_labels, self.action_labels) + before)
+                said = in_words(said, self.state_labels, self.action_labels)
+                raise ValueError(where.format(i) + said + self._before(seen[r]))
             seen[r][s_next] = seen[r].get(s_next, 0) + 1
             last[r] = s_next
         self._seen.update(seen)
         self._last.update(last)
         self._sparse = None
+
+    def _before(self, seen: dict[int, int]) -> str:
+        """Where the same action in the same state led before, for a message."""
+        states = [repr(self.states[z]) for z in sorted(seen)]
+        more = f" and {len(states) - SHOWN} more" if len(states) > SHOWN else ""
+        return f"; before, it led to {', '.join(states[:SHOWN])}{more}" if states else ""
 
     @property
     def sparse_counts(self) -> Counts:
@@ -217,35 +233,6 @@ class InternalModel(Measured, Shown):
 
     def _estimate(self, counts: IntArray) -> FloatArray:
         return estimated(self.prior, counts)
-
-    def checked(self, history: Any) -> IntArray:
-        """A history as whole numbers in lines (s, a, s_next), or a `ValueError` that names the line."""
-        if self.state_labels.given is not None or self.action_labels.given is not None:
-            return self._unlabelled(history)
-        steps = np.asarray(history if isinstance(history, np.ndarray) else listed(history))
-        if steps.size == 0:
-            return np.zeros((0, 3), dtype=np.int64)
-        if steps.ndim != 2 or steps.shape[1] != 3 or not np.issubdtype(steps.dtype, np.integer):
-            raise ValueError(
-                f"history has shape {steps.shape} and type {steps.dtype}; "
-                "it must be whole numbers in lines (s, a, s_next)"
-            )
-        for column, name, size in ((0, "s", self.n_states), (1, "a", self.n_actions), (2, "s_next", self.n_states)):
-            bad = np.flatnonzero((steps[:, column] < 0) | (steps[:, column] >= size))
-            if len(bad):
-                raise ValueError(
-                    f"{name} is {steps[bad[0], column]} in observation {bad[0]}; it must be 0 to {size - 1}"
-                )
-        return steps.astype(np.int64)
-
-    def _unlabelled(self, history: Any) -> IntArray:
-        """Lines of numbers from lines of labels."""
-        states, actions = self.state_labels, self.action_labels
-        lines = [
-            (states.number(s, "s"), actions.number(a, "a"), states.number(s_next, "s_next"))
-            for s, a, s_next in lines_of(history)
-        ]
-        return np.array(lines, dtype=np.int64).reshape(-1, 3)
 
     def _admits(self, a: int, s: int, seen: dict[int, int], s_next: int) -> bool:
         """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""

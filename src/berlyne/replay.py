@@ -19,7 +19,8 @@ from berlyne.histories import COLUMNS, History, read_history
 from berlyne.labels import Found, Labels, column, in_words, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
-from berlyne.strategies import Strategy, strategy
+from berlyne.strategies import Strategy
+from berlyne.strategies import strategy as strategy_called
 from berlyne.trace import End, Thoughts
 from berlyne.utilities import UTILITIES
 from berlyne.worlds.world import World
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 def replay(
     world: World | Prior,
     history: Any,
-    strategy_: str | Strategy = "PIG(VI)",
     /,
+    strategy: str | Strategy = "PIG(VI)",
     *,
     n_states: int | None = None,
     n_actions: int | None = None,
@@ -43,18 +44,19 @@ def replay(
     """Lead an explorer along a history, and note what it thinks before each step.
 
     Every subject has an explorer of its own, which learns through all episodes. An explorer is found where the next
-    line says, so nothing is learned of how one episode came after another. In which states episodes end, where
-    no action is worth anything, it knows from the world, or of a `Run` from its world; or it learns it as `Explorer`
-    does, from what `explore_env` returned or from a column `ended` of a frame; a line that begins in an end shows that
-    it is none. With a prior that discovers states, those are discovered that the history names, as it names them.
+    line says, so nothing is learned of how one episode came after another; to CB that is a visit of the state, unless
+    the line before led there. In which states episodes end, where no action is worth anything, it knows from the world,
+    or of a `Run` from its world; or it learns it as `Explorer` does, from what `explore_env` returned or from a column
+    `ended` of a frame; a line that begins in an end shows that it is none. With a prior that discovers states, those
+    are discovered that the history names, as it names them.
 
     Parameters
     ----------
     world : a world, of which the explorer knows the prior only, unless the strategy may see it; or just a prior.
     history : lines (s, a, s_next) of labels, whole numbers where there are none; a list or tuple of three arrays; a
-        `Run`, or what `explore_env` returned; or a pandas frame with columns s, a and s_next, and if need be subject,
-        episode and ended (true or false).
-    strategy_ : a name such as "PIG(VI)", or a `Strategy`.
+        `Run`, or what `explore_env` returned; or a pandas frame with columns, or levels of its index, s, a and
+        s_next, and if need be subject, episode and ended (true or false).
+    strategy : a name such as "PIG(VI)", or a `Strategy`.
     n_states, n_actions : needed only for a prior that does not carry them.
     states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
         states are discovered they need not be known; explorers know those that are given from the start.
@@ -81,7 +83,7 @@ def replay(
     >>> float(berlyne.replay(world, run, "Random").log_likelihood.mean())  # log 1/4
     -1.3862943611198906
     """
-    how, prior = strategy(strategy_), _prior(world)
+    how, prior = strategy_called(strategy), _prior(world)
     seen = world if isinstance(world, World) else None
     if seen is not None:
         for name, given, its in (("n_states", n_states, seen.n_states), ("n_actions", n_actions, seen.n_actions)):

@@ -170,9 +170,10 @@ def strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         if parameters:
             raise ValueError("parameters go with the name of a strategy, not with a Strategy object")
         return name
-    if not parameters and str(name) in STRATEGIES:
-        return STRATEGIES[str(name)]
-    plain, said = _parse(str(name))
+    name = str(name).strip()
+    if not parameters and name in STRATEGIES:
+        return STRATEGIES[name]
+    plain, said = _parse(name)
     parameters = {**said, **parameters}
     found = STRATEGIES.get(plain) or _compose(plain)
     return _with(found, parameters) if parameters else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from berlyne.arrays import FloatArray, Seed, check_count, check_number
 from berlyne.explore import Mind
 from berlyne.foresight import Gain, discovering_gain, imagined_gain
 from berlyne.growing import GrowingMind
-from berlyne.labels import Labelled, Labels
+from berlyne.labels import Labelled, Labels, several
 from berlyne.model import InternalModel
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
@@ -138,14 +138,30 @@ class Thinking(Labelled, Shown):
         with self._one_at_a_time, self._as_open(where):
             return self._mind.pair_values() if where is None else self._mind.action_values(where)
 
-    def probabilities(self, s: Any = None) -> FloatArray:
+    def probabilities(self, s: Any = None, among: Iterable[Any] | None = None) -> FloatArray:
         """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
 
-        For Unembodied, without `s`, of all pairs, `[s, a]`. Asking changes nothing.
+        `among` names the actions that are possible just now, as in `act`; others have none. For Unembodied, without
+        `s`, of all pairs, `[s, a]`. Asking changes nothing.
         """
-        where = self._asked("probabilities", s)
+        where, possible = self._asked("probabilities", s), self._possible(among)
+        if where is None and possible is not None:
+            raise ValueError(f"{self.strategy} chooses among all pairs of a state and an action; leave among out")
         with self._one_at_a_time, self._as_open(where):
-            return self._mind.pair_probabilities() if where is None else self._mind.probabilities(where)
+            if where is None:
+                return self._mind.pair_probabilities()
+            if possible is None:
+                return self._mind.probabilities(where)
+            chances = np.zeros(self.action_labels.size)
+            chances[possible] = self.strategy.rule.probabilities(self._values_among(where, possible))
+            return chances
+
+    def _values_among(self, s: int, possible: list[int]) -> FloatArray:
+        """What the actions that are possible are worth in state `s`."""
+        values = self._mind.action_values(s)[possible]
+        if np.any(np.isnan(values)) or getattr(self._mind, "by_itself", False):
+            raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
+        return values
 
     @contextmanager
     def _as_open(self, s: int | None) -> Iterator[None]:
@@ -163,9 +179,22 @@ class Thinking(Labelled, Shown):
         """The state asked about; None for a strategy that chooses the state."""
         if self.strategy.relocates and s is not None:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call {what}()")
-        if not self.strategy.relocates and s is None:
+        if not self.strategy.relocates and s is None and None not in self.states:  # which may be a label
             raise ValueError(f"{self.strategy} acts in the state it is in; call {what}(s)")
-        return None if s is None else self._number("s", s, self.state_labels)
+        return None if self.strategy.relocates else self._number("s", s, self.state_labels)
+
+    def _possible(self, among: Iterable[Any] | None) -> list[int] | None:
+        """The numbers of the actions that are possible; None for all of them."""
+        if among is None:
+            return None
+        possible = self._numbers("among", among, "an action", self.action_labels)
+        if not possible:
+            raise ValueError("among is empty; it must name the actions that are possible")
+        return possible
+
+    def _numbers(self, what: str, values: Any, one: str, labels: Labels) -> list[int]:
+        """The numbers of several labels, each once, in order."""
+        return sorted({self._number(one, value, labels) for value in several(what, values)})
 
     @staticmethod
     def _number(name: str, value: Any, labels: Labels) -> int:

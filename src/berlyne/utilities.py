@@ -141,7 +141,8 @@ def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> Fl
 def row_definition(utility: Callable[..., float]) -> CountedDefinition:
     """A utility of a user's own as a function of `theta_hat`, `theta_hat_after` and `counts`, which it may ask for.
 
-    It asks by a parameter called `counts`, or by a third one that has no default.
+    It asks by a parameter called `counts`, by a third one that has no default, or by taking any keyword, `**options`.
+    One of `*arguments, **options` passes on what it is given to another, which did not ask.
 
     Raises
     ------
@@ -154,7 +155,9 @@ def row_definition(utility: Callable[..., float]) -> CountedDefinition:
     parameters = signature.parameters
     third = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
     by_place = bool(third) and (third[0].name == "counts" or third[0].default is inspect.Parameter.empty)
-    by_name = not by_place and "counts" in parameters
+    kinds = {p.kind for p in parameters.values()}
+    any_keyword = inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds
+    by_name = not by_place and ("counts" in parameters or any_keyword)
     try:
         signature.bind(*((None,) * (3 if by_place else 2)), **({"counts": None} if by_name else {}))
     except TypeError:

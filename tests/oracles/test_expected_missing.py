@@ -11,6 +11,7 @@ from scipy import stats
 import berlyne
 from berlyne import Dirichlet, InternalModel, OneTwoThree
 from berlyne.uncertainty import Expected
+from oracles.drawn import maze_from_the_prior
 
 CLASSES = {"dense": berlyne.dense_world, "maze": berlyne.maze, "1-2-3": berlyne.one_two_three_world}
 
@@ -100,6 +101,33 @@ def test_the_whole_is_the_sum_of_the_rows_and_has_quantiles_of_a_gamma():
 def test_what_is_known_for_sure_has_no_interval():
     known = Expected(0.0, 0.0, np.zeros((1, 1)))
     assert (known.low, known.high) == (0.0, 0.0)
+
+
+def misses(make, n_worlds, n_steps):
+    """How much more is missing than expected in each of many worlds, and how much is expected on average, in bits."""
+    off, expected = np.empty(n_worlds), np.empty(n_worlds)
+    for seed in range(n_worlds):
+        run = berlyne.explore(make(seed), "PIG(VI)", n_steps=n_steps, seed=seed)
+        expected[seed] = run.model.expected_missing_information().bits
+        off[seed] = run.missing_information[-1] - expected[seed]
+    return off, expected.mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_steps", [60, 1000])
+def test_expectation_is_unbiased_where_rows_are_drawn_from_the_prior(n_steps):
+    """On the supports of mazes, with rows that mazes do not have."""
+    off, _ = misses(maze_from_the_prior, 2000, n_steps)
+    assert abs(off.mean()) < 3.5 * off.std(ddof=1) / np.sqrt(len(off))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_steps", [60, 1000])
+def test_expectation_is_a_little_too_high_in_mazes(n_steps):
+    """An action's largest probability is that of its own direction, which the prior does not say: 1 % at most."""
+    off, expected = misses(berlyne.maze, 2000, n_steps)
+    error = off.std(ddof=1) / np.sqrt(len(off))
+    assert -0.01 * expected - 3.5 * error < off.mean() < 3.5 * error
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def test_steps_in_imagination_know_of_ends(ties):
 
 
 def test_ties_in_imagination_are_broken_as_the_strategy_says():
-    """From 0 both actions lead somewhere for sure, which teaches nothing; only in state 1 is something left to learn."""
+    """From 0 both actions lead somewhere for sure, which teaches nothing; only in state 1 is something to learn."""
     support = np.zeros((M, N, N), dtype=bool)
     support[0, 0, 1] = support[1, 0, 2] = True
     support[:, 1, :2] = support[:, 2, 2] = True

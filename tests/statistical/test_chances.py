@@ -50,6 +50,19 @@ def test_actions_have_the_probabilities_that_are_said(kind, how):
     assert p_value(drawn, explorer.probabilities(s)) > SMALLEST
 
 
+@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_actions_among_some_have_the_probabilities_that_are_said(kind, how):
+    world = CLASSES[kind](0)
+    explorer, s = experienced(world, how)
+    among = [world.n_actions - 1, 0]
+    said, rng, drawn = explorer.probabilities(s, among=among), np.random.default_rng(5), []
+    for _ in range(N_DRAWS):
+        explorer._u = rng.random(2)  # as an explorer of another seed would draw
+        drawn.append(explorer.act(s, among=among))
+    assert p_value(drawn, said) > SMALLEST and not said[1 : world.n_actions - 1].any()
+
+
 @pytest.mark.parametrize("temperature", [0.05, 1.0])
 def test_pairs_have_the_probabilities_that_are_said(temperature):
     world = CLASSES["dense"](0)

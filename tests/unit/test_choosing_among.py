@@ -41,6 +41,62 @@ def test_q_learning_explores_among_the_possible_only():
         explorer.observe("blue", "l", COLOURS[i % 3])
 
 
+def told(how, seed=0):
+    explorer = labelled(how, seed=seed)
+    explorer.observe_many([("red", "l", "blue")] * 3 + [("red", "r", "blue")] * 2 + [("red", "jump", "red")])
+    return explorer
+
+
+@pytest.mark.parametrize("among", [["l", "jump", "r"], ["jump", "l", "jump"], ["stay"], MOVES, iter(["r", "stay"])])
+def test_chances_among_some_are_a_softmax_over_them(among):
+    explorer = told(strategy("PIG(VI)", temperature=0.05, lapse=0.2))
+    among = list(among)
+    possible = np.array([move in among for move in MOVES])
+    weight = np.exp(explorer.action_values("red") / 0.05) * possible
+    expected = 0.8 * weight / weight.sum() + 0.2 * possible / possible.sum()
+    assert explorer.probabilities("red", iter(among)) == pytest.approx(expected, abs=1e-12)
+    whole = told(strategy("PIG(VI)", temperature=0.05)).probabilities("red")  # without lapses: renormalised
+    renormalised = np.where(possible, whole, 0.0) / whole[possible].sum()
+    assert told(strategy("PIG(VI)", temperature=0.05)).probabilities("red", among) == pytest.approx(renormalised)
+    assert np.array_equal(explorer.probabilities("red", MOVES), explorer.probabilities("red"))
+
+
+def test_chances_among_some_are_those_of_ties_and_of_epsilon():
+    nothing_tried = ["l", "r", "jump"]
+    assert labelled("LTA").probabilities("red", nothing_tried) == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
+    assert labelled(strategy("LTA", ties="first")).probabilities("red", ["jump", "r"]).tolist() == [0, 1, 0, 0]
+    assert told("LTA").probabilities("red", ["l", "r"]).tolist() == [0, 1, 0, 0]
+    assert told("Random").probabilities("red", ["l", "stay"]).tolist() == [0.5, 0, 0.5, 0]
+    explorer = told(strategy("PIG(Q)", epsilon=0.3))
+    values = explorer.action_values("red")
+    best = max(values[0], values[1])
+    greedy = np.array([values[0] == best, values[1] == best, 0, 0], dtype=float)
+    expected = 0.7 * greedy / greedy.sum() + 0.3 * np.array([0.5, 0.5, 0, 0])
+    assert explorer.probabilities("red", ["l", "r"]) == pytest.approx(expected)
+
+
+def test_chances_among_some_that_are_not_known_are_refused():
+    explorer = labelled()
+    with pytest.raises(ValueError, match=r"^among is empty; it must name the actions that are possible$"):
+        explorer.probabilities("red", [])
+    with pytest.raises(ValueError, match=r"^an action is 'jmp'; "):
+        explorer.probabilities("red", ["jmp"])
+    with pytest.raises(ValueError, match=r"^mine decides for itself, so it cannot choose among some actions$"):
+        labelled(Strategy("mine", lambda view, s, u: 0)).probabilities("red", ["l"])
+    with pytest.raises(
+        ValueError, match=r"^Unembodied chooses among all pairs of a state and an action; leave among out$"
+    ):
+        labelled("Unembodied").probabilities(among=["l"])
+
+
+def test_a_state_that_is_called_none_can_be_asked_about():
+    explorer = Explorer(Dirichlet(1.0, n_states=2, n_actions=2), "LTA", states=["here", None])
+    explorer.observe(None, 1, "here")
+    assert explorer.action_values(None).tolist() == [0, -1] and explorer.probabilities(None).tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"^LTA acts in the state it is in; call probabilities\(s\)$"):
+        labelled("LTA").probabilities()
+
+
 def test_bad_choices_are_refused():
     explorer = labelled()
     with pytest.raises(ValueError, match=r"^among is empty; it must name the actions that are possible$"):

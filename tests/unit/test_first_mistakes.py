@@ -140,7 +140,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize("prior", [ChineseRestaurant(1.0), Dirichlet(1.0, n_states=2, n_actions=2)])
 def test_what_is_no_history_is_told(prior):
     explorer = Explorer(prior, n_actions=2)
-    with pytest.raises(ValueError, match=r"^history is 3; it must be lines \(s, a, s_next\)$"):
+    with pytest.raises(
+        ValueError, match=r"^the history is 3; it must be lines \(s, a, s_next\), three arrays, a Run, or a frame"
+    ):
         explorer.observe_many(3)
     with pytest.raises(ValueError, match=r"^among is 1; it must be a list, such as \[1\]$"):
         explorer.act(0, among=1)
@@ -150,7 +152,9 @@ def test_what_is_no_history_is_told(prior):
 def test_a_line_that_is_no_transition_is_told_by_number():
     labelled = InternalModel(Dirichlet(1.0, n_states=2, n_actions=2), states=["l", "r"])
     for thing in (labelled, Explorer(ChineseRestaurant(1.0), n_actions=2)):
-        with pytest.raises(ValueError, match=r"^observation 1 is \('l', 0\); it must be \(s, a, s_next\)$"):
+        with pytest.raises(
+            ValueError, match=r"^line 1 of the history, counted from 0, is \('l', 0\); a history is lines "
+        ):
             thing.observe_many([("l", 0, "r"), ("l", 0)])
         assert thing.n_obs == 0
 

@@ -48,7 +48,7 @@ def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
         again.undo()
 
 
-def test_several_may_use_a_book(tmp_path):
+def test_several_may_use_a_book(tmp_path, monkeypatch):
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     one = LabBook.new(tmp_path / "lab", prior)
     other = LabBook(tmp_path / "lab")
@@ -58,7 +58,11 @@ def test_several_may_use_a_book(tmp_path):
     other.tell(2, 1, 0)
     assert one.ask(1) == other.ask(1)
     assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
-    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match="is being written by process"):
+    monkeypatch.setattr("berlyne.lab_log.PATIENCE", 0.1)
+    said = (
+        r"^\S+lab is being written by process \d+ on \S+ since \S+, and has been for 0\.1 seconds; nothing was written"
+    )
+    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match=said):
         one.tell(0, 0, 0)
     assert one.explorer.n_obs == 2
 
@@ -142,7 +146,7 @@ def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, mon
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("berlyne.lab._sync", full)
+    monkeypatch.setattr("berlyne.lab_log._sync", full)
     with pytest.raises(OSError, match="No space left"):
         book.tell(0, 0, 2)
     monkeypatch.undo()
@@ -367,3 +371,46 @@ def test_status_shows_no_interval_that_the_prior_does_not_give(tmp_path, monkeyp
     run("lab", "new", "x", "--prior", "more_lab:more", "--states", 3, "--actions", 2)
     said = run("lab", "status", "x")
     assert "12.00 bits expected" in said and "nan" not in said
+
+
+def test_a_whole_number_that_is_typed_is_the_one_that_python_tells(tmp_path):
+    """Where states are discovered, and all that are known are whole numbers."""
+    path = tmp_path / "d.lab"
+    LabBook.new(path, ChineseRestaurant(1.0), actions=["l", "r"]).tell(1, "l", 2)
+    run("lab", "tell", path, 2, "r", 3)
+    run("lab", "tell", path, 3, "r", -1)
+    book = LabBook(path)
+    assert book.explorer.states == [1, 2, 3, -1]
+    book.tell(-1, "l", 3)
+    assert LabBook(path).explorer.n_states == 4
+    run("lab", "tell", path, 3, "l", "hall")
+    run("lab", "tell", path, "hall", "l", 4)
+    assert LabBook(path).explorer.states == [1, 2, 3, -1, "hall", "4"]
+
+
+def test_a_book_that_knows_of_no_state_yet_is_told_of_numbers(tmp_path):
+    run("lab", "new", tmp_path / "d.lab", "--discover", "--actions", "l,r")
+    run("lab", "tell", tmp_path / "d.lab", 0, "l", 1)
+    LabBook(tmp_path / "d.lab").tell(1, "r", 0)
+    assert LabBook(tmp_path / "d.lab").explorer.states == [0, 1]
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    LabBook.new(tmp_path / "named.lab", prior, states=["1", None, 2.5], actions=["0", "1"])
+    run("lab", "tell", tmp_path / "named.lab", 1, 0, "None")
+    run("lab", "tell", tmp_path / "named.lab", "None", 1, "2.5")
+    assert LabBook(tmp_path / "named.lab").explorer.history == [("1", "0", None), (None, "1", 2.5)]
+
+
+def test_a_state_may_be_called_minus_one(tmp_path):
+    path = tmp_path / "neg.lab"
+    LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2), states=[-1, 0, 1], actions=["-x", "go"])
+    assert run("lab", "ask", path, -1, "--among", "go") == run("lab", "ask", "--among", "go", path, -1) == "go"
+    assert run("lab", "ask", path, "--among=-x", "--", "-1") == "-x"
+    run("lab", "tell", path, -1, "-x", -1)
+    run("lab", "tell", path, "--ended", -1, "go", 1)
+    explorer = LabBook(path).explorer
+    assert explorer.history == [(-1, "-x", -1), (-1, "go", 1)] and explorer.episode_is_over
+    for wrong in (("ask", path, "--amongst"), ("tell", path, 0, "go", "--end"), ("tell", path, 0, "go", 1, "--end")):
+        result = CliRunner().invoke(commands, ["lab", *map(str, wrong)])
+        assert result.exit_code == 2 and wrong[-1] in result.output
+    assert LabBook(path).explorer.n_obs == 2
+    assert "Usage" in run("lab", "ask", "--help")

@@ -134,10 +134,14 @@ def test_a_model_is_told_in_labels():
     np.testing.assert_array_equal(model.theta_hat_after("r", "red"), numbered.theta_hat_after(1, 0))
     np.testing.assert_array_equal(pig(model), pig(numbered))
     for wrong in [("red", "r"), "red"]:
-        with pytest.raises(ValueError, match=r"^observation 0 is .*; it must be \(s, a, s_next\)$"):
+        with pytest.raises(
+            ValueError, match=r"^line 0 of the history, counted from 0, is .*; a history is lines \(s, a, s_next\)"
+        ):
             model.observe_many([wrong])
     with pytest.raises(ValueError, match=r"^a is 'u'; it must be an action: 'l', 'r'$"):
         model.observe("red", "u", "red")
+    with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: a is 'u'; it must be an action"):
+        model.observe_many([("red", "r", "blue"), ("red", "u", "red")])
 
 
 def test_utilities_of_ones_own_read_labelled_models():

@@ -87,17 +87,19 @@ def test_the_order_of_observations_does_not_matter_to_the_estimate(name):
 @pytest.mark.parametrize(
     ("prior", "good", "bad", "message"),
     [
-        ("support", (0, 1, 2), (0, 1, 3), r"action 1 in state 0 led to state 3, which the prior calls impossible"),
-        ("1-2-3", (2, 0, 1), (2, 0, 3), r"action 0 in state 2 led to state 3, .* impossible after \[1\]"),
-        ("1-2-3", (2, 0, 1), (2, 0, 0), r"action 0 in state 2 led to state 0, .* impossible after \[1\]"),
+        ("support", (0, 1, 2), (0, 1, 3), r"action 1 in state 0 led to state 3, .* impossible; before, it led to 2$"),
+        ("1-2-3", (2, 0, 1), (2, 0, 3), r"action 0 in state 2 led to state 3, .* impossible; before, it led to 1$"),
+        ("1-2-3", (2, 0, 1), (2, 0, 0), r"action 0 in state 2 led to state 0, .* impossible; before, it led to 1$"),
     ],
 )
 def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_learned(wrap, prior, good, bad, message):
     model = InternalModel(wrap(PRIORS[prior]), n_states=4, n_actions=3)
     model.observe(*good)
     before = model.counts, model.theta_hat, model.last_outcomes
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"^line 2 of the history, counted from 0, says that {message}"):
         model.observe_many([(1, 2, 1), good, bad, good])
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        model.observe(*bad)
     assert model.n_obs == 1
     for now, then in zip((model.counts, model.theta_hat, model.last_outcomes), before, strict=True):
         assert np.array_equal(now, then)
@@ -105,7 +107,9 @@ def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_lear
 
 def test_targets_that_contradict_each_other_within_one_history_are_refused():
     model = InternalModel(OneTwoThree(6))
-    with pytest.raises(ValueError, match=r"action 1 in state 0 led to state 5, .* impossible after \[2, 4\]"):
+    with pytest.raises(
+        ValueError, match=r"^line 3 of .* says that action 1 in state 0 led to state 5, .*; before, it led to 2, 4$"
+    ):
         model.observe_many([(0, 1, 4), (0, 1, 2), (0, 1, 4), (0, 1, 5)])
     assert model.n_obs == 0
 
@@ -122,12 +126,15 @@ def test_certain_knowledge_of_the_absorbing_state_limits_what_is_possible(p_esca
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        ([(0, 0, 4)], "s_next is 4 in observation 0; it must be 0 to 3"),
-        ([(0, 0, 1), (0, 3, 1)], "a is 3 in observation 1; it must be 0 to 2"),
-        ([(-1, 0, 1)], "s is -1 in observation 0; it must be 0 to 3"),
-        ([(0, 0)], "history has shape"),
-        ([(0, 0, 1.5)], "it must be whole numbers in lines"),
-        (np.array([0, 0, 1]), r"history has shape \(3,\)"),
+        ([(0, 0, 4)], r"^s_next is 4 in line 0 of the history, counted from 0; it must be a whole number from 0 to 3$"),
+        (
+            [(0, 0, 1), (0, 3, 1)],
+            r"^a is 3 in line 1 of the history, counted from 0; it must be a whole number from 0 to 2$",
+        ),
+        ([(-1, 0, 1)], r"^s is -1 in line 0 of the history"),
+        ([(0, 0)], r"^line 0 of the history, counted from 0, is \(0, 0\)"),
+        ([(0, 0, 1.5)], r"^s_next is 1\.5 in line 0"),
+        (np.array([0, 0, 1]), r"^the history is an array of shape \(3,\); it must be \(T, 3\)"),
     ],
 )
 def test_malformed_histories_are_refused(history, message):

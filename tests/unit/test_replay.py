@@ -114,6 +114,22 @@ def test_a_new_episode_is_found_where_it_begins():
     assert replay(PRIOR, frame, "CB").action_values.values[1] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_an_episode_that_begins_where_the_last_one_ended_is_no_second_visit(ended, engine):
+    """To replay as to an explorer that is asked and told; one that is put elsewhere has visited that."""
+    for begin, visits in ((1, [1, 1, 0]), (2, [1, 1, 1]), (0, [2, 1, 0])):
+        lines = [(0, 0, 1), (begin, 1, 0)]
+        frame = pd.DataFrame(lines, columns=["s", "a", "s_next"]).assign(episode=[0, 1], ended=[ended, False])
+        counts = np.zeros((2, 3, 3), dtype=int)
+        counts[0, 0, 1] = 1
+        expected = -(PRIOR.estimate(counts)[:, begin] @ np.array(visits))
+        assert replay(PRIOR, frame, "CB", engine=engine).action_values.values[1] == pytest.approx(expected)
+        explorer = berlyne.Explorer(PRIOR, "CB")
+        explorer.observe(*lines[0], ended=ended)
+        assert explorer.action_values(begin) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("history", "message"),
     [
@@ -233,3 +249,37 @@ def test_a_history_in_labels_is_that_of_its_numbers():
         assert list(zip(said.s.values, said.a.values, said.s_next.values, strict=True)) == spoken
     with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'rde'; .* nearest is 'red'$"):
         berlyne.replay(named, [("red", "l", None), ("rde", "l", None)])
+
+
+def two_subjects():
+    """A frame of two subjects of one path each, of which replaying them as one would say something else."""
+    frame = pd.DataFrame(LINES[:40], columns=["s", "a", "s_next"])
+    return frame.assign(subject=["anna"] * 20 + ["ben"] * 20, episode=[0] * 10 + [1] * 30, ended=[False] * 39 + [True])
+
+
+@pytest.mark.parametrize(
+    "levels", [["subject"], ["subject", "episode"], ["s"], ["episode", "a", "ended"], ["s", "a", "s_next", "subject"]]
+)
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+def test_what_stands_in_the_index_of_a_frame_counts_as_a_column_does(levels, engine):
+    frame = two_subjects()
+    expected = replay(WORLD.prior, frame, "PIG(VI, temperature=0.1)", engine=engine)
+    found = replay(WORLD.prior, frame.set_index(levels), "PIG(VI, temperature=0.1)", engine=engine)
+    assert found.identical(expected)
+    alone = replay(WORLD.prior, LINES[20:40], "PIG(VI, temperature=0.1)", engine=engine)
+    assert np.array_equal(found.log_likelihood.values[20:], alone.log_likelihood.values)
+
+
+@pytest.mark.parametrize("name", ["Subject", " subject", "EPISODE", "S", "s_next ", "Ended"])
+@pytest.mark.parametrize("index", [False, True])
+def test_a_column_that_is_almost_one_of_a_history_is_refused(name, index):
+    meant = name.strip().lower()
+    frame = two_subjects().rename(columns={meant: name})
+    with pytest.raises(ValueError, match=rf"^the history has a column '{name}'; call it {meant}, or leave it out$"):
+        replay(WORLD.prior, frame.set_index(name) if index else frame)
+
+
+def test_a_column_that_stands_in_the_index_as_well_is_refused():
+    frame = two_subjects().set_index("subject", drop=False)
+    with pytest.raises(ValueError, match=r"^the history has 2 columns subject, one of them in its index; it must have"):
+        replay(WORLD.prior, frame)

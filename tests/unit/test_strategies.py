@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, strategy
+from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay, strategy
 from berlyne.coordination import METHODS, Greedy, KnowingWorld, QLearning, ValueIteration
+from berlyne.learned_prior import explore_learning_alpha
 from berlyne.strategies import PAPER_STRATEGIES
 
 
@@ -58,6 +59,19 @@ def test_parameters_become_part_of_the_name_and_the_name_says_them(name, paramet
     method = how.coordinate.inner if how.sees_world else how.coordinate
     for key, value in parameters.items():
         assert getattr(how if key in ("untried", "ties") else method, key) == value
+
+
+@pytest.mark.parametrize("name", [" PIG(VI)", "LTA\n", "  PMC(Q) ", " PIG(VI, gamma=0.5) "])
+def test_blanks_around_a_name_do_not_matter(name):
+    assert strategy(name) == strategy(name.strip()) and strategy(name).name == name.strip()
+
+
+def test_a_strategy_may_be_given_by_keyword():
+    world = maze(0)
+    run = explore(world, strategy="LTA", n_steps=50)
+    assert run.strategy.name == "LTA" and np.array_equal(run.actions, explore(world, "LTA", 50).actions)
+    assert replay(world, run, strategy="LTA").identical(replay(world, run, "LTA"))
+    assert explore_learning_alpha(world, strategy="PIG(greedy)", n_steps=5).strategy.name == "PIG(greedy)"
 
 
 def test_parameters_change_what_is_done():

@@ -161,12 +161,24 @@ def bonus_with_default(theta_hat, theta_hat_after, scale=1.0, counts=None):
     return scale * bonus(theta_hat, theta_hat_after, counts)
 
 
+def bonus_by_any_keyword(theta_hat, theta_hat_after, **known):
+    return bonus(theta_hat, theta_hat_after, known["counts"])
+
+
 class Bonus:
     def __call__(self, theta_hat, theta_hat_after, counts):
         return bonus(theta_hat, theta_hat_after, counts)
 
 
-BONUSES = [bonus, bonus_by_name, bonus_by_another_name, bonus_with_default, Bonus(), partial(bonus)]
+BONUSES = [
+    bonus,
+    bonus_by_name,
+    bonus_by_another_name,
+    bonus_with_default,
+    bonus_by_any_keyword,
+    Bonus(),
+    partial(bonus),
+]
 
 
 @pytest.mark.parametrize("utility", BONUSES)
@@ -205,8 +217,8 @@ def test_utilities_that_do_not_ask_are_not_given_counts():
     asked = []
     row_definition(lambda theta_hat, after, scale=2.0: asked.append(scale) or 0.0)(1, 2, 3)
     row_definition(lambda *both: asked.append(both) or 0.0)(1, 2, 3)
-    row_definition(lambda theta_hat, after, **more: asked.append(more) or 0.0)(1, 2, 3)
-    assert asked == [2.0, (1, 2), {}]
+    row_definition(lambda *both, **more: asked.append((both, more)) or 0.0)(1, 2, 3)  # as a decorator passes them on
+    assert asked == [2.0, (1, 2), ((1, 2), {})]
     assert row_definition(max)(1, 2, 3) == 2  # written in C, says nothing of its parameters
 
 

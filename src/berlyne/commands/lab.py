@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from berlyne.commands.help import Command, Group
-from berlyne.lab import LabBook, looked_up
+from berlyne.lab import LabBook
+from berlyne.lab_header import looked_up
 from berlyne.priors import ChineseRestaurant, Dirichlet
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+NEGATIVE = {"ignore_unknown_options": True}
+"""Settings of a command to which a state called -1 can be typed."""
 STEPS = 10
 """Steps ahead for which `status` says what they are expected to teach."""
 
@@ -58,7 +62,7 @@ def new(
     n_actions, action_names = _named("--actions", actions)
     given: Any = prior
     if prior is not None:
-        _check_own(prior, discover, n_states, n_actions)
+        _check_own(file, prior, discover, n_states, n_actions)
     elif n_actions is None or (n_states is None and not discover):
         raise ValueError(
             "say what states and actions there are: --states red,green --actions l,r; "
@@ -76,9 +80,16 @@ def new(
     _say(f"Began {file}: {book.explorer!r}")
 
 
-@lab.command(cls=Command, example="berlyne lab ask rats.lab middle --among push,pull")
+def _typed(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """A name that was typed; -1 is one, and a misspelt option is none."""
+    if text is not None and text.startswith("--"):
+        raise click.NoSuchOption(text, ctx=context)
+    return text
+
+
+@lab.command(cls=Command, context_settings=NEGATIVE, example="berlyne lab ask rats.lab middle --among push,pull")
 @FILE
-@click.argument("state", required=False)
+@click.argument("state", required=False, callback=_typed)
 @click.option("--among", metavar="ACTIONS", help="The actions that are possible now, with commas between.")
 def ask(file: Path, state: str | None, among: str | None) -> None:
     """Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where."""
@@ -103,11 +114,11 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
     _say(str(book.ask(_meant(explorer.states, state), possible)))
 
 
-@lab.command(cls=Command, example="berlyne lab tell rats.lab middle push right")
+@lab.command(cls=Command, context_settings=NEGATIVE, example="berlyne lab tell rats.lab middle push right")
 @FILE
-@click.argument("state")
-@click.argument("action")
-@click.argument("next_state")
+@click.argument("state", callback=_typed)
+@click.argument("action", callback=_typed)
+@click.argument("next_state", callback=_typed)
 @click.option("--ended", is_flag=True, help="The episode is over in NEXT_STATE.")
 def tell(file: Path, state: str, action: str, next_state: str, ended: bool) -> None:
     """Write down that ACTION in STATE led to NEXT_STATE. Once this says so it is on the disk."""
@@ -164,13 +175,13 @@ def _named(option: str, text: str | None) -> tuple[int | None, list[str] | None]
     return len(names), names
 
 
-def _check_own(prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
+def _check_own(file: Path, prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
     """Refuse what does not go together with a prior of one's own, or what it does not say by itself."""
     if discover:
         raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
     if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
         raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
-    found = looked_up(prior)
+    found = looked_up(prior, file.parent)
     wanted = {} if getattr(found, "grows", False) else {"states": n_states}
     for kind, size in {**wanted, "actions": n_actions}.items():
         if size is None and getattr(found, f"n_{kind}", None) is None:
@@ -182,10 +193,15 @@ def _split(text: str) -> list[str]:
 
 
 def _meant(labels: Any, text: str) -> Any:
-    """The label that was typed; numbers are meant where labels are numbers. What is none is refused later, by name."""
-    if isinstance(labels, range):
-        return int(text) if text.isdigit() else text
-    return next((label for label in labels if str(label) == text), text)
+    """The label that was typed; whole numbers are meant where all labels are, so also where none is known yet.
+
+    What is no label is refused later, by name, or discovered.
+    """
+    same = [] if isinstance(labels, range) else [label for label in labels if str(label) == text]
+    if same:
+        return same[0]
+    whole = re.fullmatch(r"-?[0-9]+", text) and (isinstance(labels, range) or all(type(v) is int for v in labels))
+    return int(text) if whole else text
 
 
 def _say(text: str) -> None:

@@ -20,6 +20,17 @@ _MOST = 4096
 """Bytes that are read of a lock file, more than any of ours has."""
 
 
+class BusyError(StoreError):
+    """A store that another process is writing.
+
+    who : which process, where and since when.
+    """
+
+    def __init__(self, path: Path, who: str) -> None:
+        super().__init__(f"{path} is being written by {who}; wait for it, or use another place")
+        self.who = who
+
+
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
     """Hold the store at `path` for writing, or say who does.
@@ -54,7 +65,7 @@ def _locked(beside: Path, path: Path) -> IO[str]:
             file.seek(0)
             said = file.read(_MOST)
             if not locked:
-                raise StoreError(f"{path} is being written by {_who(said)}; wait for it, or use another place")
+                raise BusyError(path, _who(said))
             if _is_there(file, beside):
                 if said and _who(said) == _NOBODY:  # not left by a killed run
                     raise StoreError(f"{beside} is not a lock of berlyne, and would be lost; move it elsewhere")
