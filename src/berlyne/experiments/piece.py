@@ -234,10 +234,9 @@ class Layout:
         arrays["state"][i, : n + 1] = run.states
         arrays["action"][i, :n] = run.actions
         arrays["area"][i] = area
-        if len(run.world.terminal) and "next_state" not in arrays:
-            arrays["next_state"] = np.full_like(arrays["state"], MOST[self.state])
-        if "next_state" in arrays:
-            arrays["next_state"][i, :n] = run.next_states
+        if run.strategy.relocates or len(run.world.terminal):  # its own, so that no line depends on others of its piece
+            outcomes = arrays.setdefault("next_state", np.full_like(arrays["state"], MOST[self.state]))
+            outcomes[i, :n] = run.next_states
         if "counts" in arrays:
             count_at(run, steps, arrays["counts"][i])
 
