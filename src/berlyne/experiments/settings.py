@@ -17,7 +17,7 @@ import numpy as np
 
 from berlyne.coordination import QLearning
 from berlyne.experiments.files import StoreError, read
-from berlyne.experiments.measures import Measure, chosen_measures
+from berlyne.experiments.measures import Measure, chosen_measures, measures_for
 from berlyne.experiments.world_classes import (
     SettingsError,
     WorldClass,
@@ -102,13 +102,14 @@ class Experiment(Shown):
         put(self, "n_runs", checked("n_runs", self.n_runs, 1, MOST_WORLDS))
         put(self, "seed", checked("seed", self.seed, 0, 2**63 - 1))
         put(self, "strategies", _strategies(self.strategies))
-        put(self, "classes", world_classes(self.worlds, self.n_steps))
+        put(self, "classes", world_classes(self.worlds, self.n_steps, self.seed))
         put(self, "n_worlds", number_of_worlds(self.classes, asked))
         put(self, "snapshots", _times(self.snapshots, min(c.n_steps for c in self.classes)))
         kept, own = chosen_measures(self.measures, bool(self.snapshots))
         put(self, "kept", kept)
-        put(self, "own", own)
+        put(self, "own", measures_for(self.classes, own))
         self._check_runs()
+        self._check_strategies()
 
     def _check_runs(self) -> None:
         if self.n_worlds * self.n_runs > MOST_WORLDS:
@@ -117,6 +118,17 @@ class Experiment(Shown):
             raise SettingsError(f"common_random_numbers: is {self.common_random_numbers!r}; it must be true or false")
         if self.n_runs > 1 and "run" in self.own:
             raise SettingsError("measures.run: is what runs are numbered by; it needs another name")
+
+    def _check_strategies(self) -> None:
+        """Refuse what an environment without a table cannot offer."""
+        acted = [kind.name for kind in self.classes if kind.no_table]
+        for how in map(self.strategy, self.strategy_names if acted else ()):
+            if how.sees_world or how.relocates:
+                wants = "plans with the true world" if how.sees_world else "goes wherever it likes"
+                raise SettingsError(
+                    f"strategies: {how.name} {wants}, and worlds.{acted[0]} is an environment that shows no transition "
+                    "table; name only others in strategies"
+                )
 
     def __repr__(self) -> str:
         worlds = "1 world" if self.n_worlds == 1 else f"{self.n_worlds:,} worlds"

@@ -198,6 +198,6 @@ def test_toml_names_measures(tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(f"{text}measures = ['missing']")
     code, _, told = command("run", "s.toml", "x.zarr")
     assert (code, told) == (1, "berlyne: measures[0]: there is no measure 'missing'; there are missing_information, " +
-        "l1_distance, states_visited, rows_tried, visits\n")  # fmt: skip
+        "l1_distance, states_visited, rows_tried, expected_missing_information, visits\n")  # fmt: skip
     python = Experiment({"maze": {"side": 3, "n_transporters": 4}}, "Random", 2, 9, measures=["missing_information"])
     assert python.kept == ("missing_information",) and python.own == {}
