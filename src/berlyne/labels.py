@@ -123,8 +123,9 @@ class Found(Labels):
         try:
             number = self._number.get(label, self.size)
         except TypeError:
+            said = " ".join(repr(label).split())  # on one line
             raise ValueError(
-                f"{name or self.kind} is {' '.join(repr(label).split()):.60}, which is not hashable; use a string or a tuple, "
+                f"{name or self.kind} is {said:.60}, which is not hashable; use a string or a tuple, "
                 "and of an environment say in observe= what state an observation stands for"
             ) from None
         if number == self.size and label != label:

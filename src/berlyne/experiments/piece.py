@@ -14,10 +14,10 @@ import numpy as np
 
 from berlyne.environments import EnvRun
 from berlyne.experiments.chunks import encode
+from berlyne.experiments.given import Place
 from berlyne.experiments.measures import MEASURES, Measure, check_shape, known_sizes, path, values_of
 from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps
 from berlyne.experiments.untabled import Untabled
-from berlyne.experiments.world_classes import Place
 from berlyne.explore import Run, explore
 from berlyne.strategies import Strategy
 from berlyne.worlds import World

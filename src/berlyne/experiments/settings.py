@@ -140,7 +140,10 @@ class Experiment(Shown):
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
-        """Read an experiment from a TOML file; every key is a parameter of `Experiment`."""
+        """Read an experiment from a TOML file; every key is a parameter of `Experiment`.
+
+        Files of worlds are found from the folder that it is in.
+        """
         try:
             content = read(Path(path))
         except StoreError as error:
@@ -161,6 +164,10 @@ class Experiment(Shown):
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}"
                 raise SettingsError(f"{key}: there is no such key; {hint}")
+        tables = said["worlds"].values() if isinstance(said.get("worlds"), dict) else ()
+        for table in tables:
+            if isinstance(table, dict) and isinstance(table.get("file"), str):
+                table["file"] = str(Path(path).parent / table["file"])
         return cls(**said)
 
     @property

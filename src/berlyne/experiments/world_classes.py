@@ -6,22 +6,18 @@ import difflib
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from berlyne.arrays import check_count
-from berlyne.experiments.untabled import Again, Untabled, again_like
+from berlyne.experiments.given import Place, as_world, fingerprint, given_worlds, made_by_name
+from berlyne.experiments.untabled import Untabled
 from berlyne.explore import NO_PRIOR
-from berlyne.priors import OneTwoThree
-from berlyne.tabled import NoTable, from_gymnasium, is_environment, made
-from berlyne.worlds import World
+from berlyne.worlds import BENCHMARKS, World, load_world
 from berlyne.worlds.classes import WORLDS
-
-Place = World | Untabled
-"""What is explored."""
 
 MOST_STEPS = 10**8
 """Longest exploration: a curve of eight bytes per step must fit into one chunk, below 2 GiB."""
@@ -182,29 +178,6 @@ def _class_name(name: str) -> str:
     return name if name and "/" not in name and "<" not in name else "world"
 
 
-def as_world(source: Any, again: Again | None = None) -> Place | None:
-    """What is explored where an object is given: a world, or an environment as the world that its table shows.
-
-    An environment without a table is acted in; `again` gives it once more, by default one like it. None for others.
-    """
-    if isinstance(source, World | Untabled) or not is_environment(source):
-        return source if isinstance(source, World | Untabled) else None
-    try:
-        return from_gymnasium(source)
-    except NoTable:
-        return Untabled.of(again or again_like(source))
-
-
-def given_worlds(source: Any) -> tuple[Place, ...]:
-    """The worlds that a user hands in as such, one or a list of them; none if it is something else."""
-    one = as_world(source)
-    if one is not None:
-        return (one,)
-    listed = [as_world(each) for each in source] if isinstance(source, Sequence) else []
-    found = tuple(world for world in listed if world is not None)
-    return found if len(found) == len(listed) else ()
-
-
 def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     if not isinstance(name, str) or "/" in name or not name:
         raise SettingsError(f"worlds.{name}: the name of a class must be a text that is not empty and holds no /")
@@ -217,7 +190,7 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     if isinstance(source, Mapping):
         return _class_of_table(name, dict(source), length)
     try:
-        given = given_worlds(_made_by_name(source))
+        given = given_worlds(made_by_name(source))
     except ValueError as error:
         raise SettingsError(f"worlds.{name}: {error}") from None
     if not given and callable(source):
@@ -230,21 +203,6 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     _refuse_no_prior(name, *given)
     _refuse_mixed(name, given)
     return WorldClass(name, length, given=given)
-
-
-def _made_by_name(source: Any) -> Any:
-    """What is given, with the environments of Gymnasium for their names."""
-    if isinstance(source, list | tuple):
-        return [_made_by_name(each) for each in source]
-    if not isinstance(source, str):
-        return source
-    try:
-        return made(source)
-    except ValueError:
-        raise
-    except Exception as error:  # Gymnasium has errors of its own
-        kind = f"; a class of worlds is said as {{'kind': {source!r}}}" if source in WORLDS else ""
-        raise ValueError(f"Gymnasium cannot make {source!r}: {str(error).rstrip('.')}{kind}") from None
 
 
 def _checked_function(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
@@ -276,23 +234,38 @@ def _refuse_mixed(name: str, given: tuple[Place, ...]) -> None:
 
 
 def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> WorldClass:
-    kind_name = parameters.pop("kind", name)
-    if not isinstance(kind_name, str) or kind_name not in WORLDS:
-        near = difflib.get_close_matches(str(kind_name), WORLDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORLDS)}"
-        raise SettingsError(f"worlds.{name}: there is no class {kind_name!r}; {hint}")
-    kind = WORLDS[kind_name]
-    known = [p for p in inspect.signature(kind.make).parameters if p != "seed"]
+    """A class of ours, a benchmark or a file, as a table of a TOML file says it."""
+    make: Any
+    if "file" in parameters:
+        make, known, given = load_world, ["file"], {"path": parameters["file"]}
+    else:
+        make = _function_of_kind(name, parameters.pop("kind", name))
+        known, given = [p for p in inspect.signature(make).parameters if p != "seed"], parameters
     for key in parameters:
         if key not in known:
             raise SettingsError(f"worlds.{name}.{key}: there is no such parameter; there are {', '.join(known)}")
+    is_class = any(make is kind.make for kind in WORLDS.values())
     try:
-        kind.make(0, **parameters)  # the generator's own checks, on one world
+        world = make(*([0] if is_class else []), **given)  # of a class, to hear its own checks
     except MemoryError:
         raise SettingsError(f"worlds.{name}: is too large for the memory of this machine") from None
+    except OSError as error:
+        raise SettingsError(f"worlds.{name}.file: {error.filename} cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, OverflowError) as error:
         raise SettingsError(f"worlds.{name}: {error}") from None
-    return WorldClass(name, n_steps, make=kind.make, parameters=parameters)
+    if is_class:
+        return WorldClass(name, n_steps, make=make, parameters=parameters)
+    _refuse_no_prior(name, world)
+    return WorldClass(name, n_steps, given=(world,))
+
+
+def _function_of_kind(name: str, kind: Any) -> Callable[..., World]:
+    makes = {**{each.name: each.make for each in WORLDS.values()}, **BENCHMARKS}
+    if not isinstance(kind, str) or kind not in makes:
+        near = difflib.get_close_matches(str(kind), makes, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(makes)}"
+        raise SettingsError(f"worlds.{name}: there is no class {kind!r}; {hint}")
+    return makes[kind]
 
 
 def function_name(function: Any) -> str:
@@ -301,28 +274,3 @@ def function_name(function: Any) -> str:
         given = [*map(repr, function.args), *(f"{key}={value!r}" for key, value in function.keywords.items())]
         return f"{function_name(function.func)}({', '.join(given)})"
     return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def fingerprint(world: Place) -> str:
-    """What tells one world from another: its transition rows, its prior, its start and where it ends."""
-    if isinstance(world, Untabled):
-        return world.fingerprint
-    rows = world.rows
-    prior: Any = world.prior
-    assumed: Any = type(prior).__qualname__
-    arrays = [rows.indptr, rows.indices, rows.data]
-    if isinstance(prior, OneTwoThree):  # as stores of format 2 have it
-        assumed = repr(prior)
-    elif hasattr(prior, "describe"):
-        said = prior.describe()
-        support = () if prior.support is None else prior.support.entries()  # states are discovered
-        assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *support]
-    start: Any = world.start
-    if isinstance(start, np.ndarray):
-        start, arrays = "drawn", [*arrays, start]
-    if len(world.terminal):
-        arrays = [*arrays, world.terminal]
-    digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, assumed)).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]

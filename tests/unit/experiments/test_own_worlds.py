@@ -10,8 +10,8 @@ import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Experiment, World, maze, open_results
 from berlyne.experiments import merge
 from berlyne.experiments.files import StoreError
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.own_worlds import PriorNotKept
-from berlyne.experiments.world_classes import fingerprint
 from berlyne.packed import unpacked, write_packed
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
@@ -295,3 +295,11 @@ def test_worlds_without_ends_added_to_those_with_them_lose_nothing(tmp_path):
     grown, whole = open_results(tmp_path / "r.zarr"), open_results(tmp_path / "whole")
     for i in range(8):
         assert np.array_equal(grown.history(f"some/00{i}", "PIG(VI)"), whole.history(f"some/00{i}", "PIG(VI)"))
+
+
+def test_labels_that_no_file_can_hold_are_named_as_a_reason(tmp_path):
+    sets = [frozenset({i}) for i in range(3)]
+    world = World(labelled(0).rows, labelled(0).prior, states=sets)
+    Experiment(worlds={"task": world}, strategies=["Random"], n_steps=5).run(tmp_path / "r.zarr")
+    with pytest.raises(ValueError, match=r"task/000 is not kept there \(too large, with labels that no file can hold,"):
+        open_results(tmp_path / "r.zarr").world("task/000")

@@ -12,7 +12,7 @@ from berlyne.experiments.merging import merge
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.shard import Shard, shard
 from berlyne.experiments.store import Store
-from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+from unit.experiments.studies import WORLDS, assert_same_store, command, count_explorations, files, study
 
 
 def parts(folder, n, **changes):
@@ -138,6 +138,16 @@ def set_attribute(place, key, value):
         ({"seed": 2}, 2, r"do not belong together: seed = 1 there, seed = 2 here \(settings\)$"),
         ({"n_worlds": 3}, 2, r"do not belong together: n_worlds = 4 there, n_worlds = 3 here \(settings\)$"),
         ({"strategies": ["Random"]}, 2, r"do not belong together: strategies = \["),
+        (
+            {"worlds": {**WORLDS, "dense": {"n_states": 5}}},
+            2,
+            r": worlds.dense.parameters.n_states = 4 there, worlds.dense.parameters.n_states = 5 here \(settings\)$",
+        ),
+        (
+            {"worlds": dict(reversed(WORLDS.items()))},
+            2,
+            r"together: classes, strategies or parameters in one order there, the same in another here \(settings\)$",
+        ),
         ({"measures": ["l1_distance"]}, 2, r"do not belong together: their arrays differ in shape or kind$"),
         ({}, 3, r"shard-1.zarr is one of 2 shards and .*other.zarr one of 3; they must be of one division; see docs"),
     ],

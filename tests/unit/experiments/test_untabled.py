@@ -7,8 +7,9 @@ import pytest
 
 from berlyne import Experiment, dense_world, explore, explore_env, from_gymnasium, maze, open_results, replay
 from berlyne.experiments import merge
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.settings import SettingsError
-from berlyne.experiments.world_classes import fingerprint, stream
+from berlyne.experiments.world_classes import stream
 from unit.experiments.studies import assert_same_store, command, files
 
 gymnasium = pytest.importorskip("gymnasium")
