@@ -56,10 +56,13 @@ class Experiment(Shown):
 
     Parameters
     ----------
-    worlds : the name of a class ("dense", "maze", "1-2-3"), several names, or a mapping from names
-        to parameters of the paper's classes (`{"maze": {"side": 8}}`), to functions of a seed (a
-        NumPy `SeedSequence`), to lists of `World`, or to one `World`. A class under another name says its `kind`:
-        `{"small": {"kind": "maze", "side": 3}}`. A world, a list or a function alone is one class.
+    worlds : the name of a class ("dense", "maze", "1-2-3") or of a benchmark ("river_swim"), several names, or a
+        mapping from names to parameters of these (`{"maze": {"side": 8}}`), to functions of a seed (a NumPy
+        `SeedSequence`), to lists of `World`, or to one `World`. A class under another name says its `kind`:
+        `{"small": {"kind": "maze", "side": 3}}`. `{"file": "world.npz"}` is the world that the file holds. A world, a
+        list or a function alone is one class. An environment of Gymnasium, or in a mapping its name, may stand for a
+        world: for that of its transition table or, if it shows none, each exploration acts in one of its own, as
+        `explore_env` does.
     strategies : names or `Strategy` objects; by default the fifteen of the paper.
     n_worlds : worlds of each class; by default as many as in the shortest list, or 200 if there is none.
     n_steps : length of each exploration, one number or one per class; by default the paper's (R12).
@@ -67,7 +70,8 @@ class Experiment(Shown):
     snapshots : when to keep the counts: steps (int) or shares of the run (float up to 1.0).
     measures : a mapping adds measures to the usual ones, functions of a `Run` that give a number or one per time
         0..n_steps; one of any other shape comes after the labels of its axes, `{"visits": (("a", "s"), function)}`. A
-        list of names (`berlyne list measures`) is all that is kept.
+        list of names (`berlyne list measures`) is all that is kept. With environments that show no transition table,
+        whose missing information nobody knows, `expected_missing_information` is always kept; `area` is its sum.
     n_runs : explorers that each strategy sends into each world, each with a stream of its own.
     common_random_numbers : whether all strategies draw the same random numbers in the same run, so that their
         differences are paired. At each step the world and the agent use the same uniform numbers.
@@ -81,6 +85,8 @@ class Experiment(Shown):
     >>> study = Experiment(worlds="maze", strategies=["Random", "PIG(VI)"], n_worlds=20)
     >>> study
     Experiment(maze: 20 worlds of 2,500 steps; 2 strategies; seed 0)
+    >>> Experiment(worlds={"cards": "Blackjack-v1"}, strategies=["Random"], n_runs=10)
+    Experiment(cards: 1 world, 10 runs of 1,000 steps; 1 strategy; seed 0)
     """
 
     worlds: Any = PAPER_WORLDS
