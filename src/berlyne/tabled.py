@@ -43,10 +43,10 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     ValueError if there is no table, or if a state ends an episode after some transitions but not after others.
     """
     env = made(env)
-    inner = env.unwrapped
+    inner = getattr(env, "unwrapped", env)
     if isinstance(getattr(inner, "world", None), World):
         return inner.world if prior is None else inner.world.with_prior(prior)  # type: ignore[no-any-return]  # checked
-    name = getattr(env.spec, "id", None) or type(inner).__name__
+    name = getattr(getattr(env, "spec", None), "id", None) or type(inner).__name__
     table, start = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
     if table is None or start is None:
         raise NoTable(f"{name} shows no transition table; explore it by berlyne.explore_env{OWN_WORLDS}")

@@ -165,8 +165,11 @@ def measures_for(classes: Iterable[WorldClass], own: dict[str, Measure]) -> dict
                     f"measures.{measure.name}: has a value for each {what} worlds.{kind.name}, an environment that "
                     "shows no transition table; leave it out"
                 )
-    acted = any(kind.no_table for kind in classes)
-    return {EXPECTED: MORE_MEASURES[EXPECTED], **own} if acted else own
+    if not any(kind.no_table for kind in classes):
+        return own
+    if own.get(EXPECTED, MORE_MEASURES[EXPECTED]) is not MORE_MEASURES[EXPECTED]:
+        raise SettingsError(f"measures.{EXPECTED}: is kept of environments anyway; one of your own needs another name")
+    return {EXPECTED: MORE_MEASURES[EXPECTED], **own}
 
 
 def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:

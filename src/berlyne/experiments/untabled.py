@@ -46,7 +46,7 @@ class Untabled:
         except ValueError as error:
             raise ValueError(str(error).replace("say in observe=", "let a wrapper of it say")) from None
         n_states = None if getattr(explorer.prior, "grows", False) else explorer.n_states
-        name = getattr(env.spec, "id", None) or type(env.unwrapped).__name__
+        name = getattr(getattr(env, "spec", None), "id", None) or type(getattr(env, "unwrapped", env)).__name__
         told = cls(str(name), again, n_states, explorer.n_actions, _fingerprint(env, n_states, explorer.n_actions))
         _close(env)
         return told
@@ -107,7 +107,7 @@ def _fingerprint(env: Any, n_states: int | None, n_actions: int) -> str:
     if spec is None:
         inner = env
         said.append(type(inner).__qualname__)
-        while inner is not inner.unwrapped and hasattr(inner, "env"):
+        while inner is not getattr(inner, "unwrapped", inner) and hasattr(inner, "env"):
             inner = inner.env
             said.append(type(inner).__qualname__)
     else:

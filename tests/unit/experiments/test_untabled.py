@@ -234,6 +234,7 @@ def test_what_there_is_of_a_run_is_said_and_drawn(place, tmp_path):
     labels = [ax.get_ylabel() for ax in found.plot()]
     assert labels == ["expected missing information (bits)", "", "", "missing information (bits)"]
     assert all(len(ax.lines) == 2 for ax in found.plot())
+    assert "least area, plain" in found._repr_html_() and "least area, cards" not in found._repr_html_()
     code, said, _ = command("show", place)
     lines = [line for line in said.splitlines() if line.startswith("cards") and "Random" in line]
     assert code == 0 and len(lines) == 1 and lines[0].rstrip().endswith("bits expected")
@@ -244,6 +245,26 @@ def test_what_there_is_of_a_run_is_said_and_drawn(place, tmp_path):
 
 class Pushed(Switches):
     action_space = gymnasium.spaces.Box(0.0, 1.0)
+
+
+class Bare:
+    """The least that `explore_env` asks for: no class of Gymnasium, no spec, nothing to close."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None):
+        self.s = 0
+        return 0, {}
+
+    def step(self, a):
+        self.s ^= int(a)
+        return self.s, 0.0, False, False, {}
+
+
+def test_the_interface_is_all_that_is_asked_for(tmp_path):
+    found = Experiment(worlds=Bare(), strategies=["LTA"], n_steps=8).run(tmp_path / "r.zarr")
+    s, a, s_next = found.history("Bare/000", "LTA").T
+    assert found.classes == ["Bare"] and np.array_equal(s ^ a, s_next)
 
 
 def mixed(seed):
@@ -267,6 +288,7 @@ def mixed(seed):
             "measures.m: has a value for each snapshot, which are not kept of worlds.x",
         ),
         ({"worlds": {"x": [Switches(), dense_world(0)]}}, "worlds.x: Switches shows no transition table and others do"),
+        ({"measures": {EXPECTED: len}}, "measures.expected_missing_information: is kept of environments anyway"),
         ({"worlds": {"x": "CartPole-v1"}}, "worlds.x: observations are Box"),
         ({"worlds": gymnasium.make("CartPole-v1")}, "worlds: observations are Box"),
         ({"worlds": {"x": Pushed()}}, "worlds.x: actions are Box"),
