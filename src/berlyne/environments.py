@@ -89,6 +89,11 @@ class EnvRun:
         first, after = told.expected_missing_information[:1], told.expected_missing_information_after
         return np.concatenate([first.values, after.values])
 
+    @property
+    def area(self) -> float:
+        """Area under the learning curve: the sum of expected missing information over steps 0..n_steps."""
+        return float(np.sum(self.expected_missing_information))
+
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: expected missing information against time, over all episodes."""
         drawn: Axes = figures().draw_env_run(self, ax, **style)

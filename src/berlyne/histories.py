@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, IntArray
+from berlyne.arrays import BoolArray, IntArray, is_index
 from berlyne.labels import Found, Labels
 from berlyne.trace import End
 
@@ -66,17 +66,18 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
         ended = getattr(history, "terminated", None)
         ends = history.world.terminal if hasattr(history, "world") else ends
         columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
-        actions = Labels("action", actions.size)  # it holds numbers
-        if isinstance(states, Found):
-            columns, ends = _in_labels(history, columns, ends)
-        else:
-            states = Labels("state", states.size)
+        columns, ends, states, actions = _of_run(history, columns, ends, states, actions)
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
         found = _of_frame(history)
         columns = [found[name].to_numpy() for name in COLUMNS]
         labels = {name: _names(name, found[name]) for name in ("subject", "episode") if name in found}
         ended = _ended(found["ended"]) if "ended" in found else None
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
+        if all(len(column) == 3 for column in history):
+            raise ValueError(
+                "the history is three arrays of three, which may be lines or columns; give lines as one array (3, 3), "
+                "or columns as np.stack(columns, axis=1)"
+            )
         columns = [np.asarray(column) for column in history]
     else:
         columns = _of_lines(history)
@@ -103,13 +104,32 @@ def read_one(history: Any, states: Labels, actions: Labels) -> History:
     return lines
 
 
-def _in_labels(run: Any, columns: list[Any], ends: Any) -> tuple[list[Any], list[Any]]:
-    """Columns s, a, s_next and the ends of a run, with its labels of states in place of numbers."""
-    named = run.explorer.states if hasattr(run, "explorer") else run.world.states if hasattr(run, "world") else None
-    if named is None:
-        return columns, list(ends)
-    begun, actions, led_to = columns
-    return [[named[s] for s in begun], actions, [named[s] for s in led_to]], [named[s] for s in ends]
+class _OfRun(NamedTuple):
+    """Columns s, a, s_next and the ends of a run, and the labels that they are in."""
+
+    columns: list[Any]
+    ends: Any
+    states: Labels
+    actions: Labels
+
+
+def _of_run(run: Any, columns: list[Any], ends: Any, states: Labels, actions: Labels) -> _OfRun:
+    """What a run holds: numbers, or its labels where both sides have some, which may be in another order."""
+    begun, acted, led_to = columns
+    its: Any = getattr(run, "explorer", getattr(run, "world", None))
+    spoken = its is not None and actions.given is not None and its.action_labels.given is not None
+    acted, actions = ([its.actions[a] for a in acted], actions) if spoken else (acted, Labels("action", actions.size))
+    if its is not None and (
+        isinstance(states, Found) or (states.given is not None and its.state_labels.given is not None)
+    ):
+        begun, led_to, ends = ([its.states[s] for s in those] for those in (begun, led_to, ends))
+    if isinstance(states, Found):
+        return _OfRun([begun, acted, led_to], list(ends), states, actions)
+    if isinstance(ends, list):
+        ends = np.array([states.number(s) for s in ends], dtype=np.int64)
+    else:
+        states = Labels("state", states.size)
+    return _OfRun([begun, acted, led_to], ends, states, actions)
 
 
 def _is_column(values: Any) -> bool:
@@ -203,7 +223,7 @@ def _whole(name: str, column: Any, size: int) -> IntArray:
     if array.dtype.kind in "iuf":
         good = (array >= 0) & (array < size) & (array == np.floor(array))
     else:
-        good = np.array([_is_index(value, size) for value in array.tolist()], dtype=bool)
+        good = np.array([is_index(value, size) for value in array.tolist()], dtype=bool)
     bad = np.flatnonzero(~good)
     if len(bad):
         value = array[bad[0]]
@@ -214,7 +234,3 @@ def _whole(name: str, column: Any, size: int) -> IntArray:
             f"{', unless labels are given: states=, actions=' if isinstance(said, str) else ''}"
         )
     return array.astype(np.int64)
-
-
-def _is_index(value: Any, size: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)

@@ -7,7 +7,6 @@ says what it thinks of the actions; then it learns what happened, whatever it wo
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from berlyne.histories import COLUMNS, History, read_history
 from berlyne.labels import Found, Labels, column, in_words, several
 from berlyne.model import InternalModel, labels_for
 from berlyne.priors import Prior
+from berlyne.priors.prior import grows
 from berlyne.strategies import Strategy
 from berlyne.strategies import strategy as strategy_called
 from berlyne.trace import End, Thoughts
@@ -92,7 +92,7 @@ def replay(
         n_states, n_actions = seen.n_states, seen.n_actions
         states = seen.state_labels.given if states is None else states
         actions = seen.action_labels.given if actions is None else actions
-    if getattr(prior, "grows", False):
+    if grows(prior):
         if seen is None and n_states is not None:
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
         named_states = Labels("state", seen.n_states, states) if seen is not None else _found(states)
@@ -100,11 +100,10 @@ def replay(
         return _discovering(prior, how, seen, engine, history, labels)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # the mind counts
-    lines = read_history(history, named.state_labels, named.action_labels)
+    lines = _with_ends(read_history(history, named.state_labels, named.action_labels), seen)
     parts = []
     for where in _by_subject(lines):
-        ends = lines.changes(where) if seen is None else []
-        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where], ends)
+        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where], lines.changes(where))
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
@@ -130,15 +129,20 @@ def _discovering(
 ) -> Dataset:
     """A replay in which states are discovered."""
     known = labels[0].size if isinstance(labels[0], Found) else 0
-    lines, parts = read_history(history, *labels), []
-    if world is not None:  # there is nothing to learn of ends
-        lines = lines._replace(ends=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
+    lines, parts = _with_ends(read_history(history, *labels), world), []
     for where in _by_subject(lines):
         mind = make_growing_mind(prior, labels[1].size, how, engine)
         for s in range(known):
             mind.discover(s)
         parts.append((where, mind.replay(lines.steps[where], lines.changes(where))))
     return _dataset(how, lines, _together(parts), labels)
+
+
+def _with_ends(lines: History, world: World | None) -> History:
+    """The lines as those know them who know where the episodes of the world end: there is nothing to learn of that."""
+    if world is None:
+        return lines
+    return lines._replace(ends=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -163,10 +167,6 @@ def _thoughts(
     model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray, ends: list[End]
 ) -> tuple[Thoughts, int]:
     """What one explorer thinks along its lines, and how many of them it could learn."""
-    from berlyne.engine.mind import can_compile  # here, so that `import berlyne` need not import Numba
-
-    if engine == "auto" and how.utility != "novelty" and not can_compile(model.prior, replace(how, utility="novelty")):
-        engine = "numpy"  # there is no kernel that says what is left to learn
     return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world, ends)
 
 

@@ -22,6 +22,10 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 NO_GYMNASIUM = "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'"
 
 
+class NoTableError(ValueError):
+    """An environment that can be explored, but only by acting in it."""
+
+
 def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     """The world of an environment that shows its transition table, as Gymnasium's toy-text environments do.
 
@@ -39,13 +43,13 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     ValueError if there is no table, or if a state ends an episode after some transitions but not after others.
     """
     env = made(env)
-    inner = env.unwrapped
+    inner = getattr(env, "unwrapped", env)
     if isinstance(getattr(inner, "world", None), World):
         return inner.world if prior is None else inner.world.with_prior(prior)  # type: ignore[no-any-return]  # checked
-    name = getattr(env.spec, "id", None) or type(inner).__name__
+    name = getattr(getattr(env, "spec", None), "id", None) or type(inner).__name__
     table, start = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
     if table is None or start is None:
-        raise ValueError(f"{name} shows no transition table; explore it by berlyne.explore_env{OWN_WORLDS}")
+        raise NoTableError(f"{name} shows no transition table; explore it by berlyne.explore_env{OWN_WORLDS}")
     rows, terminal = _read(table, np.flatnonzero(start), str(name))
     if prior is None:
         prior = Dirichlet(1.0, n_states=rows.n_states, n_actions=rows.n_actions)
@@ -81,7 +85,7 @@ def _read(table: Any, starts: IntArray, name: str) -> tuple[Rows, list[int]]:
     happens = _visited(row // n_actions, to, over, starts, n_states)[row // n_actions]
     both = np.intersect1d(to[over & happens], to[~over & happens])
     if len(both):
-        raise ValueError(
+        raise NoTableError(
             f"in {name} an episode ends in state {both[0]} after some transitions but not after others; "
             "explore it by berlyne.explore_env"
         )

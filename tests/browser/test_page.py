@@ -122,8 +122,12 @@ def test_a_moment_late_in_a_run_costs_no_more_than_an_early_one(
 
 def test_runs_without_steps_and_worlds_without_secrets_are_shown(browser: Browser, tmp_path: Path) -> None:
     known = berlyne.Dirichlet(1.0, np.eye(3)[None])
-    still = berlyne.explore(berlyne.World(np.eye(3)[None], known), "PIG(VI)", n_steps=0)
-    quick = berlyne.explore(berlyne.World(np.eye(3)[None], known), "LTA", n_steps=4)
+    still = berlyne.explore(
+        berlyne.World(np.eye(3)[None], known, start={0: 1 / 3, 1: 1 / 3, 2: 1 / 3}), "PIG(VI)", n_steps=0
+    )
+    quick = berlyne.explore(
+        berlyne.World(np.eye(3)[None], known, start={0: 1 / 3, 1: 1 / 3, 2: 1 / 3}), "LTA", n_steps=4
+    )
     page, said = browser.new_page(), []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))

@@ -128,10 +128,11 @@ def test_the_error_of_a_piece_comes_back_with_its_name(tmp_path, local):
     own = study(measures={"mine": lambda run: 0.0}, n_worlds=1)
     own.run(tmp_path / "r.zarr")
     own = study(measures={"mine": fails}, n_worlds=2)
-    message = r"^\S+ in worlds \S+/001 to \S+/001 failed on the cluster: of mine$"
+    raised = r"measures\.mine: raised ZeroDivisionError: of mine"
+    message = rf"^\S+ in worlds \S+/001 to \S+/001 failed on the cluster: {raised}$"
     with pytest.raises(StoreError, match=message) as caught:
         own.run(tmp_path / "r.zarr", cluster=local.scheduler_address)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert isinstance(caught.value.__cause__.__cause__, ZeroDivisionError)
     assert study(measures={"mine": lambda run: 0.0}, n_worlds=2).run(tmp_path / "r.zarr").is_complete
 
 

@@ -22,7 +22,7 @@ from berlyne import (
     open_results,
     strategy,
 )
-from berlyne.experiments.world_classes import fingerprint
+from berlyne.experiments.given import fingerprint
 from berlyne.explore import streams
 from berlyne.learned_prior import explore_learning_alpha
 from berlyne.worlds.structure import reachable

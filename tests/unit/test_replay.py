@@ -283,3 +283,23 @@ def test_a_column_that_stands_in_the_index_as_well_is_refused():
     frame = two_subjects().set_index("subject", drop=False)
     with pytest.raises(ValueError, match=r"^the history has 2 columns subject, one of them in its index; it must have"):
         replay(WORLD.prior, frame)
+
+
+def test_three_arrays_of_three_are_lines_or_columns_and_so_neither():
+    lines, prior = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 1]]), Dirichlet(1.0, n_states=2, n_actions=2)
+    assert berlyne.replay(prior, lines, "Random").s.values.tolist() == [0, 1, 0]
+    with pytest.raises(ValueError, match="three arrays of three, which may be lines or columns; give lines as one"):
+        berlyne.replay(prior, list(lines), "Random")
+    assert berlyne.replay(prior, list(lines[:2]), "Random").s.values.tolist() == [0, 1]
+
+
+def test_a_run_is_replayed_by_its_labels_where_they_are_in_another_order():
+    theta = np.array([[[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]] * 2)
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    one = World(theta, prior, states=["a", "b", "c"], actions=["l", "r"])
+    other = World(theta, prior, states=["c", "a", "b"], actions=["r", "l"])
+    run = explore(one, "PIG(VI)", n_steps=30, seed=1)
+    by_run, by_lines = (berlyne.replay(other, told, "PIG(VI)") for told in (run, run.history))
+    assert by_run.s.values.tolist() == [s for s, _, _ in run.history]
+    assert by_run.a.values.tolist() == [a for _, a, _ in run.history]
+    np.testing.assert_array_equal(by_run.action_values, by_lines.action_values)

@@ -181,3 +181,20 @@ def test_what_is_impossible_is_named_though_an_end_is_learned_later(engine):
     table = pandas.DataFrame(lines, columns=["s", "a", "s_next"]).assign(ended=[False] * 3 + [True] * 2)
     with pytest.raises(ValueError, match=r"line 1 of the history.* action 0 in state 0 led to state 2, .* impossible"):
         berlyne.replay(prior, table, "PIG(VI)", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+def test_a_line_that_begins_in_an_end_of_the_world_shows_that_it_is_none(engine):
+    """By hand: novelty of an untried row of three is 0.38272 bits, after one observation 0.2977."""
+    world = World(np.full((2, 3, 3), 1 / 3), Dirichlet(1.0, n_states=3, n_actions=2), terminal=[2], start=0)
+    lines = [(2, 0, 1), (1, 1, 2), (2, 1, 0)]
+    led = berlyne.replay(world, lines, "PIG(VI)", engine=engine)
+    assert led.expected_missing_information.values[0] == pytest.approx(4 * 0.38272, abs=1e-4)
+    assert led.expected_missing_information_after.values[0] == pytest.approx(5 * 0.38272 + 0.2977, abs=1e-4)
+    explorer = Explorer(world.prior, "PIG(VI)")
+    explorer.ends_in([2])
+    for t, (s, a, s_next) in enumerate(lines):
+        np.testing.assert_allclose(led.action_values.values[t], explorer.action_values(s))
+        explorer.observe(s, a, s_next)
+        left = explorer.expected_missing_information().bits
+        assert led.expected_missing_information_after.values[t] == pytest.approx(left)

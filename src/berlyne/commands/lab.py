@@ -17,6 +17,7 @@ from berlyne.commands.help import Command, Group
 from berlyne.lab import LabBook
 from berlyne.lab_header import looked_up
 from berlyne.priors import ChineseRestaurant, Dirichlet
+from berlyne.priors.prior import grows
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 NEGATIVE = {"ignore_unknown_options": True}
@@ -182,7 +183,7 @@ def _check_own(file: Path, prior: str, discover: bool, n_states: int | None, n_a
     if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
         raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
     found = looked_up(prior, file.parent)
-    wanted = {} if getattr(found, "grows", False) else {"states": n_states}
+    wanted = {} if grows(found) else {"states": n_states}
     for kind, size in {**wanted, "actions": n_actions}.items():
         if size is None and getattr(found, f"n_{kind}", None) is None:
             raise ValueError(f"{prior} does not say how many {kind} there are; say it by --{kind}")

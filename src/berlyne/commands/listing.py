@@ -26,6 +26,7 @@ def list_(what: str) -> None:
     """
     headings, lines = _LISTS[what]()
     table = Table(*headings, box=None, pad_edge=False)
+    table.columns[0].min_width = max(len(line[0]) for line in lines)  # names are to be typed, so they stay whole
     for line in lines:
         table.add_row(*line)
     Console().print(table, markup=False)

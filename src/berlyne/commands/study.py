@@ -115,15 +115,22 @@ def show(results: Path) -> None:
     "-o", "--output", type=click.Path(path_type=Path), default=Path("curves.png"), show_default=True,
     help="The picture: .png, .svg or .pdf.",
 )  # fmt: skip
-@click.option("--measure", default="missing_information", show_default=True, help="What to draw over time.")
+@click.option("--measure", help="What to draw over time; by default the missing information.")
 @click.option("--class", "world_class", metavar="CLASS", help="Draw this class of worlds only.")
 @click.option("--strategy", "strategies", multiple=True, metavar="NAME", help="Draw this one only; again for more.")
-def plot(results: Path, output: Path, measure: str, world_class: str | None, strategies: tuple[str, ...]) -> None:
-    """Draw the learning curves in the store RESULTS: means, with bands of one standard error."""
+def plot(
+    results: Path, output: Path, measure: str | None, world_class: str | None, strategies: tuple[str, ...]
+) -> None:
+    """Draw the learning curves in the store RESULTS: means, with bands of one standard error.
+
+    Of environments that show no transition table it is the missing information that explorers expect.
+    """
     found: Results = berlyne.open_results(results)
     if output.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(f"{output}: is no kind of picture that can be drawn; its name must end in .png, .svg or .pdf")
     drawn = found.plot(measure, world_class=world_class, strategies=list(strategies) or None)
-    first = drawn[0] if isinstance(drawn, list) else drawn
-    first.figure.savefig(output)
+    axes = drawn if isinstance(drawn, list) else [drawn]
+    if not any(ax.lines for ax in axes):
+        raise ValueError(f"{results} holds nothing of this to draw; run the study first, or draw another measure")
+    axes[0].figure.savefig(output)
     _print(f"Drew {output}")

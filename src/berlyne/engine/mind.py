@@ -181,11 +181,9 @@ class CompiledMind:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made;
-        `ends` are what is learned of ends on the way.
+        `ends` are what is known and learned of ends.
         """
         known, done = new_belief(self.model, "novelty", world), 0
-        if world is not None and len(world.terminal):  # where nothing can be tried
-            self._left(known)[world.terminal] = 0.0
         left = float(self._left(known).sum())
         thoughts = Thoughts.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
         for begin, until, closed, opened in stretches(len(steps), ends):

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
-from berlyne.experiments.world_classes import SettingsError
+from berlyne.arrays import FloatArray, IndexArray
+from berlyne.experiments.world_classes import SettingsError, WorldClass
 from berlyne.pages import OWN_MEASURE
+from berlyne.replay import replay
 
 if TYPE_CHECKING:
+    from berlyne.environments import EnvRun
     from berlyne.explore import Run
 
 Dims = tuple[str, ...]
@@ -26,11 +28,13 @@ TAKEN = (
 KNOWN_DIMS = ("time", "step", "snapshot", "a", "s", "s_next")
 """Dimensions whose sizes are known: times 0..n_steps, steps, snapshots, actions, states, next states."""
 OWN = "a measure of one's own"
+EXPECTED = "expected_missing_information"
+"""What is kept of environments that show no transition table, of which nobody knows what is missing."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity of a run, `of(run)`.
+    """A quantity of a run, `of(run)`; in an environment that shows no transition table the run is an `EnvRun`.
 
     dims : a label for each axis of its values, in addition to world and strategy. `KNOWN_DIMS` have the sizes
         of the run, where snapshots are those of `run.snapshots`, in its order; any other label is a dimension of
@@ -39,28 +43,55 @@ class Measure:
     """
 
     name: str
-    of: Callable[[Run], Any]
+    of: Callable[[Any], Any]
     units: str = ""
     meaning: str = OWN
     dims: Dims | None = ("time",)
 
 
-def states_visited(run: Run) -> FloatArray:
+def path(run: Run | EnvRun) -> IndexArray:
+    """The state in which each action was taken, and the last one reached, (n_steps + 1,)."""
+    whole = len(run.states) > run.n_steps
+    return run.states if whole else np.append(run.states, run.next_states[-1])
+
+
+def sizes(run: Run | EnvRun) -> tuple[int, int]:
+    """Numbers of states and of actions, as far as they are known."""
+    known: Any = getattr(run, "world", None) or run.explorer  # type: ignore[union-attr]  # of an `EnvRun`
+    return known.n_states, known.n_actions
+
+
+def states_visited(run: Run | EnvRun) -> FloatArray:
     """How many different states the path has met up to each time, (n_steps + 1,)."""
-    return _distinct_so_far(run.states)
+    return _distinct_so_far(path(run))
 
 
-def rows_tried(run: Run) -> FloatArray:
+def rows_tried(run: Run | EnvRun) -> FloatArray:
     """How many different pairs of action and state were tried up to each time, (n_steps + 1,)."""
-    rows = run.actions.astype(np.int64) * run.world.n_states + run.states[:-1]
+    rows = run.actions.astype(np.int64) * sizes(run)[0] + run.states[: run.n_steps]
     return np.concatenate([[0.0], _distinct_so_far(rows)])
 
 
-def visits(run: Run) -> FloatArray:
+def visits(run: Run | EnvRun) -> FloatArray:
     """How often each action was taken in each state, (M, N)."""
-    taken = np.zeros((run.world.n_actions, run.world.n_states))
-    np.add.at(taken, (run.actions, run.states[:-1]), 1.0)
+    n_states, n_actions = sizes(run)
+    taken = np.zeros((n_actions, n_states))
+    np.add.at(taken, (run.actions, run.states[: run.n_steps]), 1.0)
     return taken
+
+
+def expected_missing_information(run: Run | EnvRun) -> FloatArray:
+    """What an explorer with the prior of the world, led along the run, expects to be missing: bits, (n_steps + 1,)."""
+    if not hasattr(run, "world"):
+        return run.expected_missing_information
+    told = replay(run.world, run, "Random")
+    first, after = told.expected_missing_information[:1], told.expected_missing_information_after
+    return np.concatenate([first.values, after.values])
+
+
+def _true(name: str) -> Callable[[Any], FloatArray]:
+    """A curve that the truth tells; NaN where nobody knows it."""
+    return lambda run: getattr(run, name, np.full(run.n_steps + 1, np.nan))
 
 
 def _distinct_so_far(values: Any) -> FloatArray:
@@ -72,8 +103,8 @@ def _distinct_so_far(values: Any) -> FloatArray:
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("missing_information", lambda run: run.missing_information, "bits", "divergence of the model (Eq. 2)"),
-        Measure("l1_distance", lambda run: run.l1_distance, "1", "L1 distance of the model (Fig. S4)"),
+        Measure("missing_information", _true("missing_information"), "bits", "divergence of the model (Eq. 2)"),
+        Measure("l1_distance", _true("l1_distance"), "1", "L1 distance of the model (Fig. S4)"),
     )
 }
 """The measures that every experiment keeps, unless it names others. One more here is stored in single precision from
@@ -84,6 +115,7 @@ MORE_MEASURES: dict[str, Measure] = {
     for measure in (
         Measure("states_visited", states_visited, "1", "different states met so far"),
         Measure("rows_tried", rows_tried, "1", "different pairs of action and state tried so far"),
+        Measure(EXPECTED, expected_missing_information, "bits", "missing information as the explorer expects it"),
         Measure("visits", visits, "1", "how often each action was taken in each state", ("a", "s")),
     )
 }
@@ -120,6 +152,24 @@ def chosen_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], d
     if clash:
         raise SettingsError(f"measures.{clash[0]}: is the name of a dimension too; one of them needs another name")
     return kept, own
+
+
+def measures_for(classes: Iterable[WorldClass], own: dict[str, Measure]) -> dict[str, Measure]:
+    """Measures other than the usual ones that a study of these classes keeps; an error if one of them cannot be."""
+    for kind in classes:
+        for measure in own.values() if kind.no_table else ():
+            dims = set(measure.dims or ())
+            if "snapshot" in dims or (kind.discovers and dims & {"s", "s_next"}):
+                what = "snapshot, which are not kept of" if "snapshot" in dims else "state, and nobody knows those of"
+                raise SettingsError(
+                    f"measures.{measure.name}: has a value for each {what} worlds.{kind.name}, an environment that "
+                    "shows no transition table; leave it out"
+                )
+    if not any(kind.no_table for kind in classes):
+        return own
+    if own.get(EXPECTED, MORE_MEASURES[EXPECTED]) is not MORE_MEASURES[EXPECTED]:
+        raise SettingsError(f"measures.{EXPECTED}: is kept of environments anyway; one of your own needs another name")
+    return {EXPECTED: MORE_MEASURES[EXPECTED], **own}
 
 
 def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
@@ -161,3 +211,38 @@ def _own(name: Any, said: Any) -> Measure:
             f"{', '.join(KNOWN_DIMS)}, or new identifiers"
         )
     return replace(measure, dims=dims)
+
+
+def values_of(measure: Measure, run: Run | EnvRun) -> FloatArray:
+    """What a measure of the user's own gives of a run, which must be numbers."""
+    try:
+        given = measure.of(run)
+    except Exception as error:
+        raise ValueError(f"measures.{measure.name}: raised {type(error).__name__}: {error}") from error
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"measures.{measure.name}: gave {given!r:.60}; it must give numbers") from None
+
+
+def check_shape(measure: Measure, shape: tuple[int, ...], room: tuple[int, ...], run: Run | EnvRun) -> None:
+    """A ValueError if values do not have the axes that the measure says, or more than there is room for."""
+    dims = measure.dims or ()
+    labels = f"({', '.join(dims)})"
+    if len(shape) != len(dims):
+        raise ValueError(f"measures.{measure.name}: gave shape {shape}; it must have an axis for each of {labels}")
+    known = known_sizes(*sizes(run), run.n_steps + 1) | {"snapshot": len(getattr(run, "snapshots", ()))}
+    for dim, n, most in zip(dims, shape, room, strict=True):
+        wanted = known.get(dim, n)
+        if n != wanted:
+            raise ValueError(f"measures.{measure.name}: gave shape {shape} for {labels}; {dim} must be {wanted} long")
+        if n > most:
+            raise ValueError(
+                f"measures.{measure.name}: gave shape {shape} for {labels}, and the store has room for {room}; the "
+                "first worlds of a class must give as many as any"
+            )
+
+
+def known_sizes(n_states: int, n_actions: int, n_times: int) -> dict[str, int]:
+    """How long axes are whose labels are known."""
+    return {"time": n_times, "step": n_times - 1, "a": n_actions, "s": n_states, "s_next": n_states}

@@ -23,7 +23,7 @@ from berlyne.experiments.metadata import derived_files, label_of, put_right
 from berlyne.experiments.own_worlds import FOLDER
 from berlyne.experiments.pieces import Pieces
 from berlyne.experiments.results import Results, opened
-from berlyne.experiments.root import FORMAT, Root, publish, read_root
+from berlyne.experiments.root import FORMAT, Root, first_difference, publish, read_root
 from berlyne.experiments.shard import Shard
 from berlyne.pages import CLUSTERS
 
@@ -68,9 +68,10 @@ def _refuse_strangers(first: Path, ours: Root, other: Path, theirs: Root) -> Non
         mine, yours = ours["attributes"].get(what, {}), theirs["attributes"].get(what, {})
         if json.dumps(mine) == json.dumps(yours):
             continue
-        keys = [key for key in {**mine, **yours} if mine.get(key) != yours.get(key)] if isinstance(mine, dict) else []
-        values = [f"{keys[0]} = {json.dumps(one.get(keys[0])):.60}" if keys else what for one in (mine, yours)]
-        raise StoreError(f"{first} and {other} do not belong together: {values[0]} there, {values[1]} here ({what})")
+        there, here = (said.removeprefix(".") for said in first_difference(mine, yours))
+        if there == here:
+            there, here = ("classes, strategies or parameters in one order", "the same in another")
+        raise StoreError(f"{first} and {other} do not belong together: {there} there, {here} here ({what})")
     if ours["arrays"] != theirs["arrays"]:
         raise StoreError(f"{first} and {other} do not belong together: their arrays differ in shape or kind")
     of = [root["attributes"].get("shard", [1, 1])[1] for root in (ours, theirs)]

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from berlyne.experiments.files import StoreError, put, read
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.pieces import study_of
-from berlyne.experiments.world_classes import fingerprint, world_id
+from berlyne.experiments.world_classes import world_id
 from berlyne.packed import pack, unpacked
 from berlyne.priors import KINDS
 from berlyne.rows import Rows

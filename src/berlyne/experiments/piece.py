@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from berlyne.environments import EnvRun
 from berlyne.experiments.chunks import encode
-from berlyne.experiments.measures import MEASURES, Measure
+from berlyne.experiments.given import Place
+from berlyne.experiments.measures import MEASURES, Measure, check_shape, known_sizes, path, values_of
 from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps
+from berlyne.experiments.untabled import Untabled
 from berlyne.explore import Run, explore
+from berlyne.strategies import Strategy
 from berlyne.worlds import World
 
 Explored = Callable[[int], None]
@@ -63,9 +67,9 @@ class _RecentWorlds:
 
     def __init__(self, most: int = 256) -> None:
         self.most, self.entries, self.lock = most, 0, threading.Lock()
-        self.kept: OrderedDict[Any, tuple[Any, World]] = OrderedDict()
+        self.kept: OrderedDict[Any, tuple[Any, Place]] = OrderedDict()
 
-    def get(self, seed: int, kind: WorldClass, index: int) -> World:
+    def get(self, seed: int, kind: WorldClass, index: int) -> Place:
         if kind.given:
             return kind.given[index]
         key = seed, kind.name, repr(kind.parameters), index
@@ -78,14 +82,18 @@ class _RecentWorlds:
         with self.lock:
             self._forget(key)
             self.kept[key] = kind.make, world
-            self.entries += len(world.rows.data)
+            self.entries += _entries(world)
             while len(self.kept) > self.most or (self.entries > KEPT_ENTRIES and len(self.kept) > 1):
                 self._forget(next(iter(self.kept)))
         return world
 
     def _forget(self, key: Any) -> None:
         if key in self.kept:
-            self.entries -= len(self.kept.pop(key)[1].rows.data)
+            self.entries -= _entries(self.kept.pop(key)[1])
+
+
+def _entries(place: Place) -> int:
+    return len(place.rows.data) if isinstance(place, World) else 0
 
 
 _RECENT = _RecentWorlds()
@@ -94,7 +102,9 @@ _RECENT = _RecentWorlds()
 def world_at(experiment: Experiment, world_class: str, index: int) -> World:
     """World number `index` of a class, the very one that its explorations met."""
     kind = next(c for c in experiment.classes if c.name == world_class)
-    return _RECENT.get(experiment.seed, kind, index)
+    world = _RECENT.get(experiment.seed, kind, index)
+    assert isinstance(world, World)  # of an environment without a table nobody asks for it
+    return world
 
 
 def compute_chunks(
@@ -133,7 +143,7 @@ def compute_piece(
                 raise CancelledError
             # counts are told by the path; only measures of the user's own may want to see snapshots
             times = steps if experiment.own else ()
-            runs.append(explore(world, how, n_steps=n_steps, seed=seed, snapshots=times))
+            runs.append(_explored(world, how, n_steps, seed, times))
             if explored is not None:
                 explored(position)
         for position, run, (_, _, _, steps) in zip(piece.positions[i:], runs, some, strict=False):
@@ -143,7 +153,13 @@ def compute_piece(
     return arrays
 
 
-def _prepared(experiment: Experiment, piece: Piece, layout: Layout, position: int) -> tuple[World, int, Any, list[int]]:
+def _explored(place: Place, how: Strategy, n_steps: int, seed: Any, times: Sequence[int]) -> Run | EnvRun:
+    if isinstance(place, Untabled):
+        return place.explore(how, n_steps, seed)
+    return explore(place, how, n_steps=n_steps, seed=seed, snapshots=times)
+
+
+def _prepared(experiment: Experiment, piece: Piece, layout: Layout, position: int) -> tuple[Place, int, Any, list[int]]:
     """World, length, stream and snapshot times of one exploration."""
     kind, index = experiment.position(position)
     world = _RECENT.get(experiment.seed, kind, index)
@@ -174,17 +190,19 @@ class Layout:
     @classmethod
     def of(cls, experiment: Experiment) -> Layout:
         """The layout that holds every class of an experiment, as far as its first worlds tell."""
-        worlds = [w for kind in experiment.classes for w in kind.given or [_RECENT.get(experiment.seed, kind, 0)]]
+        places = [w for kind in experiment.classes for w in kind.given or [_RECENT.get(experiment.seed, kind, 0)]]
         n_times = max(kind.n_steps for kind in experiment.classes) + 1
-        n_transitions = max(w.n_actions * w.n_states**2 for w in worlds) if experiment.snapshots else 0
+        counted = [w.n_actions * w.n_states**2 for w in places if isinstance(w, World) and experiment.snapshots]
+        n_transitions = max(counted, default=0)
+        n_states, n_actions = max(most_states(w, n_times) for w in places), max(w.n_actions for w in places)
         return cls(
             n_times,
-            smallest_unsigned(max(w.n_states for w in worlds)),
-            smallest_unsigned(max(w.n_actions for w in worlds)),
+            smallest_unsigned(n_states),
+            smallest_unsigned(n_actions),
             smallest_unsigned(n_times),
             n_transitions if n_transitions <= COUNTS_LIMIT else 0,
             experiment.kept,
-            sizes_of(experiment, worlds, n_times),
+            sizes_of(experiment, known_sizes(n_states, n_actions, n_times)),
         )
 
     def n_bytes(self, n_snapshots: int, n_measures: int) -> int:
@@ -195,12 +213,13 @@ class Layout:
         shaped = 8 * sum(math.prod(sizes) for sizes in self.sizes.values())
         return self.n_times * per_time + shaped + n_snapshots * self.n_transitions * np.dtype(self.count).itemsize
 
-    def check(self, world: World, world_class: str, index: int) -> None:
+    def check(self, world: Place, world_class: str, index: int) -> None:
         """Refuse a world that the store has no room for."""
-        too_many_counts = 0 < self.n_transitions < world.n_actions * world.n_states**2
-        if world.n_states > MOST[self.state] or world.n_actions > MOST[self.action] or too_many_counts:
+        n_states = most_states(world, self.n_times)
+        too_many_counts = isinstance(world, World) and 0 < self.n_transitions < world.n_actions * n_states**2
+        if n_states > MOST[self.state] or world.n_actions > MOST[self.action] or too_many_counts:
             raise SettingsError(
-                f"worlds.{world_class}: world {index} has {world.n_states} states and {world.n_actions} actions, more "
+                f"worlds.{world_class}: world {index} has {n_states} states and {world.n_actions} actions, more "
                 f"than the store has room for; the first worlds of a class must be as large as any"
             )
 
@@ -221,29 +240,29 @@ class Layout:
             nothing["counts"] = np.zeros((n, n_snapshots, self.n_transitions), dtype=self.count)
         return nothing
 
-    def fill(self, arrays: dict[str, Any], i: int, run: Run, steps: list[int]) -> None:
+    def fill(self, arrays: dict[str, Any], i: int, run: Run | EnvRun, steps: list[int]) -> None:
         """Put one exploration into line `i`."""
         n, area = run.n_steps, run.area
         if np.isnan(area):
-            raise ValueError(f"{run.strategy} in {run.world.name}: the missing information is not a number")
+            who = f"{run.strategy} in {run.world.name}" if isinstance(run, Run) else repr(run)
+            raise ValueError(f"{who}: the missing information is not a number")
         for name in self.kept:
             values = MEASURES[name].of(run)
             if np.shape(values) != (n + 1,):
                 raise ValueError(f"measure {name}: gave shape {np.shape(values)}; it must be ({n + 1},)")
             arrays[name][i, : n + 1] = values
-        arrays["state"][i, : n + 1] = run.states
+        arrays["state"][i, : n + 1] = path(run)
         arrays["action"][i, :n] = run.actions
         arrays["area"][i] = area
-        if len(run.world.terminal) and "next_state" not in arrays:
-            arrays["next_state"] = np.full_like(arrays["state"], MOST[self.state])
-        if "next_state" in arrays:
-            arrays["next_state"][i, :n] = run.next_states
-        if "counts" in arrays:
+        if not isinstance(run, Run) or run.strategy.relocates or len(run.world.terminal):  # whatever others do
+            outcomes = arrays.setdefault("next_state", np.full_like(arrays["state"], MOST[self.state]))
+            outcomes[i, :n] = run.next_states
+        if "counts" in arrays and isinstance(run, Run):
             count_at(run, steps, arrays["counts"][i])
 
-    def measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
+    def measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run | EnvRun, steps: list[int]) -> None:
         """Put a measure of the user's own into line `i`; what is shorter than the store ends in NaN."""
-        values = np.asarray(measure.of(run), dtype=np.float64)
+        values = values_of(measure, run)
         n, name, dims = len(arrays["area"]), measure.name, measure.dims
         if dims is None:
             if values.shape not in ((), (run.n_steps + 1,)):
@@ -251,45 +270,28 @@ class Layout:
                     f"measures.{name}: gave shape {values.shape}; it must be () or ({run.n_steps + 1},), or labels "
                     "for its axes must come with it, as in (('a', 's'), function)"
                 )
-            sizes: tuple[int, ...] = (self.n_times,) if values.shape else ()
+            room: tuple[int, ...] = (self.n_times,) if values.shape else ()
         else:
-            sizes = self.sizes[name]
-            _check_shape(measure, values.shape, sizes, run)
-            if "snapshot" in dims:  # given in the order of time, labelled in the order in which they were asked for
+            room = self.sizes[name]
+            check_shape(measure, values.shape, room, run)
+            if "snapshot" in dims and isinstance(
+                run, Run
+            ):  # given in the order of time, labelled in the order in which they were asked for
                 times = list(run.snapshots)
                 values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
-        if arrays.setdefault(name, np.full((n, *sizes), np.nan)).shape != (n, *sizes):
+        if arrays.setdefault(name, np.full((n, *room), np.nan)).shape != (n, *room):
             raise ValueError(f"measures.{name}: gave one number here and one per time there; it must always be alike")
         arrays[name][(i, *map(slice, values.shape))] = values
 
 
-def _check_shape(measure: Measure, shape: tuple[int, ...], sizes: tuple[int, ...], run: Run) -> None:
-    """A ValueError if values do not have the axes that the measure says, or more than there is room for."""
-    dims = measure.dims or ()
-    labels = f"({', '.join(dims)})"
-    if len(shape) != len(dims):
-        raise ValueError(f"measures.{measure.name}: gave shape {shape}; it must have an axis for each of {labels}")
-    known = known_sizes(run.world.n_states, run.world.n_actions, run.n_steps + 1) | {"snapshot": len(run.snapshots)}
-    for dim, n, room in zip(dims, shape, sizes, strict=True):
-        wanted = known.get(dim, n)
-        if n != wanted:
-            raise ValueError(f"measures.{measure.name}: gave shape {shape} for {labels}; {dim} must be {wanted} long")
-        if n > room:
-            raise ValueError(
-                f"measures.{measure.name}: gave shape {shape} for {labels}, and the store has room for {sizes}; the "
-                "first worlds of a class must give as many as any"
-            )
+def most_states(place: Place, n_times: int) -> int:
+    """States that a path may tell of: each step leads to one at most, and an episode begins in another."""
+    return 2 * n_times - 1 if place.n_states is None else place.n_states
 
 
-def known_sizes(n_states: int, n_actions: int, n_times: int) -> dict[str, int]:
-    """How long axes are whose labels are known."""
-    return {"time": n_times, "step": n_times - 1, "a": n_actions, "s": n_states, "s_next": n_states}
-
-
-def sizes_of(experiment: Experiment, worlds: list[World], n_times: int) -> dict[str, tuple[int, ...]]:
+def sizes_of(experiment: Experiment, known: dict[str, int]) -> dict[str, tuple[int, ...]]:
     """Room for measures that say their dims: axes of the user's own are as long as in the first run of any class."""
-    known = known_sizes(max(w.n_states for w in worlds), max(w.n_actions for w in worlds), n_times)
-    known["snapshot"] = len(experiment.snapshots)
+    known = known | {"snapshot": len(experiment.snapshots)}
     shaped = {name: measure for name, measure in experiment.own.items() if measure.dims is not None}
     found: dict[str, tuple[int, ...]] = {
         name: tuple(known.get(dim, 0) for dim in measure.dims or ()) for name, measure in shaped.items()
@@ -301,14 +303,14 @@ def sizes_of(experiment: Experiment, worlds: list[World], n_times: int) -> dict[
         steps = snapshot_steps(experiment.snapshots, kind.n_steps)
         seed, how = experiment.stream_at(which, experiment.strategy_names[0]), experiment.strategy_names[0]
         world = _RECENT.get(experiment.seed, kind, 0)
-        run = explore(world, experiment.strategy(how), n_steps=kind.n_steps, seed=seed, snapshots=steps)
+        run = _explored(world, experiment.strategy(how), kind.n_steps, seed, steps)
         for one in unknown:
-            shape = np.shape(one.of(run))
+            shape = values_of(one, run).shape
             if len(shape) == len(found[one.name]):
                 found[one.name] = tuple(map(max, found[one.name], shape))
-    for name, sizes in found.items():
-        if not 0 < math.prod(sizes) <= MOST_VALUES:
-            raise SettingsError(f"measures.{name}: has shape {sizes}; it must hold from 1 to {MOST_VALUES} numbers")
+    for name, room in found.items():
+        if not 0 < math.prod(room) <= MOST_VALUES:
+            raise SettingsError(f"measures.{name}: has shape {room}; it must hold from 1 to {MOST_VALUES} numbers")
     return found
 
 

@@ -56,14 +56,18 @@ class Counts(BackendArray):
         return np.where(there, counts, np.nan)
 
 
-def without_unexplored(dataset: xr.Dataset) -> xr.Dataset:
-    """A dataset whose counts are NaN where nothing was explored; as it is if all was."""
+def without_unexplored(dataset: xr.Dataset, uncounted: list[str]) -> xr.Dataset:
+    """A dataset whose counts are NaN where nothing was explored, or nothing counted; as it is if all was.
+
+    uncounted : classes without counts, since nobody knows how many states they have.
+    """
     if "counts" not in dataset:
         return dataset
     try:
-        area = np.asarray(dataset["area"].values)
+        area = np.array(dataset["area"].values)
     except StoreError:
         return dataset  # whoever reads it is told
+    area[np.isin(np.array(dataset["world_class"].values.tolist()), uncounted)] = np.nan
     if not np.isnan(area).any():
         return dataset
     counts = dataset["counts"].variable

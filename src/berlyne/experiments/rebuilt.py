@@ -30,6 +30,11 @@ def world_of(results: Results, label: str) -> World:
     first = "/".join(parts[:2]) + ("/run-000" if len(parts) == 2 and results.settings.get("n_runs", 1) > 1 else "")
     results._check("world", first if len(parts) == 2 else label)
     name, index = parts[0], int(parts[1])
+    if results.has_no_table(name):
+        raise ValueError(
+            f"worlds.{name} of {results.path} shows no transition table, so there is no World and no Run of it; "
+            "history(world, strategy) and to_frame() have what was done there, and berlyne.explore_env explores it"
+        )
     if results.experiment is not None:
         kind = next(c for c in results.experiment.classes if c.name == name)
         if not kind.given or index < len(kind.given):
@@ -42,10 +47,13 @@ def world_of(results: Results, label: str) -> World:
             return kept
         raise ValueError(
             f"worlds.{name} of {results.path} are your own, and {world_id(name, index)} is not kept there (too large, "
-            "not explored yet, or run by an older version); open_results(path, experiment) knows it"
+            "with labels that no file can hold, not explored yet, or run by an older version); "
+            "open_results(path, experiment) knows it"
         )
     made = WorldClass(name, said["n_steps"], makes[said["make"]], said["parameters"])
-    return made.world(results.settings["seed"], index)
+    world = made.world(results.settings["seed"], index)
+    assert isinstance(world, World)  # as all classes of ours give
+    return world
 
 
 def labels_of(results: Results, name: str) -> tuple[Labels, Labels] | None:

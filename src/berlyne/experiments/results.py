@@ -12,6 +12,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.experiments.files import StoreError
+from berlyne.experiments.measures import EXPECTED
 from berlyne.experiments.root import FORMAT, read_root, refuse_differences
 from berlyne.labels import several
 from berlyne.plotting import Shown, figures
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from berlyne.explore import Run
     from berlyne.labels import Labels
     from berlyne.worlds import World
+
+
+MISSING = "missing_information"
 
 
 class Results(Shown):
@@ -87,15 +91,26 @@ class Results(Shown):
         """Whether every exploration is there."""
         return bool(self.dataset["area"].notnull().all())
 
+    def has_no_table(self, world_class: str) -> bool:
+        """Whether a class holds environments that show no transition table, so that nobody knows what is missing."""
+        return bool(self.settings["worlds"][self._class(world_class)].get("no table", False))
+
+    def _class(self, world_class: str) -> str:
+        if world_class not in self.classes:
+            raise ValueError(f"there is no class {world_class!r} in {self.path}; there are {', '.join(self.classes)}")
+        return world_class
+
+    def _curve(self, world_class: str) -> str:
+        """The measure that is the learning curve of a class."""
+        return EXPECTED if self.has_no_table(world_class) else MISSING
+
     def of(self, world_class: str) -> xr.Dataset:
         """The dataset of one class, its time axis as long as its runs.
 
         If all its worlds are a user's own and call their states and actions alike, arrays over these (`a`, `s`,
         `s_next`, and `transition` of counts) have labels as coordinates. Paths hold numbers; `to_frame` has labels.
         """
-        if world_class not in self.classes:
-            raise ValueError(f"there is no class {world_class!r} in {self.path}; there are {', '.join(self.classes)}")
-        n_steps = self.settings["worlds"][world_class]["n_steps"]
+        n_steps = self.settings["worlds"][self._class(world_class)]["n_steps"]
         where = np.flatnonzero(self.dataset["world_class"].values == world_class)
         found = self.dataset.isel(world=where, time=slice(0, n_steps + 1))
         if not set(found.dims) & {"a", "s", "s_next", "transition"}:
@@ -113,26 +128,27 @@ class Results(Shown):
             self._labels[world_class] = labels_of(self, world_class)
         return self._labels[world_class]
 
-    def curves(
-        self, world_class: str, measure: str = "missing_information", strategies: list[str] | None = None
-    ) -> xr.Dataset:
+    def curves(self, world_class: str, measure: str | None = None, strategies: list[str] | None = None) -> xr.Dataset:
         """Mean learning curve and its standard error, `mean` and `sem` (strategy, time).
+
+        measure : by default `missing_information`; of environments that show no transition table, of which nobody
+            knows it, `expected_missing_information`.
 
         The error is that over worlds, each of which counts with the mean of its runs; with one world, over its runs.
         """
         values = self.by_world(world_class, measure)
         return _mean(values if strategies is None else values.sel(strategy=self._named(strategies)))
 
-    def ends(self, world_class: str, measure: str = "missing_information") -> xr.Dataset:
+    def ends(self, world_class: str, measure: str | None = None) -> xr.Dataset:
         """The last point of the learning curves, `mean` and `sem` (strategy,)."""
         return _mean(self.by_world(world_class, measure).isel(time=-1))
 
-    def by_world(self, world_class: str, measure: str = "missing_information") -> xr.DataArray:
+    def by_world(self, world_class: str, measure: str | None = None) -> xr.DataArray:
         """What was measured, each world once, with the mean of its runs; of one world, each of its runs."""
         return _by_world(self._measured(world_class, measure).astype(float), self.settings["n_worlds"])
 
     def areas(self, world_class: str) -> xr.DataArray:
-        """Area under each learning curve, in bits, (world, strategy)."""
+        """Area under each learning curve, in bits, (world, strategy); its measure is that of `curves` by default."""
         return self.of(world_class)["area"]
 
     def ranks(self, world_class: str, strategies: list[str] | None = None) -> xr.DataArray:
@@ -195,7 +211,7 @@ class Results(Shown):
 
     def plot(
         self,
-        measure: str = "missing_information",
+        measure: str | None = None,
         *,
         world_class: str | None = None,
         strategies: Sequence[str] | None = None,
@@ -207,14 +223,15 @@ class Results(Shown):
         """
         classes = self.classes if world_class is None else [world_class]
         names = self.strategies if strategies is None else self._named(strategies)
-        curves = {name: self.curves(name, measure, names) for name in classes}
-        units = str(self.dataset[measure].attrs.get("units", ""))
-        drawn = figures().draw_bands(curves, measure, units, ax)
+        shown = {name: measure or self._curve(name) for name in classes}
+        curves = {name: self.curves(name, what, names) for name, what in shown.items()}
+        units = str(self.dataset[shown[classes[0]]].attrs.get("units", ""))
+        drawn = figures().draw_bands(curves, shown, units, ax)
         return drawn[0] if len(drawn) == 1 else drawn
 
-    def _measured(self, world_class: str, measure: str) -> xr.DataArray:
-        """A measure over time in one class."""
-        there = self.of(world_class)
+    def _measured(self, world_class: str, measure: str | None) -> xr.DataArray:
+        """A measure over time in one class, by default its learning curve."""
+        there, measure = self.of(world_class), measure or self._curve(world_class)
         if measure not in there or there[measure].dims != ("world", "strategy", "time"):
             over_time = [name for name in map(str, there) if there[name].dims == ("world", "strategy", "time")]
             over_time = [name for name in over_time if name not in ("state", "action", "next_state")]
@@ -238,6 +255,12 @@ class Results(Shown):
     def counts(self, world: str, strategy: str, n_steps: int, n_states: int, n_actions: int) -> Counts:
         """Transitions observed in the first `n_steps` of one exploration, from its path."""
         s, a, s_next = self.history(world, strategy)[:n_steps].T
+        for name, numbers, given in (("n_states", (s, s_next), n_states), ("n_actions", (a,), n_actions)):
+            needed = max((int(of.max()) for of in numbers if len(of)), default=-1) + 1
+            if given < needed:
+                raise ValueError(
+                    f"{name} is {given}; {strategy} met {needed - 1} in {world}, so it must be {needed} or more"
+                )
         keys, n = np.unique((s * n_actions + a) * n_states + s_next, return_counts=True)
         return Counts.from_keys(n_actions, n_states, keys, n)
 
@@ -286,7 +309,8 @@ def opened(place: Path, experiment: Experiment | None) -> Results:
     settings = root["attributes"]["settings"]
     dataset = xr.open_zarr(CheckedStore(place, root), chunks=None)
     labels = {name: np.array(dataset[name].values.tolist(), dtype=str) for name in ("world", "world_class", "strategy")}
-    dataset = without_unexplored(dataset).assign_coords(
+    uncounted = [name for name, said in settings["worlds"].items() if said.get("no table", False)]
+    dataset = without_unexplored(dataset, uncounted).assign_coords(
         world=labels["world"], world_class=("world", labels["world_class"]), strategy=labels["strategy"]
     )
     n_classes, n_worlds = len(settings["worlds"]), settings["n_worlds"]

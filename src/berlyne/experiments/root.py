@@ -201,7 +201,7 @@ def refuse_differences(path: Path, kept: dict[str, Any], asked: dict[str, Any]) 
     ours, theirs = _comparable(kept, asked), _comparable(asked, kept)
     for key in COMPARED:
         if _text(ours.get(key)) != _text(theirs.get(key)):
-            was, wanted = _first_difference(ours.get(key), theirs.get(key))
+            was, wanted = first_difference(ours.get(key), theirs.get(key))
             raise SettingsError(
                 f"{path} was made with {key}{was}, and {key}{wanted} is asked for; "
                 f"use another place, or the same settings (more worlds or strategies can be added)"
@@ -233,7 +233,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _first_difference(kept: Any, asked: Any) -> tuple[str, str]:
+def first_difference(kept: Any, asked: Any) -> tuple[str, str]:
     """Where two settings differ first: how each goes on from there, such as ".maze.n_steps = 20"."""
     if isinstance(kept, dict) and isinstance(asked, dict):
         for key in {**kept, **asked}:
@@ -241,6 +241,6 @@ def _first_difference(kept: Any, asked: Any) -> tuple[str, str]:
                 was, wanted = (f".{key} = {_text(x[key])}" if key in x else f" without {key}" for x in (kept, asked))
                 return was, wanted
             if _text(kept[key]) != _text(asked[key]):
-                was, wanted = _first_difference(kept[key], asked[key])
+                was, wanted = first_difference(kept[key], asked[key])
                 return f".{key}{was}", f".{key}{wanted}"
     return f" = {_text(kept)}", f" = {_text(asked)}"

@@ -17,7 +17,7 @@ import numpy as np
 
 from berlyne.coordination import QLearning
 from berlyne.experiments.files import StoreError, read
-from berlyne.experiments.measures import Measure, chosen_measures
+from berlyne.experiments.measures import Measure, chosen_measures, measures_for
 from berlyne.experiments.world_classes import (
     SettingsError,
     WorldClass,
@@ -54,10 +54,13 @@ class Experiment(Shown):
 
     Parameters
     ----------
-    worlds : the name of a class ("dense", "maze", "1-2-3"), several names, or a mapping from names
-        to parameters of the paper's classes (`{"maze": {"side": 8}}`), to functions of a seed (a
-        NumPy `SeedSequence`), to lists of `World`, or to one `World`. A class under another name says its `kind`:
-        `{"small": {"kind": "maze", "side": 3}}`. A world, a list or a function alone is one class.
+    worlds : the name of a class ("dense", "maze", "1-2-3") or of a benchmark ("river_swim"), several names, or a
+        mapping from names to parameters of these (`{"maze": {"side": 8}}`), to functions of a seed (a NumPy
+        `SeedSequence`), to lists of `World`, or to one `World`. A class under another name says its `kind`:
+        `{"small": {"kind": "maze", "side": 3}}`. `{"file": "world.npz"}` is the world that the file holds. A world, a
+        list or a function alone is one class. An environment of Gymnasium, or in a mapping its name, may stand for a
+        world: for that of its transition table or, if it shows none, each exploration acts in one of its own, as
+        `explore_env` does.
     strategies : names or `Strategy` objects; by default the fifteen of the paper.
     n_worlds : worlds of each class; by default as many as in the shortest list, or 200 if there is none.
     n_steps : length of each exploration, one number or one per class; by default the paper's (R12).
@@ -65,7 +68,8 @@ class Experiment(Shown):
     snapshots : when to keep the counts: steps (int) or shares of the run (float up to 1.0).
     measures : a mapping adds measures to the usual ones, functions of a `Run` that give a number or one per time
         0..n_steps; one of any other shape comes after the labels of its axes, `{"visits": (("a", "s"), function)}`. A
-        list of names (`berlyne list measures`) is all that is kept.
+        list of names (`berlyne list measures`) is all that is kept. With environments that show no transition table,
+        whose missing information nobody knows, `expected_missing_information` is always kept; `area` is its sum.
     n_runs : explorers that each strategy sends into each world, each with a stream of its own.
     common_random_numbers : whether all strategies draw the same random numbers in the same run, so that their
         differences are paired. At each step the world and the agent use the same uniform numbers.
@@ -79,6 +83,8 @@ class Experiment(Shown):
     >>> study = Experiment(worlds="maze", strategies=["Random", "PIG(VI)"], n_worlds=20)
     >>> study
     Experiment(maze: 20 worlds of 2,500 steps; 2 strategies; seed 0)
+    >>> Experiment(worlds={"cards": "Blackjack-v1"}, strategies=["Random"], n_runs=10)
+    Experiment(cards: 1 world, 10 runs of 1,000 steps; 1 strategy; seed 0)
     """
 
     worlds: Any = PAPER_WORLDS
@@ -100,13 +106,14 @@ class Experiment(Shown):
         put(self, "n_runs", checked("n_runs", self.n_runs, 1, MOST_WORLDS))
         put(self, "seed", checked("seed", self.seed, 0, 2**63 - 1))
         put(self, "strategies", _strategies(self.strategies))
-        put(self, "classes", world_classes(self.worlds, self.n_steps))
+        put(self, "classes", world_classes(self.worlds, self.n_steps, self.seed))
         put(self, "n_worlds", number_of_worlds(self.classes, asked))
         put(self, "snapshots", _times(self.snapshots, min(c.n_steps for c in self.classes)))
         kept, own = chosen_measures(self.measures, bool(self.snapshots))
         put(self, "kept", kept)
-        put(self, "own", own)
+        put(self, "own", measures_for(self.classes, own))
         self._check_runs()
+        self._check_strategies()
 
     def _check_runs(self) -> None:
         if self.n_worlds * self.n_runs > MOST_WORLDS:
@@ -115,6 +122,17 @@ class Experiment(Shown):
             raise SettingsError(f"common_random_numbers: is {self.common_random_numbers!r}; it must be true or false")
         if self.n_runs > 1 and "run" in self.own:
             raise SettingsError("measures.run: is what runs are numbered by; it needs another name")
+
+    def _check_strategies(self) -> None:
+        """Refuse what an environment without a table cannot offer."""
+        acted = [kind.name for kind in self.classes if kind.no_table]
+        for how in map(self.strategy, self.strategy_names if acted else ()):
+            if how.sees_world or how.relocates:
+                wants = "plans with the true world" if how.sees_world else "goes wherever it likes"
+                raise SettingsError(
+                    f"strategies: {how.name} {wants}, and worlds.{acted[0]} is an environment that shows no transition "
+                    "table; name only others in strategies"
+                )
 
     def __repr__(self) -> str:
         worlds = "1 world" if self.n_worlds == 1 else f"{self.n_worlds:,} worlds"
@@ -126,7 +144,10 @@ class Experiment(Shown):
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
-        """Read an experiment from a TOML file; every key is a parameter of `Experiment`."""
+        """Read an experiment from a TOML file; every key is a parameter of `Experiment`.
+
+        Files of worlds are found from the folder that it is in.
+        """
         try:
             content = read(Path(path))
         except StoreError as error:
@@ -147,6 +168,10 @@ class Experiment(Shown):
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}{STUDIES}"
                 raise SettingsError(f"{key}: there is no such key; {hint}")
+        tables = said["worlds"].values() if isinstance(said.get("worlds"), dict) else ()
+        for table in tables:
+            if isinstance(table, dict) and isinstance(table.get("file"), str):
+                table["file"] = str(Path(path).parent / table["file"])
         return cls(**said)
 
     @property

@@ -147,7 +147,7 @@ class Store:
         """Keep the worlds of a user's own at these positions, those that this run has not put right yet."""
         for position in positions:
             kind, index = self.experiment.position(position)
-            if not kind.is_own or not self._can_make(position):
+            if not kind.is_own or kind.no_table or not self._can_make(position):
                 continue
             with self.keeping:
                 if (kind.name, index) not in self.worlds:
@@ -256,8 +256,8 @@ class Store:
     def _ends(self, position: int) -> bool:
         """Whether episodes end in the world at a position; of a function of a user's own its first world tells."""
         kind, index = self.experiment.position(position)
-        if not kind.is_own or not self._can_make(position):
-            return False
+        if not kind.is_own or kind.no_table or not self._can_make(position):
+            return kind.no_table
         return bool(len(world_at(self.experiment, kind.name, index if kind.given else 0).terminal))
 
     def _can_make(self, position: int) -> bool:

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from berlyne.experiments.metadata import n_positions
-from berlyne.experiments.results import Results
+from berlyne.experiments.results import MISSING, Results
 from berlyne.experiments.root import read_root
-
-MISSING = "missing_information"
 
 
 def lines_about(results: Results) -> Iterator[str]:
@@ -45,15 +43,17 @@ def _measure(results: Results, name: str) -> str:
 def final_lines(results: Results, world_class: str) -> Iterator[tuple[str, str, str, str, str]]:
     """For each strategy: class, name, explorations done and missing, and missing information at the end, in bits.
 
-    The last is the mean and its standard error, as `Results.curves` has them at the last time.
+    The last is the mean and its standard error, as `Results.curves` has them at the last time; of environments that
+    show no transition table what explorers expect to be missing, and it says so.
     """
     of_each = n_positions({**results.settings, "worlds": {world_class: {}}})
     done = results.areas(world_class).notnull().sum("world")
-    ends = results.ends(world_class) if MISSING in results.dataset else None
+    expected = results.has_no_table(world_class)
+    ends = results.ends(world_class) if expected or MISSING in results.dataset else None
     for name in results.strategies:
         n, left = int(done.sel(strategy=name)), "not stored"
         if ends is not None:
             mean, sem = (float(ends[what].sel(strategy=name)) for what in ("mean", "sem"))
             error = "" if np.isnan(sem) else f" \N{PLUS-MINUS SIGN} {sem:.2g}"
-            left = "-" if np.isnan(mean) else f"{mean:.2f}{error} bits"
+            left = "-" if np.isnan(mean) else f"{mean:.2f}{error} bits{' expected' if expected else ''}"
         yield world_class, name, str(n), str(of_each - n), left

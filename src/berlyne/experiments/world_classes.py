@@ -6,17 +6,18 @@ import difflib
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from berlyne.arrays import check_count
+from berlyne.experiments.given import Place, as_world, fingerprint, given_worlds, made_by_name
+from berlyne.experiments.untabled import Untabled
+from berlyne.explore import NO_PRIOR
 from berlyne.pages import STUDIES
-from berlyne.priors import OneTwoThree
-from berlyne.tabled import from_gymnasium, is_environment
-from berlyne.worlds import World
+from berlyne.worlds import BENCHMARKS, World, load_world
 from berlyne.worlds.classes import WORLDS
 
 MOST_STEPS = 10**8
@@ -29,39 +30,68 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class WorldClass:
-    """One class of worlds in a study: world i is `make(seed, **parameters)`, or `given[i]`."""
+    """One class of worlds in a study: world i is `make(seed, **parameters)`, or `given[i]`.
+
+    no_table : whether they are environments that can only be acted in. Nobody knows the truth about them.
+    discovers : whether nobody knows their states either.
+    """
 
     name: str
     n_steps: int
-    make: Callable[..., World] | None = None
+    make: Callable[..., Any] | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
-    given: tuple[World, ...] = ()
+    given: tuple[Place, ...] = ()
+    no_table: bool = False
+    discovers: bool = False
 
     @property
     def is_own(self) -> bool:
         """Whether its worlds are of a user's own, so that a seed does not tell them."""
         return not any(self.make is kind.make for kind in WORLDS.values())
 
-    def world(self, seed: int, index: int) -> World:
+    def world(self, seed: int, index: int) -> Place:
         """World number `index`; its stream comes from its id, so it never depends on anything else."""
         if self.given:
             return self.given[index]
-        assert self.make is not None
-        made = self.make(stream(seed, world_id(self.name, index)), **self.parameters)
-        if not isinstance(made, World) or made.prior is None:
-            raise SettingsError(f"worlds.{self.name}: gave {made!r}; it must give a World with a prior")
-        return made
+        make = self.make
+        assert make is not None
+
+        def again() -> Any:
+            return make(stream(seed, world_id(self.name, index)), **self.parameters)
+
+        given = again()
+        try:
+            found = as_world(given, again)
+        except ValueError as error:
+            raise SettingsError(f"worlds.{self.name}: {error}") from None
+        if found is None:
+            raise SettingsError(f"worlds.{self.name}: gave {given!r}; it must give a World with a prior")
+        _refuse_no_prior(self.name, found)
+        if index > 0 and isinstance(found, Untabled) != self.no_table:
+            raise SettingsError(
+                f"worlds.{self.name}: the first world shows {'no' if self.no_table else 'a'} transition table, and "
+                f"world {index} differs in this; they must be alike"
+            )
+        return found
+
+    def looked_at(self, seed: int) -> WorldClass:
+        """The class, of which it is known from its first world whether there is a table."""
+        first = self.world(seed, 0) if self.is_own else None
+        if not isinstance(first, Untabled):
+            return self
+        return replace(self, no_table=True, discovers=first.n_states is None)
 
     def describe(self, seed: int, n_worlds: int) -> dict[str, Any]:
         """As plain data, for storing and comparing. Worlds of the user's own are told by their transitions."""
+        acted = {"no table": True} if self.no_table else {}
         if self.given:
-            return {"n_steps": self.n_steps, "worlds": [fingerprint(world) for world in self.given[:n_worlds]]}
+            return {"n_steps": self.n_steps, "worlds": [fingerprint(one) for one in self.given[:n_worlds]], **acted}
         assert self.make is not None
         plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in self.parameters.items()}
         said = {"n_steps": self.n_steps, "make": function_name(self.make), "parameters": plain}
         if not self.is_own:
             return said
-        return {**said, "first world": fingerprint(self.world(seed, 0))}
+        return {**said, "first world": fingerprint(self.world(seed, 0)), **acted}
 
 
 def world_id(name: str, index: int) -> str:
@@ -97,8 +127,8 @@ def checked(key: str, value: Any, at_least: int, at_most: int) -> int:
     return number
 
 
-def world_classes(worlds: Any, n_steps: Any) -> tuple[WorldClass, ...]:
-    """The classes that `worlds` and `n_steps` of an experiment stand for."""
+def world_classes(worlds: Any, n_steps: Any, seed: int) -> tuple[WorldClass, ...]:
+    """The classes that `worlds`, `n_steps` and `seed` of an experiment stand for."""
     worlds = _by_name(worlds)
     if not isinstance(worlds, Mapping) or not worlds:
         raise SettingsError(f"worlds: is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
@@ -107,7 +137,7 @@ def world_classes(worlds: Any, n_steps: Any) -> tuple[WorldClass, ...]:
             if key not in worlds:
                 there = ", ".join(map(str, worlds))
                 raise SettingsError(f"n_steps.{key}: there is no such class in worlds; there are {there}")
-    return tuple(_class(name, source, n_steps) for name, source in worlds.items())
+    return tuple(_class(name, source, n_steps).looked_at(seed) for name, source in worlds.items())
 
 
 def number_of_worlds(classes: tuple[WorldClass, ...], asked: int | None) -> int:
@@ -124,7 +154,11 @@ def _by_name(worlds: Any) -> Any:
     """`worlds` as a mapping from names: one world, a list of worlds or a function is a class of its own."""
     if isinstance(worlds, Mapping):
         return worlds
-    if given := given_worlds(worlds):
+    try:
+        given = given_worlds(worlds)
+    except ValueError as error:
+        raise SettingsError(f"worlds: {error}") from None
+    if given:
         names = {one.name for one in given}
         return {_class_name(names.pop() if len(names) == 1 else ""): given}
     if callable(worlds):
@@ -145,26 +179,6 @@ def _class_name(name: str) -> str:
     return name if name and "/" not in name and "<" not in name else "world"
 
 
-def as_world(source: Any) -> World | None:
-    """The world that an object is or, like an environment that shows its transition table, stands for, if any."""
-    if isinstance(source, World) or not is_environment(source):
-        return source if isinstance(source, World) else None
-    try:
-        return from_gymnasium(source)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
-
-
-def given_worlds(source: Any) -> tuple[World, ...]:
-    """The worlds that a user hands in as such, one or a list of them; none if it is something else."""
-    one = as_world(source)
-    if one is not None:
-        return (one,)
-    listed = [as_world(each) for each in source] if isinstance(source, Sequence) else []
-    found = tuple(world for world in listed if world is not None)
-    return found if len(found) == len(listed) else ()
-
-
 def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     if not isinstance(name, str) or "/" in name or not name:
         raise SettingsError(f"worlds.{name}: the name of a class must be a text that is not empty and holds no /")
@@ -176,34 +190,83 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     length = checked(key, length, 1, MOST_STEPS)
     if isinstance(source, Mapping):
         return _class_of_table(name, dict(source), length)
-    given = given_worlds(source)
+    try:
+        given = given_worlds(made_by_name(source))
+    except ValueError as error:
+        raise SettingsError(f"worlds.{name}: {error}") from None
     if not given and callable(source):
-        return WorldClass(name, length, make=source)
-    if not given or any(world.prior is None for world in given):
+        return WorldClass(name, length, make=_checked_function(name, source))
+    if not given:
         raise SettingsError(
-            f"worlds.{name}: must be parameters, a function of a seed, or a list of worlds with priors, or one of them"
+            f"worlds.{name}: must be parameters, a function of a seed, an environment or its name, or a list of worlds "
+            "with priors, or one of them"
         )
+    _refuse_no_prior(name, *given)
+    _refuse_mixed(name, given)
     return WorldClass(name, length, given=given)
 
 
+def _checked_function(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that can be called with a seed alone."""
+    try:
+        inspect.signature(make).bind(0)
+    except TypeError:
+        raise SettingsError(
+            f"worlds.{name}: {function_name(make)}{inspect.signature(make)} cannot be called with a seed alone; it "
+            "must be a function of a seed, make(seed)"
+        ) from None
+    except ValueError:  # of something that does not say what it takes
+        pass
+    return make
+
+
+def _refuse_no_prior(name: str, *places: Place) -> None:
+    if any(isinstance(one, World) and one.prior is None for one in places):
+        raise SettingsError(f"worlds.{name}: {NO_PRIOR}")
+
+
+def _refuse_mixed(name: str, given: tuple[Place, ...]) -> None:
+    untabled = [one for one in given if isinstance(one, Untabled)]
+    if 0 < len(untabled) < len(given):
+        raise SettingsError(
+            f"worlds.{name}: {untabled[0].name} shows no transition table and others do, so they cannot be measured "
+            "alike; make them two classes"
+        )
+
+
 def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> WorldClass:
-    kind_name = parameters.pop("kind", name)
-    if not isinstance(kind_name, str) or kind_name not in WORLDS:
-        near = difflib.get_close_matches(str(kind_name), WORLDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(WORLDS)}{STUDIES}"
-        raise SettingsError(f"worlds.{name}: there is no class {kind_name!r}; {hint}")
-    kind = WORLDS[kind_name]
-    known = [p for p in inspect.signature(kind.make).parameters if p != "seed"]
+    """A class of ours, a benchmark or a file, as a table of a TOML file says it."""
+    make: Any
+    if "file" in parameters:
+        make, known, given = load_world, ["file"], {"path": parameters["file"]}
+    else:
+        make = _function_of_kind(name, parameters.pop("kind", name))
+        known, given = [p for p in inspect.signature(make).parameters if p != "seed"], parameters
     for key in parameters:
         if key not in known:
             raise SettingsError(f"worlds.{name}.{key}: there is no such parameter; there are {', '.join(known)}")
+    is_class = any(make is kind.make for kind in WORLDS.values())
     try:
-        kind.make(0, **parameters)  # the generator's own checks, on one world
+        world = make(*([0] if is_class else []), **given)  # of a class, to hear its own checks
     except MemoryError:
         raise SettingsError(f"worlds.{name}: is too large for the memory of this machine") from None
+    except OSError as error:
+        raise SettingsError(f"worlds.{name}.file: {error.filename} cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, OverflowError) as error:
         raise SettingsError(f"worlds.{name}: {error}") from None
-    return WorldClass(name, n_steps, make=kind.make, parameters=parameters)
+    if is_class:
+        return WorldClass(name, n_steps, make=make, parameters=parameters)
+    _refuse_no_prior(name, world)
+    return WorldClass(name, n_steps, given=(world,))
+
+
+def _function_of_kind(name: str, kind: Any) -> Callable[..., World]:
+    makes = {**{each.name: each.make for each in WORLDS.values()}, **BENCHMARKS}
+    if not isinstance(kind, str) or kind not in makes:
+        near = difflib.get_close_matches(str(kind), makes, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(makes)}{STUDIES}"
+        raise SettingsError(f"worlds.{name}: there is no class {kind!r}; {hint}")
+    return makes[kind]
 
 
 def function_name(function: Any) -> str:
@@ -212,26 +275,3 @@ def function_name(function: Any) -> str:
         given = [*map(repr, function.args), *(f"{key}={value!r}" for key, value in function.keywords.items())]
         return f"{function_name(function.func)}({', '.join(given)})"
     return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def fingerprint(world: World) -> str:
-    """What tells one world from another: its transition rows, its prior, its start and where it ends."""
-    rows = world.rows
-    prior: Any = world.prior
-    assumed: Any = type(prior).__qualname__
-    arrays = [rows.indptr, rows.indices, rows.data]
-    if isinstance(prior, OneTwoThree):  # as stores of format 2 have it
-        assumed = repr(prior)
-    elif hasattr(prior, "describe"):
-        said = prior.describe()
-        support = () if prior.support is None else prior.support.entries()  # states are discovered
-        assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *support]
-    start: Any = world.start
-    if isinstance(start, np.ndarray):
-        start, arrays = "drawn", [*arrays, start]
-    if len(world.terminal):
-        arrays = [*arrays, world.terminal]
-    digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, assumed)).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]

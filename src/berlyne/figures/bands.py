@@ -21,20 +21,26 @@ BAND = 0.2
 """How much of its colour a band has."""
 
 
-def draw_bands(curves: Mapping[str, xr.Dataset], measure: str, units: str = "", ax: Any = None) -> list[Axes]:
+def draw_bands(
+    curves: Mapping[str, xr.Dataset], measure: str | Mapping[str, str], units: str = "", ax: Any = None
+) -> list[Axes]:
     """Draw `mean` (strategy, time) with a band of `sem` around it, one panel per class of worlds.
 
-    curves : by class. ax : an `Axes`, or one for each class; by default a new figure.
+    curves : by class. measure : what they show, or what they show by class. ax : an `Axes`, or one for each class; by
+    default a new figure.
     """
     with mpl.rc_context(RC):
         axes, legend = _axes(list(curves), ax)
         names = [str(name) for name in next(iter(curves.values()))["strategy"].values]
         looks = looks_apart(names)
+        said = ""
         for where, (world_class, curve) in zip(axes, curves.items(), strict=True):
             for name in names:
                 _draw(where, looks[name], curve.sel(strategy=name))
             _label(where, title(world_class), curve.sizes["time"] - 1)
-        axes[0].set_ylabel(measure.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
+            before, said = said, measure if isinstance(measure, str) else measure[world_class]
+            if said != before:  # a panel without a label shows what the one before it does
+                where.set_ylabel(said.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
         if legend and names:
             figure = axes[0].get_figure(root=True)
             assert figure is not None

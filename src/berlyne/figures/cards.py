@@ -198,11 +198,12 @@ def _experiment(study: Any) -> Card:
 
 def _results(results: Results) -> Card:
     done, asked = int(results.dataset["area"].notnull().sum()), results.dataset["area"].size
+    known = [name for name in results.classes if not results.has_no_table(name)]  # of others the least is not the best
     lines: list[Line] = [
         ("worlds", lambda: ", ".join(f"{results.settings['n_worlds']:,} {name}" for name in results.classes)),
         ("strategies", lambda: _counted(results.strategies, True)),
         ("explorations", lambda: f"{done:,} of {asked:,}"),
-        *((f"least area, {name}", lambda name=name: _best(results, name)) for name in results.classes),
+        *((f"least area, {name}", lambda name=name: _best(results, name)) for name in known),
     ]
     return f"Results, {results.path.name}", lambda: _results_picture(results), lines
 

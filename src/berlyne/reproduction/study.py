@@ -21,10 +21,10 @@ import numpy as np
 from berlyne.claims import CLAIMS, Evidence, Verdict
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.experiments.files import put, read
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.piece import world_at
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import StoreError, versions
-from berlyne.experiments.world_classes import fingerprint
 from berlyne.reproduction.assumptions import DEFAULT, Assumptions
 from berlyne.reproduction.evidence import gather
 from berlyne.reproduction.stage import Stage

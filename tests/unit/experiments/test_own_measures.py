@@ -198,6 +198,20 @@ def test_toml_names_measures(tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(f"{text}measures = ['missing']")
     code, _, told = command("run", "s.toml", "x.zarr")
     assert (code, told) == (1, "berlyne: measures[0]: there is no measure 'missing'; there are missing_information, " +
-        "l1_distance, states_visited, rows_tried, visits; see docs/how-to/own-measure.md\n")  # fmt: skip
+        "l1_distance, states_visited, rows_tried, expected_missing_information, visits; " +
+        "see docs/how-to/own-measure.md\n")  # fmt: skip
     python = Experiment({"maze": {"side": 3, "n_transporters": 4}}, "Random", 2, 9, measures=["missing_information"])
     assert python.kept == ("missing_information",) and python.own == {}
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        (lambda run: run.nothing, r"^measures\.x: raised AttributeError: 'Run' object has no attribute 'nothing'$"),
+        (lambda run: "many", r"^measures\.x: gave 'many'; it must give numbers$"),
+        (("times", lambda run: ["a", "b"]), r"^measures\.x: gave \['a', 'b'\]; it must give numbers$"),
+    ],
+)
+def test_a_measure_that_fails_names_itself(tmp_path, measure, message):
+    with pytest.raises(ValueError, match=message):
+        study(measures={"x": measure}).run(tmp_path / "r.zarr")

@@ -10,9 +10,11 @@ import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Experiment, World, maze, open_results
 from berlyne.experiments import merge
 from berlyne.experiments.files import StoreError
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.own_worlds import PriorNotKept
-from berlyne.experiments.world_classes import fingerprint
+from berlyne.experiments.world_classes import SettingsError
 from berlyne.packed import unpacked, write_packed
+from berlyne.priors.prior import Description
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
 STATES, ACTIONS = ["red", "blue", ("green", 2)], ["l", "r"]
@@ -207,7 +209,9 @@ def test_a_file_of_other_transitions_under_the_same_id_is_refused(place, tmp_pat
 
 
 def test_what_no_file_can_hold_is_left_out(tmp_path, monkeypatch):
-    strange = World(np.eye(2)[None], Dirichlet(1.0, n_states=2, n_actions=1), states=[frozenset("a"), frozenset("b")])
+    strange = World(
+        np.full((1, 2, 2), 0.5), Dirichlet(1.0, n_states=2, n_actions=1), states=[frozenset("a"), frozenset("b")]
+    )
     Experiment({"strange": strange}, "Random", n_steps=3).run(tmp_path / "r.zarr")
     monkeypatch.setattr("berlyne.experiments.own_worlds.MOST_TRANSITIONS", 3)
     Experiment({"large": labelled(0)}, "Random", n_steps=3).run(tmp_path / "l.zarr")
@@ -295,3 +299,40 @@ def test_worlds_without_ends_added_to_those_with_them_lose_nothing(tmp_path):
     grown, whole = open_results(tmp_path / "r.zarr"), open_results(tmp_path / "whole")
     for i in range(8):
         assert np.array_equal(grown.history(f"some/00{i}", "PIG(VI)"), whole.history(f"some/00{i}", "PIG(VI)"))
+
+
+def test_labels_that_no_file_can_hold_are_named_as_a_reason(tmp_path):
+    sets = [frozenset({i}) for i in range(3)]
+    world = World(labelled(0).rows, labelled(0).prior, states=sets)
+    Experiment(worlds={"task": world}, strategies=["Random"], n_steps=5).run(tmp_path / "r.zarr")
+    with pytest.raises(ValueError, match=r"task/000 is not kept there \(too large, with labels that no file can hold,"):
+        open_results(tmp_path / "r.zarr").world("task/000")
+
+
+class Sticky:
+    """A prior of a user's own with a parameter, which it does not describe."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def estimate(self, counts):
+        pseudo = counts + 1.0 + self.weight * np.eye(counts.shape[-1])
+        return pseudo / pseudo.sum(axis=-1, keepdims=True)
+
+
+class Described(Sticky):
+    """One that describes itself, and has no support."""
+
+    def describe(self):
+        return Description("Described", {}, {"weight": np.array([self.weight])})
+
+
+@pytest.mark.parametrize("prior", [Sticky, Described])
+def test_a_prior_of_ones_own_with_another_parameter_is_another_world(prior, tmp_path):
+    """A store gave back old numbers for the new parameter, without a word."""
+    theta = np.full((1, 3, 3), 1 / 3)
+    studies = [Experiment(World(theta, prior(weight)), "Random", n_runs=2, n_steps=5) for weight in (3.0, 3.0, 300.0)]
+    areas = [studies[i].run(tmp_path / "r.zarr").dataset["area"].values for i in (0, 1)]
+    np.testing.assert_array_equal(*areas)
+    with pytest.raises(SettingsError, match=r"was made with worlds\.world\.worlds = "):
+        studies[2].run(tmp_path / "r.zarr")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from berlyne import Dirichlet, Strategy, World, dense_world, explore, maze
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.piece import (
     Layout,
     Piece,
@@ -18,7 +19,6 @@ from berlyne.experiments.piece import (
     world_at,
 )
 from berlyne.experiments.settings import SettingsError
-from berlyne.experiments.world_classes import fingerprint
 from unit.experiments.studies import study
 
 tiny = functools.partial(maze, side=2, n_transporters=1)

@@ -85,6 +85,6 @@ def test_bars_have_a_rate_with_its_unit_and_the_time_left(tmp_path, capfd):
 
 def test_a_failure_ends_the_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "EVERY", 0.01)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ValueError, match=r"^measures\.bad: raised ZeroDivisionError: division by zero$"):
         study(measures={"bad": lambda run: 1 / (run.strategy.name != "Unembodied")}).run(tmp_path / "r.zarr")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("berlyne")]

@@ -5,9 +5,9 @@ import pytest
 
 import berlyne
 from berlyne import Experiment, Strategy, explore, maze, open_results
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.piece import world_at
 from berlyne.experiments.settings import SettingsError
-from berlyne.experiments.world_classes import fingerprint
 from unit.experiments.studies import count_explorations, study
 
 

@@ -11,7 +11,7 @@ import berlyne
 from berlyne import InternalModel, Results, open_results
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.piece import world_at
-from unit.experiments.studies import count_explorations, study
+from unit.experiments.studies import command, count_explorations, study
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +171,10 @@ def test_what_is_not_there_is_named(found, ask, message):
 def test_no_results_at_all(tmp_path):
     with pytest.raises(StoreError, match=f"^there are no results at {tmp_path / 'nothing'}$"):
         berlyne.open_results(tmp_path / "nothing")
+
+
+def test_nothing_explored_is_not_drawn(tmp_path):
+    study(n_worlds=1).run(tmp_path / "r.zarr", shard="9/9")
+    code, said, told = command("plot", tmp_path / "r.zarr", "-o", tmp_path / "c.png")
+    assert code == 1 and said == "" and not (tmp_path / "c.png").exists()
+    assert told.endswith("r.zarr holds nothing of this to draw; run the study first, or draw another measure\n")

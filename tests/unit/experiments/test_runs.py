@@ -8,9 +8,9 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, World, dense_world, explore, maze, open_results
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.pieces import study_of
 from berlyne.experiments.settings import SettingsError, stream
-from berlyne.experiments.world_classes import fingerprint
 from unit.experiments.studies import assert_same_store, count_explorations, files, study
 
 TASK = maze(3, side=3, n_transporters=4)
@@ -209,7 +209,10 @@ def test_a_world_alone_is_the_world_in_a_list(tmp_path):
         ({"common_random_numbers": 1}, "common_random_numbers: is 1; it must be true or false"),
         ({"n_runs": 2, "measures": {"run": len}}, "measures.run: is what runs are numbered by"),
         ({"worlds": {"t": TASK}, "n_steps": 5}, "n_worlds: is 4; worlds.t holds only 1; n_runs = 4 lets 4 explorers"),
-        ({"worlds": World(THETA), "n_steps": 5}, "worlds.world: must be parameters, a function of a seed, or a list"),
+        (
+            {"worlds": World(THETA), "n_steps": 5},
+            "worlds.world: the world has no prior, so an explorer would have nothing",
+        ),
         ({"worlds": [TASK, "maze"], "n_steps": 5}, "worlds[0]: is World('Maze'"),
     ],
 )

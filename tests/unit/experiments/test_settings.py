@@ -8,8 +8,9 @@ import pytest
 import berlyne
 from berlyne import Dirichlet, Experiment, Strategy, World, maze
 from berlyne.coordination import Greedy, ValueIteration
+from berlyne.experiments.given import fingerprint
 from berlyne.experiments.settings import SettingsError, snapshot_steps, stream
-from berlyne.experiments.world_classes import fingerprint, function_name
+from berlyne.experiments.world_classes import function_name
 from berlyne.strategies import PAPER_STRATEGIES
 from unit.experiments.studies import study
 
@@ -64,8 +65,15 @@ def test_classes_take_turns():
         ({"worlds": {"maze": {"side": 0}}, "n_steps": 5}, "worlds.maze: side is 0; it must be"),
         ({"worlds": {"maze": {"side": "3"}}, "n_steps": 5}, "worlds.maze: side is '3'; it must be"),
         ({"worlds": {"maze": {"alpha": []}}, "n_steps": 5}, "worlds.maze: alpha is []; it must be"),
-        ({"worlds": {"mine": []}, "n_steps": 5}, "worlds.mine: must be parameters, a function of a seed, or a list"),
-        ({"worlds": {"mine": "maze"}, "n_steps": 5}, "worlds.mine: must be parameters, a function of a seed, or a"),
+        (
+            {"worlds": {"mine": []}, "n_steps": 5},
+            "worlds.mine: must be parameters, a function of a seed, an environment",
+        ),
+        (
+            {"worlds": {"mine": "maze"}, "n_steps": 5},
+            "worlds.mine: Gymnasium cannot make 'maze': Environment `maze` do",
+        ),
+        ({"worlds": {"mine": lambda: maze(0)}, "n_steps": 5}, "worlds.mine: <lambda>() cannot be called with a seed"),
         ({"worlds": {"mine": [maze(0)]}, "n_steps": 5}, "n_worlds: is 4; worlds.mine holds only 1"),
         ({"snapshots": 3}, "snapshots: is 3; it must be a list of steps (int) or shares (float up to 1.0)"),
         ({"snapshots": "0.5"}, "snapshots: is '0.5'; it must be a list of steps (int) or shares (float up to 1.0)"),
@@ -123,7 +131,7 @@ def test_streams_are_those_of_the_seed_and_the_hash_of_the_id(seed):
 def test_functions_that_give_no_world_are_refused():
     with pytest.raises(SettingsError, match=r"^worlds\.mine: gave 3; it must give a World with a prior$"):
         study(worlds={"mine": lambda seed: 3}, n_steps=9).describe()
-    with pytest.raises(SettingsError, match=r"^worlds\.mine: gave World\(.*no prior\); it must give a World"):
+    with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, so an explorer would have"):
         study(worlds={"mine": lambda seed: World(maze(0).theta)}, n_steps=9).describe()
 
 
@@ -236,3 +244,42 @@ def test_the_file_in_the_documentation_is_the_study_in_the_documentation(tmp_pat
     code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1].replace("print(study)", "")
     exec(code, namespace := {})
     assert Experiment.from_toml(write(tmp_path, text)).describe() == namespace["study"].describe()
+
+
+def test_benchmarks_and_files_are_said_in_toml(tmp_path):
+    world = berlyne.double_chain_russo(4)
+    world.save(tmp_path / "task.npz")
+    text = """
+        strategies = ["Random"]
+        n_steps = 5
+        [worlds.river_swim]
+        [worlds.swim]
+        kind = "river_swim"
+        n_states = 9
+        [worlds.task]
+        file = "task.npz"
+    """
+    found = Experiment.from_toml(write(tmp_path, text))
+    expected = berlyne.river_swim(), berlyne.river_swim(9), world
+    assert [fingerprint(kind.given[0]) for kind in found.classes] == [fingerprint(one) for one in expected]
+    assert found.n_worlds == 1 and found.classes[2].given[0].states == world.states
+    assert Experiment(worlds=["river_swim"]).classes[0].given[0].name == berlyne.river_swim().name
+
+
+@pytest.mark.parametrize(
+    ("worlds", "message"),
+    [
+        ({"swim": {"kind": "river_swims"}}, "worlds.swim: there is no class 'river_swims'; did you mean river_swim?"),
+        ({"river_swim": {"side": 3}}, "worlds.river_swim.side: there is no such parameter; there are n_states, alpha"),
+        ({"river_swim": {"n_states": 1}}, "worlds.river_swim: n_states is 1; it must be"),
+        ({"t": {"file": "no.npz"}}, "worlds.t.file: no.npz cannot be read: No such file or directory"),
+        ({"t": {"file": "t.csv"}}, "worlds.t: the world has no prior, so an explorer would have nothing to infer from"),
+        ({"t": {"file": "t.csv", "kind": "maze"}}, "worlds.t.kind: there is no such parameter; there are file"),
+    ],
+)
+def test_tables_that_say_no_world_are_refused(worlds, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("s,a,s_next,p\nx,go,x,1\n")
+    with pytest.raises(SettingsError) as caught:
+        Experiment(worlds=worlds, n_steps=5)
+    assert str(caught.value).startswith(message)

@@ -6,13 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from berlyne import open_results
+from berlyne import Dirichlet, Experiment, World, noisy_tv, open_results
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.merging import merge
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.shard import Shard, shard
 from berlyne.experiments.store import Store
-from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+from unit.experiments.studies import WORLDS, assert_same_store, command, count_explorations, files, study
 
 
 def parts(folder, n, **changes):
@@ -138,6 +138,16 @@ def set_attribute(place, key, value):
         ({"seed": 2}, 2, r"do not belong together: seed = 1 there, seed = 2 here \(settings\)$"),
         ({"n_worlds": 3}, 2, r"do not belong together: n_worlds = 4 there, n_worlds = 3 here \(settings\)$"),
         ({"strategies": ["Random"]}, 2, r"do not belong together: strategies = \["),
+        (
+            {"worlds": {**WORLDS, "dense": {"n_states": 5}}},
+            2,
+            r": worlds.dense.parameters.n_states = 4 there, worlds.dense.parameters.n_states = 5 here \(settings\)$",
+        ),
+        (
+            {"worlds": dict(reversed(WORLDS.items()))},
+            2,
+            r"together: classes, strategies or parameters in one order there, the same in another here \(settings\)$",
+        ),
         ({"measures": ["l1_distance"]}, 2, r"do not belong together: their arrays differ in shape or kind$"),
         ({}, 3, r"shard-1.zarr is one of 2 shards and .*other.zarr one of 3; they must be of one division; see docs"),
     ],
@@ -194,3 +204,30 @@ def test_the_commands_do_the_same(tmp_path, monkeypatch):
     code, said, told = command("merge", "x.zarr", "part-1.zarr")
     assert code == 1 and told.startswith("berlyne: 2 of 5 explorations are missing: shard 2 of 2") and not said
     assert command("merge", "some.zarr", "part-1.zarr", "--partial")[0] == 0
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_worlds_with_and_without_ends_in_one_study_leave_the_same_store_however_it_is_run(tmp_path):
+    """Of a world without ends a line never says where actions led, whatever shares its piece."""
+    worlds = {"tv": noisy_tv(), "lake": shore()}
+
+    def asked(n_runs=4):
+        return Experiment(worlds=worlds, strategies=["Random", "PIG(VI)"], n_runs=n_runs, n_steps=15, seed=2)
+
+    asked().run(tmp_path / "once.zarr", jobs=1)
+    asked().run(tmp_path / "threads.zarr", jobs=2)
+    places = [tmp_path / f"part-{k}.zarr" for k in (1, 2, 3)]
+    for k, place in enumerate(places, start=1):
+        asked().run(place, shard=f"{k}/3", jobs=1)
+    merge(tmp_path / "joined.zarr", places)
+    asked(1).run(tmp_path / "grown.zarr", jobs=1)
+    found = asked().run(tmp_path / "grown.zarr", jobs=2)
+    for other in ("threads.zarr", "joined.zarr", "grown.zarr"):
+        assert_same_store(tmp_path / "once.zarr", tmp_path / other)
+    assert found.of("tv")["next_state"].isnull().all()
+    assert found.of("lake")["next_state"].isel(time=slice(15)).notnull().all()
+
+
+def shore():
+    """Two states of which the second ends episodes."""
+    return World([[[0.5, 0.5], [0.0, 1.0]]], Dirichlet(1.0, n_states=2, n_actions=1), terminal=[1], start=0)
