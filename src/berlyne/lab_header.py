@@ -23,7 +23,7 @@ from berlyne.experiments.files import StoreError
 from berlyne.explorer import Explorer
 from berlyne.lab_log import Line
 from berlyne.labels import from_plain, plain_value, several
-from berlyne.priors import Prior
+from berlyne.priors import KINDS, Prior
 from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy, strategy
 
@@ -77,9 +77,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _described(prior: Prior) -> Line:
     """What the first line says of a prior: all of it if it is ours, else what it looks like."""
-    from berlyne.engine.belief import knows  # here, so that `import berlyne` need not import Numba
-
-    if not knows(prior):
+    if type(prior) not in KINDS.values():
         return {"own": type(prior).__name__}
     said: Description = prior.describe()  # type: ignore[attr-defined]  # ours has it
     sizes = {"n_states": prior.n_states, "n_actions": prior.n_actions}  # type: ignore[attr-defined]  # and these
@@ -88,12 +86,9 @@ def _described(prior: Prior) -> Line:
 
 
 def _restored(said: Line) -> Prior:
-    from berlyne.engine.mind import restored_prior
-
     arrays = {name: np.asarray(values) for name, values in said["arrays"].items()}
-    found: Prior = restored_prior(
-        said["n_states"], said["n_actions"], Description(said["kind"], said["parameters"], arrays)
-    )
+    described = Description(said["kind"], said["parameters"], arrays)
+    found: Prior = KINDS[said["kind"]].described(said["n_states"], said["n_actions"], described)
     return found
 
 

@@ -10,8 +10,8 @@ are two layouts:
 
 One observation touches one row: O(slots of the state), independent of the number of states.
 
-This is the only file that knows the families of priors: to compile another one, add its class to `FAMILIES` and a
-case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of the prior itself.
+This is the only file of the engine that knows the families of priors: to compile another one, add its class to
+`berlyne.priors.KINDS` and a case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of the prior itself.
 """
 
 from __future__ import annotations
@@ -26,19 +26,12 @@ from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph, positions, slot_of
 from berlyne.engine.special import BY_MOST, term_of, value_of
 from berlyne.engine.vector import lined_up, zeros_lined_up
-from berlyne.priors.dirichlet import Dirichlet
+from berlyne.priors import KINDS
 from berlyne.priors.forms import LN2, Sums
-from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.prior import CompiledPrior, Rule
-from berlyne.priors.restaurant import ChineseRestaurant
 
-FAMILIES: dict[str, Any] = {
-    "Dirichlet": Dirichlet,
-    "OneTwoThree": OneTwoThree,
-    "ChineseRestaurant": ChineseRestaurant,
-}
-"""Priors that kernels know, by the kind that they describe themselves as."""
-DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(FAMILIES))
+DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(KINDS))
+"""Priors that kernels know, as `KINDS` has them."""
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
 LOG, TERM = 0, 1
@@ -73,7 +66,7 @@ class Belief(NamedTuple):
 
 def knows(prior: Any) -> bool:
     """Whether kernels know this prior; one that inherits from theirs may differ in anything."""
-    return type(prior) in FAMILIES.values()
+    return type(prior) in KINDS.values()
 
 
 def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
@@ -95,7 +88,7 @@ def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatA
         for i in range(len(rule.singled_out)):
             by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
         rest, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
-    family = list(FAMILIES).index(prior.describe().kind)
+    family = list(KINDS).index(prior.describe().kind)
     return Belief(
         graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, rule.numbers, rule.table
     )

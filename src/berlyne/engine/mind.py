@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray
-from berlyne.engine.belief import FAMILIES, FULL, IMPOSSIBLE, Belief, knows, restore, widened
+from berlyne.engine.belief import FULL, IMPOSSIBLE, Belief, knows, restore, widened
 from berlyne.engine.blank import new_belief, rule_for
 from berlyne.engine.choose import METHODS, first_agent, on_wider_graph, think_again
 from berlyne.engine.compile import entry_point
@@ -19,7 +19,6 @@ from berlyne.engine.imagine import imagine
 from berlyne.engine.loop import act, explore, observe, replay, weigh_up
 from berlyne.engine.truth import Truth, truth_for
 from berlyne.model import InternalModel
-from berlyne.priors.prior import CompiledPrior, Description
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.trace import Ends, Thoughts, Trace, stretches
@@ -40,12 +39,6 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
     except KeyError:  # a utility for which this prior has no closed form
         return False
     return True
-
-
-def restored_prior(n_states: int, n_actions: int, said: Description) -> CompiledPrior:
-    """The prior that described itself so."""
-    found: CompiledPrior = FAMILIES[said.kind].described(n_states, n_actions, said)
-    return found
 
 
 def restored_method(name: str, parameters: dict[str, Any]) -> Any:

@@ -19,8 +19,6 @@ from berlyne import (
     maze,
     one_two_three_world,
 )
-from berlyne.engine.belief import FAMILIES
-from berlyne.priors import KINDS
 
 THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
 GOOD = """s,a,s_next,p
@@ -100,10 +98,6 @@ def test_a_prior_of_ones_own_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match=r"^the label .* cannot be saved"):
         World(THETA, states=[b"x", "y", "z"]).save(tmp_path / "w.npz")
     assert os.listdir(tmp_path) == ["w.csv"]
-
-
-def test_all_priors_that_kernels_know_can_be_saved():
-    assert KINDS == FAMILIES
 
 
 def rewritten(path, change):
