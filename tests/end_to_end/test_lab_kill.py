@@ -18,6 +18,7 @@ import pytest
 from berlyne import Dirichlet, LabBook
 
 N = 5
+PRIOR = Dirichlet(1.0, n_states=N, n_actions=2)
 
 
 def told(i):
@@ -62,7 +63,7 @@ def killed_once(path, n_lines, part):
 
 def kill(path, times, seed=0):
     """Kill so often; returns how many lines there are in the end, and how many files were found cut off."""
-    LabBook.new(path, Dirichlet(1.0, n_states=N, n_actions=2), seed=1)
+    LabBook.new(path, PRIOR, seed=1)
     rng, cut_off = np.random.default_rng(seed), 0
     for _ in range(times):
         before = LabBook(path).explorer.n_obs
@@ -82,6 +83,39 @@ def kill(path, times, seed=0):
 def test_nothing_acknowledged_is_lost(tmp_path):
     n, _ = kill(tmp_path / "lab", 60)
     assert n > 60  # it waits for more, however slow the disk is
+
+
+def begun_and_killed(path, after):
+    """Start a process that begins a book, and kill it so many seconds after it set out; the seconds that it lived."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write_end, b"x")
+            LabBook.new(path, PRIOR, seed=1)
+        finally:
+            os._exit(1)
+    os.read(read_end, 1)
+    began = time.monotonic()
+    if after is not None:
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(read_end)
+    os.close(write_end)
+    return time.monotonic() - began
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to be killed often enough")
+def test_a_book_that_is_killed_while_it_is_begun_is_there_or_can_be_begun(tmp_path):
+    LabBook.new(tmp_path / "first", PRIOR)  # so that those to come find all compiled
+    usual, rng = begun_and_killed(tmp_path / "second", None), np.random.default_rng(2)
+    for i in range(60):
+        begun_and_killed(tmp_path / f"{i}", rng.uniform(0.0, 1.5 * usual))
+        is_there = (tmp_path / f"{i}").exists()
+        book = LabBook(tmp_path / f"{i}") if is_there else LabBook.new(tmp_path / f"{i}", PRIOR, seed=1)
+        book.tell(0, 1, 2)
+        assert LabBook(tmp_path / f"{i}").explorer.n_obs == 1
 
 
 if __name__ == "__main__":
