@@ -11,8 +11,8 @@ are two layouts:
 One observation touches one row: O(slots of the state), independent of the number of states.
 
 This is the only file of the engine that knows the families of priors: to compile another one, add its class to
-`berlyne.priors.KINDS` and a case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of the
-prior itself.
+`berlyne.priors.KINDS` and a case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of
+the prior itself.
 """
 
 from __future__ import annotations
