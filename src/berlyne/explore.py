@@ -212,7 +212,8 @@ def explore(
     n_steps, times = _checked_times(n_steps, snapshots)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = first_state(world, start, for_start)
-    warn_of_unreachable(world, first, start is not None)
+    if not how.relocates:  # else it goes wherever it likes
+        warn_of_unreachable(world, first, start is not None)
     mind, measures = _begun(world, how, first, engine)
     trace = Trace.begun(n_steps, first, *measures)
     done, kept = 0, {}

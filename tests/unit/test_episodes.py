@@ -269,6 +269,9 @@ def test_a_world_in_parts_that_no_way_joins_is_warned_of():
     theta[0, [0, 1, 2, 3, 4], [1, 0, 3, 4, 2]] = 1.0
     with pytest.warns(UserWarning, match="^3 of the 5 states"):
         explore(World(theta, Dirichlet(1.0, n_states=5, n_actions=1)), "Random", n_steps=1, start=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        explore(World(theta, Dirichlet(1.0, n_states=5, n_actions=1)), "Unembodied", n_steps=1)
     with pytest.warns(UserWarning, match="^[23] of the 5 states"):  # whichever part it begins in
         explore(World(theta, Dirichlet(1.0, n_states=5, n_actions=1)), "Random", n_steps=1)
 
@@ -291,7 +294,8 @@ def test_nothing_is_warned_of_where_all_can_be_reached():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one_way = one_two_three_world(0, ergodic=False, p_escape=0.1)  # never left, but it may begin anywhere
-        for world in (corridor(), maze(0), dense_world(0), one_two_three_world(0), one_way):
+        parts = one_two_three_world(0, n_states=7, n_actions=1, ergodic=False)  # as it was asked for
+        for world in (corridor(), maze(0), dense_world(0), one_two_three_world(0), one_way, parts):
             explore(world, "Random", n_steps=1)
 
 

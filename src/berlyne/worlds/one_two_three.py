@@ -5,7 +5,7 @@ from __future__ import annotations
 from berlyne.arrays import Seed, check_count, generator
 from berlyne.priors import OneTwoThree
 from berlyne.priors.one_two_three import Formula
-from berlyne.worlds.structure import is_ergodic
+from berlyne.worlds.structure import is_ergodic, need_not_be_ergodic
 from berlyne.worlds.world import World
 
 
@@ -38,7 +38,9 @@ def one_two_three_world(
     prior = OneTwoThree(n_states, n_actions, p_escape, formula)
     for _ in range(check_count("max_draws", max_draws, 1)):
         world = World(prior.sample(rng), prior, name="1-2-3 World")
-        if not ergodic or is_ergodic(world):
+        if not ergodic:
+            return need_not_be_ergodic(world)
+        if is_ergodic(world):
             return world
     raise ValueError(
         f"none of {max_draws} draws with n_states={n_states}, n_actions={n_actions} and p_escape={p_escape:g} "

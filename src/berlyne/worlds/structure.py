@@ -66,6 +66,13 @@ def reaches_all_from_somewhere(world: World) -> bool:
 _LOOKED_AT: WeakKeyDictionary[World, set[int | None]] = WeakKeyDictionary()
 """First states that were asked for in a world, None for where it begins by itself, and looked at."""
 _TOLD: WeakSet[World] = WeakSet()
+"""Worlds of which it was said that states are out of reach, or need not be."""
+
+
+def need_not_be_ergodic(world: World) -> World:
+    """The world itself, of which somebody asked that it may have states out of reach: nobody is warned of them."""
+    _TOLD.add(world)
+    return world
 
 
 def warn_of_unreachable(world: World, first: int, asked: bool) -> None:
