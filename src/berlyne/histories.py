@@ -73,10 +73,10 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
         labels = {name: _names(name, found[name]) for name in ("subject", "episode") if name in found}
         ended = _ended(found["ended"]) if "ended" in found else None
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
-        if all(len(column) == 3 for column in history):
+        if isinstance(history, list) and all(len(column) == 3 for column in history):
             raise ValueError(
-                "the history is three arrays of three, which may be lines or columns; give lines as one array (3, 3), "
-                "or columns as np.stack(columns, axis=1)"
+                "the history is a list of three arrays of three, which may be lines or columns; give lines as one array "
+                "(3, 3), or columns as a tuple"
             )
         columns = [np.asarray(column) for column in history]
     else:

@@ -113,7 +113,8 @@ class PlainMind:
     def pair_probabilities(self) -> FloatArray:
         """The chance of each pair, `[s, a]`."""
         if self.by_itself:
-            raise ValueError(f"{self.strategy} decides for itself; give its method pair_values(view){OWN_METHOD}")
+            instead = "give its method pair_values(view) instead"
+            raise ValueError(f"{self.strategy} decides for itself; {instead}{OWN_METHOD}")
         values = self.pair_values()
         return self.rule.probabilities(values.ravel()).reshape(values.shape)
 

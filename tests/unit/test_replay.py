@@ -290,6 +290,7 @@ def test_three_arrays_of_three_are_lines_or_columns_and_so_neither():
     assert berlyne.replay(prior, lines, "Random").s.values.tolist() == [0, 1, 0]
     with pytest.raises(ValueError, match="three arrays of three, which may be lines or columns; give lines as one"):
         berlyne.replay(prior, list(lines), "Random")
+    assert berlyne.replay(prior, tuple(lines.T), "Random").s.values.tolist() == [0, 1, 0]
     assert berlyne.replay(prior, list(lines[:2]), "Random").s.values.tolist() == [0, 1]
 
 
