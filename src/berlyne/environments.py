@@ -21,7 +21,7 @@ from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
 from berlyne.plotting import figures
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.priors.prior import grows
-from berlyne.replay import replay
+from berlyne.replay import expected_along
 from berlyne.strategies import Strategy
 from berlyne.tabled import made
 
@@ -83,11 +83,8 @@ class EnvRun:
         prior, n_actions = self.explorer.prior, self.explorer.n_actions
         if grows(prior):  # what it knew of before the first step
             known = [self.explorer.states[s] for s, t in self.explorer._told_states.items() if t == 0]
-            told = replay(prior, self, "Random", n_actions=n_actions, states=known)
-        else:
-            told = replay(prior, self, "Random", n_states=self.explorer.n_states, n_actions=n_actions)
-        first, after = told.expected_missing_information[:1], told.expected_missing_information_after
-        return np.concatenate([first.values, after.values])
+            return expected_along(prior, self, n_actions=n_actions, states=known)
+        return expected_along(prior, self, n_states=self.explorer.n_states, n_actions=n_actions)
 
     @property
     def area(self) -> float:

@@ -115,6 +115,12 @@ def replay(
     return _dataset(how, lines, _together(parts), (named.state_labels, named.action_labels))
 
 
+def expected_along(world: World | Prior, history: Any, **options: Any) -> FloatArray:
+    """What an explorer led along a history expects to be missing before the first and after every line, in bits."""
+    led = replay(world, history, "Random", **options)  # whatever it would choose, it learns the same
+    return np.append(led.expected_missing_information.values[:1], led.expected_missing_information_after.values)
+
+
 def _found(states: Iterable[Hashable] | None) -> Found:
     """Labels of the states that explorers know from the start, to which a history may add."""
     labels = Found()

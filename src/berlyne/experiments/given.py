@@ -10,7 +10,7 @@ import numpy as np
 
 from berlyne.arrays import FloatArray
 from berlyne.experiments.untabled import Again, Untabled, again_like
-from berlyne.priors import OneTwoThree
+from berlyne.priors import KINDS, OneTwoThree
 from berlyne.priors.prior import grows
 from berlyne.rows import Rows
 from berlyne.tabled import NoTableError, from_gymnasium, is_environment, made
@@ -84,7 +84,8 @@ def fingerprint(world: Place) -> str:
     elif hasattr(prior, "describe"):
         said = prior.describe()
         support = getattr(prior, "support", None)  # none where states are discovered
-        told = said.arrays.values() if support is None else support.entries()
+        own = () if type(prior) in KINDS.values() else said.arrays.values()  # ours describe their support by arrays
+        told = [*own, *(() if support is None else support.entries())]
         assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *told]
     elif prior is not None:
         arrays = [*arrays, *_answers(prior, rows)]

@@ -12,7 +12,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IndexArray
 from berlyne.experiments.world_classes import SettingsError, WorldClass
 from berlyne.pages import OWN_MEASURE
-from berlyne.replay import replay
+from berlyne.replay import expected_along
 
 if TYPE_CHECKING:
     from berlyne.environments import EnvRun
@@ -84,9 +84,7 @@ def expected_missing_information(run: Run | EnvRun) -> FloatArray:
     """What an explorer with the prior of the world, led along the run, expects to be missing: bits, (n_steps + 1,)."""
     if not hasattr(run, "world"):
         return run.expected_missing_information
-    told = replay(run.world, run, "Random")
-    first, after = told.expected_missing_information[:1], told.expected_missing_information_after
-    return np.concatenate([first.values, after.values])
+    return expected_along(run.world, run)
 
 
 def _true(name: str) -> Callable[[Any], FloatArray]:

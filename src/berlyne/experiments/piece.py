@@ -274,9 +274,8 @@ class Layout:
         else:
             room = self.sizes[name]
             check_shape(measure, values.shape, room, run)
-            if "snapshot" in dims and isinstance(
-                run, Run
-            ):  # given in the order of time, labelled in the order in which they were asked for
+            if "snapshot" in dims and isinstance(run, Run):
+                # given in the order of time, labelled in the order in which they were asked for
                 times = list(run.snapshots)
                 values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
         if arrays.setdefault(name, np.full((n, *room), np.nan)).shape != (n, *room):

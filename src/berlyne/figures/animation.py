@@ -89,9 +89,8 @@ class _Film:
             draw_run(run, right)
             self.cursor = right.axvline(0, color=AGENT, linewidth=0.9, gid="cursor")
             self.point = right.plot([0], run.missing_information[:1], "o", color=AGENT, markersize=4, gid="now")[0]
-            if (
-                self.values and self.values[0].label == right.get_ylabel()
-            ):  # two scales side by side must not look alike
+            # two scales side by side must not look alike
+            if self.values and self.values[0].label == right.get_ylabel():
                 right.set_ylabel("in all states (bits)")
             right.set_title("")
             self.title = right.set_title(_title(run, run.n_steps), loc="right")

@@ -91,9 +91,8 @@ def quantity_of_explorer(
 
 def _where_one_acts(model: InternalModel, found: Quantity) -> Quantity:
     """A quantity of a model's rows without a value elsewhere, unless nothing else is there."""
-    return (
-        found.without([model.n_states - 1]) if isinstance(model.state_labels, Cells) and model.n_states > 1 else found
-    )
+    discovers = isinstance(model.state_labels, Cells) and model.n_states > 1
+    return found.without([model.n_states - 1]) if discovers else found
 
 
 def _named(model: InternalModel, what: str, world: World | None) -> Quantity:

@@ -168,7 +168,8 @@ def grows(prior: Any) -> bool:
     """Whether states are discovered on the way under a prior, as under `ChineseRestaurant`.
 
     One that grows says so by `grows`, and has `sized(n_states, n_actions)`, the prior for so many cells, the last of
-    which is elsewhere; `learns`, and if that is true `given(counts)`, the prior with what is most likely by then.
+    which is elsewhere; `learns`, and if that is true `given(counts)`, the prior with what is most likely by
+    then, whose `describe()` tells whether it changed.
     """
     return bool(getattr(prior, "grows", False))
 

@@ -15,6 +15,7 @@ from berlyne.experiments.own_worlds import PriorNotKept
 from berlyne.experiments.world_classes import SettingsError
 from berlyne.packed import unpacked, write_packed
 from berlyne.priors.prior import Description
+from berlyne.rows import Support
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
 STATES, ACTIONS = ["red", "blue", ("green", 2)], ["l", "r"]
@@ -327,7 +328,13 @@ class Described(Sticky):
         return Description("Described", {}, {"weight": np.array([self.weight])})
 
 
-@pytest.mark.parametrize("prior", [Sticky, Described])
+class Supported(Described):
+    """One that has a support as well."""
+
+    support = Support(1, 3)
+
+
+@pytest.mark.parametrize("prior", [Sticky, Described, Supported])
 def test_a_prior_of_ones_own_with_another_parameter_is_another_world(prior, tmp_path):
     """A store gave back old numbers for the new parameter, without a word."""
     theta = np.full((1, 3, 3), 1 / 3)
