@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 from berlyne.experiments.files import StoreError, only, put, read
 from berlyne.experiments.lock import BusyError, only_writer
 from berlyne.pages import CLOSED_LOOP
+from berlyne.serialization import reported
 
 BEGINNING = b'{"berlyne":"lab book",'
 """How every book begins, and no other file."""
@@ -80,13 +81,14 @@ class Log:
         """Put one line at the end of what was read, and wait until it is on the disk."""
         size = self._read.size
         content, total = _written(line, self._read.sum)
-        with open(self.path, "r+b", buffering=0) as file:
+        with reported(self.path, "the line was not added"), open(self.path, "r+b", buffering=0) as file:
             self._check(file)
             file.truncate(size)
             file.seek(size)
             try:
-                if file.write(content) != len(content):
-                    raise OSError(f"{self.path} could not be written; is the disk full?")
+                done = 0
+                while done < len(content):  # on a disk that is nearly full the first write is short, the next one fails
+                    done += file.write(content[done:])
                 _sync(file.fileno())
             except BaseException:
                 file.truncate(size)
@@ -118,8 +120,7 @@ def begin(path: Path, line: Line) -> None:
     check_free(path)
     with in_turn(path):
         check_free(path)
-        put(path, _written(line, 0)[0])
-    _sync_folder(path.parent)
+        put(path, _written(line, 0)[0], sync_folder=True)
 
 
 def check_free(path: Path) -> None:
@@ -166,17 +167,3 @@ def _written(line: Line, before: int) -> tuple[bytes, int]:
 def _mark(total: int) -> bytes:
     """How a line ends."""
     return f" {total:08x}\n".encode()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until a folder knows its files; where folders can be opened."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

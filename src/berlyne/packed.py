@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import numpy as np
 from berlyne.labels import Labels, from_plain, plain_value
 from berlyne.priors import KINDS
 from berlyne.priors.prior import Description, Prior
+from berlyne.serialization import atomic_write
 
 LARGEST = 1 << 30
 """Most bytes that a file may unpack to."""
@@ -24,27 +23,12 @@ LARGEST = 1 << 30
 
 def write_packed(path: str | os.PathLike[str], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write settings that JSON can hold, and arrays."""
-    write_whole(path, lambda file: pack(file, settings, arrays))
+    atomic_write(path, lambda file: pack(file, settings, arrays))
 
 
 def pack(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """The same into a file that is open; what is written depends on nothing else."""
     np.savez_compressed(file, settings=np.array(json.dumps(settings, default=np.generic.item)), **arrays)
-
-
-def write_whole(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file by `fill`, whole or not at all."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} into; make it first")
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    try:
-        with open(partial, "xb") as file:
-            fill(file)
-        os.replace(partial, target)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def unpacked(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,13 +1,22 @@
 """A disk that is full or cannot be written: one sentence, a non-zero exit, nothing lost."""
 
+import errno
 import os
 import resource
 import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import xarray as xr
+from matplotlib.figure import Figure
 
+import berlyne
+from berlyne import Dirichlet, Explorer, LabBook, World
+from berlyne.figures.drawing import Drawing
+from berlyne.reproduction.stage import Stage
+from berlyne.reproduction.study import Study
 from unit.experiments.studies import assert_same_store, files
 
 STUDY = """
@@ -17,6 +26,7 @@ n_worlds = 60
 n_steps = 800
 snapshots = [0.5, 1.0]
 """
+NO_SPACE = ": no space left on the device; the file was not changed"
 GOES_ON = "; what is finished is kept, run the same command again once this is mended\n"
 
 
@@ -77,7 +87,9 @@ def test_a_full_disk(tmp_path, whole, small_disk, share):
     disk = small_disk(f"size={room}")
     full = run(tmp_path, disk / "r.zarr")
     assert (full.returncode, full.stdout) == (1, "")
-    assert full.stderr.startswith("berlyne: No space left on device: ") and full.stderr.endswith(GOES_ON)
+    assert full.stderr.startswith(f"berlyne: cannot write {disk}/r.zarr") and full.stderr.endswith(
+        f"{NO_SPACE}{GOES_ON}"
+    )
     assert full.stderr.count("\n") == 1
     assert not [name for name in files(disk) if "partial" in name or name.endswith("lock")]
     if share == 0.0:
@@ -103,7 +115,8 @@ def test_a_limit_on_the_size_of_files(tmp_path, whole):
 
     full = run(tmp_path, "r.zarr", preexec_fn=limited)
     assert (full.returncode, full.stdout) == (1, "")
-    assert full.stderr.startswith("berlyne: File too large: r.zarr/") and full.stderr.endswith(GOES_ON)
+    assert full.stderr.startswith("berlyne: cannot write r.zarr/")
+    assert full.stderr.endswith(f": the file is larger than the system allows; the file was not changed{GOES_ON}")
     assert not [name for name in files(tmp_path / "r.zarr") if "partial" in name]
     assert run(tmp_path, "r.zarr").returncode == 0
     assert_same_store(whole, tmp_path / "r.zarr")
@@ -125,7 +138,8 @@ def test_a_folder_that_cannot_be_written(tmp_path, whole, small_disk):
         told = run(tmp_path, disk / name)
         assert (told.returncode, told.stdout) == (1, "")
         assert told.stderr in {
-            f"berlyne: {why}: {disk / name}.lock{GOES_ON}" for why in ("Read-only file system", "Permission denied")
+            f"berlyne: cannot write {disk / name}.lock: {why}; nothing was changed{GOES_ON}"
+            for why in ("the file system is read-only", "permission denied")
         }
     assert files(disk) == before
     reads = "import berlyne, sys; print(berlyne.open_results(sys.argv[1]))"
@@ -142,3 +156,124 @@ def test_a_file_in_place_of_the_folder(tmp_path):
     told = run(tmp_path, "taken")
     assert (told.returncode, told.stderr) == (1, "berlyne: taken is not a store of results\n")
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def fill(disk, keep=0):
+    """Leave `keep` bytes of a disk, or no more than that."""
+    with open(disk / "filler", "wb", buffering=0) as file:
+        room = os.statvfs(disk)
+        file.write(b"x" * max(room.f_bavail * room.f_frsize - keep, 0))
+
+
+def others(disk):
+    return {name: content for name, content in files(disk).items() if name != "filler"}
+
+
+def world():
+    return World(np.random.default_rng(0).dirichlet(np.ones(60), size=(4, 60)), name="large")
+
+
+def explorer():
+    return Explorer(Dirichlet(1.0, support=np.random.default_rng(0).random((4, 200, 200)) < 0.5))
+
+
+def save_drawing(place):
+    figure = Figure(figsize=(2, 2))
+    Drawing(figure, ("x",), [(i,) for i in range(50_000)]).save(place.parent, place.stem)
+
+
+def save_stage(place):
+    study = Study(place.parents[1], 1, 0)
+    study.keep(Kept(), xr.Dataset({"x": ("n", np.random.default_rng(0).random(100_000))}))
+
+
+class Kept(Stage):
+    """A stage of nothing."""
+
+    name = "kept"
+
+    def stamp(self, study):
+        return "stamp"
+
+    def work_out(self, study, each):
+        raise NotImplementedError
+
+
+SAVED = {
+    "w.npz": lambda place: world().save(place),
+    "w.csv": lambda place: world().save(place),
+    "w.parquet": lambda place: world().save(place),
+    "e.npz": lambda place: explorer().save(place),
+    "page.html": lambda place: berlyne.watch(berlyne.explore(berlyne.maze(0), "Random", n_steps=50), place),
+    "drawing.csv": save_drawing,
+}
+
+
+@pytest.mark.parametrize("keep", [0, 4096, 16384])
+@pytest.mark.parametrize("name", SAVED)
+def test_a_file_that_does_not_fit_is_named_and_what_was_there_stays(name, keep, small_disk):
+    disk = small_disk("size=4m")
+    place = disk / name
+    place.write_bytes(b"old")
+    fill(disk, keep)
+    with pytest.raises(OSError, match=r"^cannot write ") as caught:
+        SAVED[name](place)
+    told = str(caught.value)
+    assert caught.value.errno == errno.ENOSPC and told.endswith(NO_SPACE) and told.count("\n") == 0
+    assert told.startswith(f"cannot write {disk / place.stem}") and place.read_bytes() == b"old"
+    assert not [left for left in others(disk) if "partial" in left]
+    (disk / "filler").unlink()
+    SAVED[name](place)
+    assert place.stat().st_size > 16384
+
+
+def test_a_stage_that_does_not_fit_is_named_and_no_part_is_kept(small_disk):
+    disk = small_disk("size=2m")
+    (disk / "data").mkdir()
+    fill(disk, 65536)
+    before = others(disk)
+    with pytest.raises(
+        OSError, match=r"data.kept\.zarr: no space left on the device; no part of it was kept$"
+    ) as caught:
+        save_stage(disk / "data" / "kept.zarr")
+    assert caught.value.errno == errno.ENOSPC and others(disk) == before and os.listdir(disk / "data") == []
+    (disk / "filler").unlink()
+    save_stage(disk / "data" / "kept.zarr")
+    assert os.listdir(disk / "data") == ["kept.zarr"]
+
+
+COMMANDS = {
+    "study.toml": ("init",),
+    "curves.png": ("plot", "whole.zarr", "-o"),
+    "curves.svg": ("plot", "whole.zarr", "-o"),
+    "page.html": ("watch", "maze", "--steps", "20", "-o"),
+    "rats.lab": ("lab", "new", "--states", "2", "--actions", "2"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_on_a_full_disk_say_one_sentence(name, request, tmp_path, small_disk):
+    folder = request.getfixturevalue("whole").parent if name.startswith("curves") else tmp_path
+    disk = small_disk("size=1m")
+    fill(disk)
+    command = [sys.executable, "-m", "berlyne", *COMMANDS[name], str(disk / name)]
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert (told.returncode, told.stdout) == (1, "")
+    lock = f"berlyne: cannot write {disk / name}.lock: no space left on the device; nothing was changed\n"
+    assert told.stderr == (lock if name == "rats.lab" else f"berlyne: cannot write {disk / name}{NO_SPACE}\n")
+    assert others(disk) == {}
+
+
+def test_a_line_that_does_not_fit_a_lab_book_is_not_added(small_disk):
+    disk = small_disk("size=1m")
+    book = LabBook.new(disk / "rats.lab", Dirichlet(1.0, n_states=3, n_actions=2))
+    fill(disk, 4096)  # for the lock
+    told = r"^cannot write \S+rats\.lab: no space left on the device; the line was not added$"
+    with pytest.raises(OSError, match=told):  # noqa: PT012  # it is not known which line does not fit
+        for _ in range(1000):
+            book.tell(0, 0, 1)
+    n_told = book.explorer.n_obs
+    assert 0 < n_told < 1000 and LabBook(disk / "rats.lab").explorer.n_obs == n_told
+    (disk / "filler").unlink()
+    book.tell(0, 0, 2)
+    assert LabBook(disk / "rats.lab").explorer.n_obs == n_told + 1

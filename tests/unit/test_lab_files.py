@@ -106,8 +106,8 @@ def test_a_book_is_begun_whole_or_not_at_all(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("berlyne.experiments.files._sync", full)
-    with pytest.raises(OSError, match="No space left"):
+    monkeypatch.setattr("berlyne.serialization._sync", full)
+    with pytest.raises(OSError, match=r"^cannot write \S+lab: no space left on the device; the file was not changed$"):
         LabBook.new(tmp_path / "lab", PRIOR)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StoreError, match=r"^there is no folder \S+away to begin lab in; make it first$"):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from berlyne.serialization import WriteError
+
 
 def said(error: OSError) -> str:
     """What the operating system said, and of which file."""
+    if isinstance(error, WriteError):
+        return str(error)
     return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
 
 

@@ -15,6 +15,7 @@ from berlyne.commands.help import Command
 from berlyne.commands.said import said, sentence
 from berlyne.experiments.results import Results
 from berlyne.experiments.summary import final_lines, lines_about
+from berlyne.serialization import atomic_write
 
 RUN = """
 berlyne run study.toml results.zarr
@@ -38,8 +39,7 @@ def init(experiment: Path) -> None:
     """
     text = resources.files("berlyne.commands").joinpath("study.toml").read_text(encoding="utf-8")
     try:
-        with experiment.open("x", encoding="utf-8") as file:
-            file.write(text)
+        atomic_write(experiment, text.encode(), overwrite=False)
     except FileExistsError:
         raise ValueError(f"{experiment} is there already, and nothing is overwritten; use another name") from None
     _print(f"Wrote {experiment}; run it with: berlyne run {experiment} results.zarr")
@@ -132,5 +132,6 @@ def plot(
     axes = drawn if isinstance(drawn, list) else [drawn]
     if not any(ax.lines for ax in axes):
         raise ValueError(f"{results} holds nothing of this to draw; run the study first, or draw another measure")
-    axes[0].figure.savefig(output)
+    figure, kind = axes[0].figure, output.suffix.lower().removeprefix(".")
+    atomic_write(output, lambda file: figure.savefig(file, format=kind))
     _print(f"Drew {output}")

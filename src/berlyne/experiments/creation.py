@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-from berlyne.experiments.files import PARTIAL, StoreError
+from berlyne.experiments.files import StoreError
 from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.metadata import array_metadata, derived_files, put_right, versions
 from berlyne.experiments.piece import Layout, Piece, compute_piece
@@ -15,6 +13,7 @@ from berlyne.experiments.root import FORMAT, Root, publish
 from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.shard import Shard
 from berlyne.pages import RESUMING
+from berlyne.serialization import atomic_folder
 
 KEYS = (
     "worlds", "strategies", "n_worlds", "seed", "snapshots", "measures",
@@ -29,19 +28,13 @@ def create(path: Path, experiment: Experiment, block: int, piece_bytes: int, sha
     """Make an empty store, complete or not at all; a piece has at most `block` worlds and `piece_bytes` bytes."""
     if path.is_symlink():
         raise StoreError(f"{path} is a symbolic link to nothing; remove it, or use another place")
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-    partial.mkdir()  # an error if anything has this name
-    try:
+    with atomic_folder(path) as partial:
         layout, settings = Layout.of(experiment), experiment.describe()
         fit = piece_bytes // layout.n_bytes(len(experiment.snapshots), len(experiment.own))
         own = _own_measures(experiment, layout)
         arrays = array_metadata(settings, layout, max(1, min(block, fit)), own, list(experiment.kept))
         put_right(partial, derived_files(settings, arrays))
         publish(partial, attributes_of(settings, versions(), {"shard": list(shard)} if shard else {}), arrays)
-        os.rename(partial, path)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _own_measures(experiment: Experiment, layout: Layout) -> dict[str, int]:

@@ -1,24 +1,20 @@
-"""Files, read and written so that whatever lies in their place does no harm.
+"""Files of a store, read and written so that whatever lies in their place does no harm.
 
-Reading never waits for a pipe or a device, and never takes in more than was asked for. Writing never
-follows a link: it makes a new file beside the place and renames it into it.
+Reading never waits for a pipe or a device, and never takes in more than was asked for. `berlyne.serialization` writes.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from pathlib import Path
-from typing import IO
 
-PARTIAL = ".partial"
-"""Ends the name of a file that is not in its place yet."""
+from berlyne.serialization import PARTIAL, atomic_write
+
 LARGEST = 1 << 28
 """Most bytes of a file, unless something else is said: metadata of a million worlds fit."""
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
@@ -28,7 +24,6 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_sync = getattr(os, "fdatasync", os.fsync)
 
 
 class StoreError(RuntimeError):
@@ -53,36 +48,14 @@ def read(path: Path, at_most: int = LARGEST) -> bytes | None:
         return file.read(at_most + 1)
 
 
-def put(path: Path, content: bytes) -> None:
-    """Write a file beside its place, and rename it into it once it is on the disk.
+def put(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
+    """Write a file of a store that this process alone may write, whole or not at all.
 
-    Renames keep their order, so a file that is put after another is never there without it.
+    Renames keep their order, so a file that is put after another is never there without it. The folder is therefore
+    not synced after every file, which would double the cost of a chunk; `sync_folder` asks for it.
     """
-    beside = path.with_name(path.name + PARTIAL)
-    file = _create(beside)
-    try:
-        with file:
-            file.write(content)
-            file.flush()
-            _sync(file.fileno())
-        os.replace(beside, path)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = os.fspath(path)  # so that whoever reads "no space left" knows where
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
-
-
-def _create(path: Path) -> IO[bytes]:
-    """A new file, in a new folder if need be; what a killed run left in its place is removed."""
-    try:
-        return os.fdopen(os.open(path, _CREATE, 0o666), "wb")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        remove(path)
-    return os.fdopen(os.open(path, _CREATE, 0o666), "wb")
+    only(path.with_name(path.name + PARTIAL))
+    atomic_write(path, content, locked=True, parents=True, sync_folder=sync_folder)
 
 
 def remove(path: Path) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from berlyne.experiments.files import StoreError, only
+from berlyne.serialization import reported
 
 _NOBODY = "another process"
+_NOTHING = "nothing was changed"
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST = 4096
 """Bytes that are read of a lock file, more than any of ours has."""
@@ -43,9 +45,10 @@ def only_writer(path: Path) -> Iterator[None]:
     with _locked(beside, path) as file:
         me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now().isoformat(timespec="seconds")}
         try:
-            file.truncate(0)
-            file.write(json.dumps(me))
-            file.flush()
+            with reported(beside, _NOTHING):  # past the buffer, which on a full disk would fail again when it is closed
+                os.ftruncate(file.fileno(), 0)
+                os.lseek(file.fileno(), 0, os.SEEK_SET)
+                os.write(file.fileno(), json.dumps(me).encode())
             yield
         finally:
             with contextlib.suppress(OSError):  # an open file cannot be removed everywhere
@@ -80,7 +83,10 @@ def _locked(beside: Path, path: Path) -> IO[str]:
 def _opened(beside: Path) -> IO[str]:
     """The lock file, made if need be; an error if something else has its name."""
     only(beside)
-    return open(beside, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666))
+    with reported(beside, _NOTHING):
+        return open(
+            beside, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666)
+        )
 
 
 def _is_there(file: IO[str], beside: Path) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from berlyne.experiments.chunks import checksum_of, decode, encode
 from berlyne.experiments.creation import attributes_of
-from berlyne.experiments.files import PARTIAL, StoreError, put, read
+from berlyne.experiments.files import StoreError, put, read
 from berlyne.experiments.lock import only_writer
 from berlyne.experiments.metadata import derived_files, label_of, put_right
 from berlyne.experiments.own_worlds import FOLDER
@@ -26,6 +25,7 @@ from berlyne.experiments.results import Results, opened
 from berlyne.experiments.root import FORMAT, Root, first_difference, publish, read_root
 from berlyne.experiments.shard import Shard
 from berlyne.pages import CLUSTERS
+from berlyne.serialization import atomic_folder
 
 
 def merge(path: str | os.PathLike[str], shards: Sequence[str | os.PathLike[str]], *, partial: bool = False) -> Results:
@@ -134,9 +134,7 @@ def _refuse_gaps(roots: list[Root], done: Any) -> None:
 
 def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> None:
     """The joined store, complete or not at all."""
-    beside = place.with_name(f"{place.name}.{os.getpid()}{PARTIAL}")
-    beside.mkdir()
-    try:
+    with atomic_folder(place) as beside:
         attributes, arrays = roots[0]["attributes"], roots[0]["arrays"]
         settings, names = attributes["settings"], attributes["settings"]["strategies"]
         there = done.any(axis=0)
@@ -160,10 +158,6 @@ def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> No
             for kept in sorted((shard.path / FOLDER).glob("*.npz")):
                 if (content := read(kept)) is not None:
                     put(beside / FOLDER / kept.name, content)
-        os.rename(beside, place)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
 
 
 def _join(target: Pieces, parts: list[tuple[Pieces, Any]], root: Root, where: tuple[int, int]) -> None:

@@ -33,7 +33,7 @@ from berlyne.experiments.creation import (
     resized,
     united,
 )
-from berlyne.experiments.files import PARTIAL, StoreError, only, put, remove
+from berlyne.experiments.files import StoreError, only, put, remove
 from berlyne.experiments.metadata import derived_files, n_positions, put_right, run_numbers, versions
 from berlyne.experiments.own_worlds import FOLDER, keep
 from berlyne.experiments.piece import Piece, world_at
@@ -50,6 +50,7 @@ from berlyne.experiments.root import (
 )
 from berlyne.experiments.settings import Experiment
 from berlyne.experiments.shard import Shard
+from berlyne.serialization import PARTIAL
 
 __all__ = ["BLOCK", "Piece", "Store", "StoreError", "piece_name", "read_settings", "versions"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from PIL import Image
 
 from berlyne.figures.style import DPI, RC
 from berlyne.figures.theme import dark
+from berlyne.serialization import atomic_write
 
 FILES = ("{name}.png", "{name}-dark.png", "{name}.svg", "{name}.csv")
 """What a drawing is saved as."""
@@ -37,22 +38,29 @@ class Drawing:
         """Note numbers that were drawn."""
         self.lines.extend(lines)
 
-    def save(self, folder: Path, name: str) -> None:
-        """Write `name`.png, its dark copy `name`-dark.png, `name`.svg and `name`.csv, each whole or not at all."""
+    def save(self, folder: Path, name: str, *, locked: bool = False) -> None:
+        """Write `name`.png, its dark copy `name`-dark.png, `name`.svg and `name`.csv, each whole or not at all.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder, which is made if it does not exist.
+        name : str
+            The name of the files, without suffix.
+        locked : bool
+            As in `atomic_write`.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         light_png, dark_png, light_svg, table = (folder / file.format(name=name) for file in FILES)
         with mpl.rc_context(RC), _laid_out(self.figure):
             pixels = _painted(self.figure)
-            with _whole(light_svg) as partial:
-                svg: Any = FigureCanvasSVG(self.figure)
-                svg.print_svg(partial, metadata={"Date": None})
+            svg: Any = FigureCanvasSVG(self.figure)
+            atomic_write(light_svg, lambda file: svg.print_svg(file, metadata={"Date": None}), locked=locked)
         for path, shown in ((light_png, pixels), (dark_png, dark(pixels))):
-            with _whole(path) as partial:
-                Image.fromarray(shown).save(partial, "png", dpi=(DPI, DPI), compress_level=3)
-        with _whole(table) as partial, partial.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(self.header)
-            writer.writerows(self.lines)
+            atomic_write(path, _png(shown), locked=locked)
+        lines = io.StringIO(newline="")
+        csv.writer(lines).writerows([self.header, *self.lines])
+        atomic_write(table, lines.getvalue().encode(), locked=locked)
 
 
 def _painted(figure: Figure) -> NDArray[np.uint8]:
@@ -62,12 +70,10 @@ def _painted(figure: Figure) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
 
 
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` when all is written."""
-    partial = path.with_name(f".{path.name}.partial")
-    yield partial
-    os.replace(partial, path)
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    content = io.BytesIO()
+    Image.fromarray(pixels).save(content, "png", dpi=(DPI, DPI), compress_level=3)
+    return content.getvalue()
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def _helper(study: Study, names: list[str]) -> subprocess.Popen[bytes]:
 
 
 def _draw_one(study: Study, name: str) -> None:
-    FIGURES[name].draw(study).save(study.folder / "figures", name)
+    FIGURES[name].draw(study).save(study.folder / "figures", name, locked=True)
 
 
 def main(arguments: list[str]) -> None:

@@ -25,6 +25,7 @@ from berlyne.reproduction.report import write_report
 from berlyne.reproduction.spread import spread
 from berlyne.reproduction.stages import STAGES
 from berlyne.reproduction.study import Study, mark
+from berlyne.serialization import PARTIAL
 
 PARTS = ("explorations", *STAGES, *FIGURES, "claims", "report")
 """What `--only` may name."""
@@ -142,7 +143,7 @@ def _draw(study: Study, names: list[str], made: Made, jobs: int = 1) -> None:
     missing = [name for name in names if not made.has(name, needs[name], *files[name])]
     for file in (file for name in missing for file in files[name]):  # which are written beside their places first
         path = study.folder / file
-        only_file(path.with_name(f".{path.name}.partial"))
+        only_file(path.with_name(path.name + PARTIAL))
     console = Console(stderr=True)
     drawn = draw(study, missing, jobs)
     for name in track(drawn, "figures", len(missing), console=console, disable=not console.is_terminal):

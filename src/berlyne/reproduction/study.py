@@ -7,8 +7,6 @@ beyond them, one labelled dataset per stage; figures, claims and the report are 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +26,7 @@ from berlyne.experiments.store import StoreError, versions
 from berlyne.reproduction.assumptions import DEFAULT, Assumptions
 from berlyne.reproduction.evidence import gather
 from berlyne.reproduction.stage import Stage
+from berlyne.serialization import NOT_KEPT, atomic_folder, reported
 from berlyne.strategies import Strategy
 from berlyne.worlds import World
 
@@ -144,17 +143,16 @@ class Study:
     def keep(self, stage: Stage, dataset: xr.Dataset) -> None:
         """Store the numbers of a stage, whole or not at all."""
         path = self.folder / "data" / f"{stage.name}.zarr"
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(partial, ignore_errors=True)
         dataset = dataset.assign_attrs(stamp=self.under(stage).stamp(self), versions=json.dumps(versions()))
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
-        with warnings.catch_warnings():
+        with (
+            atomic_folder(path, replace=True, sync=True) as partial,
+            reported(path, NOT_KEPT, partial),
+            warnings.catch_warnings(),
+        ):
             warnings.filterwarnings("ignore", message=".*[Cc]onsolidated metadata.*")
             dataset.to_zarr(partial, mode="w", zarr_format=3, consolidated=True)
-        if path.exists():
-            shutil.rmtree(path)
-        os.rename(partial, path)
 
 
 def assumed_in(folder: Path) -> Assumptions | None:

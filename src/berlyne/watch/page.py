@@ -12,8 +12,8 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from berlyne.experiments.files import put
 from berlyne.explore import Run
+from berlyne.serialization import atomic_write
 from berlyne.watch.data import checked_runs, page_data
 
 MODULES = (
@@ -51,9 +51,8 @@ def watch(
         warnings.warn(too_large(len(page)), stacklevel=2)
     show = path is None if open_browser is None else open_browser
     if path is None:
-        handle, path = tempfile.mkstemp(prefix="berlyne-", suffix=".html")
-        os.close(handle)
-    put(Path(path), page)
+        path = Path(tempfile.gettempdir(), f"berlyne-{os.urandom(8).hex()}.html")
+    atomic_write(path, page)
     if show:
         import webbrowser  # here, so that `import berlyne` stays quick
 

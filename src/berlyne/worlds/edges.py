@@ -16,8 +16,8 @@ import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
 from berlyne.labels import Labels
-from berlyne.packed import write_whole
 from berlyne.rows import Rows
+from berlyne.serialization import atomic_write
 from berlyne.worlds.episodes import SUM_TOLERANCE
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ def write_edges(path: str | os.PathLike[str], world: World) -> None:
     columns = to_edges(world)
     if _is_parquet(path):
         frame = _pandas().DataFrame(columns)
-        write_whole(path, lambda file: frame.to_parquet(file, index=False))
+        atomic_write(path, lambda file: frame.to_parquet(file, index=False))
         return
     text = io.StringIO(newline="")
     lines = csv.writer(text)  # lines end in CR LF: a label with either of them is then put in quotes
     lines.writerow(COLUMNS)
     lines.writerows(zip(*columns.values(), strict=True))
-    write_whole(path, lambda file: file.write(text.getvalue().encode("utf-8")))
+    atomic_write(path, text.getvalue().encode("utf-8"))
 
 
 def read_edges(path: str | os.PathLike[str], terminal: Iterable[Any] | None = None) -> Edges:

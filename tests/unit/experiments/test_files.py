@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from berlyne import serialization
 from berlyne.experiments import files
 
 
@@ -12,24 +13,26 @@ def test_files_are_replaced_as_a_whole(tmp_path, monkeypatch):
     place = tmp_path / "deep" / "down" / "file"
     files.put(place, b"old")
     seen = []
-    monkeypatch.setattr(files, "_sync", lambda fd: seen.append(place.read_bytes()))
+    monkeypatch.setattr(serialization, "_sync", lambda fd: seen.append(place.read_bytes()))
     files.put(place, b"new")
     assert seen == [b"old"] and place.read_bytes() == b"new"
 
     def full(fd):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_sync", full)
-    with pytest.raises(OSError, match="No space left") as caught:
+    monkeypatch.setattr(serialization, "_sync", full)
+    with pytest.raises(
+        OSError, match=r"cannot write \S+: no space left on the device; the file was not changed$"
+    ) as caught:
         files.put(place, b"newer")
-    assert caught.value.filename == str(place)
+    assert (caught.value.filename, caught.value.errno) == (str(place), 28)
     assert [f.read_bytes() for f in place.parent.iterdir()] == [b"new"]
 
 
 def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     events = []
     replace = os.replace
-    monkeypatch.setattr(files, "_sync", lambda fd: events.append("sync"))
+    monkeypatch.setattr(serialization, "_sync", lambda fd: events.append("sync"))
     monkeypatch.setattr(os, "replace", lambda a, b: (events.append("rename"), replace(a, b)))
     files.put(tmp_path / "file", b"content")
     assert events == ["sync", "rename"]

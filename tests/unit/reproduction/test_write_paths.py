@@ -74,9 +74,9 @@ def test_links_beside_a_figure_are_refused_before_it_is_drawn(tmp_path, kind):
     (tmp_path / "figures").mkdir()
     (tmp_path / "notes").write_text("mine")
     name = next(iter(run.FIGURES))
-    (tmp_path / "figures" / f".{name}{kind}.partial").symlink_to(tmp_path / "notes")
+    (tmp_path / "figures" / f"{name}{kind}.partial").symlink_to(tmp_path / "notes")
     with pytest.raises(
-        StoreError, match=rf"\.{name}{re.escape(kind)}\.partial is a symbolic link and not a file of ours"
+        StoreError, match=rf"{name}{re.escape(kind)}\.partial is a symbolic link and not a file of ours"
     ):
         run._draw(Study(tmp_path, 1, 0), [name], Made(Study(tmp_path, 1, 0)))
     assert (tmp_path / "notes").read_text() == "mine"

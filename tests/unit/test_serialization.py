@@ -1,0 +1,233 @@
+"""Files are written whole or not at all, and a disk that fails is one sentence that names the file."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import os
+import pickle
+import resource
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import berlyne
+from berlyne import Dirichlet, Explorer, World, serialization
+from berlyne.serialization import WriteError, atomic_folder, atomic_write, reported
+
+THETA = np.array([[[0.5, 0.5], [0.0, 1.0]]])
+SENTENCES = {
+    errno.ENOSPC: "no space left on the device",
+    errno.EDQUOT: "your disk quota is used up",
+    errno.EFBIG: "the file is larger than the system allows",
+    errno.EIO: "the device reported an input/output error",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EMFILE: "too many open files",
+}
+
+
+def failing(number):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def test_bytes_or_a_function_that_writes_them(tmp_path):
+    atomic_write(tmp_path / "a", b"content")
+    atomic_write(str(tmp_path / "b"), lambda file: file.write(b"content"))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == b"content"
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def test_the_order_is_file_then_name_then_folder(tmp_path, monkeypatch):
+    events, replace, sync = [], os.replace, os.fsync
+    monkeypatch.setattr(serialization, "_sync", lambda fd: events.append(("sync", os.fstat(fd).st_size)))
+    monkeypatch.setattr(os, "replace", lambda a, b: (events.append("rename"), replace(a, b)))
+    monkeypatch.setattr(os, "fsync", lambda fd: (events.append(os.readlink(f"/proc/self/fd/{fd}")), sync(fd)))
+    atomic_write(tmp_path / "file", b"content")
+    assert events == [("sync", 7), "rename", str(tmp_path)]
+    events.clear()
+    atomic_write(tmp_path / "file", b"content", sync_folder=False)
+    assert events == [("sync", 7), "rename"]
+
+
+@pytest.mark.parametrize("number", SENTENCES)
+@pytest.mark.parametrize("what", ["_sync", "os.replace", "os.open", "fill"])
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_disk_that_fails_is_one_sentence_and_the_file_stays(number, what, locked, tmp_path, monkeypatch):
+    place = tmp_path / "maze.csv"
+    place.write_bytes(b"old")
+    content = failing(number) if what == "fill" else b"new"
+    if what != "fill":
+        where, name = (os, what[3:]) if what.startswith("os.") else (serialization, what)
+        monkeypatch.setattr(where, name, failing(number))
+    with pytest.raises(OSError) as caught:  # noqa: PT011  # the message is compared below
+        atomic_write(place, content, locked=locked)
+    monkeypatch.undo()
+    assert str(caught.value) == f"cannot write {place}: {SENTENCES[number]}; the file was not changed"
+    assert (caught.value.errno, caught.value.filename) == (number, str(place))
+    assert os.listdir(tmp_path) == ["maze.csv"] and place.read_bytes() == b"old"
+
+
+def test_the_error_survives_a_journey_between_processes():
+    error = pickle.loads(pickle.dumps(WriteError(28, "no space left on the device; the file was not changed", "a.csv")))
+    assert type(error) is WriteError and error.errno == 28
+    assert str(error) == "cannot write a.csv: no space left on the device; the file was not changed"
+
+
+def test_a_folder_that_cannot_be_synced_is_told_only_if_the_disk_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))  # as file systems without this do
+    atomic_write(tmp_path / "file", b"one")
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    told = r"input/output error; the file is in place, but a power failure may undo that$"
+    with pytest.raises(WriteError, match=told):
+        atomic_write(tmp_path / "file", b"two")
+    assert (tmp_path / "file").read_bytes() == b"two"
+
+
+def test_errors_of_other_files_and_other_errors_stay_what_they_are(tmp_path):
+    def reads(file):
+        (tmp_path / "file.source").read_bytes()
+
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: .*file\.source"):
+        atomic_write(tmp_path / "file", reads)
+    with pytest.raises(ZeroDivisionError):
+        atomic_write(tmp_path / "file", lambda file: 1 / 0)
+    with pytest.raises(KeyboardInterrupt):
+        atomic_write(tmp_path / "file", lambda file: (file.write(b"half"), (_ for _ in ()).throw(KeyboardInterrupt)))
+    assert os.listdir(tmp_path) == []
+
+
+def test_links_are_replaced_and_never_followed(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "file").symlink_to("notes")
+    atomic_write(tmp_path / "file", b"content")
+    assert not (tmp_path / "file").is_symlink() and (tmp_path / "notes").read_text() == "mine"
+    (tmp_path / "file.partial").symlink_to("notes")
+    with pytest.raises(FileExistsError):
+        atomic_write(tmp_path / "file", b"newer", locked=True)
+    assert (tmp_path / "file").read_bytes() == b"content" and (tmp_path / "notes").read_text() == "mine"
+
+
+def test_folders_pipes_and_devices_are_not_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match=r"^cannot write \S+folder: there is a folder of this name; the file was not"):
+        atomic_write(tmp_path / "folder", b"x")
+    with pytest.raises(FileExistsError, match=r"pipe is a pipe, a socket or a device; give the name of a file$"):
+        atomic_write(tmp_path / "pipe", b"x")
+    with pytest.raises(FileExistsError, match=r"^/dev/null is a pipe, a socket or a device"):
+        atomic_write("/dev/null", b"x")
+    with pytest.raises(FileNotFoundError, match=r"^there is no folder \S+away to write x into; make it first$"):
+        atomic_write(tmp_path / "away" / "x", b"x")
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+    atomic_write(tmp_path / "away" / "x", b"x", locked=True, parents=True)
+    assert (tmp_path / "away" / "x").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_nothing_is_overwritten_if_that_is_asked(links, tmp_path, monkeypatch):
+    if not links:
+        monkeypatch.setattr(os, "link", failing(errno.EPERM))
+    atomic_write(tmp_path / "file", b"one", overwrite=False)
+    with pytest.raises(FileExistsError):
+        atomic_write(tmp_path / "file", b"two", overwrite=False)
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        atomic_write(tmp_path / "link", b"two", overwrite=False)
+    assert sorted(os.listdir(tmp_path)) == ["file", "link"] and (tmp_path / "file").read_bytes() == b"one"
+
+
+def test_threads_that_write_the_same_file_leave_one_of_theirs(tmp_path):
+    """Each has a partial file of its own: none is taken for what a killed process left."""
+    contents, failures = [bytes([k]) * 200_000 for k in range(8)], []
+
+    def write(content):
+        try:
+            for _ in range(5):
+                atomic_write(tmp_path / "file", content, sync_folder=False)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if (tmp_path / "file").exists():
+            assert (tmp_path / "file").read_bytes() in contents
+    for thread in threads:
+        thread.join()
+    assert failures == [] and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
+    place = tmp_path / "it"
+    with atomic_folder(place, sync=True) as partial:
+        (partial / "below").mkdir()
+        (partial / "below" / "file").write_bytes(b"one")
+        assert not place.exists()
+    with pytest.raises(OSError, match=r"^cannot write .*it: no space left on the device; none$") as caught:  # noqa: SIM117
+        with atomic_folder(place, replace=True) as partial, reported(place, "none", partial):
+            raise OSError(28, "No space left on device", str(partial / "below"))
+    assert caught.value.errno == 28 and (place / "below" / "file").read_bytes() == b"one"
+    with atomic_folder(place, replace=True) as partial:
+        (partial / "file").write_bytes(b"two")
+    assert os.listdir(tmp_path) == ["it"] and os.listdir(place) == ["file"]
+    with pytest.raises(OSError, match=r"it: directory not empty; no part of it was kept$"), atomic_folder(place):
+        pass
+    assert os.listdir(tmp_path) == ["it"] and os.listdir(place) == ["file"]
+
+
+def large_world():
+    """Some 100,000 bytes in any format: more than what files gather before they write."""
+    rng = np.random.default_rng(0)
+    return World(rng.dirichlet(np.ones(60), size=(4, 60)))
+
+
+def large_explorer():
+    return Explorer(Dirichlet(1.0, support=np.random.default_rng(0).random((4, 200, 200)) < 0.5))
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet", "explorer"])
+def test_a_limit_on_the_size_of_files_is_one_sentence(suffix, tmp_path):
+    """The system itself refuses to write more, as it does on a full disk."""
+    thing = large_explorer() if suffix == "explorer" else large_world()
+    place = tmp_path / f"it{suffix}"
+    place.write_bytes(b"old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError) as caught:  # noqa: PT011  # the message is compared below
+            thing.save(place)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    told = f"cannot write {place}: the file is larger than the system allows; the file was not changed"
+    assert (str(caught.value), caught.value.errno) == (told, errno.EFBIG)
+    assert os.listdir(tmp_path) == [place.name] and place.read_bytes() == b"old"
+    thing.save(place)
+    assert place.stat().st_size > 20_000
+
+
+def called(tree):
+    """Names of all functions and methods that a module calls, with the mode if a file is opened."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            given = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            yield name, given
+
+
+def test_nothing_else_in_the_package_writes_whole_files():
+    """Lock files and lines added to a lab book are no whole files; they are opened with r+."""
+    package = Path(berlyne.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        if path.name == "serialization.py":
+            continue
+        for name, given in called(ast.parse(path.read_text(encoding="utf-8"))):
+            assert name not in ("write_bytes", "mkstemp", "to_csv", "fsync", "link"), path
+            assert name != "write_text" or path.name == "paper.py", path  # Click's, for a page of help
+            assert name != "open" or not any(mode[:1] in "wxa" and len(mode) <= 3 for mode in given if mode), path
