@@ -2,9 +2,10 @@
 
 A file holds what cannot be worked out again: the prior and the strategy by name, what was observed, how often states
 were visited, Q-learning's table, the random stream and the history. Estimates and utilities are worked out anew when
-it is read, and every number is looked at, so that a file can be refused but cannot mislead.
+it is read, a checksum covers all of it, and every number is looked at, so that a file can be refused but cannot
+mislead.
 
-Format 1 held estimates, too; they are not read. Files written before explorers kept their history have none.
+Format 1 held estimates, which are not read, and no history. Format 2 had no checksum; it is not read.
 
 Of an explorer that discovers its states a file holds labels, history, and what it was told when: reading it, it lives
 through these again.
@@ -22,7 +23,7 @@ import numpy as np
 from berlyne.growing import GrowingMind
 from berlyne.labels import Found, Labels
 from berlyne.model import InternalModel
-from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, write_packed
+from berlyne.packed import OtherFormatError, prior_from, read_labels, saved_labels, unpacked, write_packed
 from berlyne.plain import PlainMind
 from berlyne.priors.prior import Description
 from berlyne.strategies import Strategy
@@ -30,7 +31,9 @@ from berlyne.strategies import Strategy
 if TYPE_CHECKING:
     from berlyne.explorer import Explorer
 
-FORMAT = 2
+FORMAT = 3
+UNSEALED = 1
+"""The format that the golden files have, which hold no checksum."""
 MOST_ROWS = 1 << 22
 """Most rows of an explorer that is read from a file."""
 E = TypeVar("E", bound="Explorer")
@@ -46,6 +49,7 @@ def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
     sizes = {"n_states": None if grows else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
+        "kind": "explorer",
         "strategy": _describe_strategy(how),
         "prior": {"kind": prior.kind, **prior.parameters, **sizes},
         "rng": explorer._rng.bit_generator.state,
@@ -81,14 +85,16 @@ def read(path: str | os.PathLike[str], explorer: E) -> E:
     """Read into an explorer that has not begun yet."""
     with open(path, "rb") as file:
         try:
-            settings, arrays = unpacked(file)
-            version = settings["format"]
-            if version in (1, FORMAT):
-                _begin(explorer, settings, arrays if version == FORMAT else _of_format_1(settings, arrays))
-                return explorer
+            settings, arrays = unpacked(file, "explorer", (FORMAT,), (UNSEALED,))
+            _begin(explorer, settings, arrays if settings["format"] == FORMAT else _of_format_1(settings, arrays))
+        except OtherFormatError as other:
+            formats = f"formats {UNSEALED} and {FORMAT}"
+            raise ValueError(
+                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads {formats}"
+            ) from None
         except Exception as error:  # there is no end to what a damaged file can lead to
             raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne, or it is damaged") from error
-    raise ValueError(f"{os.fspath(path)} has format {version}; this version of berlyne reads formats 1 and {FORMAT}")
+    return explorer
 
 
 def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:

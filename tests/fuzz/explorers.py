@@ -1,4 +1,4 @@
-"""Explorer files, damaged at random: python tests/fuzz/explorers.py 10000.
+"""Explorer files, damaged at random: PYTHONPATH=tests python tests/fuzz/explorers.py 10000.
 
 Each is *refused* with a sentence, or *harmless*: what is loaded is consistent with itself (estimates and utilities are
 those of its counts, actions exist) and, if only bytes were damaged, the very explorer that was saved. *Silent* would be
@@ -7,7 +7,6 @@ one that loads and is neither, *crashed* one that ends otherwise than by a `Valu
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import random
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from berlyne import UTILITIES, Dirichlet, Explorer, OneTwoThree, maze
+from unit.resealed import resealed
 
 KINDS = {
     "maze": (lambda: maze(0, side=4, n_transporters=6).prior, "PIG(VI)"),
@@ -89,16 +89,16 @@ def damage_bytes(path: Path, rng: random.Random) -> None:
 
 
 def damage_content(path: Path, rng: random.Random) -> None:
-    """A whole archive again, with other numbers in it."""
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    settings = json.loads(str(arrays.pop("settings")))
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        if rng.random() < 0.4:
-            _damage_settings(settings, rng)
-        else:
-            _damage_array(arrays, rng)
-    np.savez(path, settings=np.array(json.dumps(settings)), **arrays)
+    """A whole archive again, with other numbers in it and a checksum that fits them."""
+
+    def change(settings: dict[str, object], arrays: dict[str, np.ndarray]) -> None:
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            if rng.random() < 0.4:
+                _damage_settings(settings, rng)
+            else:
+                _damage_array(arrays, rng)
+
+    resealed(path, change)
 
 
 def _damage_settings(settings: dict[str, object], rng: random.Random) -> None:

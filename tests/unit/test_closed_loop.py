@@ -11,6 +11,7 @@ import berlyne
 from berlyne import STRATEGIES, ChineseRestaurant, Dirichlet, Explorer, InternalModel, OneTwoThree, Strategy, explore
 from berlyne.coordination import ValueIteration
 from parity.zoo import CLASSES
+from unit.resealed import resealed
 
 EMBODIED = [name for name, how in STRATEGIES.items() if not how.relocates and not how.sees_world]
 
@@ -135,15 +136,12 @@ def test_a_history_that_was_not_counted_is_refused(tmp_path):
     path = tmp_path / "explorer.npz"
     explorer.save(path)
     for change in (lambda h: h[:-1], lambda h: np.concatenate([h[:-1], h[:1]]), lambda h: h + 1000):
-        with np.load(path) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        arrays["history"] = change(arrays["history"])
-        np.savez(tmp_path / "changed.npz", **arrays)
+        resealed(
+            path, lambda _, arrays, f=change: arrays.update(history=f(arrays["history"])), tmp_path / "changed.npz"
+        )
         with pytest.raises(ValueError, match="is not an explorer saved by berlyne, or it is damaged"):
             Explorer.load(tmp_path / "changed.npz")
-    with np.load(path) as stored:
-        arrays = {name: stored[name] for name in stored.files if name != "history"}
-    np.savez(tmp_path / "older.npz", **arrays)
+    resealed(path, lambda settings, arrays: arrays.pop("history"), tmp_path / "older.npz")
     older = Explorer.load(tmp_path / "older.npz")
     assert older.n_obs == 30
     with pytest.raises(ValueError, match=r"^this explorer comes from a file that does not hold its history$"):

@@ -25,6 +25,7 @@ from berlyne import (
 )
 from berlyne.coordination import Relocating, ValueIteration
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
+from unit.resealed import resealed
 
 EMBODIED = [how for how in [*STRATEGIES.values(), *VARIANTS] if not how.relocates and not how.sees_world]
 KINDS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "40 states, 5 actions")}}
@@ -237,7 +238,7 @@ def test_the_file_holds_no_pickle(tmp_path):
     with np.load(tmp_path / "explorer.npz", allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     settings = json.loads(str(arrays["settings"]))
-    assert settings["format"] == 2
+    assert settings["format"] == 3
     assert all(values.dtype != object for values in arrays.values())
 
 
@@ -260,15 +261,6 @@ def test_a_strategy_is_saved_by_what_it_does_not_by_its_name(tmp_path):
 # --- files that are not what they should be ---------------------------------------------------------------------------
 
 
-def rewritten(path, change):
-    """Store the settings and arrays again after `change` has had a go at them."""
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    settings = json.loads(str(arrays.pop("settings")))
-    change(settings, arrays)
-    np.savez(path, settings=np.array(json.dumps(settings)), **arrays)
-
-
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "explorer.npz"
@@ -280,8 +272,8 @@ def saved(tmp_path):
 
 
 def test_other_formats_are_refused_by_number(saved):
-    rewritten(saved, lambda settings, arrays: settings.update(format=99))
-    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads formats 1 and 2$"):
+    resealed(saved, lambda settings, arrays: settings.update(format=99))
+    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads formats 1 and 3$"):
         Explorer.load(saved)
 
 
@@ -327,14 +319,14 @@ NOT_OURS = r"^\S+explorer.npz is not an explorer saved by berlyne, or it is dama
     ],
 )
 def test_incomplete_files_are_refused(saved, change):
-    rewritten(saved, change)
+    resealed(saved, change)
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(saved)
 
 
 def test_priors_of_another_kind_are_refused(tmp_path):
     Explorer(OneTwoThree(20)).save(tmp_path / "explorer.npz")
-    rewritten(tmp_path / "explorer.npz", lambda settings, arrays: settings["prior"].update(kind="Gamma"))
+    resealed(tmp_path / "explorer.npz", lambda settings, arrays: settings["prior"].update(kind="Gamma"))
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(tmp_path / "explorer.npz")
 
@@ -344,7 +336,7 @@ def test_what_a_prior_cannot_have_seen_is_refused(tmp_path):
     e = Explorer(OneTwoThree(20), seed=1)
     e.observe(3, 0, 5)
     e.save(path)
-    rewritten(path, lambda settings, arrays: arrays.update(counts=np.array([[9, 5, 1], [9, 6, 1]])))
+    resealed(path, lambda settings, arrays: arrays.update(counts=np.array([[9, 5, 1], [9, 6, 1]])))
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(path)
 
@@ -353,7 +345,7 @@ def test_what_a_prior_cannot_have_seen_is_refused(tmp_path):
 def test_a_table_of_q_that_is_not_finite_is_refused(tmp_path, wrong):
     path = tmp_path / "explorer.npz"
     Explorer(maze(0).prior, "PIG(Q)").save(path)
-    rewritten(path, lambda settings, arrays: arrays["q"].__setitem__((3, 2), wrong))
+    resealed(path, lambda settings, arrays: arrays["q"].__setitem__((3, 2), wrong))
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(path)
 
@@ -361,7 +353,7 @@ def test_a_table_of_q_that_is_not_finite_is_refused(tmp_path, wrong):
 def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path, monkeypatch):
     path = tmp_path / "explorer.npz"
     Explorer(maze(0).prior).save(path)
-    rewritten(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
+    resealed(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
     assert Explorer.load(path).n_obs == 0  # what is not asked for is not looked at
     monkeypatch.setattr(packed, "LARGEST", 1 << 20)
     with pytest.raises(ValueError, match=NOT_OURS) as caught:

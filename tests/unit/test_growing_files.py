@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Explorer, World, load_world
-from berlyne.packed import unpacked, write_packed
+from unit.resealed import resealed
 
 TOLD = [(("a", 1), 0, "b"), ("b", 1, "c"), ("c", 0, 7), (7, 1, "b"), ("b", 0, None), (None, 1, "b"), ("b", 1, "b")]
 
@@ -97,10 +95,7 @@ DAMAGE = {
 @pytest.mark.parametrize("what", DAMAGE)
 def test_a_damaged_file_is_refused(what, tmp_path):
     lived("PIG(VI)").save(tmp_path / "saved.npz")
-    with open(tmp_path / "saved.npz", "rb") as file:
-        settings, arrays = unpacked(file)
-    DAMAGE[what](settings, arrays)
-    write_packed(tmp_path / "bad.npz", json.loads(json.dumps(settings)), arrays)
+    resealed(tmp_path / "saved.npz", DAMAGE[what], tmp_path / "bad.npz")
     with pytest.raises(ValueError, match=r"bad.npz is not an explorer saved by berlyne, or it is damaged$"):
         Explorer.load(tmp_path / "bad.npz")
 

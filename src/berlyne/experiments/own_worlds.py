@@ -18,7 +18,7 @@ from berlyne.packed import pack, unpacked
 from berlyne.priors import KINDS
 from berlyne.rows import Rows
 from berlyne.worlds import World
-from berlyne.worlds.files import described_world, restored_world
+from berlyne.worlds.files import FORMAT, described_world, restored_world
 
 FOLDER = "worlds"
 MOST_TRANSITIONS = 1 << 22
@@ -60,7 +60,7 @@ def kept_world(path: Path, settings: dict[str, Any], name: str, index: int) -> W
     if content is None:
         return None
     try:
-        said, arrays = unpacked(io.BytesIO(content))
+        said, arrays = unpacked(io.BytesIO(content), "world", (FORMAT,))
         world = restored_world(said, arrays)
         told = dict(enumerate(settings["worlds"][name].get("worlds", [])))
         prints = {said["fingerprint"], told.get(index, said["fingerprint"])}

@@ -1,7 +1,8 @@
 """Worlds on disk: `.npz` for all of a world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edges`).
 
 An `.npz` holds rows, labels, start, terminal states, name, positions or the walls of a maze, and the prior if it is
-one that can describe itself. No code is in it, and every number is looked at when it is read.
+one that can describe itself. No code is in it, a checksum covers all of it, and every number is looked at when it is
+read. Format 1 had no checksum; it is not read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.packed import prior_from, read_labels, saved_labels, unpacked, write_packed
+from berlyne.packed import OtherFormatError, prior_from, read_labels, saved_labels, unpacked, write_packed
 from berlyne.priors import KINDS, Prior
 from berlyne.priors.prior import grows
 from berlyne.rows import Rows
@@ -22,7 +23,7 @@ from berlyne.worlds.maze import destinations
 from berlyne.worlds.places import Geometry
 from berlyne.worlds.world import World
 
-FORMAT = 1
+FORMAT = 2
 SUFFIXES = (".npz", ".csv", ".parquet")
 
 
@@ -97,15 +98,13 @@ def load_world(
         return World(edges.rows, prior, name=called, **parts)
     with open(path, "rb") as file:
         try:
-            settings, arrays = unpacked(file)
-            if settings["kind"] != "world":
-                raise ValueError("it is something else")
-            version = settings["format"]
-            world = restored_world(settings, arrays) if version == FORMAT else None
+            world = restored_world(*unpacked(file, "world", (FORMAT,)))
+        except OtherFormatError as other:
+            raise ValueError(
+                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
+            ) from None
         except Exception as error:  # there is no end to what a damaged file can lead to
             raise ValueError(f"{os.fspath(path)} is not a world saved by berlyne, or it is damaged") from error
-    if world is None:
-        raise ValueError(f"{os.fspath(path)} has format {version}; this version of berlyne reads format {FORMAT}")
     given = {"prior": prior, "start": start, "terminal": terminal, "name": name}
     changes = {part: value for part, value in given.items() if value is not None}
     return world.changed(**changes) if changes else world

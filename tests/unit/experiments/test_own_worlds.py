@@ -13,10 +13,10 @@ from berlyne.experiments.files import StoreError
 from berlyne.experiments.given import fingerprint
 from berlyne.experiments.own_worlds import PriorNotKept
 from berlyne.experiments.world_classes import SettingsError
-from berlyne.packed import unpacked, write_packed
 from berlyne.priors.prior import Description
 from berlyne.rows import Support
 from unit.experiments.studies import assert_same_store, count_explorations, study
+from unit.resealed import resealed
 
 STATES, ACTIONS = ["red", "blue", ("green", 2)], ["l", "r"]
 
@@ -199,12 +199,12 @@ def test_a_damaged_or_misplaced_world_is_named_and_put_right(place, tmp_path):
 def test_a_file_of_other_transitions_under_the_same_id_is_refused(place, tmp_path, label):
     shutil.copytree(place, tmp_path / "r.zarr")
     file = tmp_path / "r.zarr" / "worlds" / ("0.0.npz" if label == "task/000" else "2.0.npz")
-    with open(file, "rb") as content:
-        settings, arrays = unpacked(content)
-    arrays["data"] = np.concatenate([arrays["data"][:3][::-1], arrays["data"][3:]])
-    settings["start"] = 0
-    file.unlink()
-    write_packed(file, settings, arrays)
+
+    def change(settings, arrays):
+        arrays["data"] = np.concatenate([arrays["data"][:3][::-1], arrays["data"][3:]])
+        settings["start"] = 0
+
+    resealed(file, change)
     with pytest.raises(StoreError, match="is damaged, or another world"):
         open_results(tmp_path / "r.zarr").world(label)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import json
 import os
 
 import numpy as np
@@ -19,6 +18,7 @@ from berlyne import (
     maze,
     one_two_three_world,
 )
+from unit.resealed import resealed
 
 THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
 GOOD = """s,a,s_next,p
@@ -100,14 +100,6 @@ def test_a_prior_of_ones_own_is_not_saved(tmp_path):
     assert os.listdir(tmp_path) == ["w.csv"]
 
 
-def rewritten(path, change):
-    with np.load(path) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    settings = json.loads(str(arrays.pop("settings")))
-    change(settings, arrays)
-    np.savez(path, settings=np.array(json.dumps(settings)), **arrays)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -131,7 +123,7 @@ def rewritten(path, change):
 def test_a_damaged_file_is_refused_in_one_sentence(change, tmp_path):
     path = tmp_path / "w.npz"
     maze(0).save(path)
-    rewritten(path, change)
+    resealed(path, change)
     with pytest.raises(ValueError, match=r"w.npz is not a world saved by berlyne, or it is damaged$"):
         load_world(path)
 
@@ -145,8 +137,8 @@ def test_files_that_are_something_else_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"is not a world saved by berlyne, or it is damaged$"):
         load_world(path)
     maze(0).save(path)
-    rewritten(path, lambda settings, arrays: settings.update(format=2))
-    with pytest.raises(ValueError, match=r"has format 2; this version of berlyne reads format 1$"):
+    resealed(path, lambda settings, arrays: settings.update(format=1))
+    with pytest.raises(ValueError, match=r"has format 1; this version of berlyne reads format 2$"):
         load_world(path)
     for call in (load_world, maze(0).save):
         with pytest.raises(ValueError, match=r"ends in '.txt'; a file of a world ends in .npz, .csv, .parquet$"):
