@@ -11,6 +11,7 @@ import threading
 from collections.abc import Generator, Iterable
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from berlyne.arrays import check_count
@@ -23,6 +24,7 @@ from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.shard import Shard
 from berlyne.experiments.shard import shard as parse_shard
 from berlyne.experiments.store import Piece, Store, StoreError, piece_name
+from berlyne.experiments.unfinished import UnfinishedPieceError
 
 Computed = tuple[Piece, dict[str, bytes]]
 
@@ -120,11 +122,22 @@ def _compute_in_threads(store: Store, pieces: list[Piece], explored: Explored, j
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in sorted(finished, key=lambda one: one.exception() is not None):  # failures last
-                    yield running.pop(future), future.result()
+                    yield from _of_future(future, running.pop(future))
         finally:
             stop.set()
             for future in running:
                 future.cancel()
+
+
+def _of_future(future: Future[dict[str, bytes]], piece: Piece) -> Generator[Computed]:
+    """A computed piece; of one in which an environment failed the explorations before that, and then the failure."""
+    failure = future.exception()
+    if not isinstance(failure, UnfinishedPieceError):
+        yield piece, future.result()
+        return
+    if failure.positions:
+        yield replace(piece, positions=failure.positions), failure.chunks
+    raise failure.error from failure.error.__cause__
 
 
 def _write_as_they_come(store: Store, computed: Iterable[Computed]) -> None:
