@@ -121,23 +121,32 @@ def _compute_in_threads(store: Store, pieces: list[Piece], explored: Explored, j
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in sorted(finished, key=lambda one: one.exception() is not None):  # failures last
-                    yield from _of_future(future, running.pop(future))
+                ended = {future: running.pop(future) for future in list(running) if future in finished}
+                for future, piece in ended.items():
+                    yield from _computed(future, piece)
+                for future in ended:  # failures last
+                    _raise_failure(future)
         finally:
             stop.set()
             for future in running:
                 future.cancel()
 
 
-def _of_future(future: Future[dict[str, bytes]], piece: Piece) -> Generator[Computed]:
-    """A computed piece; of one in which an environment failed the explorations before that, and then the failure."""
+def _computed(future: Future[dict[str, bytes]], piece: Piece) -> Generator[Computed]:
+    """A computed piece; if an environment failed in it, the explorations before that, if there are any."""
     failure = future.exception()
-    if not isinstance(failure, UnfinishedPieceError):
+    if failure is None:
         yield piece, future.result()
-        return
-    if failure.positions:
+    elif isinstance(failure, UnfinishedPieceError) and failure.positions:
         yield replace(piece, positions=failure.positions), failure.chunks
-    raise failure.error from failure.error.__cause__
+
+
+def _raise_failure(future: Future[dict[str, bytes]]) -> None:
+    failure = future.exception()
+    if isinstance(failure, UnfinishedPieceError):
+        raise failure.error from failure.error.__cause__
+    if failure is not None:
+        raise failure
 
 
 def _write_as_they_come(store: Store, computed: Iterable[Computed]) -> None:

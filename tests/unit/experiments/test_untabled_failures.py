@@ -1,6 +1,7 @@
 """Environments without a table that misbehave in a study: the message names the run, and other runs are kept."""
 
 import re
+from concurrent.futures import ALL_COMPLETED, wait
 
 import numpy as np
 import pytest
@@ -83,6 +84,21 @@ def test_the_error_names_the_run_and_other_runs_are_kept(tmp_path, monkeypatch):
     asked(Flaky()).run(tmp_path / "r.zarr", jobs=1)
     asked(Flaky()).run(tmp_path / "whole.zarr", jobs=1)
     assert_same_store(tmp_path / "r.zarr", tmp_path / "whole.zarr")
+
+
+def test_failures_that_come_together_are_told_in_order_and_keep_what_was_finished(tmp_path, monkeypatch):
+    """Both strategies have failed before anybody looks: the first is told, and the runs before either are kept."""
+    from berlyne.experiments import run as running
+
+    def wait_for_all(futures, return_when):
+        return wait(futures, return_when=ALL_COMPLETED)
+
+    monkeypatch.setattr(running, "wait", wait_for_all)
+    first = {strategy: unlucky(strategy)[0] for strategy in ("Random", "LTA")}
+    with pytest.raises(ExplorationError, match=rf"^ring/000/run-{first['Random']:03d}, Random, step 5, action "):
+        asked(Flaky()).run(tmp_path / "r.zarr", jobs=1)
+    done = open_results(tmp_path / "r.zarr").dataset["area"].notnull()
+    assert {name: int(done.sel(strategy=name).sum()) for name in first} == first
 
 
 def test_no_run_is_kept_that_was_not_finished(tmp_path):
