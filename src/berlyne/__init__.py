@@ -6,7 +6,8 @@ After Little & Sommer, *Learning in embodied action-perception loops through exp
 
 from typing import TYPE_CHECKING
 
-from berlyne.environments import EnvRun, explore_env
+from berlyne.env_run import EnvRun, ExplorationError
+from berlyne.environments import explore_env
 from berlyne.experiments import Experiment, Results, open_results
 from berlyne.explore import Run, explore
 from berlyne.explorer import Explorer
@@ -73,6 +74,7 @@ __all__ = [
     "Dirichlet",
     "EnvRun",
     "Experiment",
+    "ExplorationError",
     "Explorer",
     "InternalModel",
     "LabBook",

@@ -51,7 +51,7 @@ def check_count(name: str, value: int, at_least: int) -> int:
 def check_index(name: str, value: int, size: int) -> int:
     """`value` as an int from 0 to `size - 1`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < size:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number from 0 to {size - 1}")
+        raise ValueError(f"{name} is {in_short(value)}; it must be a whole number from 0 to {size - 1}")
     return int(value)
 
 

@@ -7,94 +7,21 @@ actions. Gymnasium itself is imported only to make an environment from its name.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IndexArray, Seed, check_count
+from berlyne import stepping
+from berlyne.arrays import Seed, check_count, in_short
+from berlyne.env_run import EnvRun, ExplorationError, add_note
 from berlyne.explore import MOST_STEPS, streams
 from berlyne.explorer import Explorer
 from berlyne.labels import Found, several
 from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
-from berlyne.plotting import figures
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.priors.prior import grows
-from berlyne.replay import expected_along
 from berlyne.strategies import Strategy
 from berlyne.tabled import made
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-NEW_GYM = "as Gymnasium has it"
-
-
-@dataclass(frozen=True, eq=False)
-class EnvRun:
-    """One finished exploration of an environment.
-
-    explorer : what explored it, ready to go on.
-    states, actions, next_states : (n_steps,), numbers; labels are `explorer.states` and `explorer.actions`.
-    rewards : (n_steps,), what the environment paid; the explorer is not told.
-    episode : (n_steps,), the number of the episode of each step: 0, 0, ..., 1, 1, ...
-    terminated : (n_steps,), whether the environment said that the step led to an end.
-    """
-
-    explorer: Explorer
-    states: IndexArray = field(repr=False)
-    actions: IndexArray = field(repr=False)
-    next_states: IndexArray = field(repr=False)
-    rewards: FloatArray = field(repr=False)
-    episode: IndexArray = field(repr=False)
-    terminated: BoolArray = field(repr=False)
-
-    def __repr__(self) -> str:
-        made = f"{self.n_steps:,} steps in {self.n_episodes:,} episode{'s' if self.n_episodes != 1 else ''}"
-        return f"EnvRun({self.explorer.strategy}: {made}, {self.explorer.n_states} states)"
-
-    @property
-    def n_steps(self) -> int:
-        """Number of steps made."""
-        return len(self.actions)
-
-    @property
-    def n_episodes(self) -> int:
-        """Number of episodes begun."""
-        return int(self.episode[-1]) + 1 if self.n_steps else 0
-
-    @cached_property
-    def history(self) -> list[tuple[Any, Any, Any]]:
-        """What was observed, as lines `(s, a, s_next)` of labels."""
-        states, actions = self.explorer.states, self.explorer.actions
-        steps = zip(self.states.tolist(), self.actions.tolist(), self.next_states.tolist(), strict=True)
-        return [(states[s], actions[a], states[s_next]) for s, a, s_next in steps]
-
-    @cached_property
-    def expected_missing_information(self) -> FloatArray:
-        """What the explorer expected to be missing before the first and after every step, (n_steps + 1,), in bits.
-
-        What is missing indeed nobody can tell without the truth. States that turn out to end episodes count no more
-        from then on. All NaN for a prior that does not say it.
-        """
-        if not self.n_steps:
-            return np.array([self.explorer.expected_missing_information().bits])
-        prior, n_actions = self.explorer.prior, self.explorer.n_actions
-        if grows(prior):  # what it knew of before the first step
-            known = [self.explorer.states[s] for s, t in self.explorer._told_states.items() if t == 0]
-            return expected_along(prior, self, n_actions=n_actions, states=known)
-        return expected_along(prior, self, n_states=self.explorer.n_states, n_actions=n_actions)
-
-    @property
-    def area(self) -> float:
-        """Area under the learning curve: the sum of expected missing information over steps 0..n_steps."""
-        return float(np.sum(self.expected_missing_information))
-
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw the learning curve: expected missing information against time, over all episodes."""
-        drawn: Axes = figures().draw_env_run(self, ax, **style)
-        return drawn
 
 
 def explore_env(
@@ -124,6 +51,16 @@ def explore_env(
     observe : what to make of an observation, a hashable value; by default the observation itself, as an int if it
         is a number.
 
+    Raises
+    ------
+    ValueError
+        If the environment cannot be explored, before the first step.
+    ExplorationError
+        If `reset`, `step` or `observe` raises an exception, or returns something else than Gymnasium requires, or an
+        observation is not one of the states. The error names the step, and its `run` holds the steps before it.
+    KeyboardInterrupt
+        If you interrupt the exploration; its `run` holds the steps that were finished.
+
     Examples
     --------
     >>> import berlyne
@@ -139,38 +76,87 @@ def explore_env(
             f"observations are {env.observation_space}, which hardly repeat; say in observe= what states they stand for"
             f"{OWN_WORLDS}"
         )
-    explorer = _explorer(env, strategy, seed, prior, states)
-    see = Sight(explorer, observe)
-    lines, rewards, ends = np.zeros((n_steps, 4), dtype=np.int32), np.zeros(n_steps), np.zeros(n_steps, dtype=bool)
-    episode, s = 0, see(_begun(env, seed=int(streams(seed).world.integers(2**31))))
-    for t in range(n_steps):
-        action = explorer.act(explorer.states[s])
-        seen, reward, terminated, truncated = _made_step(env, action)
-        s_next, a = see(seen), explorer.action_labels.number(action)
-        explorer.observe(explorer.states[s], action, explorer.states[s_next], ended=bool(terminated))
-        lines[t], rewards[t], ends[t] = (s, a, s_next, episode), reward, terminated
-        s = s_next
-        if terminated or truncated:
-            episode, s = episode + 1, see(_begun(env))
-    columns = dict(zip(("states", "actions", "next_states", "episode"), lines.T.copy(), strict=True))
-    return EnvRun(explorer, rewards=rewards, terminated=ends, **columns)
+    path = _Path(env, _explorer(env, strategy, seed, prior, states), observe, n_steps)
+    try:
+        path.begin(seed=int(streams(seed).world.integers(2**31)))
+        for _ in range(n_steps):
+            path.go_on()
+        return path.run()
+    except Exception as error:
+        refused = isinstance(error, ValueError)
+        reason = str(error) if refused else f"the explorer raised {in_short(error)}"
+        cause = error.__cause__ if refused and not path.thinking else error
+        raise ExplorationError(path.place, reason, path.finished[0], path.consistent_run()) from cause
+    except BaseException as interrupt:
+        run = interrupt.run = path.consistent_run()  # type: ignore[attr-defined]  # whoever catches it may ask for it
+        add_note(interrupt, run)
+        raise
 
 
-def _begun(env: Any, **options: Any) -> Any:
-    """The first observation of an episode."""
-    found = env.reset(**options)
-    if not isinstance(found, tuple) or len(found) != 2:
-        raise ValueError(f"reset() of the environment gave {found!r:.60}; it must be {NEW_GYM}: (observation, info)")
-    return found[0]
+class _Path:
+    """The steps of an exploration that is under way.
 
+    Attributes
+    ----------
+    place : str
+        What messages call the step that is being made.
+    thinking : bool
+        Whether the explorer is at work: if it stops now, a step may be half learned.
+    finished : tuple of int
+        Number of finished steps, and of states known after them. One tuple, so that an interrupt falls before or after
+        both have changed.
+    """
 
-def _made_step(env: Any, action: Any) -> tuple[Any, float, bool, bool]:
-    """The observation after an action, the reward, and whether the episode ended or was cut short."""
-    found = env.step(action)
-    if not isinstance(found, tuple) or len(found) != 5:
-        parts = "(observation, reward, terminated, truncated, info)"
-        raise ValueError(f"step() of the environment gave {found!r:.60}; it must be {NEW_GYM}: {parts}")
-    return found[:4]
+    def __init__(self, env: Any, explorer: Explorer, observe: Callable[[Any], Hashable] | None, n_steps: int) -> None:
+        self.env, self.explorer, self.sight = env, explorer, Sight(explorer, observe)
+        self.lines, self.rewards = np.zeros((n_steps, 4), dtype=np.int32), np.zeros(n_steps)
+        self.terminated = np.zeros(n_steps, dtype=bool)
+        self.first_draws: Any = explorer._rng.bit_generator.state
+        self.finished, self.episode, self.s = (0, explorer.n_states), 0, -1
+        self.place, self.thinking = "before step 0", False
+
+    def begin(self, **options: Any) -> None:
+        """Begin an episode."""
+        n = self.finished[0]
+        self.place = f"before step {n}"
+        label, s = self.sight.find(stepping.reset(self.env, **options))
+        self.thinking = True
+        self.sight.discover(label, s)
+        self.s, self.finished = s, (n, self.explorer.n_states)
+        self.thinking = False
+
+    def go_on(self) -> None:
+        """Make one step, and begin another episode if this one is over. Nothing is learned before all is checked."""
+        t, explorer, here = self.finished[0], self.explorer, self.explorer.states[self.s]
+        self.place, self.thinking = f"step {t}", True
+        action = explorer.act(here)
+        self.place, self.thinking = f"step {t}, action {action!r}", False
+        outcome = stepping.step(self.env, action)
+        label, s_next = self.sight.find(outcome.observation)
+        self.thinking = True
+        self.sight.discover(label, s_next)
+        explorer.observe(here, action, explorer.states[s_next], ended=outcome.terminated)
+        self.lines[t] = self.s, explorer.action_labels.number(action), s_next, self.episode
+        self.rewards[t], self.terminated[t] = outcome.reward, outcome.terminated
+        self.finished = t + 1, explorer.n_states
+        self.s, self.thinking = s_next, False
+        if outcome.terminated or outcome.truncated:
+            self.episode += 1
+            self.begin()
+
+    def run(self) -> EnvRun:
+        """The finished steps."""
+        n = self.finished[0]
+        columns = dict(zip(("states", "actions", "next_states", "episode"), self.lines[:n].T.copy(), strict=True))
+        return EnvRun(self.explorer, rewards=self.rewards[:n], terminated=self.terminated[:n], **columns)
+
+    def consistent_run(self) -> EnvRun:
+        """The finished steps, and an explorer that knows these and no others."""
+        if self.thinking:
+            n, n_states = self.finished
+            lines = np.column_stack([self.lines[:n, :3], self.terminated[:n]]).astype(np.int64)
+            self.explorer._live_only(lines, n_states, self.first_draws)
+        return self.run()
 
 
 class Sight:
@@ -183,18 +169,24 @@ class Sight:
         self.explorer, self.labels = explorer, explorer.state_labels
         self.observe = observe or _itself
 
-    def __call__(self, seen: Any) -> int:
-        """The number of the state that an observation stands for."""
-        label = self.observe(seen)
+    def find(self, seen: Any) -> tuple[Any, int]:
+        """The label and the number of the state that an observation stands for; nothing is discovered yet."""
         try:
-            number = self.labels.number(label, "an observation")
+            label = self.observe(seen)
+        except Exception as error:
+            reason = f"observe= raised {in_short(error)} for the observation {in_short(seen)}"
+            raise ValueError(f"{reason}; it must return a state") from error
+        try:
+            return label, self.labels.number(label, "the observation")
         except ValueError as error:
             if self.observe is _itself or isinstance(self.labels, Found):
                 raise
             raise ValueError(f"{error}; say in states= what observe= can give") from None
+
+    def discover(self, label: Any, number: int) -> None:
+        """Tell the explorer of a state that it does not know."""
         if isinstance(self.labels, Found) and number == self.labels.size:
             self.explorer.discover([label])
-        return number
 
 
 def _itself(seen: Any) -> Any:

@@ -286,6 +286,18 @@ class Explorer(Thinking):
             self.discover(late[0])
         self.ends_in(late[1])
 
+    def _live_only(self, lines: IntArray, n_states: int, first_draws: Any) -> None:
+        """Know these lines and the first `n_states` states alone, whatever an interrupt left half done.
+
+        `first_draws` is the state of the random generator before the first line.
+        """
+        self._rng.bit_generator.state = first_draws
+        self._u, self.n_obs = None, 0  # there are no draws to take back
+        self._told_states = {s: t for s, t in self._told_states.items() if s < n_states}
+        if isinstance(self.state_labels, Found):
+            self.state_labels = self.state_labels.first(n_states)
+        self._live_again(lines)
+
     def _take_back(self, n: int = 0) -> None:
         """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
         n += self._u is not None

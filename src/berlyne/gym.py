@@ -67,7 +67,8 @@ class WorldEnv(gymnasium.Env[np.int64, np.int64]):
         """Take an action; the reward is 0."""
         if self.state is None:
             raise ValueError("call reset() before step()")
-        a = check_index("action", int(action), self.world.n_actions)
+        given: Any = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
+        a = check_index("action", given, self.world.n_actions)
         self.state = self.world.sample(a, self.state, float(self.np_random.random()))
         return np.int64(self.state), 0.0, bool(self.world.episodes.ends[self.state]), False, self._info()
 

@@ -73,7 +73,7 @@ class Labels:
         try:
             return self._number[without_numpy(label)]
         except (KeyError, TypeError):
-            raise ValueError(f"{name} is {label!r}; {self._instead(label)}") from None
+            raise ValueError(f"{name} is {in_short(label)}; {self._instead(label)}") from None
 
     def numbers(self, labels: Iterable[Any], name: str) -> list[int]:
         """The numbers of several labels."""
@@ -142,8 +142,12 @@ class Found(Labels):
 
     def copy(self) -> Found:
         """The same labels, to which others may be added."""
+        return self.first(self.size)
+
+    def first(self, size: int) -> Found:
+        """The first labels alone, to which others may be added."""
         other = Found()
-        for label in self.all:
+        for label in self.all[:size]:
             other.add(label)
         return other
 

@@ -173,7 +173,10 @@ def test_observations_that_are_tuples_are_told_in_advance():
     assert np.all(run.explorer.utility()[:, played].max(axis=0) > 0.0)  # not closed, though many were ends
     bust = [s for s in np.unique(run.next_states[run.terminated]) if hands[s][0] > 21]
     assert bust and np.all(run.explorer.utility()[:, bust] == 0.0)
-    with pytest.raises(ValueError, match=r"^an observation is \(.*\); (it must be a state|there is no such state)"):
+    wrong = r"step \d+, action [01]|before step \d+"
+    with pytest.raises(
+        ValueError, match=rf"^({wrong}): the observation is \(.*\); (it must be a state|there is no such state)"
+    ):
         explore_env("Blackjack-v1", n_steps=600, states=hands[:40])
 
 
@@ -385,8 +388,9 @@ def test_real_numbers_within_observations_are_noticed():
 def test_environments_of_the_old_gym_are_told_by_what_they_give(name, answer, monkeypatch):
     env = Little(RING, lambda s: s + 7)
     monkeypatch.setattr(env, name, lambda *given, **options: answer)
+    where = "before step 0" if name == "reset" else r"step 0, action [123]"
     with pytest.raises(
-        ValueError, match=rf"^{name}\(\) of the environment gave .*; it must be as Gymnasium has it: \(obs"
+        ValueError, match=rf"^{where}: {name}\(\) returned .*; it must return \(obs.*\), as in Gymnasium$"
     ):
         explore_env(env, n_steps=5)
 

@@ -235,7 +235,7 @@ def test_states_that_are_discovered_are_told_in_a_list():
         (lambda: World(np.eye(2)[None], Dirichlet), r"^prior is the class Dirichlet; it must be an object of it: Dir"),
         (
             lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, observe=lambda s: divmod(s, 4)),
-            r"^an observation is \(0, 0\); it must be .*; say in states= what observe= can give$",
+            r"^before step 0: the observation is \(0, 0\); it must be .*; say in states= what observe= can give$",
         ),
     ],
 )

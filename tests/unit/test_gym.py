@@ -156,3 +156,15 @@ def test_importing_berlyne_does_not_import_gymnasium_and_does_not_need_it():
     )
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True)
     assert done.stdout == "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'\n"
+
+
+@pytest.mark.parametrize("wrong", [1.7, "1", None, 2, -1, np.array([0, 1]), True], ids=repr)
+def test_an_action_that_is_no_number_of_an_action_is_refused(wrong):
+    env = WorldEnv(dense_world(0, n_states=4, n_actions=2))
+    env.reset(seed=0)
+    before = env.state
+    with pytest.raises(ValueError, match=r"^action is .*; it must be a whole number from 0 to 1$"):
+        env.step(wrong)
+    assert env.state == before
+    for right in (1, np.int64(1), np.array(1), np.array([1])):
+        assert env.step(right)[1] == 0.0

@@ -12,6 +12,7 @@ from berlyne.experiments.piece import Layout, Piece, compute_piece
 from berlyne.experiments.root import FORMAT, Root, publish
 from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.shard import Shard
+from berlyne.experiments.unfinished import UnfinishedPieceError
 from berlyne.pages import RESUMING
 from berlyne.serialization import atomic_folder
 
@@ -41,7 +42,10 @@ def _own_measures(experiment: Experiment, layout: Layout) -> dict[str, int]:
     """Dimensions of the user's own measures that do not say theirs, as told by the first exploration."""
     if not experiment.own:
         return {}
-    computed = compute_piece(experiment, Piece(0, 1, experiment.strategy_names[0], (0,)), layout)
+    try:
+        computed = compute_piece(experiment, Piece(0, 1, experiment.strategy_names[0], (0,)), layout)
+    except UnfinishedPieceError as failure:
+        raise failure.error from failure.error.__cause__
     return {name: computed[name].ndim + 1 for name, measure in experiment.own.items() if measure.dims is None}
 
 

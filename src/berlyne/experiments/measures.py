@@ -15,7 +15,7 @@ from berlyne.pages import OWN_MEASURE
 from berlyne.replay import expected_along
 
 if TYPE_CHECKING:
-    from berlyne.environments import EnvRun
+    from berlyne.env_run import EnvRun
     from berlyne.explore import Run
 
 Dims = tuple[str, ...]

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.environments import EnvRun
+from berlyne.env_run import EnvRun, ExplorationError
 from berlyne.experiments.chunks import encode
 from berlyne.experiments.given import Place
 from berlyne.experiments.measures import MEASURES, Measure, check_shape, known_sizes, path, values_of
 from berlyne.experiments.settings import Experiment, SettingsError, WorldClass, snapshot_steps
+from berlyne.experiments.unfinished import UnfinishedPieceError
 from berlyne.experiments.untabled import Untabled
 from berlyne.explore import Run, explore
 from berlyne.strategies import Strategy
@@ -130,26 +131,36 @@ def compute_piece(
 
     Some worlds are prepared, explored and laid out together: after a kernel, all that Python needs
     has left the caches, and it costs less to fetch it once for all of them. `explored` is told the position of each
-    exploration as it ends; once `stop` is set, the rest is given up.
+    exploration as it ends; once `stop` is set, the rest is given up. If an environment fails, an `UnfinishedPieceError`
+    holds the explorations before.
     """
     how = experiment.strategy(piece.strategy)
     arrays = layout.blank(piece.size, len(experiment.snapshots), how.relocates)
     together = max(1, min(16, TOGETHER // layout.n_times))
     for i in range(0, len(piece.positions), together):
         some = [_prepared(experiment, piece, layout, position) for position in piece.positions[i : i + together]]
-        runs = []
+        runs: list[Run | EnvRun] = []
+        failed: ExplorationError | None = None
         for position, (world, n_steps, seed, steps) in zip(piece.positions[i:], some, strict=False):
             if stop is not None and stop.is_set():
                 raise CancelledError
             # counts are told by the path; only measures of the user's own may want to see snapshots
             times = steps if experiment.own else ()
-            runs.append(_explored(world, how, n_steps, seed, times))
+            try:
+                runs.append(_explored(world, how, n_steps, seed, times))
+            except ExplorationError as error:
+                failed = error.of(f"{experiment.id_at(position)}, {how.name}")
+                break
             if explored is not None:
                 explored(position)
         for position, run, (_, _, _, steps) in zip(piece.positions[i:], runs, some, strict=False):
             layout.fill(arrays, position - piece.first, run, steps)
             for measure in experiment.own.values():
                 layout.measure(arrays, position - piece.first, measure, run, steps)
+        if failed is not None:
+            finished = piece.positions[: i + len(runs)]
+            chunks = {name: encode(values) for name, values in arrays.items()}
+            raise UnfinishedPieceError(failed, finished, chunks if finished else {})
     return arrays
 
 
@@ -302,7 +313,10 @@ def sizes_of(experiment: Experiment, known: dict[str, int]) -> dict[str, tuple[i
         steps = snapshot_steps(experiment.snapshots, kind.n_steps)
         seed, how = experiment.stream_at(which, experiment.strategy_names[0]), experiment.strategy_names[0]
         world = _RECENT.get(experiment.seed, kind, 0)
-        run = _explored(world, experiment.strategy(how), kind.n_steps, seed, steps)
+        try:
+            run = _explored(world, experiment.strategy(how), kind.n_steps, seed, steps)
+        except ExplorationError as error:
+            raise error.of(f"{experiment.id_at(which)}, {how}") from error.__cause__
         for one in unknown:
             shape = values_of(one, run).shape
             if len(shape) == len(found[one.name]):

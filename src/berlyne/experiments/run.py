@@ -11,6 +11,7 @@ import threading
 from collections.abc import Generator, Iterable
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from berlyne.arrays import check_count
@@ -23,6 +24,7 @@ from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.shard import Shard
 from berlyne.experiments.shard import shard as parse_shard
 from berlyne.experiments.store import Piece, Store, StoreError, piece_name
+from berlyne.experiments.unfinished import UnfinishedPieceError
 
 Computed = tuple[Piece, dict[str, bytes]]
 
@@ -119,12 +121,32 @@ def _compute_in_threads(store: Store, pieces: list[Piece], explored: Explored, j
                 if not running:
                     return
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in sorted(finished, key=lambda one: one.exception() is not None):  # failures last
-                    yield running.pop(future), future.result()
+                ended = {future: running.pop(future) for future in list(running) if future in finished}
+                for future, piece in ended.items():
+                    yield from _computed(future, piece)
+                for future in ended:  # failures last
+                    _raise_failure(future)
         finally:
             stop.set()
             for future in running:
                 future.cancel()
+
+
+def _computed(future: Future[dict[str, bytes]], piece: Piece) -> Generator[Computed]:
+    """A computed piece; if an environment failed in it, the explorations before that, if there are any."""
+    failure = future.exception()
+    if failure is None:
+        yield piece, future.result()
+    elif isinstance(failure, UnfinishedPieceError) and failure.positions:
+        yield replace(piece, positions=failure.positions), failure.chunks
+
+
+def _raise_failure(future: Future[dict[str, bytes]]) -> None:
+    failure = future.exception()
+    if isinstance(failure, UnfinishedPieceError):
+        raise failure.error from failure.error.__cause__
+    if failure is not None:
+        raise failure
 
 
 def _write_as_they_come(store: Store, computed: Iterable[Computed]) -> None:

@@ -7,14 +7,16 @@ import functools
 import hashlib
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import Seed
-from berlyne.environments import EnvRun, explore_env
+from berlyne.arrays import Seed, in_short
+from berlyne.env_run import EnvRun, ExplorationError
+from berlyne.environments import explore_env
 from berlyne.priors.prior import grows
 from berlyne.strategies import Strategy
 
@@ -45,7 +47,8 @@ class Untabled:
         try:
             explorer = explore_env(env, "Random", 0).explorer  # all checks, and no step
         except ValueError as error:
-            raise ValueError(str(error).replace("say in observe=", "let a wrapper of it say")) from None
+            reason = error.reason if isinstance(error, ExplorationError) else str(error)
+            raise ValueError(reason.replace("say in observe=", "let a wrapper of it say")) from error.__cause__
         n_states = None if grows(explorer.prior) else explorer.n_states
         name = getattr(getattr(env, "spec", None), "id", None) or type(getattr(env, "unwrapped", env)).__name__
         told = cls(str(name), again, n_states, explorer.n_actions, _fingerprint(env, n_states, explorer.n_actions))
@@ -57,7 +60,11 @@ class Untabled:
 
     def explore(self, how: Strategy, n_steps: int, seed: Seed) -> EnvRun:
         """One exploration, in an environment of its own."""
-        env = self.again()
+        try:
+            env = self.again()
+        except Exception as error:
+            reason = f"making the environment raised {in_short(error)}"
+            raise ExplorationError("before step 0", reason, 0, None) from error
         try:
             return explore_env(env, how, n_steps, seed)
         finally:
@@ -97,8 +104,13 @@ def _is_importable(spec: Any) -> bool:
 
 
 def _close(env: Any) -> None:
-    if hasattr(env, "close"):
-        env.close()
+    """Close an environment. If that fails, warn: an exploration is no less right, and its own error matters more."""
+    try:
+        if hasattr(env, "close"):
+            env.close()
+    except Exception as error:
+        message = f"close() of an environment raised {in_short(error)}; what was explored in it is kept"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def _fingerprint(env: Any, n_states: int | None, n_actions: int) -> str:

@@ -63,7 +63,7 @@ class WorldClass:
         try:
             found = as_world(given, again)
         except ValueError as error:
-            raise SettingsError(f"worlds.{self.name}: {error}") from None
+            raise SettingsError(f"worlds.{self.name}: {error}") from error.__cause__
         if found is None:
             raise SettingsError(f"worlds.{self.name}: gave {given!r}; it must give a World with a prior")
         _refuse_no_prior(self.name, found)
@@ -157,7 +157,7 @@ def _by_name(worlds: Any) -> Any:
     try:
         given = given_worlds(worlds)
     except ValueError as error:
-        raise SettingsError(f"worlds: {error}") from None
+        raise SettingsError(f"worlds: {error}") from error.__cause__
     if given:
         names = {one.name for one in given}
         return {_class_name(names.pop() if len(names) == 1 else ""): given}
@@ -193,7 +193,7 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     try:
         given = given_worlds(made_by_name(source))
     except ValueError as error:
-        raise SettingsError(f"worlds.{name}: {error}") from None
+        raise SettingsError(f"worlds.{name}: {error}") from error.__cause__
     if not given and callable(source):
         return WorldClass(name, length, make=_checked_function(name, source))
     if not given:

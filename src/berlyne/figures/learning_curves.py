@@ -19,7 +19,7 @@ from berlyne.pages import OWN_PRIOR
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
-    from berlyne.environments import EnvRun
+    from berlyne.env_run import EnvRun
     from berlyne.experiments import Results
     from berlyne.explore import Run
 
