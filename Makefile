@@ -9,14 +9,16 @@ FOLDER ?= reproduction
 EXTRAS := test,dev,cluster,gym,docs,browser
 
 BIN := $(VENV)/bin
+OLDEST := $(VENV)-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help reproduce test bounds browser lint format build docs site installed verdicts pictures constraints clean
+.PHONY: help reproduce test bounds oldest browser lint format build docs site installed verdicts pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
 	@echo "make bounds       run the tests of the engine once more, with every index checked"
+	@echo "make oldest       use the package with the lowest versions of its dependencies that pyproject.toml allows"
 	@echo "make browser      look at the page that replays exploration with Chromium, which must be installed"
 	@echo "make lint         check style and types"
 	@echo "make format       put the code into the style"
@@ -26,7 +28,7 @@ help:
 	@echo "make verdicts     run the reproduction, and keep its verdicts for the documentation"
 	@echo "make pictures     draw the pictures in docs/images/ again; needs Chromium, which must be installed"
 	@echo "make constraints  pin the newest versions in constraints.txt"
-	@echo "make clean        remove $(VENV)/, dist/ and caches"
+	@echo "make clean        remove $(VENV)/, $(OLDEST)/, dist/ and caches"
 
 reproduce: $(VENV)/installed-run
 	$(BIN)/berlyne reproduce --preset $(PRESET) "$(FOLDER)"
@@ -46,6 +48,13 @@ bounds: $(VENV)/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/bounds-checked" $(BIN)/python -m pytest -n $(JOBS) -q \
 		tests/parity/test_engine_against_twin.py tests/parity/test_action_values.py tests/parity/test_long_runs.py \
 		tests/unit/engine tests/unit/test_tasks.py tests/unit/test_growing.py
+
+# Lower bounds are claims. Plain pip with one constraint `name==lowest` for each bound is stricter than a resolver that
+# looks for low versions (uv): it also fails if two bounds exclude each other. The package is installed, not linked, so
+# that its compiled code is cached in this environment and not beside the sources.
+oldest: $(OLDEST)/installed
+	$(OLDEST)/bin/python -m pip install -q --no-build-isolation --no-deps --force-reinstall .
+	$(OLDEST)/bin/python -I tests/oldest/check.py $(OLDEST)/lowest.txt
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check
@@ -85,7 +94,7 @@ constraints:
 	{ grep '^#' constraints.txt; cat "$$fresh/pins"; } > "$$fresh/all" && cp "$$fresh/all" constraints.txt
 
 clean:
-	rm -rf $(VENV) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra; a change of the requirements installs again. The build backend is installed first,
@@ -93,6 +102,13 @@ clean:
 $(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install -q -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e ".$(if $(filter run,$*),,[$*])"
+	@touch $@
+
+$(OLDEST)/installed: pyproject.toml constraints.txt tests/oldest/lowest.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python tests/oldest/lowest.py gym parquet cluster > $(OLDEST)/lowest.txt
+	$(OLDEST)/bin/python -m pip install -q -c constraints.txt hatchling
+	$(OLDEST)/bin/python -m pip install -q -c $(OLDEST)/lowest.txt --only-binary :all: --no-build-isolation ".[gym,parquet,cluster]"
 	@touch $@
 
 $(BIN)/python:
