@@ -1,5 +1,6 @@
 """Who computes changes no bit: one thread, several, processes; and a lost worker costs time only."""
 
+import gc
 import os
 import re
 import signal
@@ -24,6 +25,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::Depr
 
 LOCAL = []
 """The cluster of `local`, if it runs."""
+
+
+@pytest.fixture(autouse=True)
+def all_closed():
+    """No test leaves a client that is not closed: its destructor could stop a later test for ever."""
+    yield
+    gc.collect()
+    assert [c.status for c in gc.get_objects() if type(c) is distributed.Client and c.status != "closed"] == []
 
 
 @pytest.fixture
@@ -149,7 +158,7 @@ def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
     "address", ["tcp://127.0.0.1:9", "nonsense", "tcp://", "inproc://", "inproc://a/1/2", "tls://"]
 )
 def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {address}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
     assert dask.config.get("scheduler", None) is None  # or else nothing that Dask does here would work any more
@@ -158,7 +167,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "ucx://a:1"])
 def test_a_scheduler_that_needs_more_than_an_address(tmp_path, address, monkeypatch):
     """Certificates, or a transport that is not installed."""
-    monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler (can be reached|answers) at {address}"):
         study().run(tmp_path / "r.zarr", cluster=address)
 
