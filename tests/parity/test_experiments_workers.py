@@ -17,6 +17,7 @@ from berlyne.experiments import cluster as dask_cluster
 from berlyne.experiments import piece, store
 from berlyne.experiments.files import StoreError
 from unit.experiments.studies import assert_same_store, forget_worlds, study
+from waiting import LIMIT, wait_until
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -91,9 +92,11 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
             return [worker.pid for worker in local.workers.values() if busy.get(worker.worker_address)]
 
     def kill_one():
-        while not any(tmp_path.glob("killed/area/c.*")) or not working():
-            time.sleep(0.02)
-        killed.append(working()[0])
+        found = []
+        wait_until(
+            lambda: (any(tmp_path.glob("killed/area/c.*")) and found.extend(working())) or found, "work", pause=0.02
+        )
+        killed.append(found[0])
         os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one, daemon=True)
@@ -101,7 +104,7 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         slow.run(tmp_path / "killed", **how)
-    killer.join(timeout=30)
+    killer.join(timeout=LIMIT)
     assert len(killed) == 1 and not _is_alive(killed[0])
     slow.run(tmp_path / "one", jobs=2)
     assert_same_store(tmp_path / "one", tmp_path / "killed")
@@ -215,7 +218,7 @@ def a_cluster(tmp_path):
     yield lambda code: start(code, stderr=subprocess.DEVNULL), use, f"tcp://127.0.0.1:{port}"
     for process in started:
         process.kill()
-        process.wait()
+        process.wait(timeout=LIMIT)
         if process.stderr:
             process.stderr.close()
 
@@ -231,7 +234,7 @@ def test_no_workers_are_not_waited_for_for_ever(a_cluster):
     start, use, address = a_cluster
     start(SCHEDULER)
     wait_for(address, 0)
-    _, told = (using := use()).communicate(timeout=120)
+    _, told = (using := use()).communicate(timeout=LIMIT)
     assert using.returncode == 1
     assert told.splitlines() == [
         f"berlyne: waiting for workers of the Dask scheduler at {address}, for 4 s at most",
@@ -244,7 +247,7 @@ def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
     start(SCHEDULER)
     start(WITHOUT_US + WORKER)
     wait_for(address, 1)
-    _, told = (using := use()).communicate(timeout=120)
+    _, told = (using := use()).communicate(timeout=LIMIT)
     assert using.returncode == 1
     *waited, last = told.splitlines()
     assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), told
@@ -257,12 +260,15 @@ def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
     scheduler, workers = start(SCHEDULER), [start(WORKER), start(WORKER)]
     wait_for(address, 2)
     using = use()
-    while not any(tmp_path.glob("r.zarr/area/c.*")):
+
+    def begun():
         assert using.poll() is None
-        time.sleep(0.02)
+        return any(tmp_path.glob("r.zarr/area/c.*"))
+
+    wait_until(begun, "the first piece", pause=0.02)
     for process in workers if who == "workers" else [scheduler]:
         process.kill()
-    _, told = using.communicate(timeout=120)
+    _, told = using.communicate(timeout=LIMIT)
     assert using.returncode == 1
     ends = {
         "workers": "had no workers for 4 s; start some, and run again",
