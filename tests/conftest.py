@@ -1,9 +1,11 @@
-"""Hypothesis runs the same examples every time, so that a red test stays red; control-C is never ignored; and tests
-of which none was run are not green.
+"""Hypothesis runs the same examples every time, so that a red test stays red; control-C is never ignored; tests
+of which none was run are not green; and every test has a time limit.
 
 A shell that starts tests in the background lets them ignore it, and so all that they start.
 """
 
+import faulthandler
+import os
 import signal
 
 import pytest
@@ -13,6 +15,43 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("berlyne", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("berlyne")
+
+
+SLOW = 900
+"""Seconds for a test that is marked slow; `timeout` in pyproject.toml is for the others."""
+
+
+STDERR = pytest.StashKey[int]()
+"""Where stacks are written: not what a test prints, which is lost with its process."""
+
+
+def pytest_configure(config):
+    config.stash[STDERR] = os.dup(2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item, settings):
+    """On expiry, write the stacks of all threads and end the process.
+
+    The methods of pytest-timeout do not suffice. Its signal raises an exception, which is lost in a destructor and
+    waits for a kernel to return. Its thread writes the stacks to where pytest-xdist drops them.
+    """
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=item.config.stash[STDERR])
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer(item):
+    """The test has ended in time."""
+    faulthandler.cancel_dump_traceback_later()
+    return True
+
+
+def pytest_collection_modifyitems(items):
+    """Give slow tests more time, unless they say how much they need."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW))
 
 
 @pytest.hookimpl(trylast=True)

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from waiting import LIMIT
+
 
 def berlyne(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run([sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True, timeout=LIMIT
+    )
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from berlyne.figures.drawing import Drawing
 from berlyne.reproduction.stage import Stage
 from berlyne.reproduction.study import Study
 from unit.experiments.studies import assert_same_store, files
+from waiting import LIMIT
 
 STUDY = """
 worlds = {maze = {side = 4, n_transporters = 6}}
@@ -46,7 +47,7 @@ def asked(tmp_path):
 
 def run(folder, place, **options):
     command = [sys.executable, "-m", "berlyne", "run", "study.toml", str(place), "--jobs", "1"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, **options)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, **options, timeout=LIMIT)
 
 
 def size(place):
@@ -68,7 +69,7 @@ def small_disk(tmp_path):
         )
         if os.geteuid() != 0 or not shutil.which("mount"):
             pytest.skip("only root may mount a small disk")
-        done = subprocess.run(["mount", *how], capture_output=True, text=True)
+        done = subprocess.run(["mount", *how], capture_output=True, text=True, timeout=LIMIT)
         if done.returncode and not mounted:
             pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
         assert done.returncode == 0, done.stderr
@@ -77,7 +78,7 @@ def small_disk(tmp_path):
 
     yield mount
     if mounted:
-        subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", str(folder)], check=True, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
@@ -143,7 +144,9 @@ def test_a_folder_that_cannot_be_written(tmp_path, whole, small_disk):
         }
     assert files(disk) == before
     reads = "import berlyne, sys; print(berlyne.open_results(sys.argv[1]))"
-    read = subprocess.run([sys.executable, "-c", reads, str(disk / "there.zarr")], capture_output=True, text=True)
+    read = subprocess.run(
+        [sys.executable, "-c", reads, str(disk / "there.zarr")], capture_output=True, text=True, timeout=LIMIT
+    )
     assert read.stdout == "Results(there.zarr: maze; 360 of 360 explorations)\n"  # reading needs no lock
     if os.geteuid() != 0:
         disk.chmod(0o700)

@@ -15,7 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from berlyne import Dirichlet, LabBook
+from waiting import Lines, wait_for_child
 
 N = 5
 PRIOR = Dirichlet(1.0, n_states=N, n_actions=2)
@@ -50,14 +54,18 @@ def killed_once(path, n_lines, part):
         finally:
             os._exit(1)
     os.close(write_end)
-    with os.fdopen(read_end) as acknowledged:
-        assert acknowledged.readline() == "-1\n"
+    acknowledged = Lines(read_end)
+    try:
+        assert acknowledged.next() == "-1\n"
         began = time.monotonic()
-        lines = [acknowledged.readline().rstrip() for _ in range(n_lines)]
+        lines = [acknowledged.next() for _ in range(n_lines)]
         time.sleep(part * (time.monotonic() - began) / n_lines if n_lines else 0.0)
+    finally:
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        lines += acknowledged.read().split("\n")[:-1]
+        wait_for_child(child)
+    while (line := acknowledged.next()).endswith("\n"):
+        lines.append(line)
+    os.close(read_end)
     return int(lines[-1]) if lines else None
 
 
@@ -100,7 +108,7 @@ def begun_and_killed(path, after):
     if after is not None:
         time.sleep(after)
         os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    wait_for_child(child)
     os.close(read_end)
     os.close(write_end)
     return time.monotonic() - began

@@ -22,6 +22,7 @@ from berlyne.reproduction.readings import READINGS
 from berlyne.reproduction.run import STAGES, reproduce
 from berlyne.reproduction.sensitivity import VARIANTS
 from berlyne.reproduction.study import Study
+from waiting import LIMIT
 
 from .conftest import berlyne as run
 
@@ -250,6 +251,7 @@ def test_newcomers_among_strategies_and_worlds_move_no_number(finished: tuple[Pa
         cwd=tmp_path,
         capture_output=True,
         text=True,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr
     made = ["claims.json", *(f"figures/{name}.csv" for name in FIGURES)]

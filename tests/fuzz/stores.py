@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
@@ -24,6 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from waiting import Lines
 
 PATIENCE = 60.0
 """Seconds that one damage may take before it counts as a hang."""
@@ -289,15 +293,15 @@ def fuzz(n: int, seed: int = 0) -> list[tuple[int, str, str, str]]:
         command = [sys.executable, __file__, "--work", str(len(found)), str(n), str(seed)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as worker:
             assert worker.stdout is not None
-            while True:
-                ready, _, _ = select.select([worker.stdout], [], [], PATIENCE)
-                line = worker.stdout.readline() if ready else b""
-                if not line:
-                    break
-                found.append(tuple(json.loads(line)))
+            lines, hung = Lines(worker.stdout.fileno()), False
+            try:
+                while (line := lines.next(PATIENCE)).endswith("\n"):
+                    found.append(tuple(json.loads(line)))
+            except TimeoutError:
+                hung = True
             worker.kill()
         if len(found) < n:
-            how = f"ended with {worker.returncode}" if ready else f"hung for {PATIENCE:.0f} s"
+            how = f"hung for {PATIENCE:.0f} s" if hung else f"ended with {worker.returncode}"
             found.append((len(found), "unknown", "crashed", how))
     return found
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import berlyne
+from waiting import LIMIT
 
 SCRIPT = """
 from berlyne import Explorer, dense_world
@@ -40,7 +41,13 @@ def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path, file
 
     def utility():
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-c", SCRIPT],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=LIMIT,
         )
         return float(done.stdout)
 
@@ -64,7 +71,12 @@ with warnings.catch_warnings(record=True) as said:
 
 def carved(**environment):
     done = subprocess.run(
-        [sys.executable, "-c", QUICK], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", QUICK],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
     )
     return done.stdout.strip()
 
@@ -90,6 +102,6 @@ caching.CacheImpl._locator_classes = []
 """
         + QUICK
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     number, said = done.stdout.strip().split(" ", 1)
     assert number == "48" and said.count("no place to keep compiled code") == 1

@@ -1,5 +1,6 @@
 """Who computes changes no bit: one thread, several, processes; and a lost worker costs time only."""
 
+import gc
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from berlyne.experiments import cluster as dask_cluster
 from berlyne.experiments import piece, store
 from berlyne.experiments.files import StoreError
 from unit.experiments.studies import assert_same_store, forget_worlds, study
+from waiting import LIMIT, wait_until
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -24,6 +26,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::Depr
 
 LOCAL = []
 """The cluster of `local`, if it runs."""
+
+
+@pytest.fixture(autouse=True)
+def all_closed():
+    """No test leaves a client that is not closed: its destructor could stop a later test for ever."""
+    yield
+    gc.collect()
+    assert [c.status for c in gc.get_objects() if type(c) is distributed.Client and c.status != "closed"] == []
 
 
 @pytest.fixture
@@ -82,9 +92,11 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
             return [worker.pid for worker in local.workers.values() if busy.get(worker.worker_address)]
 
     def kill_one():
-        while not any(tmp_path.glob("killed/area/c.*")) or not working():
-            time.sleep(0.02)
-        killed.append(working()[0])
+        found = []
+        wait_until(
+            lambda: (any(tmp_path.glob("killed/area/c.*")) and found.extend(working())) or found, "work", pause=0.02
+        )
+        killed.append(found[0])
         os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one, daemon=True)
@@ -92,7 +104,7 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         slow.run(tmp_path / "killed", **how)
-    killer.join(timeout=30)
+    killer.join(timeout=LIMIT)
     assert len(killed) == 1 and not _is_alive(killed[0])
     slow.run(tmp_path / "one", jobs=2)
     assert_same_store(tmp_path / "one", tmp_path / "killed")
@@ -149,7 +161,7 @@ def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
     "address", ["tcp://127.0.0.1:9", "nonsense", "tcp://", "inproc://", "inproc://a/1/2", "tls://"]
 )
 def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {address}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
     assert dask.config.get("scheduler", None) is None  # or else nothing that Dask does here would work any more
@@ -158,7 +170,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "ucx://a:1"])
 def test_a_scheduler_that_needs_more_than_an_address(tmp_path, address, monkeypatch):
     """Certificates, or a transport that is not installed."""
-    monkeypatch.setattr(dask_cluster, "PATIENCE", "1s")
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler (can be reached|answers) at {address}"):
         study().run(tmp_path / "r.zarr", cluster=address)
 
@@ -206,7 +218,7 @@ def a_cluster(tmp_path):
     yield lambda code: start(code, stderr=subprocess.DEVNULL), use, f"tcp://127.0.0.1:{port}"
     for process in started:
         process.kill()
-        process.wait()
+        process.wait(timeout=LIMIT)
         if process.stderr:
             process.stderr.close()
 
@@ -222,7 +234,7 @@ def test_no_workers_are_not_waited_for_for_ever(a_cluster):
     start, use, address = a_cluster
     start(SCHEDULER)
     wait_for(address, 0)
-    _, told = (using := use()).communicate(timeout=120)
+    _, told = (using := use()).communicate(timeout=LIMIT)
     assert using.returncode == 1
     assert told.splitlines() == [
         f"berlyne: waiting for workers of the Dask scheduler at {address}, for 4 s at most",
@@ -235,7 +247,7 @@ def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
     start(SCHEDULER)
     start(WITHOUT_US + WORKER)
     wait_for(address, 1)
-    _, told = (using := use()).communicate(timeout=120)
+    _, told = (using := use()).communicate(timeout=LIMIT)
     assert using.returncode == 1
     *waited, last = told.splitlines()
     assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), told
@@ -248,12 +260,15 @@ def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
     scheduler, workers = start(SCHEDULER), [start(WORKER), start(WORKER)]
     wait_for(address, 2)
     using = use()
-    while not any(tmp_path.glob("r.zarr/area/c.*")):
+
+    def begun():
         assert using.poll() is None
-        time.sleep(0.02)
+        return any(tmp_path.glob("r.zarr/area/c.*"))
+
+    wait_until(begun, "the first piece", pause=0.02)
     for process in workers if who == "workers" else [scheduler]:
         process.kill()
-    _, told = using.communicate(timeout=120)
+    _, told = using.communicate(timeout=LIMIT)
     assert using.returncode == 1
     ends = {
         "workers": "had no workers for 4 s; start some, and run again",

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from waiting import LIMIT
+
 SCRIPT = """
 import json, sys
 import numpy as np
@@ -41,7 +43,9 @@ print(json.dumps([
     ids=str,
 )
 def test_long_and_extreme_runs_end_well(case):
-    done = subprocess.run([sys.executable, "-c", SCRIPT, json.dumps(case)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(case)], capture_output=True, text=True, timeout=LIMIT
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     lowest, in_range, n_seen, finite, exact = json.loads(done.stdout)
     assert lowest >= 0 and in_range and n_seen == case[3] and finite and exact

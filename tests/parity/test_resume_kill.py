@@ -19,6 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from unit.experiments.studies import assert_same_store
+from waiting import Lines, wait_until
 
 RUN = """
 import os, sys, traceback
@@ -58,19 +59,24 @@ class Runs:
         self.server = subprocess.Popen(
             [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self.lines = Lines(self.server.stdout.fileno())
 
     def begin(self, place, jobs, n_worlds):
         print(place, jobs, n_worlds, file=self.server.stdin, flush=True)
-        return int(self.server.stdout.readline())
+        return int(self.lines.next())
 
     def status(self):
         """Of the process begun last, when it has ended: 0 if all went well, 9 if it was killed."""
-        return int(self.server.stdout.readline())
+        return int(self.lines.next())
 
     def close(self):
         self.server.stdin.close()
         self.server.stdout.close()
-        self.server.wait(timeout=30)
+        try:
+            self.server.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # a test failed, and its study goes on
+            self.server.kill()
+            self.server.wait(timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +104,9 @@ def kill_and_resume(folder, runs, jobs, n_worlds, n_kills):
         most = done(whole) * 3 * (i + 1) // (4 * n_kills)  # there is work left for the last one, however fast this is
         if i % 2:  # in the middle of its work
             wanted = rng.integers(finished[-1], max(most, finished[-1] + 1)) + 1
-            while done(place) < wanted:
-                time.sleep(0.0002)
+            wait_until(lambda: done(place) >= wanted, f"{wanted} pieces", pause=0.0002)  # noqa: B023
         until = time.monotonic() + rng.uniform(0.0, took / (2 * n_kills))  # or as it begins
-        while time.monotonic() < until and done(place) < most:
-            time.sleep(0.0002)
+        wait_until(lambda: time.monotonic() >= until or done(place) >= most, "the kill", pause=0.0002)  # noqa: B023
         os.kill(process, signal.SIGKILL)
         assert runs.status() == 9, "it ended before it was killed"
         finished.append(done(place))
@@ -125,8 +129,7 @@ def test_killed_once_and_grown(tmp_path, runs):
     """A short round of the above: killed as soon as a piece is there, then asked for more."""
     whole, place = tmp_path / "whole", tmp_path / "killed"
     process = runs.begin(place, 2, 90)
-    while not done(place):
-        time.sleep(0.001)
+    wait_until(lambda: done(place), "the first piece", pause=0.001)
     os.kill(process, signal.SIGKILL)
     assert runs.status() == 9
     assert json.loads((place / "zarr.json").read_text())["attributes"]["settings"]["n_worlds"] == 90

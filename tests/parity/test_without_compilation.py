@@ -8,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from waiting import LIMIT
+
 SCRIPT = """
 import json
 from berlyne import STRATEGIES, Dirichlet, Explorer, explore
@@ -48,6 +50,7 @@ def results(script, **environment):
         capture_output=True,
         text=True,
         check=True,
+        timeout=LIMIT,
     )
     return json.loads(done.stdout)
 

@@ -12,6 +12,7 @@ import pytest
 from berlyne import Experiment, open_results
 from berlyne.cli import commands
 from unit.experiments.studies import command, study
+from waiting import LIMIT
 
 
 def all_commands(group=commands, path=("berlyne",)):
@@ -148,6 +149,6 @@ def test_the_tab_key_completes_commands(shell, words, tmp_path):
     }
     done = subprocess.run(
         [sys.executable, "-c", "from berlyne.cli import main; main()"], env={**os.environ, **told}, capture_output=True,
-        text=True, cwd=tmp_path,
+        text=True, cwd=tmp_path, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 0 and "show" in done.stdout and "merge" not in done.stdout

@@ -16,6 +16,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from berlyne.gym import ENVIRONMENTS, WorldEnv, state_image  # noqa: E402
 from berlyne.worlds.drawing import geometry_from_text  # noqa: E402
+from waiting import LIMIT  # noqa: E402
 
 every_id = pytest.mark.parametrize("name", list(ENVIRONMENTS))
 
@@ -137,7 +138,7 @@ def test_mistakes_are_told(call, message):
 @pytest.mark.parametrize("order", ["import berlyne, gymnasium", "import gymnasium, berlyne"])
 def test_both_packages_imported_our_environments_are_there(order):
     script = f"{order}; print(gymnasium.make('berlyne/Dense-v0').observation_space, len(__import__('sys').meta_path))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert done.stdout.startswith("Discrete(10)")
 
 
@@ -147,14 +148,14 @@ def test_importing_berlyne_does_not_import_gymnasium_and_does_not_need_it():
         "importlib.util.find_spec('gymnasium'); import gymnasium; print('berlyne/Maze-v0' in gymnasium.registry);"
         "print([f for f in sys.meta_path if type(f).__name__ == 'Note'])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert done.stdout.split("\n")[:3] == ["False", "True", "[]"]
     without = (
         "import sys; from importlib.machinery import PathFinder; find = PathFinder.find_spec;"
         "PathFinder.find_spec = lambda name, *more: None if name == 'gymnasium' else find(name, *more);"
         "import berlyne\ntry:\n    berlyne.from_gymnasium('X-v1')\nexcept ValueError as error:\n    print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert done.stdout == "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'\n"
 
 

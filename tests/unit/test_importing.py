@@ -8,13 +8,14 @@ import sys
 import pytest
 
 import berlyne
+from waiting import LIMIT
 
 HEAVY = ("matplotlib", "numba", "pandas", "xarray", "zarr", "gymnasium", "scipy")
 
 
 def python(script):
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     return done.stdout.strip()
 
 

@@ -16,6 +16,7 @@ from berlyne import ChineseRestaurant, Dirichlet, LabBook, OneTwoThree, Strategy
 from berlyne.cli import commands
 from berlyne.coordination import Greedy, ValueIteration
 from berlyne.experiments.files import StoreError
+from waiting import LIMIT, Lines
 
 PRIOR = Dirichlet(1.0, n_states=3, n_actions=2)
 
@@ -166,12 +167,12 @@ def test_processes_that_tell_one_book_take_turns(tmp_path):
     pipe = subprocess.PIPE
     tellers = [subprocess.Popen([*command, str(s)], stdin=pipe, stdout=pipe, stderr=pipe, text=True) for s in range(3)]
     for teller in tellers:
-        assert teller.stdout.readline() == "ready\n", teller.communicate()[1]
+        assert Lines(teller.stdout.fileno()).next() == "ready\n", teller.communicate(timeout=LIMIT)[1]
     for teller in tellers:
         teller.stdin.write("go\n")
         teller.stdin.flush()
     for teller in tellers:
-        _, errors = teller.communicate(timeout=120)
+        _, errors = teller.communicate(timeout=LIMIT)
         assert (teller.returncode, errors) == (0, "")
     history = LabBook(tmp_path / "lab").explorer.history.tolist()
     for s in range(3):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import berlyne
+from waiting import LIMIT
 
 PACKAGE = Path(berlyne.__file__).parent
 MAP = Path(__file__).parents[2] / "CONTRIBUTING.md"
@@ -63,7 +64,7 @@ def test_nothing_of_ours_is_imported_late(path: Path) -> None:
 
 def test_importing_berlyne_imports_nothing_heavy() -> None:
     script = "import sys, berlyne; print([m for m in ('matplotlib', 'numba', 'xarray', 'zarr') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert done.stdout == "[]\n"
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import socket
 import sys
+import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -24,8 +26,10 @@ from berlyne.pages import CLUSTERS
 
 LOSSES = 10
 """How many workers may be lost with a piece before it is given up: it may be what kills them."""
-PATIENCE = "20s"
-"""How long to wait for a scheduler."""
+PATIENCE = 20.0
+"""Seconds to wait for a scheduler."""
+CLOSE = 30.0
+"""Seconds to wait for a client, or for local workers, to close."""
 WAIT = 60.0
 """Seconds to wait for workers, where there are none, and for their answers."""
 SAY = 3.0
@@ -51,33 +55,129 @@ def compute_on_cluster(
     except ImportError:
         raise StoreError(f"this needs Dask; in a clone of berlyne: pip install '.[cluster]'{CLUSTERS}") from None
     settings = {"distributed.scheduler.allowed-failures": LOSSES, "scheduler": dask.config.get("scheduler", None)}
-    with _quiet(), dask.config.set(settings):  # the scheduler too: a client that does not connect leaves its own there
-        local = None
+    # The setting of the scheduler too: a client that does not connect leaves its own there.
+    with _quiet(), dask.config.set(settings), contextlib.ExitStack() as opened:
         if address is None:
-            local = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
-        try:
-            with _connected(distributed, local, address) as client:
-                there = _Cluster(client, distributed.wait, address or client.scheduler.address)
-                there.wait_for_workers()
-                there.check_workers()
-                yield from there.as_finished(experiment, pieces, layout)
-        finally:
-            if local is not None:
-                local.close()
+            address = str(opened.enter_context(_local_cluster(distributed, workers)).scheduler_address)
+        there = _Cluster(opened.enter_context(_connected(distributed, address)), distributed.wait, address)
+        there.wait_for_workers()
+        there.check_workers()
+        yield from there.as_finished(experiment, pieces, layout)
 
 
 @contextmanager
-def _connected(distributed: Any, local: Any, address: str | None) -> Iterator[Any]:
+def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
+    """A scheduler and its workers as processes on this machine; they end with the context."""
+    local = distributed.LocalCluster.__new__(distributed.LocalCluster)  # first, to have it if the constructor raises
     try:
-        client = distributed.Client(local or address, timeout=PATIENCE)
-    except (OSError, ValueError):
+        local.__init__(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+    except BaseException as error:
+        with contextlib.suppress(Exception):
+            local.close(timeout=CLOSE)
+        if not isinstance(error, Exception):  # control-C
+            raise
+        why = _one_line(error.__cause__ or error)  # Dask itself says only that a nanny failed to start
+        raise StoreError(f"the local Dask workers could not be started: {why}") from error
+    try:
+        yield local
+    finally:
+        try:
+            local.close(timeout=CLOSE)
+        except Exception as error:  # no reason to lose the results, or to hide an error that was raised before
+            late = f"did not end within {CLOSE:.0f} s"
+            why = late if isinstance(error, TimeoutError) else f"could not be closed ({_one_line(error)})"
+            print(
+                f"berlyne: the local Dask workers {why}; they will end with this process", file=sys.stderr, flush=True
+            )
+
+
+def wait_for_scheduler(address: str) -> None:
+    """Wait until something accepts connections at `address`, for `PATIENCE` seconds at most.
+
+    A client of Dask that cannot connect leaves parts of itself behind, so none is built before this.
+
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler, such as "tcp://host:8786", "tls://host:8786" or "host:8786". Only the client can check
+        addresses of other transports.
+
+    Raises
+    ------
+    StoreError
+        If nothing accepts connections there, or if `address` has no valid host and port.
+    """
+    comm: Any = importlib.import_module("distributed.comm")
+    end = time.monotonic() + PATIENCE
+    try:
+        transport, location = comm.parse_address(address)
+        if transport not in ("tcp", "tls"):
+            return
+        host_and_port = comm.parse_host_port(location)
+        while True:
+            try:
+                socket.create_connection(host_and_port, timeout=max(LOOK, end - time.monotonic())).close()
+                return
+            except OSError:  # it may not have started yet
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(min(LOOK / 10, PATIENCE))
+    except (OSError, ValueError, OverflowError):  # the last two: no port, no number, too large, no name of a host
         raise StoreError(f"no Dask scheduler answers at {address}") from None
-    except Exception as error:  # whatever the transport that the address names is missing, such as certificates
-        raise StoreError(f"no Dask scheduler can be reached at {address}: {error}") from None
+
+
+@contextmanager
+def _connected(distributed: Any, address: str) -> Iterator[Any]:
+    """A client of the scheduler at `address`; it is closed with the context, whatever happens."""
+    wait_for_scheduler(address)
+    client = distributed.Client.__new__(distributed.Client)  # first, to have it if the constructor raises
     try:
+        _connect(client, address)
         yield client
     finally:
-        client.close(timeout=2)
+        _close(client)
+
+
+def _connect(client: Any, address: str) -> None:
+    """Call the constructor of a client in a thread, because it has no time limit once its connection is accepted."""
+    raised: list[BaseException] = []
+
+    def construct() -> None:
+        try:
+            client.__init__(address, timeout=PATIENCE)
+        except BaseException as error:
+            raised.append(error)
+
+    constructor = threading.Thread(target=construct, name="berlyne-connect", daemon=True)
+    constructor.start()
+    constructor.join(timeout=2 * PATIENCE)  # once for the connection, once for the first answer
+    if constructor.is_alive() or (raised and isinstance(raised[0], OSError | ValueError)):
+        raise StoreError(f"no Dask scheduler answers at {address}")
+    if raised:  # whatever the transport that the address names is missing, such as certificates
+        raise StoreError(f"no Dask scheduler can be reached at {address}: {_one_line(raised[0])}")
+
+
+def _close(client: Any) -> None:
+    """Close a client for certain, also one that is half-built or that does not close in time.
+
+    The destructor of a client that is not closed waits for a lock. If the garbage collector calls it in a thread that
+    holds this lock, as any thread does while it starts a loop of Dask, the process hangs.
+    """
+    try:
+        with contextlib.suppress(
+            Exception
+        ):  # no reason to lose the results, or to hide an error that was raised before
+            client.close(timeout=CLOSE)
+    finally:
+        client.status = "closed"  # the destructor returns at once
+        runner = getattr(client, "_loop_runner", None)
+        if runner is not None:
+            with contextlib.suppress(Exception):
+                runner.stop()  # a client that raised or that timed out leaves the thread of its loop
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
 
 
 class _Cluster:
@@ -177,8 +277,7 @@ class _Cluster:
             except Exception as error:
                 late = not isinstance(error, TimeoutError) and time.monotonic() - begin > WAIT
                 if future.status == "error" or late:
-                    said = " ".join(str(error).split())
-                    raise StoreError(f"{name} failed on the cluster: {said}") from error
+                    raise StoreError(f"{name} failed on the cluster: {_one_line(error)}") from error
             self.look()  # an error if the scheduler is gone, or all workers are
             time.sleep(LOOK / 10)
 

@@ -27,6 +27,7 @@ from berlyne.engine.vector import (
     smaller,
     zeros_lined_up,
 )
+from waiting import LIMIT
 
 PLACES = {n: tuple(int(p) for p in np.random.default_rng(n).permutation(2 * n)[:n] * LANES) for n in (1, 2, 3, 5, 12)}
 """Where the values of a bundle lie: apart, and in no order."""
@@ -229,5 +230,7 @@ def test_with_bounds_checked_they_do_not_leave_their_arrays(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(BOUNDS)
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert done.stdout == "done\n"

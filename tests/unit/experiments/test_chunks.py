@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne.experiments import chunks, files
+from waiting import LIMIT
 
 ARRAYS = [
     np.linspace(5.0, 0.0, 300, dtype=np.float32).reshape(3, 100),
@@ -50,7 +51,7 @@ def test_bytes_do_not_depend_on_the_thread():
     found = []
     thread = threading.Thread(target=lambda: found.append(chunks.encode(values)))
     thread.start()
-    thread.join()
+    thread.join(timeout=LIMIT)
     assert found == [chunks.encode(values)]
 
 

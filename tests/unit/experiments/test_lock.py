@@ -16,6 +16,7 @@ from berlyne.experiments import lock
 from berlyne.experiments.files import StoreError
 from berlyne.experiments.lock import only_writer
 from unit.experiments.studies import study
+from waiting import LIMIT, Lines
 
 HOLD = """
 import sys, time
@@ -23,7 +24,7 @@ from pathlib import Path
 from berlyne.experiments.lock import only_writer
 with only_writer(Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -32,10 +33,10 @@ def holder(tmp_path):
     """Another process that holds the store, and its place."""
     place = tmp_path / "results.zarr"
     process = subprocess.Popen([sys.executable, "-c", HOLD, str(place)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "held\n"
+    assert Lines(process.stdout.fileno()).next() == "held\n"
     yield process, place
     process.kill()
-    process.wait()
+    process.wait(timeout=LIMIT)
     process.stdout.close()
 
 
@@ -52,7 +53,7 @@ def test_the_second_run_is_told_who_holds_the_store(holder):
 def test_a_dead_holder_does_not_block(holder):
     process, place = holder
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.wait(timeout=LIMIT)
     assert json.loads(place.with_name("results.zarr.lock").read_text())["pid"] == process.pid
     assert study().run(place).is_complete
     assert os.listdir(place.parent) == ["results.zarr"]

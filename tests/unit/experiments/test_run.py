@@ -17,6 +17,7 @@ from berlyne.experiments.root import FORMAT
 from berlyne.experiments.settings import SettingsError
 from berlyne.experiments.store import Store
 from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+from waiting import LIMIT, wait_until
 
 TOML = """
 strategies = ["Random", "PIG(VI)", "Unembodied"]
@@ -95,8 +96,7 @@ def test_progress_counts_only_what_is_missing(place, capfd):
 def test_an_error_stops_the_run_and_keeps_what_is_finished(place, monkeypatch, jobs):
     def fails_late(run):
         if run.strategy.name == "Unembodied":
-            while not any(place.glob("area/c.*")):  # until something is finished
-                time.sleep(0.001)
+            wait_until(lambda: any(place.glob("area/c.*")), "the first finished piece", pause=0.001)
             raise ZeroDivisionError("of mine")
         return 0.0
 
@@ -147,7 +147,7 @@ def test_results_of_many_writers_are_all_there(place, monkeypatch):
 def test_the_command_runs_and_resumes(tmp_path, monkeypatch, place):
     (tmp_path / "study.toml").write_text(TOML)
     asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--jobs", "1", "--quiet"]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "Results(results.zarr: maze, dense; 24 of 24 explorations)\n"
     study().run(tmp_path / "python.zarr")
@@ -176,11 +176,14 @@ def test_control_c_is_answered_with_a_sentence(tmp_path, place):
     (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 100000"))
     asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--quiet"]
     process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not any(place.glob("area/c.*")):
+
+    def begun():
         assert process.poll() is None
-        time.sleep(0.05)
+        return any(place.glob("area/c.*"))
+
+    wait_until(begun, "the first piece")
     process.send_signal(signal.SIGINT)
-    said, told = process.communicate(timeout=60)
+    said, told = process.communicate(timeout=LIMIT)
     assert process.returncode == 1 and said == ""
     assert told == "berlyne: stopped; what is finished is in results.zarr, run the same command again to go on\n"
     assert not place.with_name("results.zarr.lock").exists()

@@ -13,6 +13,7 @@ from PIL import Image
 from berlyne import ChineseRestaurant, Dirichlet, World, explore, maze
 from berlyne.figures.animation import N_FRAMES, _Film, frame_times
 from berlyne.worlds import places
+from waiting import LIMIT
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,11 @@ def test_a_film_is_saved_as_mp4(run, tmp_path):
     run.animate(n_frames=4, fps=8).save(tmp_path / "run.mp4", dpi=40)
     asked = ["-count_frames", "-show_entries", "stream=nb_read_frames,r_frame_rate", "-of", "csv=p=0"]
     done = subprocess.run(
-        ["ffprobe", "-v", "error", *asked, tmp_path / "run.mp4"], capture_output=True, text=True, check=True
+        ["ffprobe", "-v", "error", *asked, tmp_path / "run.mp4"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
     )
     assert done.stdout.strip() == "8/1,4"
 

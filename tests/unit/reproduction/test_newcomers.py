@@ -10,6 +10,7 @@ import pytest
 
 from berlyne.strategies import PAPER_STRATEGIES, STRATEGIES
 from berlyne.worlds import PAPER_WORLDS, WORLDS
+from waiting import LIMIT
 
 TESTS = Path(__file__).parents[2]
 TABLES = """
@@ -44,7 +45,7 @@ print(len(berlyne.STRATEGIES), len(berlyne.worlds.WORLDS), file=sys.stderr)
 def tables(newcomers: bool) -> subprocess.CompletedProcess[str]:
     """What a fresh process takes for the paper's, and how much there is in all."""
     script = TABLES.format(tests=str(TESTS), newcomers=newcomers)
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
 
 
 def test_settings_pools_and_claims_of_the_paper_know_no_newcomers() -> None:
@@ -56,7 +57,9 @@ def test_settings_pools_and_claims_of_the_paper_know_no_newcomers() -> None:
 @pytest.mark.parametrize(("what", "name"), [("worlds", "mine"), ("strategies", "novelty(VI+)")])
 def test_lists_name_newcomers(what: str, name: str) -> None:
     script = Path(__file__).with_name("newcomers.py")
-    done = subprocess.run([sys.executable, script, "list", what], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, script, "list", what], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert name in done.stdout
 
 

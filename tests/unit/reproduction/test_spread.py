@@ -12,6 +12,7 @@ import pytest
 
 from berlyne.reproduction import spread as module
 from berlyne.reproduction.spread import FEW, spread
+from waiting import Lines, wait_until
 
 MANY = list(range(10 * FEW))
 
@@ -23,8 +24,8 @@ def test_the_answers_come_in_order():
 def test_other_processes_do_it_on_two_cores_and_this_one_on_one(tmp_path):
     def work(i):
         (tmp_path / str(os.getpid())).touch()
-        while i and len(list(tmp_path.iterdir())) < 3:  # this process, and the two that are to come
-            time.sleep(0.001)
+        if i:  # this process, and the two that are to come
+            wait_until(lambda: len(list(tmp_path.iterdir())) >= 3, "three processes", pause=0.001)
         return os.getpid()
 
     where = spread(2)("where", MANY, work)
@@ -62,7 +63,7 @@ from berlyne.reproduction.spread import spread
 def work(i):
     if i:
         os.write(1, f"{os.getpid()}\\n".encode())  # in one piece: two of them write at once
-        time.sleep(60)
+        time.sleep(600)
 
 spread(2)("long", list(range(100)), work)
 """
@@ -73,8 +74,9 @@ def test_processes_end_with_a_parent_that_is_killed():
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         try:
-            children = [int(parent.stdout.readline()) for _ in range(2)]
+            lines = Lines(parent.stdout.fileno())
+            children = [int(lines.next()) for _ in range(2)]
         finally:
             parent.send_signal(signal.SIGKILL)
-        parent.communicate(timeout=20)
+        parent.communicate(timeout=60)
     assert parent.pid not in children
