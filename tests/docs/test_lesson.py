@@ -23,7 +23,7 @@ def lesson():
 def run(lesson, tmp_path_factory):
     """The notebook after it ran, in an empty folder."""
     copy = nbformat.from_dict(lesson)
-    client = nbclient.NotebookClient(copy, timeout=300, kernel_name="python3")
+    client = nbclient.NotebookClient(copy, timeout=240, kernel_name="python3")
     client.execute(cwd=str(tmp_path_factory.mktemp("lesson")))
     return copy
 
