@@ -16,6 +16,7 @@ import numpy as np
 from berlyne.arrays import BoolArray, FloatArray, IndexArray, Seed, check_count
 from berlyne.explore import MOST_STEPS, streams
 from berlyne.explorer import Explorer
+from berlyne.frozen import FrozenArrays
 from berlyne.labels import Found, several
 from berlyne.pages import OWN_WORLDS, UNKNOWN_STATES
 from berlyne.plotting import figures
@@ -32,7 +33,7 @@ NEW_GYM = "as Gymnasium has it"
 
 
 @dataclass(frozen=True, eq=False)
-class EnvRun:
+class EnvRun(FrozenArrays):
     """One finished exploration of an environment.
 
     explorer : what explored it, ready to go on.

@@ -17,6 +17,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_flag
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
+from berlyne.frozen import Frozen
 from berlyne.growing import GrowingMind
 from berlyne.histories import read_one
 from berlyne.labels import Cells, Found, Labels, history_of, in_words, several
@@ -30,7 +31,7 @@ MOST_OBSERVATIONS = 2**31 - 1
 """They are counted in 32 bits."""
 
 
-class Explorer(Thinking):
+class Explorer(Thinking, Frozen):
     """Chooses actions for a world that answers by itself.
 
     Given the same draws it takes the same actions as `explore`: with the same seed, and the states
@@ -52,6 +53,8 @@ class Explorer(Thinking):
     >>> a = explorer.act(0)
     >>> explorer.observe(0, a, 2)
     """
+
+    _fixed = ("prior", "strategy", "n_actions")
 
     def __init__(
         self,
@@ -100,6 +103,9 @@ class Explorer(Thinking):
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
             self._mind = make_mind(model, self.strategy, None)
+
+    def _remedy(self, name: str) -> str:
+        return "make another Explorer(prior, strategy)"
 
     def __repr__(self) -> str:
         size = f"{self.n_states:,} states, {self.n_actions} actions"
