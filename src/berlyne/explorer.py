@@ -143,6 +143,7 @@ class Explorer(Thinking, Frozen):
         if not self.strategy.relocates:
             raise ValueError(f"{self.strategy} acts in the state it is in; call act(s)")
         with self._one_at_a_time:
+            self._check_somewhere()
             s, a = self._mind.choose_pair(self._draw())
         return self.state_labels[s], self.action_labels[a]
 
