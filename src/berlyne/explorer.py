@@ -183,8 +183,8 @@ class Explorer(Thinking, Frozen):
         with self._one_at_a_time:
             for state in several("states", states):
                 number = self._met("a state", state)
-                if self._mind.discover(number):
-                    self._told_states[number] = self.n_obs
+                self._mind.discover(number)
+                self._told_states.setdefault(number, self.n_obs)  # undo may take back how it was found before
 
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MOST_OBSERVATIONS:
@@ -326,7 +326,7 @@ class Explorer(Thinking, Frozen):
 def _by_time(told: dict[int, int]) -> dict[int, list[int]]:
     """States by the number of observations after which they were told of."""
     found: dict[int, list[int]] = {}
-    for s, t in sorted(told.items()):
+    for s, t in told.items():  # in the order in which it was told
         found.setdefault(t, []).append(s)
     return found
 
