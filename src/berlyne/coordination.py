@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_count, check_number
+from berlyne.arrays import BoolArray, FloatArray, IntArray, check_count, check_number
 
 MOST_STEPS_BACK = 100_000
 """Planning remembers a value per state and step back."""
@@ -92,8 +92,9 @@ def drawn_from(weights: FloatArray, u: float) -> int:
 class ChoiceRule:
     r"""How values become an action, with two uniform numbers `u`.
 
-    If `u[1] < lapse` any action, the one that `u[0]` points at. Otherwise, at temperature 0, the best, ties broken by
-    `u[0]`; or else one drawn by inversion of `u[0]` from the softmax
+    If `u[1] < lapse` any action, the one that `u[0]` points at; but none of value -inf, which cannot be taken.
+    Otherwise, at temperature 0, the best, ties broken by `u[0]`; or else one drawn by inversion of `u[0]` from the
+    softmax
 
     $$p(a) = \frac{e^{Q(a) / T}}{\sum_b e^{Q(b) / T}} .$$
 
@@ -109,7 +110,8 @@ class ChoiceRule:
     def choose(self, values: FloatArray, u: FloatArray) -> int:
         """The action for these values (M,)."""
         if u[1] < self.lapse:
-            return int(u[0] * len(values))
+            possible = np.flatnonzero(values > -np.inf)
+            return int(possible[int(u[0] * len(possible))])
         if self.temperature == 0.0:
             return best_of(values, u[0])
         return drawn_from(self.weights(values, values.max()), u[0])
@@ -126,11 +128,13 @@ class ChoiceRule:
         weights = self.weights(values, values.max(axis=-1, keepdims=True))
         if self.first:
             weights *= np.cumsum(weights, axis=-1) == 1.0
-        return self.with_lapses(weights / weights.sum(axis=-1, keepdims=True), values.shape[-1])
+        possible = values > -np.inf
+        n_possible = np.count_nonzero(possible, axis=-1, keepdims=True)
+        return self.with_lapses(weights / weights.sum(axis=-1, keepdims=True), possible, n_possible)
 
-    def with_lapses(self, chance: FloatArray, n_options: int) -> FloatArray:
-        """The chance of each of `n_options`, given what it is without lapses."""
-        return (1.0 - self.lapse) * chance + self.lapse / n_options
+    def with_lapses(self, chance: FloatArray, possible: BoolArray, n_possible: Any) -> FloatArray:
+        """The chance of each option, given what it is without lapses; `n_possible` are possible in all."""
+        return np.asarray((1.0 - self.lapse) * chance + possible * (self.lapse / n_possible))
 
 
 class Valuing:

@@ -10,6 +10,7 @@ import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IndexArray
 from berlyne.explorer import Explorer
+from berlyne.frozen import FrozenArrays
 from berlyne.plotting import figures
 from berlyne.priors.prior import grows
 from berlyne.replay import expected_along
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class EnvRun:
+class EnvRun(FrozenArrays):
     """One finished exploration of an environment.
 
     explorer : what explored it, ready to go on.

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_index, seed_sequence
+from berlyne.frozen import FrozenArrays
 from berlyne.growing import GrowingMind
 from berlyne.labels import Cells, several
 from berlyne.model import InternalModel
@@ -54,7 +55,7 @@ Mind = Union["CompiledMind", PlainMind, GrowingMind]
 
 
 @dataclass(frozen=True, eq=False)
-class Run(Shown):
+class Run(Shown, FrozenArrays):
     """One finished exploration.
 
     missing_information : (n_steps + 1,), in bits, before the first and after every step.

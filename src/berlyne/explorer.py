@@ -17,6 +17,7 @@ import numpy as np
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_flag
 from berlyne.explore import Mind, make_growing_mind, make_mind, streams
 from berlyne.explorer_file import read, write
+from berlyne.frozen import Frozen
 from berlyne.growing import GrowingMind
 from berlyne.histories import read_one
 from berlyne.labels import Cells, Found, Labels, history_of, in_words, several
@@ -30,7 +31,7 @@ MOST_OBSERVATIONS = 2**31 - 1
 """They are counted in 32 bits."""
 
 
-class Explorer(Thinking):
+class Explorer(Thinking, Frozen):
     """Chooses actions for a world that answers by itself.
 
     Given the same draws it takes the same actions as `explore`: with the same seed, and the states
@@ -52,6 +53,8 @@ class Explorer(Thinking):
     >>> a = explorer.act(0)
     >>> explorer.observe(0, a, 2)
     """
+
+    _fixed = ("prior", "strategy", "n_actions")
 
     def __init__(
         self,
@@ -101,6 +104,9 @@ class Explorer(Thinking):
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
             self._mind = make_mind(model, self.strategy, None)
 
+    def _remedy(self, name: str) -> str:
+        return "make another Explorer(prior, strategy)"
+
     def __repr__(self) -> str:
         size = f"{self.n_states:,} states, {self.n_actions} actions"
         return f"Explorer({self.strategy}, {size}, {self.n_obs:,} observations)"
@@ -137,6 +143,7 @@ class Explorer(Thinking):
         if not self.strategy.relocates:
             raise ValueError(f"{self.strategy} acts in the state it is in; call act(s)")
         with self._one_at_a_time:
+            self._check_somewhere()
             s, a = self._mind.choose_pair(self._draw())
         return self.state_labels[s], self.action_labels[a]
 
@@ -176,8 +183,8 @@ class Explorer(Thinking):
         with self._one_at_a_time:
             for state in several("states", states):
                 number = self._met("a state", state)
-                if self._mind.discover(number):
-                    self._told_states[number] = self.n_obs
+                self._mind.discover(number)
+                self._told_states.setdefault(number, self.n_obs)  # undo may take back how it was found before
 
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MOST_OBSERVATIONS:
@@ -331,7 +338,7 @@ class Explorer(Thinking):
 def _by_time(told: dict[int, int]) -> dict[int, list[int]]:
     """States by the number of observations after which they were told of."""
     found: dict[int, list[int]] = {}
-    for s, t in sorted(told.items()):
+    for s, t in told.items():  # in the order in which it was told
         found.setdefault(t, []).append(s)
     return found
 

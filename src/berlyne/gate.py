@@ -93,6 +93,8 @@ def _whole_numbers(name: str, values: Any, of: str = "theta") -> Any:
 
 def _as_type(values: Any, checked: Any, kind: Any) -> Any:
     """The values themselves if they are a plain array of that type, else a copy that is; they must fit into it."""
-    return (
-        values if type(values) is np.ndarray and values.dtype == kind and values.flags.carray else checked.astype(kind)
-    )
+    return values if type(values) is np.ndarray and values.dtype == kind and _is_plain(values) else checked.astype(kind)
+
+
+def _is_plain(values: Any) -> bool:
+    return bool(values.flags.c_contiguous and values.flags.aligned and values.dtype.isnative)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import check_index, in_short
+from berlyne.frozen import Frozen
 
 ELSEWHERE = "elsewhere"
 """What the cell of all that is not discovered is called."""
@@ -21,7 +22,7 @@ SHOWN = 6
 """Most labels that a message lists."""
 
 
-class Labels:
+class Labels(Frozen):
     """The labels of all states, or of all actions.
 
     Parameters
@@ -41,12 +42,13 @@ class Labels:
     (1, 'red')
     """
 
+    kind: str
+    size: int
     all: Sequence[Any]
+    _number: dict[Any, int] | None
 
     def __init__(self, kind: str, size: int, given: Iterable[Hashable] | None = None) -> None:
-        self.kind, self.size = kind, size
-        self.all = range(size)
-        self._number: dict[Any, int] | None = None
+        vars(self).update(kind=kind, size=size, all=range(size), _number=None)
         if given is None or (isinstance(given, range) and given == self.all):
             return
         values = _listed(kind, given)
@@ -54,8 +56,10 @@ class Labels:
             raise ValueError(f"{kind}s are {len(values)} labels; there are {size} {kind}s, and each needs one")
         if values == tuple(self.all) and all(type(value) is int for value in values):
             return
-        self._number = _numbered(kind, values)
-        self.all = values
+        vars(self).update(_number=_numbered(kind, values), all=values)
+
+    def _remedy(self, name: str) -> str:
+        return f"give {self.kind}s= to another World or Explorer"
 
     @property
     def given(self) -> Sequence[Any] | None:
@@ -112,10 +116,12 @@ class Labelled:
 class Found(Labels):
     """Labels of states that are discovered on the way; one that is not is numbered as the next would be."""
 
+    _number: dict[Any, int]
+    all: list[Any]
+    _fixed = ("kind",)
+
     def __init__(self) -> None:
-        self.kind, self.size = "state", 0
-        self._number: dict[Any, int] = {}
-        self.all: list[Any] = []
+        vars(self).update(kind="state", size=0, _number={}, all=[])
 
     def number(self, label: Any, name: str | None = None) -> int:
         """The number of a label; the next free one if it was not discovered."""

@@ -15,9 +15,11 @@ from berlyne.arrays import FloatArray, IndexArray, Seed, check_count, check_numb
 from berlyne.engine.learned import TABLE, Refitting, explore_learning, no_histograms, with_own_table
 from berlyne.engine.mind import CompiledMind, can_compile
 from berlyne.explore import first_measures, streams
+from berlyne.frozen import FrozenArrays
 from berlyne.model import InternalModel
 from berlyne.priors import Dirichlet
-from berlyne.priors.dirichlet import LEAST_ALPHA
+from berlyne.priors.dirichlet import LEAST_ALPHA, MOST_ALPHA
+from berlyne.priors.most_likely import check_bounds
 from berlyne.rows import Counts
 from berlyne.strategies import Strategy
 from berlyne.strategies import strategy as strategy_called
@@ -45,7 +47,7 @@ USUAL = Schedule()
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedRun:
+class LearnedRun(FrozenArrays):
     """One exploration in which the concentration was learned on the way.
 
     missing_information, l1_distance : (n_steps + 1,), of the estimate with the concentration then in use.
@@ -109,10 +111,8 @@ def explore_learning_alpha(
         raise ValueError(
             "the world has terminal states, which a concentration cannot be learned with; see with_resets()"
         )
-    low, high = bounds
-    if not 0.0 < low < high:
-        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
-    alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, 1e12)
+    check_bounds(bounds, LEAST_ALPHA, MOST_ALPHA)
+    alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, MOST_ALPHA)
     n_steps = check_count("n_steps", n_steps, 0)
     assumed = world.with_prior(Dirichlet(alpha, prior.support))
     for_start, for_agent, for_world, _ = streams(seed)
@@ -124,7 +124,7 @@ def explore_learning_alpha(
         u[:, 0] = 0.0
     alphas = np.full(n_steps + 1, alpha)
     if refit is not None:
-        refitting = _refitting(mind, world, alphas, (float(low), float(high)), refit)
+        refitting = _refitting(mind, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
         belief, truth = with_own_table(mind.belief), mind.truth(assumed)
         made = explore_learning(belief, mind.agent, truth, trace, refitting, u, for_world.random(n_steps))
     else:

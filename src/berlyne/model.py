@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, check_count, check_dense
+from berlyne.frozen import Frozen
 from berlyne.histories import read_one
 from berlyne.information import entropy
 from berlyne.labels import SHOWN, Labels, in_words
@@ -30,7 +31,7 @@ ROUNDING = 1e-12
 """Estimates that differ by less are the same."""
 
 
-class InternalModel(Measured, Shown):
+class InternalModel(Measured, Shown, Frozen):
     """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters
@@ -48,6 +49,8 @@ class InternalModel(Measured, Shown):
     >>> model.theta_hat[0, 0].round(3)
     array([0.333, 0.667])
     """
+
+    _fixed = ("prior", "exact", "n_states", "n_actions")
 
     def __init__(
         self,
@@ -83,6 +86,9 @@ class InternalModel(Measured, Shown):
         model._last = dict(last)
         model._sparse = counts
         return model
+
+    def _remedy(self, name: str) -> str:
+        return "make another InternalModel(prior)"
 
     def __repr__(self) -> str:
         return f"InternalModel({self.prior!r}, {self.n_obs:,} observations)"

@@ -138,10 +138,10 @@ class PlainMind:
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
-        self._arrive(s)
         view, utility = self.view, self.strategy.utility
         if not view.theta_hat[a, s, s_next] > 0.0:
             raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
+        self._arrive(s)
         before, reward = view.theta_hat[a, s].copy(), view.utility[a, s]
         view.counts[a, s, s_next] += 1
         others_moved = self._estimate(a, s)

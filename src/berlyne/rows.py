@@ -6,7 +6,8 @@ compressed sparse matrix. Row `(a, s)` has number `r = s * n_actions + a`: the a
 state lie together, because an embodied agent chooses among exactly those.
 
 Three classes share that numbering: `Support` (which next states are possible), `Rows`
-(their probabilities) and `Counts` (how often each was observed).
+(their probabilities) and `Counts` (how often each was observed). Their arrays are read-only, because graphs and kernels
+are made from them: an array that is handed over cannot be written to any more.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, check_dense
+from berlyne.frozen import FrozenArrays, read_only
 
 
 def by_action(per_row: Any, n_actions: int) -> Any:
@@ -27,7 +29,7 @@ def by_action(per_row: Any, n_actions: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Support:
+class Support(FrozenArrays):
     """The next states that each row can reach.
 
     Parameters
@@ -62,8 +64,8 @@ class Support:
     def sizes(self) -> IntArray:
         """Number of possible next states of each row, `(M N,)`."""
         if self.indptr is None:
-            return np.full(self.n_actions * self.n_states, self.n_states, dtype=np.int64)
-        return np.diff(self.indptr)
+            return read_only(np.full(self.n_actions * self.n_states, self.n_states, dtype=np.int64))
+        return read_only(np.diff(self.indptr))
 
     def row(self, a: int, s: int) -> IndexArray:
         """Possible next states of row (a, s), ascending."""
@@ -78,7 +80,7 @@ class Support:
             return self.indptr, self.indices
         n_rows = self.n_actions * self.n_states
         indptr = np.arange(n_rows + 1, dtype=np.int64) * self.n_states
-        return indptr, np.tile(np.arange(self.n_states, dtype=np.int32), n_rows)
+        return read_only(indptr), read_only(np.tile(np.arange(self.n_states, dtype=np.int32), n_rows))
 
     def contains(self, row: IntArray, s_next: IntArray) -> BoolArray:
         """Whether each `s_next` is possible in each numbered `row`, elementwise."""
@@ -96,7 +98,7 @@ class Support:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(FrozenArrays):
     """Transition probabilities: the non-zero entries of `theta[a, s, s_next]`.
 
     Parameters
@@ -165,7 +167,7 @@ class Rows:
         for j in range(1, int(size.max())):  # all rows advance together, each by its own sum
             here = start[size > j] + j
             running[here] += running[here - 1]
-        return running
+        return read_only(running)
 
     def row(self, a: int, s: int) -> tuple[IndexArray, FloatArray]:
         """Next states of row (a, s) and their probabilities."""
@@ -193,7 +195,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(FrozenArrays):
     """How often each transition was observed; only observed ones are stored.
 
     Parameters
@@ -237,12 +239,12 @@ class Counts:
     @cached_property
     def totals(self) -> IntArray:
         """Observations of each row (the paper's K), `(M N,)`."""
-        return self.sum(self.n).astype(np.int64)
+        return read_only(self.sum(self.n).astype(np.int64))
 
     @cached_property
     def n_seen(self) -> IntArray:
         """Distinct next states observed in each row (the paper's T), `(M N,)`."""
-        return np.bincount(self.row, minlength=self.n_rows)
+        return read_only(np.bincount(self.row, minlength=self.n_rows))
 
     def sum(self, values: Any) -> FloatArray:
         """Sum of one value per stored entry within each row, `(M N,)`."""

@@ -30,6 +30,7 @@ from berlyne.engine.tasks.lanes import LANES, blocked, unblocked
 from berlyne.engine.tasks.models import Layout, Model, Models, Reader
 from berlyne.engine.tasks.navigate import Policies, first_search, navigate
 from berlyne.engine.tasks.walk import first_walk
+from berlyne.frozen import Frozen, read_only
 from berlyne.worlds.world import World, check_world
 
 Ties = Literal["uniform", "lowest"]
@@ -62,7 +63,7 @@ def reward_loss(
     return float(Tasks(world, rewards, horizon=horizon, ties=ties).reward_loss([model])[0])
 
 
-class Tasks:
+class Tasks(Frozen):
     """The tasks of one world; its objective optimum is worked out once, when it is first needed.
 
     Methods take K models at once: a sequence of `berlyne.engine.tasks.models.Model`, or counts (K, M, N, N).
@@ -86,6 +87,8 @@ class Tasks:
     True
     """
 
+    _fixed = ("world", "n_states", "n_actions", "cap", "horizon", "rewards")
+
     def __init__(
         self,
         world: World,
@@ -104,6 +107,9 @@ class Tasks:
         self._lowest = ties == "lowest"
         self._reader = Reader(world)
         self._truth = self._reader.truth.chain(world.rows)
+
+    def _remedy(self, name: str) -> str:
+        return "make another Tasks(world, rewards)"
 
     def navigation_times(self, models: Models) -> FloatArray:
         """E[min(steps, cap)] in the true world of each model's policies, `(K, N, N)` over [model, start, target]."""
@@ -183,7 +189,7 @@ class Tasks:
 
 
 def _checked_rewards(rewards: FloatArray, n_states: int) -> FloatArray:
-    array = np.asarray(rewards, dtype=np.float64)
+    array = np.array(rewards, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != n_states or not len(array) or not np.all(np.isfinite(array)):
         raise ValueError(f"rewards have shape {array.shape}; they must be finite numbers (n_structures, {n_states})")
-    return array
+    return read_only(array)

@@ -104,6 +104,8 @@ class Thinking(Labelled, Shown):
                 raise ValueError(
                     f"the episode is over in state {self.states[here]!r}; say where the next one starts: s=..."
                 )
+            if self.strategy.relocates:
+                self._check_somewhere()
             if isinstance(self._mind, GrowingMind):
                 return discovering_gain(self._mind, here, n_steps, n_samples, seed)
             counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
@@ -149,6 +151,7 @@ class Thinking(Labelled, Shown):
             raise ValueError(f"{self.strategy} chooses among all pairs of a state and an action; leave among out")
         with self._one_at_a_time, self._as_open(where):
             if where is None:
+                self._check_somewhere()
                 return self._mind.pair_probabilities()
             if possible is None:
                 return self._mind.probabilities(where)
@@ -174,6 +177,13 @@ class Thinking(Labelled, Shown):
         finally:
             if closed:
                 self._mind.close(np.array([s], dtype=np.int64))
+
+    def _check_somewhere(self) -> None:
+        """Refuse to choose a state where there is none that actions can be taken in."""
+        if not self.state_labels.size:
+            raise ValueError(f"{self.strategy} knows of no state to go to; tell it of one by discover")
+        if len(self._closed) == self.state_labels.size:
+            raise ValueError(f"{self.strategy} has no state to go to; episodes end in every state that it knows of")
 
     def _asked(self, what: str, s: Any) -> int | None:
         """The state asked about; None for a strategy that chooses the state."""

@@ -90,9 +90,8 @@ def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatA
             by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
         rest, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
     family = list(KINDS).index(prior.describe().kind)
-    return Belief(
-        graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, rule.numbers, rule.table
-    )
+    numbers, table = rule.numbers.copy(), rule.table.copy()  # those of the rule may be shared, and read-only
+    return Belief(graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, numbers, table)
 
 
 def copied(belief: Belief) -> Belief:
@@ -189,9 +188,11 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
     total += unseen * (term_of(belief.form, c_unseen) if belief.family == RESTAURANT else table[0, TERM])
     last, others = c_more + before, c_unseen * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
     if belief.family == RESTAURANT:
-        then, c_then, _ = pseudo_counts(belief, tally[r, TOTAL] - 1, tally[r, SEEN] - (before == 0), tally[r, SIZE])
-        last = last if before > 0 else c_then
-        others = then - last
+        c, d, seen = belief.numbers[0], belief.numbers[1], tally[r, SEEN] - 1
+        others = c + d + (tally[r, TOTAL] - 1 - before)  # a sum: a small c would be lost in a difference
+        if before == 0:
+            _, last, _ = pseudo_counts(belief, tally[r, TOTAL] - 1, seen, tally[r, SIZE])
+            others = (tally[r, TOTAL] - 1 - d * seen) + (tally[r, SIZE] - seen - 1) * last
     return Sums(kappa, total, c_more + most, n_most, last, others, len(graph.start))
 
 

@@ -27,7 +27,7 @@ from berlyne.engine.belief import TOTAL, Belief
 from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph
 from berlyne.engine.kept import graph_and_truth, kept_repairs
-from berlyne.engine.pick import NO_TREE, Tree, best_of, best_row, grow_tree, new_tree, update_tree, warm
+from berlyne.engine.pick import NO_TREE, Tree, any_of, best_of, best_row, grow_tree, new_tree, update_tree, warm
 from berlyne.engine.plan import NOTHING_LISTED, Plan, action_values, first_plan, forget, start_over
 from berlyne.rows import Support
 from berlyne.worlds.world import World
@@ -166,11 +166,10 @@ def choose(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> 
     lapses = u_explore < agent.lapse
     if method == RELOCATING:
         if lapses:
-            r = int(u * (len(belief.graph.start) * n_actions))
-            s, a = r // n_actions, r % n_actions
+            r = any_of(belief.utility, u)
         else:
             r = best_row(agent.tree, u) if agent.temperature == 0.0 else warm(belief.utility, agent.temperature, u)
-            s, a = r // stride, r % stride
+        s, a = r // stride, r % stride
     elif lapses or method == UNIFORM:
         a = int(u * n_actions)
     else:

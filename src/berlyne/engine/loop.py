@@ -87,9 +87,15 @@ def act(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tup
 
 @bare_kernel
 def observe(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
-    """Learn what such a world did; returns as `take_in` does."""
+    """Learn what such a world did; returns as `take_in` does. What cannot be learned leaves no trace."""
+    was = agent.here[0]
     arrive(agent.here, agent.visits, s)
-    return take_in(belief, agent, s, a, s_next)
+    before = take_in(belief, agent, s, a, s_next)
+    if before < 0 and was != s:
+        agent.here[0] = was
+        agent.visits[s] -= 1
+        agent.visits[-1] -= 1
+    return before
 
 
 @bare_kernel

@@ -230,7 +230,8 @@ class CompiledMind:
             share = np.asarray(rows == thoughts.first[lines, None], dtype=float)
         else:
             share = rule.weights(values, thoughts.largest[lines, None]) / thoughts.total[lines, None]
-        return rule.with_lapses(share, self.model.n_states * n_actions)
+        n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither where episodes end nor in the padding
+        return rule.with_lapses(share, thoughts.utility[lines] > -np.inf, n_possible)
 
     def truth(self, world: World) -> Truth:
         """What the loop sees of the world, and measures this mind against."""

@@ -37,6 +37,21 @@ def best_of(values: FloatArray, u: float) -> int:
     return found
 
 
+@bare_kernel
+def any_of(values: FloatArray, u: float) -> int:
+    """Index of any value but -inf, which cannot be chosen, the one that `u` in [0, 1) points at."""
+    n_possible = 0
+    for i in range(len(values)):
+        n_possible += values[i] > -np.inf
+    wanted, found = int(u * n_possible), 0
+    for i in range(len(values)):
+        if values[i] > -np.inf:
+            if wanted == 0:
+                found = i
+            wanted -= 1
+    return found
+
+
 @inlined
 def weight_of(value: float, largest: float, temperature: float) -> float:
     """What the chance of a value is in proportion to."""

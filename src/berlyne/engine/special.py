@@ -8,9 +8,21 @@ from typing import Any
 from numba.extending import overload, register_jitable
 
 from berlyne.engine.compile import one_of
-from berlyne.priors.forms import FORMS, LARGE, SERIES, digamma, either, excess, peig_of_few, peig_of_many, without_noise
+from berlyne.priors.forms import (
+    FORMS,
+    LARGE,
+    SERIES,
+    digamma,
+    either,
+    excess,
+    mean_of_all,
+    mean_of_equals,
+    peig_of_few,
+    peig_of_many,
+    without_noise,
+)
 
-for _function in (without_noise, peig_of_few, peig_of_many):
+for _function in (without_noise, peig_of_few, peig_of_many, mean_of_all, mean_of_equals):
     register_jitable(_function)
 
 

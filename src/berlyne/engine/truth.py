@@ -14,6 +14,7 @@ from berlyne.engine.belief import Belief
 from berlyne.engine.compile import bare_kernel, inlined
 from berlyne.engine.graph import Graph, spread
 from berlyne.engine.kept import SMALL, graph_and_truth, kept_with
+from berlyne.frozen import read_only
 from berlyne.model import InternalModel
 from berlyne.worlds.world import World
 
@@ -53,11 +54,16 @@ def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
     if not len(world.terminal):
         return NOWHERE
     states, cumulative = world.episodes.starts
-    return world.episodes.ends, states, np.array([0, len(states)]), cumulative
+    return world.episodes.ends, states, read_only(np.array([0, len(states)])), cumulative
 
 
-NOWHERE = np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-"""Of a world without terminal states."""
+NOWHERE = (
+    read_only(np.empty(0, dtype=bool)),
+    read_only(np.empty(0, dtype=np.int64)),
+    read_only(np.empty(0, dtype=np.int64)),
+    read_only(np.empty(0)),
+)
+"""Of a world without terminal states. Read-only as those of others are: another type would be compiled once more."""
 
 
 def _distances(world: World, model: InternalModel, graph: Graph) -> tuple[FloatArray, FloatArray]:

@@ -10,11 +10,13 @@ support. Every utility has a closed form in c and kappa (`berlyne.priors.forms`)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.frozen import Frozen
 from berlyne.gate import checked_rows, checked_support
 from berlyne.priors.forms import FORMS, Sums, over_counts
 from berlyne.priors.prior import Description, Rule, as_counts
@@ -23,9 +25,12 @@ from berlyne.uncertainty import dirichlet_variance
 
 LEAST_ALPHA = 1e-300
 """Below this, what is divided by a concentration is no finite number any more."""
+MOST_ALPHA = 1e12
+"""Above this, one observation is lost in the rounding of a pseudo-count."""
 
 
-class Dirichlet:
+@dataclass(init=False, repr=False, eq=False)
+class Dirichlet(Frozen):
     """Symmetric Dirichlet prior with concentration `alpha` on the states each row can reach.
 
     Paper: Eqs. 6 to 8. The estimate is a Laplace-smoothed histogram.
@@ -43,6 +48,11 @@ class Dirichlet:
     array([0.6, 0.2, 0.2])
     """
 
+    alpha: float
+    support: Support
+    n_states: int
+    n_actions: int
+
     def __init__(
         self,
         alpha: float,
@@ -51,10 +61,10 @@ class Dirichlet:
         n_states: int | None = None,
         n_actions: int | None = None,
     ) -> None:
-        self.alpha = check_number("alpha", alpha, LEAST_ALPHA, 1e12)
-        self.support = as_support(support, n_states, n_actions)
-        self.n_states, self.n_actions = self.support.n_states, self.support.n_actions
-        empty = np.flatnonzero(self.support.sizes == 0)
+        reach = as_support(support, n_states, n_actions)
+        vars(self).update(alpha=check_number("alpha", alpha, LEAST_ALPHA, MOST_ALPHA), support=reach)
+        vars(self).update(n_states=reach.n_states, n_actions=reach.n_actions)
+        empty = np.flatnonzero(reach.sizes == 0)
         if len(empty):
             raise ValueError(
                 f"the support of {row_name(empty[0], self.n_actions)} is empty; every row must reach some state"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.arrays import IntArray
-from berlyne.priors.dirichlet import as_support, check_inside, log_likelihood, sufficient
+from berlyne.priors.dirichlet import LEAST_ALPHA, MOST_ALPHA, as_support, check_inside, log_likelihood, sufficient
 from berlyne.priors.most_likely import check_bounds, most_likely
 from berlyne.priors.prior import as_counts
 from berlyne.rows import Counts
@@ -35,7 +35,7 @@ def fit_alpha(
     ------
     ValueError if a transition outside the support was observed: no alpha explains it.
     """
-    check_bounds(bounds)
+    check_bounds(bounds, LEAST_ALPHA, MOST_ALPHA)
     sparse = as_counts(counts)
     reach = as_support(support, sparse.n_states, sparse.n_actions)
     check_inside(sparse, reach)

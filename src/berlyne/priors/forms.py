@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.arrays import FloatArray
+from berlyne.frozen import read_only
 
 LN2 = float(np.log(2.0))
 TABLE = 1 << 12
 """Counts below this are looked up by kernels."""
 NOISE = 8 * float(np.finfo(np.float64).eps)
 """Differences that are a smaller share of what they are differences of are rounding errors of zero."""
+TINY = 1e-145
+"""Of a row with a smaller total the pseudo-counts are all the same: nothing was seen."""
 LARGE, SERIES = 16.0, tuple(1.0 / (k * (k + 1)) for k in range(1, 14))
 """From where on `excess` is a series, and its coefficients."""
 
@@ -135,8 +138,18 @@ def _plc_term(c: Any) -> Any:
 
 def _plc(row: Sums) -> Any:
     """2 (kappa - sum c^2 / kappa) / (N kappa (kappa + 1))."""
-    spread = without_noise(row.kappa - row.total / row.kappa, row.kappa)
+    spread = without_noise(row.kappa - either(row.kappa < TINY, mean_of_equals, mean_of_all, row), row.kappa)
     return 2.0 * spread / (row.n_states * row.kappa * (row.kappa + 1.0))
+
+
+def mean_of_equals(row: Sums) -> Any:
+    """The mean of c, weighted by c, of a row in which nothing was seen: their squares are too small for a double."""
+    return row.most
+
+
+def mean_of_all(row: Sums) -> Any:
+    """The mean of c, weighted by c: sum c^2 / kappa."""
+    return row.total / row.kappa
 
 
 def _novelty_term(c: Any) -> Any:
@@ -167,4 +180,4 @@ def over_counts(alpha: float, utility: str | None) -> FloatArray:
     """`(TABLE, 2)`: log(1 + 1 / c) and what an outcome adds to the sum of a form, at c = alpha + n."""
     c = alpha + np.arange(TABLE)
     term = _no_term if utility is None else FORMS[utility].term
-    return np.stack([np.log1p(1.0 / c), term(c)], axis=1)
+    return read_only(np.stack([np.log1p(1.0 / c), term(c)], axis=1))

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 
-def check_bounds(bounds: tuple[float, float]) -> None:
-    """Refuse what does not bound a positive number."""
+def check_bounds(bounds: tuple[float, float], least: float, most: float) -> None:
+    """Refuse what does not bound a concentration, which a prior allows from `least` to `most`."""
     low, high = bounds
-    if not 0.0 < low < high:
-        raise ValueError(f"bounds are {bounds!r}; they must be two positive numbers, the lower one first")
+    if not least <= low < high <= most:
+        allowed = f"two numbers in [{least:g}, {most:g}], the lower one first"
+        raise ValueError(f"bounds are {bounds!r}; they must be {allowed}")
 
 
 def most_likely(likelihood: Callable[[float], float], bounds: tuple[float, float]) -> float:

@@ -14,23 +14,22 @@ under Eq. 9; `formula="printed"` runs it.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import comb
-from typing import Literal
 
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.frozen import Frozen, read_only
 from berlyne.priors.forms import NOISE, without_noise
 from berlyne.priors.prior import Description, Rule, as_counts
-from berlyne.priors.target_sets import Missing, log_consistent, missing
+from berlyne.priors.target_sets import Formula, Missing, first_unseen, log_consistent, missing, other_unseen
 from berlyne.priors.worth import WORTH
 from berlyne.rows import Counts, Rows, Support, by_action, row_name
 
-Formula = Literal["exact", "printed"]
 
-
-class OneTwoThree:
+@dataclass(init=False, repr=False, eq=False)
+class OneTwoThree(Frozen):
     """Prior of 1-2-3 Worlds: action a has a + 1 equally likely targets.
 
     Paper: Eq. 9 (`eq:sne`) and the estimates that follow it; readings R1 and R3.
@@ -50,17 +49,35 @@ class OneTwoThree:
     np.float64(0.25)
     """
 
+    n_states: int
+    n_actions: int
+    p_escape: float
+    formula: Formula
+    support: Support = field(init=False)
+
     def __init__(self, n_states: int, n_actions: int = 3, p_escape: float = 0.75, formula: Formula = "exact") -> None:
-        self.n_actions = check_count("n_actions", n_actions, 1)
-        self.n_states = check_count("n_states", n_states, self.n_actions + 1)
-        self.p_escape = check_number("p_escape", p_escape, 0.0, 1.0)
+        n_actions = check_count("n_actions", n_actions, 1)
+        n_states = check_count("n_states", n_states, n_actions + 1)
+        p_escape = check_number("p_escape", p_escape, 0.0, 1.0)
         if formula not in ("exact", "printed"):
             raise ValueError(f"formula is {formula!r}; it must be 'exact' or 'printed'")
-        self.formula: Formula = formula
-        self.support = Support(self.n_actions, self.n_states)
-        self._p_first = self._first_unseen(formula)
-        self._p_other = self._other_unseen(self._p_first)
-        self._tables: dict[str, FloatArray] = {}
+        vars(self).update(n_states=n_states, n_actions=n_actions, p_escape=p_escape, formula=formula)
+        vars(self).update(support=Support(n_actions, n_states))
+
+    @cached_property
+    def _p_first(self) -> FloatArray:
+        """`[a, T]`: estimate of state 0 while it is unseen."""
+        return read_only(first_unseen(self.n_actions, self.p_escape, self.formula))
+
+    @cached_property
+    def _p_other(self) -> FloatArray:
+        """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
+        return read_only(other_unseen(self.n_states, self._p_first))
+
+    @cached_property
+    def _tables(self) -> dict[str, FloatArray]:
+        """Utilities by what is known of a row, as they were asked for."""
+        return {}
 
     def __repr__(self) -> str:
         printed = ", formula='printed'" if self.formula == "printed" else ""
@@ -154,7 +171,7 @@ class OneTwoThree:
 
     @property
     def _missing(self) -> Missing:
-        return missing(self._p_first, self._p_other, self._first_unseen("exact"))
+        return missing(self._p_first, self._p_other, first_unseen(self.n_actions, self.p_escape, "exact"))
 
     def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
         """Estimated probability of each transition (row, s_next), elementwise."""
@@ -234,29 +251,6 @@ class OneTwoThree:
         """What messages add when it is certain whether state 0 is a target."""
         return {0.0: ", state 0 always among them", 1.0: ", state 0 never among them"}.get(self.p_escape, "")
 
-    def _first_unseen(self, formula: Formula) -> FloatArray:
-        """`[a, T]`: estimate of state 0 while it is unseen."""
-        table = np.zeros((self.n_actions, self.n_actions + 1))
-        for a in range(self.n_actions):
-            k, q = a + 1, self.p_escape ** (a + 1)
-            t = np.arange(k)
-            if formula == "exact":
-                weight = 1.0 - q + q * k / (k - t)
-            else:
-                weight = np.array([1.0 + (comb(k - 1, i) - 1.0) * q for i in range(k)])
-            table[a, :k] = (1.0 - q) / (k * weight)
-        return table
-
-    def _other_unseen(self, p_first: FloatArray) -> FloatArray:
-        """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
-        table = np.zeros((self.n_actions, self.n_actions + 1, 2))
-        for a in range(self.n_actions):
-            for t in range(a + 1):
-                left = (a + 1 - t) / (a + 1)  # 1 - t / (a + 1) would not be exactly 1/3 for t = a = 2
-                table[a, t, 0] = max(left - p_first[a, t], 0.0) / (self.n_states - t - 1)
-                table[a, t, 1] = left / (self.n_states - t)
-        return table
-
     def _grouped(self, a: int, t: int, first: int) -> tuple[FloatArray, IntArray]:
         """The estimate as a short distribution and the number of states behind each entry.
 
@@ -300,18 +294,19 @@ class OneTwoThree:
     @cached_property
     def _gain(self) -> FloatArray:
         """`[a, T, first_seen, kind]`: information gained by seeing a new state, in bits."""
-        return self._worth("PIG")[1]
+        return read_only(self._worth("PIG")[1])
 
     def table(self, name: str) -> FloatArray:
         """`[a, T, first_seen]`: a utility of a row by what is known of it; a `KeyError` if there is no such utility."""
         if name not in self._tables:
-            self._tables[name] = self._novelty() if name == "novelty" else np.prod(self._worth(name), axis=0).sum(-1)
+            values = self._novelty() if name == "novelty" else np.prod(self._worth(name), axis=0).sum(-1)
+            self._tables[name] = read_only(values)
         return self._tables[name]
 
     def _novelty(self) -> FloatArray:
         novelty = np.zeros((self.n_actions, self.n_actions + 1, 2))
-        exact_first = self._first_unseen("exact")
-        exact_other = self._other_unseen(exact_first)
+        exact_first = first_unseen(self.n_actions, self.p_escape, "exact")
+        exact_other = other_unseen(self.n_states, exact_first)
         for a, t, first in self._over_knowledge():
             estimate, many = self._grouped(a, t, first)
             p0 = 1.0 / (a + 1) if first else exact_first[a, t]

@@ -15,12 +15,14 @@ would be worth nothing, and nobody would try it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number
-from berlyne.priors.forms import FORMS, Sums, over_counts
+from berlyne.frozen import Frozen
+from berlyne.priors.forms import FORMS, Sums, over_counts, without_noise
 from berlyne.priors.most_likely import check_bounds, most_likely
 from berlyne.priors.prior import Description, Rule, as_counts
 from berlyne.rows import Counts, Rows, Support, by_action
@@ -28,19 +30,24 @@ from berlyne.uncertainty import dirichlet_variance
 
 MOST_LIKELY = "ml"
 """In place of a concentration: the most likely one, found on the way."""
+LEAST_C, MOST_C = 1e-140, 1e12
+"""Up to 2**31 cells share c: if it is smaller, squares of pseudo-counts are too small for a double. If it is larger,
+one observation is lost in the rounding of a pseudo-count."""
 MOST_DISCOUNT = 0.999999
 """At 1 an outcome that was seen once would not be expected again."""
 
 
-class ChineseRestaurant:
+@dataclass(init=False, repr=False, eq=False)
+class ChineseRestaurant(Frozen):
     """Chinese-restaurant prior with concentration `c`; with a discount `d`, that of Pitman and Yor.
 
     Parameters
     ----------
-    c : concentration, above 0: how soon a row is expected to lead somewhere new. "ml" has an explorer that discovers
-        its states take the most likely one, found again by `fit_c` whenever a step discovers a state and whenever its
-        observations have doubled; until a row was seen twice it is 1. Pitman and Yor allow c down to -d; the cells of
-        a row that was never tried share c as their pseudo-counts, which must be positive to be worth anything.
+    c : concentration, from 1e-140 to 1e12: how soon a row is expected to lead somewhere new. "ml" has an explorer that
+        discovers its states take the most likely one, found again by `fit_c` whenever a step discovers a state and
+        whenever its observations have doubled; until a row was seen twice it is 1. Pitman and Yor allow c down to -d;
+        the cells of a row that was never tried share c as their pseudo-counts, which must be positive to be worth
+        anything.
     d : discount, at least 0 and below 1: how much more so the more outcomes it has had.
     n_actions : M; left out, the world or the explorer says it.
     n_states : the number of cells, one more than states are discovered; left out, as explorers want it, they are
@@ -53,6 +60,12 @@ class ChineseRestaurant:
     array([0.667, 0.111, 0.111, 0.111])
     """
 
+    c: float | Literal["ml"]
+    d: float
+    n_actions: int | None
+    n_states: int | None
+    support: Support | None = field(init=False)
+
     def __init__(
         self,
         c: float | Literal["ml"] = 1.0,
@@ -61,24 +74,32 @@ class ChineseRestaurant:
         n_actions: int | None = None,
         n_states: int | None = None,
     ) -> None:
-        self.learns = isinstance(c, str)
         if isinstance(c, str) and c != MOST_LIKELY:
             raise ValueError(f"c is {c!r}; it must be a number, or {MOST_LIKELY!r} where states are discovered")
-        if self.learns and n_states is not None:
+        if isinstance(c, str) and n_states is not None:
             raise ValueError(f"c is {c!r}; it must be a number where n_states is given, such as fit_c(counts)")
-        self.d = check_number("d", d, 0.0, MOST_DISCOUNT)
-        self.c = 1.0 if isinstance(c, str) else check_number("c", c, 0.0, 1e12, open_low=True)
-        self.n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
-        self.n_states = None if n_states is None else check_count("n_states", n_states, 1)
-        self.support: Support | None = None
-        if self.n_actions is not None and self.n_states is not None:
-            self.support = Support(self.n_actions, self.n_states)
+        vars(self).update(d=check_number("d", d, 0.0, MOST_DISCOUNT))
+        vars(self).update(c=c if isinstance(c, str) else check_number("c", c, LEAST_C, MOST_C))
+        n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
+        n_states = None if n_states is None else check_count("n_states", n_states, 1)
+        support = None if n_actions is None or n_states is None else Support(n_actions, n_states)
+        vars(self).update(n_actions=n_actions, n_states=n_states, support=support)
 
     def __repr__(self) -> str:
         discount = f", d={self.d:g}" if self.d else ""
         cells = "" if self.n_states is None else f", {self.n_states} cells"
-        concentration = repr(MOST_LIKELY) if self.learns else f"{self.c:g}"
+        concentration = repr(self.c) if isinstance(self.c, str) else f"{self.c:g}"
         return f"ChineseRestaurant(c={concentration}{discount}{cells})"
+
+    @property
+    def learns(self) -> bool:
+        """Whether an explorer takes the most likely c, found on the way: it makes other priors by `given`."""
+        return isinstance(self.c, str)
+
+    @property
+    def _c(self) -> float:
+        """The concentration; 1 until one was found."""
+        return 1.0 if isinstance(self.c, str) else self.c
 
     @property
     def grows(self) -> bool:
@@ -87,7 +108,7 @@ class ChineseRestaurant:
 
     def sized(self, n_states: int, n_actions: int) -> ChineseRestaurant:
         """The same prior for so many cells."""
-        return type(self)(self.c, self.d, n_actions=n_actions, n_states=n_states)
+        return type(self)(self._c, self.d, n_actions=n_actions, n_states=n_states)
 
     def given(self, counts: Counts) -> ChineseRestaurant:
         """The prior with the c that is most likely now that `counts` were seen; the same one if its c is fixed."""
@@ -101,7 +122,7 @@ class ChineseRestaurant:
 
     def unseen(self, n_seen: Any) -> Any:
         """Pseudo-count of each cell that a row has not seen, after T different outcomes."""
-        return (self.c + self.d * n_seen) / (self._cells - n_seen)
+        return (self._c + self.d * n_seen) / (self._cells - n_seen)
 
     def estimate(self, counts: IntArray) -> FloatArray:
         """theta_hat[a, s, s_next] over all cells, (M, N, N)."""
@@ -115,7 +136,7 @@ class ChineseRestaurant:
         """Estimated probability of each transition (row, s_next), elementwise."""
         n = counts.at(row, s_next)
         c = np.where(n > 0, n - self.d, self.unseen(counts.n_seen)[row])
-        return np.asarray(c / (self.c + counts.totals[row]))
+        return np.asarray(c / (self._c + counts.totals[row]))
 
     def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
         """The estimate of row (a, s) from its own counts (N,); shape (N,)."""
@@ -140,7 +161,7 @@ class ChineseRestaurant:
 
         Which new state it was is not part of it: that is told by no number of this prior.
         """
-        return partition_likelihood(self.c, self.d, as_counts(counts))
+        return partition_likelihood(self._c, self.d, as_counts(counts))
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on today's cells.
@@ -155,7 +176,7 @@ class ChineseRestaurant:
         """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`, on today's cells."""
         sparse, n = self._checked(counts), self._cells
         row = np.repeat(np.arange(sparse.n_rows), n)
-        c = self.estimate_at(sparse, row, np.tile(np.arange(n), sparse.n_rows)) * (self.c + sparse.totals[row])
+        c = self.estimate_at(sparse, row, np.tile(np.arange(n), sparse.n_rows)) * (self._c + sparse.totals[row])
         per_row: FloatArray = by_action(dirichlet_variance(c, row, sparse.n_rows), self._n_actions)
         per_row[:, -1] = 0.0
         return per_row
@@ -172,7 +193,7 @@ class ChineseRestaurant:
         return self._utility(name, counts)
 
     def _utility(self, name: str, counts: Counts) -> FloatArray:
-        kappa, unseen = self.c + counts.totals, self.unseen(counts.n_seen)
+        kappa, unseen = self._c + counts.totals, self.unseen(counts.n_seen)
         if name == "PMC":
             return self._pmc(counts, kappa, unseen)
         form = FORMS[name]
@@ -186,7 +207,7 @@ class ChineseRestaurant:
         seen = counts.n - self.d
         total = counts.sum(seen * np.maximum(most[counts.row], seen + 1.0))
         total += (self._cells - counts.n_seen) * unseen * np.maximum(most, unseen + 1.0)
-        return np.asarray(np.maximum(total / (kappa * (kappa + 1.0)) - most / kappa, 0.0))
+        return np.asarray(without_noise(total / (kappa * (kappa + 1.0)) - most / kappa, most / kappa))
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
         """D(now || before the last outcome) per row, in bits, on the cells of now; NaN where `last` is -1."""
@@ -196,8 +217,12 @@ class ChineseRestaurant:
         return gain
 
     def _peig(self, counts: Counts, row: IntArray, n: IntArray) -> FloatArray:
-        before = np.where(n > 1, n - 1 - self.d, self.unseen(counts.n_seen[row] - 1))
-        others = self.c + counts.totals[row] - 1 - before
+        total, n_seen = counts.totals[row], counts.n_seen[row] - 1
+        unseen = self.unseen(n_seen)
+        before = np.where(n > 1, n - 1 - self.d, unseen)
+        # a sum of the others, not all less `before`: a small c would be lost in the total
+        others_new = (total - 1 - self.d * n_seen) + (self._cells - n_seen - 1) * unseen
+        others = np.where(n > 1, self._c + self.d + (total - n), others_new)
         return np.asarray(FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, before, others, self._cells)))
 
     def rule(self, utility: str | None) -> Rule:
@@ -211,11 +236,11 @@ class ChineseRestaurant:
         n_rows = self._cells * self._n_actions
         even = np.full(n_rows, 1.0 / self._cells)
         form = -1 if utility is None else forms[utility]
-        return Rule(form, np.array([self.c, self.d]), table, even, (), np.empty((n_rows, 0)), None)
+        return Rule(form, np.array([self._c, self.d]), table, even, (), np.empty((n_rows, 0)), None)
 
     def describe(self) -> Description:
         """Concentration and discount."""
-        return Description("ChineseRestaurant", {"c": MOST_LIKELY if self.learns else self.c, "d": self.d}, {})
+        return Description("ChineseRestaurant", {"c": self.c, "d": self.d}, {})
 
     @classmethod
     def described(cls, n_states: int | None, n_actions: int, said: Description) -> ChineseRestaurant:
@@ -286,7 +311,7 @@ def fit_c(
     discount the likelihood may be largest at the lower one. `start` is returned while no row was seen twice, when
     every c explains the data equally well.
     """
-    check_bounds(bounds)
+    check_bounds(bounds, LEAST_C, MOST_C)
     check_number("d", d, 0.0, MOST_DISCOUNT)
     sparse = as_counts(counts)
     if not np.any(sparse.totals > 1):

@@ -5,11 +5,15 @@ Eq. 9 (`eq:sne`): action a has k = a + 1 targets; state 0 is one of them with pr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from math import comb
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from berlyne.arrays import FloatArray, IntArray
+
+Formula = Literal["exact", "printed"]
+"""How state 0 is estimated: by the posterior under Eq. 9, or as the paper prints it (reading R3)."""
 
 
 def log_consistent(
@@ -27,6 +31,32 @@ def log_consistent(
     if_unseen = with_first * combinations(n - 1 - t, k - 1 - t) + without * combinations(n - 1 - t, k - t)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.where(first == 1, if_seen, if_unseen)))
+
+
+def first_unseen(n_actions: int, p_escape: float, formula: Formula) -> FloatArray:
+    """`[a, T]`: estimate of state 0 while it is unseen."""
+    table = np.zeros((n_actions, n_actions + 1))
+    for a in range(n_actions):
+        k, q = a + 1, p_escape ** (a + 1)
+        t = np.arange(k)
+        if formula == "exact":
+            weight = 1.0 - q + q * k / (k - t)
+        else:
+            weight = np.array([1.0 + (comb(k - 1, i) - 1.0) * q for i in range(k)])
+        table[a, :k] = (1.0 - q) / (k * weight)
+    return table
+
+
+def other_unseen(n_states: int, p_first: FloatArray) -> FloatArray:
+    """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
+    n_actions = len(p_first)
+    table = np.zeros((n_actions, n_actions + 1, 2))
+    for a in range(n_actions):
+        for t in range(a + 1):
+            left = (a + 1 - t) / (a + 1)  # 1 - t / (a + 1) would not be exactly 1/3 for t = a = 2
+            table[a, t, 0] = max(left - p_first[a, t], 0.0) / (n_states - t - 1)
+            table[a, t, 1] = left / (n_states - t)
+    return table
 
 
 class Missing(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IntArray, check_number
+from berlyne.frozen import Frozen, read_only
 from berlyne.labels import Labels
 from berlyne.priors import Dirichlet
 from berlyne.rows import Rows, Support
@@ -25,7 +26,7 @@ SUM_TOLERANCE = 1e-6
 """Probabilities this close to a sum of one are rescaled to it (single precision gets no closer)."""
 
 
-class Episodes:
+class Episodes(Frozen):
     """Where the episodes of a world begin and end.
 
     Parameters
@@ -43,21 +44,24 @@ class Episodes:
 
     start: int | FloatArray | None
     terminal: IntArray
+    _labels: Labels
 
     def __init__(self, labels: Labels, start: Any = None, terminal: Any = None) -> None:
-        self._labels = labels
-        self.terminal = np.unique(np.array(labels.numbers(_as_list(terminal), "terminal"), dtype=np.int64))
-        self.terminal.flags.writeable = False
-        if len(self.terminal) == labels.size:
+        numbers = np.unique(np.array(labels.numbers(_as_list(terminal), "terminal"), dtype=np.int64))
+        if len(numbers) == labels.size:
             raise ValueError("all states are terminal; an episode needs one to begin in")
-        self.start = self._checked(start)
+        vars(self).update(_labels=labels, terminal=read_only(numbers))
+        vars(self).update(start=self._checked(start))
+
+    def _remedy(self, name: str) -> str:
+        return "make another World(..., start=..., terminal=...)"
 
     @cached_property
     def ends(self) -> BoolArray:
         """(N,), whether each state is terminal."""
         ends = np.zeros(self._labels.size, dtype=bool)
         ends[self.terminal] = True
-        return ends
+        return read_only(ends)
 
     @cached_property
     def distribution(self) -> FloatArray:
@@ -65,13 +69,13 @@ class Episodes:
         if isinstance(self.start, np.ndarray):
             return self.start
         chances = ~self.ends if self.start is None else np.arange(self._labels.size) == self.start
-        return np.asarray(chances / chances.sum())
+        return read_only(np.asarray(chances / chances.sum()))
 
     @cached_property
     def starts(self) -> tuple[IntArray, FloatArray]:
         """States in which episodes can begin, and the running sum of their probabilities."""
         states = np.flatnonzero(self.distribution)
-        return states, np.cumsum(self.distribution[states])
+        return read_only(states), read_only(np.cumsum(self.distribution[states]))
 
     def draw(self, u: float) -> int:
         """The state that an episode begins in, for a uniform number `u` in [0, 1)."""

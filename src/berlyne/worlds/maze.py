@@ -136,9 +136,9 @@ def _draw_outcomes(
         inside = np.flatnonzero(size > j)
         better = inside[rows.data[start[inside] + j] > rows.data[largest[inside]]]
         largest[better] = start[better] + j
-    mine = start + place
-    rows.data[mine], rows.data[largest] = rows.data[largest], rows.data[mine]
-    return rows.data
+    mine, data = start + place, rows.data.copy()
+    data[mine], data[largest] = rows.data[largest], rows.data[mine]
+    return data
 
 
 def _draw_directions(

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from berlyne.arrays import BoolArray, FloatArray, IndexArray
+from berlyne.frozen import FrozenArrays
 from berlyne.labels import Labels
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ N_ROUNDS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class Geometry(FrozenArrays):
     """Where things are in a maze. Room s lies in line `s // side`, column `s % side`.
 
     passages : (N, 4) bool, whether one can walk up, down, left, right out of a room.

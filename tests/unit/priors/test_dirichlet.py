@@ -146,7 +146,7 @@ def test_fit_stays_inside_its_bounds():
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (2.0, 1.0), (-1.0, 1.0)])
 def test_fit_refuses_bounds_that_enclose_nothing(bounds):
-    with pytest.raises(ValueError, match="they must be two positive numbers, the lower one first"):
+    with pytest.raises(ValueError, match=r"they must be two numbers in \[1e-300, 1e\+12\], the lower one first"):
         fit_alpha(np.array([[[2, 0], [0, 0]]]), bounds=bounds)
 
 

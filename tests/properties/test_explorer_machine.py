@@ -1,0 +1,210 @@
+"""Whatever is done with an `Explorer`, in any order: undo equals never having happened, load equals going on.
+
+The model of the machine is a list of what was told and observed. After every step a fresh explorer that is fed what
+survives of that list must be the same in everything that can be asked. `BERLYNE_EXAMPLES=2000` runs more of it.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, Strategy, strategy
+from berlyne.coordination import Relocating
+
+N, M, SEED = 4, 2, 5
+SUPPORT = np.random.default_rng(8).random((M, N, N)) < 0.6
+SUPPORT[:, np.arange(N), (np.arange(N) + 1) % N] = True
+LABELS = {"numbers": None, "labels": ["red", ("a", 1), 7, None]}
+
+FIXED = {
+    "full": lambda: Dirichlet(0.5, n_states=N, n_actions=M),
+    "support": lambda: Dirichlet(1.0, SUPPORT),
+    "1-2-3": lambda: OneTwoThree(N, M),
+}
+GROWING = {
+    "restaurant": lambda: ChineseRestaurant(1.0),
+    "discount": lambda: ChineseRestaurant(0.2, 0.5),
+    "learning": lambda: ChineseRestaurant("ml"),
+}
+HOW = [
+    strategy("PIG(VI)", steps_back=3),
+    strategy("PEIG(Q)", epsilon=0.3, learning_rate=0.3, initial=0.2),
+    strategy("PLC(greedy)", temperature=0.1, lapse=0.2),
+    strategy("CB"),
+    strategy("LTA", ties="first"),
+    strategy("Random"),
+    Strategy("Unembodied", Relocating(), "PIG", lapse=0.3),
+]
+EXAMPLES = int(os.environ.get("BERLYNE_EXAMPLES", "100"))
+
+
+class Machine(RuleBasedStateMachine):
+    """An explorer, and what was told to it."""
+
+    def make(self):
+        """An explorer that has been told nothing."""
+        sizes = {"n_actions": M} if self.grows else {}
+        return Explorer(self.prior(), self.how, seed=SEED, **self.named, **sizes)
+
+    def begin(self, prior, how, labels):
+        self.prior, self.how, self.grows = prior, how, prior in GROWING.values()
+        self.names = LABELS[labels] or list(range(N))
+        self.named = {} if self.grows or labels == "numbers" else {"states": self.names}
+        self.explorer = self.make()
+        self.events = []
+        self.fresh = None
+
+    @initialize(prior=st.sampled_from([*FIXED.values()]), how=st.sampled_from(HOW), labels=st.sampled_from([*LABELS]))
+    def begin_fixed(self, prior, how, labels):
+        self.begin(prior, how, labels)
+
+    def tell(self, explorer, event):
+        """Tell an explorer what the machine remembers."""
+        kind, *what = event
+        if kind == "observe":
+            s, a, s_next, ended = what
+            explorer.observe(self.names[s], a, self.names[s_next], ended=ended)
+        elif kind == "discover":
+            explorer.discover([self.names[s] for s in what[0]])
+        else:
+            explorer.ends_in([self.names[s] for s in what[0]])
+
+    def happens(self, event):
+        self.tell(self.explorer, event)
+        self.events.append(event)
+        self.fresh = None
+
+    @property
+    def known(self):
+        """Numbers of the states that can be asked about."""
+        return [s for s in range(N) if self.names[s] in self.explorer.states]
+
+    @property
+    def somewhere(self):
+        """Whether there is a state that one may go to."""
+        return len(self.explorer._closed) < self.explorer.n_states
+
+    @property
+    def n_obs(self):
+        return sum(event[0] == "observe" for event in self.events)
+
+    def possible(self, s, a):
+        row = self.explorer.model.theta_hat_row(a, self.names[s])
+        return [s_next for s_next in range(N) if row[s_next] > 0]
+
+    @rule(s=st.integers(0, N - 1), a=st.integers(0, M - 1), which=st.integers(0, N - 1), ended=st.booleans())
+    def observe(self, s, a, which, ended):
+        s_next = which
+        if not self.grows:
+            possible = self.possible(s, a)
+            s_next = possible[which % len(possible)]
+        self.happens(("observe", s, a, s_next, ended and which % 2 == 0))
+
+    @rule(s=st.integers(0, N - 1), a=st.integers(0, M - 1), s_next=st.integers(0, N - 1))
+    def observe_the_impossible(self, s, a, s_next):
+        """What is refused leaves nothing behind."""
+        if self.grows or s_next in self.possible(s, a):
+            return
+        with pytest.raises(ValueError, match="impossible"):
+            self.explorer.observe(self.names[s], a, self.names[s_next])
+        self.fresh = None
+
+    @rule(s=st.integers(0, N - 1))
+    def ask(self, s):
+        """Asking changes nothing, however often."""
+        if self.how.relocates:
+            if self.somewhere:
+                assert self.explorer.choose_pair() == self.explorer.choose_pair()
+        elif s in self.known:
+            assert self.explorer.act(self.names[s]) == self.explorer.act(self.names[s])
+            self.explorer.act(self.names[s], among=[0])
+
+    @rule(states=st.lists(st.integers(0, N - 1), max_size=2))
+    def ends_in(self, states):
+        self.happens(("ends", tuple(states)))
+
+    @precondition(lambda self: self.grows)
+    @rule(states=st.lists(st.integers(0, N - 1), max_size=2))
+    def discover(self, states):
+        self.happens(("discover", tuple(states)))
+
+    @precondition(lambda self: self.n_obs)
+    @rule(n=st.integers(1, 6))
+    def undo(self, n):
+        """What was told stays told, as the documentation says; what was observed is gone."""
+        n = min(n, self.n_obs)
+        self.explorer.undo(n)
+        left = self.n_obs - n
+        events, seen = [], 0
+        for event in self.events:
+            seen += event[0] == "observe"
+            if event[0] != "observe" or seen <= left:
+                events.append(event)
+        self.events, self.fresh = events, None
+
+    @rule()
+    def save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "explorer.npz"
+            self.explorer.save(path)
+            self.explorer = Explorer.load(path)
+        self.fresh = None
+
+    @rule()
+    def save_and_go_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.explorer.save(Path(folder) / "explorer.npz")
+        self.fresh = None
+
+    @invariant()
+    def is_what_a_fresh_one_would_be(self):
+        if not hasattr(self, "explorer") or self.fresh is not None:
+            return
+        self.fresh = self.make()
+        for event in self.events:
+            self.tell(self.fresh, event)
+        one, other = self.explorer, self.fresh
+        assert (one.n_obs, one.n_states, list(one.states)) == (other.n_obs, other.n_states, list(other.states))
+        assert (one.here, one.episode_is_over) == (other.here, other.episode_is_over)
+        assert np.array_equal(np.array(one.history, dtype=object), np.array(other.history, dtype=object))
+        assert np.array_equal(one.model.counts, other.model.counts)
+        assert np.array_equal(one.model.last_outcomes, other.model.last_outcomes)
+        near = {"rtol": 1e-12, "atol": 1e-14}
+        assert np.allclose(one.model.theta_hat, other.model.theta_hat, **near)
+        assert np.allclose(one.utility(), other.utility(), **near)
+        ours, theirs = one.expected_missing_information(), other.expected_missing_information()
+        assert np.allclose(ours.rows, theirs.rows, **near) and np.isclose(ours.bits, theirs.bits, **near)
+        if self.how.relocates:
+            if self.somewhere:
+                assert np.allclose(one.action_values(), other.action_values(), **near)
+                assert np.allclose(one.probabilities(), other.probabilities(), **near)
+                assert one.choose_pair() == other.choose_pair()
+            return
+        for s in self.known:
+            label = self.names[s]
+            assert np.allclose(one.action_values(label), other.action_values(label), **near)
+            assert np.allclose(one.probabilities(label), other.probabilities(label), **near)
+            assert one.act(label) == other.act(label)
+
+
+class Discovering(Machine):
+    """The same where states are discovered."""
+
+    begin_fixed = None
+
+    @initialize(prior=st.sampled_from([*GROWING.values()]), how=st.sampled_from(HOW), labels=st.sampled_from([*LABELS]))
+    def begin_discovering(self, prior, how, labels):
+        self.begin(prior, how, labels)
+
+
+HARD = settings(max_examples=EXAMPLES, stateful_step_count=12)
+TestFixedStates = Machine.TestCase
+TestFixedStates.settings = HARD
+TestDiscovering = Discovering.TestCase
+TestDiscovering.settings = HARD
