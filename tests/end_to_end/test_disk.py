@@ -260,7 +260,7 @@ def test_commands_on_a_full_disk_say_one_sentence(name, request, tmp_path, small
     disk = small_disk("size=1m")
     fill(disk)
     command = [sys.executable, "-m", "berlyne", *COMMANDS[name], str(disk / name)]
-    told = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
     assert (told.returncode, told.stdout) == (1, "")
     lock = f"berlyne: cannot write {disk / name}.lock: no space left on the device; nothing was changed\n"
     assert told.stderr == (lock if name == "rats.lab" else f"berlyne: cannot write {disk / name}{NO_SPACE}\n")

@@ -16,6 +16,7 @@ import pytest
 import berlyne
 from berlyne import Dirichlet, Explorer, World, serialization
 from berlyne.serialization import WriteError, atomic_folder, atomic_write, reported
+from waiting import LIMIT
 
 THETA = np.array([[[0.5, 0.5], [0.0, 1.0]]])
 SENTENCES = {
@@ -160,7 +161,8 @@ def test_threads_that_write_the_same_file_leave_one_of_theirs(tmp_path):
         if (tmp_path / "file").exists():
             assert (tmp_path / "file").read_bytes() in contents
     for thread in threads:
-        thread.join()
+        thread.join(LIMIT)
+        assert not thread.is_alive()
     assert failures == [] and os.listdir(tmp_path) == ["file"]
 
 
