@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from waiting import LIMIT
+REPRODUCTION = 800
+"""Seconds for the command line. A reproduction takes a minute on an idle machine, and much longer on a busy one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give more time to the tests that may have to make the reproduction first."""
+    for item in items:
+        if "finished" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(REPRODUCTION + 100))
 
 
 def berlyne(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
     return subprocess.run(
-        [sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True, timeout=LIMIT
+        [sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True, timeout=REPRODUCTION
     )
 
 
