@@ -159,8 +159,8 @@ def test_a_line_that_is_no_transition_is_told_by_number():
         assert thing.n_obs == 0
 
 
-def test_concentrations_of_a_restaurant_begin_at_zero():
-    with pytest.raises(ValueError, match=r"\(0, 1e\+12\]"):
+def test_concentrations_of_a_restaurant_are_positive():
+    with pytest.raises(ValueError, match=r"\[1e-140, 1e\+12\]"):
         ChineseRestaurant(-1)
 
 

@@ -61,9 +61,9 @@ class Dirichlet(Frozen):
         n_states: int | None = None,
         n_actions: int | None = None,
     ) -> None:
+        vars(self).update(alpha=check_number("alpha", alpha, LEAST_ALPHA, MOST_ALPHA))
         reach = as_support(support, n_states, n_actions)
-        vars(self).update(alpha=check_number("alpha", alpha, LEAST_ALPHA, MOST_ALPHA), support=reach)
-        vars(self).update(n_states=reach.n_states, n_actions=reach.n_actions)
+        vars(self).update(support=reach, n_states=reach.n_states, n_actions=reach.n_actions)
         empty = np.flatnonzero(reach.sizes == 0)
         if len(empty):
             raise ValueError(

@@ -1,5 +1,6 @@
 """The unit of work: which worlds it meets, how its numbers are laid out, and how it is divided."""
 
+import dataclasses
 import functools
 import threading
 from concurrent.futures import CancelledError
@@ -180,8 +181,9 @@ def test_missing_information_that_is_no_number_is_refused(monkeypatch):
 
     def broken(*arguments, **options):
         run = explore(*arguments, **options)
-        run.missing_information[3] = np.nan
-        return run
+        missing = run.missing_information.copy()
+        missing[3] = np.nan
+        return dataclasses.replace(run, missing_information=missing)
 
     monkeypatch.setattr(piece, "explore", broken)
     with pytest.raises(ValueError, match=r"^Random in Maze: the missing information is not a number$"):
