@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import berlyne
-from berlyne.engine.mind import CompiledMind
-from berlyne.experiments import piece
-from berlyne.experiments.settings import WorldClass, stream, world_id
+from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.experiments import work_unit as piece
+from berlyne.experiments.spec import WorldClass, stream, world_id
 
 SNAPSHOTS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 

@@ -11,8 +11,10 @@ from typing import Any
 
 import berlyne
 from berlyne import InternalModel, World, strategy
-from berlyne.explore import first_measures, make_mind, streams
-from berlyne.trace import Trace
+from berlyne.agents.base import make_mind
+from berlyne.engine.records import Trace
+from berlyne.exploration.explore import first_measures
+from berlyne.exploration.streams import streams
 
 RUN_LENGTHS = {"Dense World": 3000, "Maze": 2500, "1-2-3 World": 1250}
 """Steps of one exploration of the paper (reading R12)."""

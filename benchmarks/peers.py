@@ -99,7 +99,7 @@ def rlberry_job(world: World, in_real_time: bool, n_episodes: int) -> Any:
 
 def gymnasium_job(world: World, n_steps: int) -> Any:
     """A random agent that steps through a world by Gymnasium's interface."""
-    from berlyne.gym import WorldEnv
+    from berlyne.envs.world_env import WorldEnv
 
     env = WorldEnv(world)
     actions = np.random.default_rng(0).integers(world.n_actions, size=n_steps).tolist()

@@ -19,7 +19,7 @@ import numpy as np
 from measure import Loop, seconds, table, where
 
 from berlyne import Dirichlet, World, dense_world, maze
-from berlyne.rows import Rows
+from berlyne.sparse import Rows
 
 PIECES = 8
 

@@ -168,7 +168,7 @@ def command_line() -> str:
 
 def verdicts() -> str:
     """A page of what became of every claim in the last reproduction."""
-    from berlyne.claims.verdict import tallied
+    from berlyne.paper.claims.verdict import tallied
 
     claims = json.loads((ROOT / "docs" / "verdicts" / "claims.json").read_text(encoding="utf-8"))
     made = json.loads((ROOT / "docs" / "verdicts" / "made.json").read_text(encoding="utf-8"))

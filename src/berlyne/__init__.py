@@ -1,25 +1,24 @@
 """berlyne: a laboratory for learning-driven exploration.
 
 After Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.figures`,
-`berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
+`berlyne.stats`, `berlyne.paper.claims` and `berlyne.tasks` are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING
 
-from berlyne.env_run import EnvRun, ExplorationError
-from berlyne.environments import explore_env
 from berlyne.experiments import Experiment, Results, open_results
-from berlyne.explore import Run, explore
-from berlyne.explorer import Explorer
+from berlyne.exploration.env_run import EnvRun, ExplorationError
+from berlyne.exploration.explore import explore
+from berlyne.exploration.explore_env import explore_env
+from berlyne.exploration.explorer import Explorer
+from berlyne.exploration.logbook import LabBook
+from berlyne.exploration.replay import replay
+from berlyne.exploration.run import Run
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
-from berlyne.lab import LabBook
-from berlyne.model import InternalModel
+from berlyne.models.internal_model import InternalModel
 from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
-from berlyne.registering import register_when_imported
-from berlyne.replay import replay
-from berlyne.strategies import STRATEGIES, Strategy, strategy
-from berlyne.tabled import from_gymnasium
-from berlyne.utilities import UTILITIES, novelty, peig, pig, plc, pmc
+from berlyne.strategies.registry import STRATEGIES, Strategy, strategy
+from berlyne.strategies.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.watch import watch
 from berlyne.worlds import (
     World,
@@ -37,19 +36,18 @@ from berlyne.worlds import (
     river_swim,
     storck,
 )
+from berlyne.worlds.from_gymnasium import from_gymnasium
 
 __version__ = "0.1.0"
-
-register_when_imported()
 
 _LATER = ("claims", "figures", "stats", "tasks")
 """Modules that `import berlyne` is enough for, although it does not import them."""
 
 if TYPE_CHECKING:
-    from berlyne import claims as claims
     from berlyne import figures as figures
     from berlyne import stats as stats
     from berlyne import tasks as tasks
+    from berlyne.paper import claims as claims
 else:
 
     def __getattr__(name: str) -> object:

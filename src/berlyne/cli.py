@@ -7,14 +7,14 @@ import sys
 import click
 
 import berlyne
+from berlyne.commands.errors import said, sentence
 from berlyne.commands.help import Group
 from berlyne.commands.lab import lab
 from berlyne.commands.listing import list_
 from berlyne.commands.paper import report, reproduce
-from berlyne.commands.said import said, sentence
 from berlyne.commands.study import init, merge, plot, run, show
 from berlyne.commands.watch import watch
-from berlyne.experiments.files import StoreError
+from berlyne.serialization import StoreError
 
 EXAMPLE = """
 berlyne init study.toml

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from berlyne.arrays import FloatArray
+from berlyne.validation import FloatArray
 
 
 def entropy(p: ArrayLike) -> Any:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import check_index, in_short
 from berlyne.frozen import Frozen
+from berlyne.validation import check_index, in_short
 
 ELSEWHERE = "elsewhere"
 """What the cell of all that is not discovered is called."""

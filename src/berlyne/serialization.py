@@ -1,21 +1,37 @@
-"""Write files atomically: a reader finds the old file or the new one, never a part of it.
+"""Files: the one writer of whole files, careful readers, locks, and archives with a checksum.
 
-New content goes to a file beside the target. It is flushed to the disk, and then renamed into place. Links are never
-followed. If anything fails, the target stays as it was and no partial file is left. A full disk is reported in one
-sentence that names the file.
+`atomic_write` writes beside the target, flushes to the disk and renames into place, so a reader finds the old file or
+the new one, never a part of it. Links are never followed. If anything fails, the target stays as it was and no partial
+file is left. A full disk is reported in one sentence that names the file.
+
+`read` never waits for a pipe or a device, and never reads more than it was asked for. `only_writer` holds a lock that
+ends with its process.
+
+World and explorer files are archives: settings and arrays in one `.npz`, without code. The settings list every array
+with its type and shape. A SHA-256 checksum covers the settings and all arrays, because the zip format has a checksum
+for each member, but none for the names and the number of members.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
 import shutil
+import socket
 import stat
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
+
+from berlyne.labels import Labels, from_plain, plain_value
 
 PARTIAL = ".partial"
 """Suffix of a file or folder that is not complete yet."""
@@ -217,3 +233,279 @@ def _sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+LARGEST = 1 << 28
+"""Most bytes of a file, unless something else is said: metadata of a million worlds fit."""
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be used as asked: says which and why."""
+
+
+def read(path: Path, at_most: int = LARGEST) -> bytes | None:
+    """What a file holds, up to one byte more than `at_most`; None if there is none."""
+    try:
+        handle = os.open(path, _READ)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if path.is_socket():  # which cannot even be opened
+            raise StoreError(f"{path} is a socket; it must be a file") from None
+        raise error from None
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(handle)
+        raise StoreError(f"{path} is {_KINDS.get(kind, 'something else')}; it must be a file")
+    with os.fdopen(handle, "rb") as file:
+        return file.read(at_most + 1)
+
+
+def put(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
+    """Write a file of a store that this process alone may write, whole or not at all.
+
+    Renames keep their order, so a file that is put after another is never there without it. The folder is therefore
+    not synced after every file, which would double the cost of a chunk; `sync_folder` asks for it.
+    """
+    only(path.with_name(path.name + PARTIAL))
+    atomic_write(path, content, locked=True, parents=True, sync_folder=sync_folder)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there; an error if its name belongs to something else."""
+    only(path, stat.S_IFREG)
+    path.unlink(missing_ok=True)
+
+
+def only(path: Path, kind: int = stat.S_IFREG) -> None:
+    """An error if `path` is there and not of this kind; links are not followed."""
+    try:
+        found = stat.S_IFMT(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if found != kind:
+        what = _KINDS.get(found, "something else")
+        raise StoreError(f"{path} is {what} and not {_KINDS[kind]} of ours, so nothing is written there; remove it")
+
+
+_NOBODY = "another process"
+_NOTHING = "nothing was changed"
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_MOST = 4096
+"""Bytes that are read of a lock file, more than any of ours has."""
+
+
+class BusyError(StoreError):
+    """A store that another process is writing.
+
+    who : which process, where and since when.
+    """
+
+    def __init__(self, path: Path, who: str) -> None:
+        super().__init__(f"{path} is being written by {who}; wait for it, or use another place")
+        self.who = who
+
+
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Hold the store at `path` for writing, or say who does.
+
+    The lock is the operating system's, on a file beside the store: it ends with the process. Links are
+    resolved first, so that whatever name a store is reached by, it has one lock.
+    """
+    real = Path(os.path.realpath(path))
+    beside = real.with_name(real.name + ".lock")
+    with _locked(beside, path) as file:
+        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now().isoformat(timespec="seconds")}
+        try:
+            with reported(beside, _NOTHING):  # past the buffer, which on a full disk would fail again when it is closed
+                os.ftruncate(file.fileno(), 0)
+                os.lseek(file.fileno(), 0, os.SEEK_SET)
+                os.write(file.fileno(), json.dumps(me).encode())
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # an open file cannot be removed everywhere
+                beside.unlink()
+
+
+def _locked(beside: Path, path: Path) -> IO[str]:
+    """The lock file, open and locked.
+
+    It is removed by whoever held it, and may be gone by the time it is locked: then a third process
+    could lock a new one, so it counts only if it still is the file that has the name.
+    """
+    while True:
+        file = _opened(beside)
+        try:
+            locked = _try_lock(file)
+            file.seek(0)
+            said = file.read(_MOST)
+            if not locked:
+                raise BusyError(path, _who(said))
+            if _is_there(file, beside):
+                if said and _who(said) == _NOBODY:  # not left by a killed run
+                    raise StoreError(f"{beside} is not a lock of berlyne, and would be lost; move it elsewhere")
+                file.seek(0)
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _opened(beside: Path) -> IO[str]:
+    """The lock file, made if need be; an error if something else has its name."""
+    only(beside)
+    with reported(beside, _NOTHING):
+        return open(
+            beside, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666)
+        )
+
+
+def _is_there(file: IO[str], beside: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(beside))
+    except FileNotFoundError:
+        return False
+
+
+def _who(written: str) -> str:
+    try:
+        who = json.loads(written)
+        return f"process {who['pid']} on {who['host']} since {who['since']}"
+    except (ValueError, KeyError, TypeError):
+        return _NOBODY
+
+
+def _try_lock(file: Any) -> bool:
+    """Lock the file, or say that another process has."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            file.seek(1 << 20)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows only
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError as error:
+        raise StoreError(f"{file.name} cannot be locked ({error.strerror}); use a folder on another disk") from None
+    return True
+
+
+LARGEST_ARCHIVE = 1 << 30
+"""Most bytes that a file may unpack to."""
+
+
+class OtherFormatError(ValueError):
+    """A sound file of a format that is not read."""
+
+    def __init__(self, version: object) -> None:
+        super().__init__(f"it has format {version}")
+        self.version = version
+
+
+def write_packed(path: str | os.PathLike[str], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write settings that JSON can hold, and arrays."""
+    atomic_write(path, lambda file: pack(file, settings, arrays))
+
+
+def pack(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write them into an open file; equal content gives equal bytes."""
+    arrays = {name: np.asarray(values) for name, values in arrays.items()}
+    text = json.dumps({**settings, "members": _array_types(arrays)}, default=np.generic.item)
+    members = {"settings": np.array(text), **arrays}
+    np.savez_compressed(file, **members, checksum=np.array(_checksum(members)))
+
+
+def unpacked(
+    file: IO[bytes], kind: str, formats: Collection[int], unsealed: Collection[int] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read the settings and arrays of a packed file, and verify them.
+
+    Parameters
+    ----------
+    file : binary file
+        The open file.
+    kind : str
+        What it must hold: "world" or "explorer".
+    formats : collection of int
+        Formats that are read.
+    unsealed : collection of int
+        Formats that are read and are older than checksums.
+
+    Raises
+    ------
+    OtherFormatError
+        If it has another format.
+    Exception
+        Of any type, if the file is damaged or holds something else.
+    """
+    with zipfile.ZipFile(file) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    if size > LARGEST_ARCHIVE:
+        raise ValueError(f"it unpacks to {size} bytes; that is more than {LARGEST_ARCHIVE}")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    settings: dict[str, Any] = json.loads(str(arrays["settings"]))
+    version, holds = settings["format"], settings.get("kind", "explorer")  # the first explorer files do not say it
+    if holds != kind:
+        raise ValueError(f"it holds a {holds}; it must hold a {kind}")
+    if version not in (*formats, *unsealed):
+        raise OtherFormatError(version)
+    if version not in unsealed:
+        _verify_archive(settings.pop("members"), arrays, str(arrays.pop("checksum")))
+    del arrays["settings"]
+    return settings, arrays
+
+
+def _verify_archive(members: dict[str, Any], arrays: dict[str, Any], checksum: str) -> None:
+    """Refuse a file that lacks an array, has one more, or of which anything changed."""
+    there = _array_types({name: values for name, values in arrays.items() if name != "settings"})
+    for name in sorted(members.keys() | there.keys()):
+        if members.get(name) != there.get(name):
+            raise ValueError(f"the array {name} is {there.get(name)}; it must be {members.get(name)}")
+    if checksum != _checksum(arrays):
+        raise ValueError(f"the checksum is {_checksum(arrays)}; it must be {checksum}")
+
+
+def _array_types(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Type and shape of each array, as JSON gives them back."""
+    return {name: [values.dtype.str, list(values.shape)] for name, values in arrays.items()}
+
+
+def _checksum(members: dict[str, Any]) -> str:
+    """SHA-256 of the name, type, shape and content of all members, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, values in sorted(members.items()):
+        digest.update(json.dumps([name, values.dtype.str, values.shape]).encode() + b"\n")
+        digest.update(values.tobytes())
+    return digest.hexdigest()
+
+
+def saved_labels(labels: Labels) -> list[Any] | None:
+    """Labels as JSON holds them, None for numbers."""
+    return None if labels.given is None else [plain_value(label) for label in labels.given]
+
+
+def read_labels(stored: list[Any] | None) -> list[Any] | None:
+    """The inverse, for the constructor of `Labels`."""
+    return None if stored is None else [from_plain(value) for value in stored]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from berlyne.arrays import FloatArray, check_count, check_number
+from berlyne.validation import FloatArray, check_count, check_number
 
 
 class Friedman(NamedTuple):

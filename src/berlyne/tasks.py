@@ -24,13 +24,13 @@ from typing import Literal
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, Seed, check_count, generator
 from berlyne.engine.tasks.collect import collect, first_ledger
 from berlyne.engine.tasks.lanes import LANES, blocked, unblocked
 from berlyne.engine.tasks.models import Layout, Model, Models, Reader
 from berlyne.engine.tasks.navigate import Policies, first_search, navigate
 from berlyne.engine.tasks.walk import first_walk
 from berlyne.frozen import Frozen, read_only
+from berlyne.validation import FloatArray, Seed, check_count, generator
 from berlyne.worlds.world import World, check_world
 
 Ties = Literal["uniform", "lowest"]

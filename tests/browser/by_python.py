@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import berlyne
-from berlyne.arrays import FloatArray
+from berlyne.validation import FloatArray
 
 
 def model_at(run: berlyne.Run, t: int) -> berlyne.InternalModel:

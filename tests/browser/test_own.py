@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser
 
 import berlyne
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.coordination import Greedy, View
+from berlyne.strategies.coordination import Greedy, View
+from berlyne.validation import FloatArray, IntArray
 from browser.by_python import brief, colour, missing_of_rows, model_at
 from browser.conftest import settle
 from browser.test_numbers import pixel, place_of

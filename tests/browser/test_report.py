@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser
 
 import berlyne
-from berlyne.reproduction.page.replays import replay_data, replays
-from berlyne.reproduction.page.shown import Shown
-from berlyne.reproduction.study import Study
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.replays import replay_data, replays
 from browser.by_python import brief
 
 
@@ -25,7 +25,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, tmp_path: Path) -> None:
     shown = Shown(study, {})
-    script = files("berlyne.reproduction").joinpath("report.js").read_text(encoding="utf-8")
+    script = files("berlyne.paper.reproduction").joinpath("report.js").read_text(encoding="utf-8")
     place = tmp_path / "report.html"
     place.write_text(
         f"<!doctype html><title>t</title><main>{replays(shown)}</main>{replay_data(shown)}<script>{script}</script>",
@@ -56,7 +56,7 @@ def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, 
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_a_replay_is_as_high_as_what_it_shows(study: Study, width: int, browser: Browser, tmp_path: Path) -> None:
-    shown, package = Shown(study, {}), files("berlyne.reproduction")
+    shown, package = Shown(study, {}), files("berlyne.paper.reproduction")
     script, style = (package.joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     place = tmp_path / "report.html"
     place.write_text(

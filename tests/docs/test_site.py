@@ -20,8 +20,8 @@ from mkdocs.config import load_config
 from PIL import Image
 
 import berlyne
-from berlyne.claims import CLAIMS
 from berlyne.cli import commands
+from berlyne.paper.claims import CLAIMS
 from docs import build, lists
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,9 @@ def test_every_name_in_the_code_of_a_page_is_in_the_reference(shown):
     named = set().union(*(names_in_code(page.read_text(encoding="utf-8")) for page in pages))
     assert {"berlyne.maze", "berlyne.experiments.Measure", "berlyne.stats.friedman"} <= named
     assert lacking(named, shown) == []
-    assert lacking(["berlyne.plain.PlainMind", "berlyne.plain"], shown) == ["berlyne.plain.PlainMind"]
+    assert lacking(["berlyne.agents.numpy_agent.PlainMind", "berlyne.agents.numpy_agent"], shown) == [
+        "berlyne.agents.numpy_agent.PlainMind"
+    ]
 
 
 @pytest.mark.parametrize("of", [berlyne.World, berlyne.InternalModel, berlyne.Run, berlyne.Explorer, berlyne.Results])

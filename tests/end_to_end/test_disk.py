@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 import berlyne
 from berlyne import Dirichlet, Explorer, LabBook, World
-from berlyne.figures.drawing import Drawing
-from berlyne.reproduction.stage import Stage
-from berlyne.reproduction.study import Study
+from berlyne.figures.figure_data import Drawing
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.stage import Stage
 from unit.experiments.studies import assert_same_store, files
 from waiting import LIMIT
 

@@ -19,13 +19,13 @@ from matplotlib.lines import Line2D
 from PIL import Image
 from scipy.stats import rankdata, studentized_range
 
-from berlyne.claims import CLAIMS
 from berlyne.figures import Drawing
-from berlyne.figures.drawing import FILES
-from berlyne.reproduction import sensitivity
-from berlyne.reproduction.draw import draw
-from berlyne.reproduction.figures import FIGURES
-from berlyne.reproduction.study import Study
+from berlyne.figures.figure_data import FILES
+from berlyne.paper.claims import CLAIMS
+from berlyne.paper.reproduction import variants as sensitivity
+from berlyne.paper.reproduction.draw_figures import draw
+from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.layout import Study
 
 from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, stage, stored, world
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
-from berlyne.claims import CLAIMS, Evidence
-from berlyne.claims.fitted import FITTED
-from berlyne.reproduction.robustness import ASKED
-from berlyne.reproduction.sensitivity import VARIANTS, evidence_of
-from berlyne.reproduction.study import Study
-from unit.reproduction.reading_page import Page, plain
+from berlyne.paper.claims import CLAIMS, Evidence
+from berlyne.paper.claims.fitted import FITTED
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.robustness import ASKED
+from berlyne.paper.reproduction.variants import VARIANTS, evidence_of
+from unit.paper.reproduction.reading_page import Page, plain
 
 from .by_hand import STRATEGIES, stage, stored
 

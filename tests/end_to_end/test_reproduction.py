@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from berlyne.claims import CLAIMS
-from berlyne.experiments.settings import SettingsError
-from berlyne.reproduction.figures import FIGURES
-from berlyne.reproduction.readings import READINGS
-from berlyne.reproduction.run import STAGES, reproduce
-from berlyne.reproduction.sensitivity import VARIANTS
-from berlyne.reproduction.study import Study
+from berlyne.experiments.spec import SettingsError
+from berlyne.paper.claims import CLAIMS
+from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.readings import READINGS
+from berlyne.paper.reproduction.run import STAGES, reproduce
+from berlyne.paper.reproduction.variants import VARIANTS
 from waiting import LIMIT
 
 from .conftest import berlyne as run
 
-NEWCOMERS = Path(__file__).parents[1] / "unit" / "reproduction" / "newcomers.py"
+NEWCOMERS = Path(__file__).parents[1] / "unit" / "paper" / "reproduction" / "newcomers.py"
 
 
 def test_the_command_prints_every_claim_and_where_the_report_is(finished: tuple[Path, str]) -> None:

@@ -13,17 +13,17 @@ import pytest
 
 import berlyne
 from berlyne.experiments.store import StoreError
-from berlyne.learned_prior import Schedule, explore_learning_alpha
-from berlyne.reproduction import robustness
-from berlyne.reproduction.assumptions import DEFAULT
-from berlyne.reproduction.claims_file import as_data
-from berlyne.reproduction.report import remake_report
-from berlyne.reproduction.run import reproduce
-from berlyne.reproduction.sensitivity import VARIANTS, Variant, evidence_of
-from berlyne.reproduction.stages import STAGES
-from berlyne.reproduction.study import Study
+from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
+from berlyne.paper.reproduction import robustness
+from berlyne.paper.reproduction.assumptions import DEFAULT
+from berlyne.paper.reproduction.claims_file import as_data
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.report import remake_report
+from berlyne.paper.reproduction.run import reproduce
+from berlyne.paper.reproduction.stages import STAGES
+from berlyne.paper.reproduction.variants import VARIANTS, Variant, evidence_of
 from oracles import tasks_by_enumeration, tasks_by_iteration
-from unit.reproduction.test_stages import CHANGES
+from unit.paper.reproduction.test_stages import CHANGES
 
 from . import by_hand
 from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, counts_after, run, stage, stored, world
@@ -81,7 +81,7 @@ def test_gains(world_class: str, folder: Path) -> None:
 
 def estimate(world_class: str, counts: np.ndarray, theta: np.ndarray) -> np.ndarray:
     if world_class == "1-2-3":
-        model = berlyne.InternalModel.from_counts(berlyne.OneTwoThree(20), berlyne.rows.Counts.from_dense(counts), {})
+        model = berlyne.InternalModel.from_counts(berlyne.OneTwoThree(20), berlyne.sparse.Counts.from_dense(counts), {})
         return model.theta_hat
     c = np.where(theta > 0, counts + ALPHA[world_class], 0.0)
     return np.asarray(c / c.sum(axis=2, keepdims=True))

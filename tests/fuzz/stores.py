@@ -173,7 +173,7 @@ HOSTILE = [
 
 def metadata(place: Path, rng: np.random.Generator) -> None:
     """Another value, name or nothing somewhere in a file of metadata, its checksum put right half of the time."""
-    from berlyne.experiments.root import checksum
+    from berlyne.experiments.schema import checksum
 
     path = place / "zarr.json" if rng.random() < 0.7 else some_file(place, rng, "zarr.json")
     said = json.loads(path.read_bytes())
@@ -199,7 +199,7 @@ def metadata(place: Path, rng: np.random.Generator) -> None:
 
 def names_outside(place: Path, rng: np.random.Generator) -> None:
     """An array that would be outside, everywhere in the root, with the right checksum."""
-    from berlyne.experiments.root import checksum
+    from berlyne.experiments.schema import checksum
 
     said = json.loads((place / "zarr.json").read_bytes())
     arrays = said["consolidated_metadata"]["metadata"]

@@ -118,7 +118,7 @@ def run_environments() -> None:
     np.testing.assert_allclose(lake.theta[2, 0, [0, 1, 4]], 1 / 3)
     run = berlyne.explore_env(env, "PIG(VI)", n_steps=200, seed=0)
     assert run.explorer.model.counts.sum() == 200, "not every step was counted"
-    maze = gymnasium.make("berlyne/Maze-v0", world_seed=3, side=3, n_transporters=4, render_mode="ansi")
+    maze = gymnasium.make("berlyne.envs:berlyne/Maze-v0", world_seed=3, side=3, n_transporters=4, render_mode="ansi")
     maze.reset(seed=0)
     assert maze.step(0)[0] in range(9), "a maze of nine rooms has a tenth"
     maze.render()

@@ -7,9 +7,9 @@ import pytest
 from quantecon.markov import DiscreteDP, backward_induction
 
 from berlyne import UTILITIES, InternalModel, explore
-from berlyne.coordination import KnowingWorld, ValueIteration, View
-from berlyne.engine.mind import CompiledMind
-from berlyne.strategies import Strategy
+from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.strategies.coordination import KnowingWorld, ValueIteration, View
+from berlyne.strategies.registry import Strategy
 from parity.zoo import CLASSES, sparse_truth, uneven
 
 WORLDS = {**CLASSES, "uneven": uneven, "sparse truth": sparse_truth}

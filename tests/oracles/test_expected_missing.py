@@ -10,7 +10,7 @@ from scipy import stats
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, OneTwoThree
-from berlyne.uncertainty import Expected
+from berlyne.models.uncertainty import Expected
 from oracles.drawn import maze_from_the_prior
 
 CLASSES = {"dense": berlyne.dense_world, "maze": berlyne.maze, "1-2-3": berlyne.one_two_three_world}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Dirichlet, World, explore, fit_alpha, fit_c, strategy
-from berlyne.explore import make_growing_mind
-from berlyne.rows import Counts
+from berlyne.agents.base import make_growing_mind
+from berlyne.sparse import Counts
 from oracles.row_in_decimals import estimate, peig, utilities
 
 LEAST, MOST = 1e-140, 1e12

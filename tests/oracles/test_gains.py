@@ -5,7 +5,7 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, OneTwoThree, World, missing_information, pig
-from berlyne.gains import pig_against_gain
+from berlyne.exploration.predicted_gain import pig_against_gain
 
 WORLDS = {
     "dense": lambda: berlyne.dense_world(0, n_states=4, n_actions=2, alpha=0.7),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Explorer, Strategy, explore, maze
-from berlyne.explore import make_growing_mind
-from berlyne.strategies import strategy
+from berlyne.agents.base import make_growing_mind
+from berlyne.strategies.registry import strategy
 
 TOLD = [("a", 0, "b"), ("b", 1, "a"), ("a", 0, "b"), ("a", 1, "c"), ("c", 0, "a")]
 

@@ -5,10 +5,10 @@ import pytest
 
 import berlyne
 from berlyne import UTILITIES, Dirichlet, InternalModel, World, fit_alpha, strategy
-from berlyne.coordination import View
-from berlyne.explore import streams
-from berlyne.learned_prior import Schedule, explore_learning_alpha
-from berlyne.rows import Counts
+from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
+from berlyne.exploration.streams import streams
+from berlyne.sparse import Counts
+from berlyne.strategies.coordination import View
 
 WORLDS = {
     "dense": lambda: berlyne.dense_world(3),

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import berlyne
-from berlyne.learned_prior import Schedule, explore_learning_alpha
+from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
 
 
 def slope(alpha: float, counts: np.ndarray, support: np.ndarray) -> float:

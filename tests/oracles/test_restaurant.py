@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import berlyne
 from berlyne import ChineseRestaurant, InternalModel, fit_c
-from berlyne.priors.restaurant import partition_likelihood
-from berlyne.rows import Counts
+from berlyne.priors.chinese_restaurant import partition_likelihood
+from berlyne.sparse import Counts
 
 
 def pseudo_counts(c, d, counts):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import Dirichlet, InternalModel, OneTwoThree, pig
-from berlyne.utilities import pig_as_printed_of_row, pig_of_row
+from berlyne.strategies.utilities import pig_as_printed_of_row, pig_of_row
 from oracles import dirichlet_row as dirichlet
 from oracles import enumerate_123 as exact
 from oracles.theorems import theorem_1_violation, theorem_2_violation

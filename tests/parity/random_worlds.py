@@ -14,8 +14,8 @@ from math import comb
 import numpy as np
 
 from berlyne import ChineseRestaurant, Dirichlet, InternalModel, OneTwoThree, Strategy, World, explore, strategy
-from berlyne.coordination import Relocating
-from berlyne.explore import make_growing_mind, make_mind
+from berlyne.agents.base import make_growing_mind, make_mind
+from berlyne.strategies.coordination import Relocating
 
 MEASURES = ("missing", "l1", "utility", "values", "direct")
 """Largest differences: of missing information and L1 distance along runs, of utilities and action values at their ends,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from berlyne import InternalModel, explore, maze, strategy
-from berlyne.coordination import KnowingWorld
-from berlyne.engine import plan
-from berlyne.engine.mind import CompiledMind
-from berlyne.plain import PlainMind
+from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.engine import value_iteration as plan
+from berlyne.strategies.coordination import KnowingWorld
 from parity.zoo import AWKWARD, CLASSES, PLANNING
 
 

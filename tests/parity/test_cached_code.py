@@ -29,8 +29,8 @@ FORMULA, KERNEL = (
 @pytest.mark.parametrize(
     ("file", "line", "doubled"),
     [
-        ("engine/belief.py", KERNEL, KERNEL.replace("= ", "= 2.0 * ")),
-        ("priors/forms.py", FORMULA, FORMULA.replace("gain", "2.0 * gain")),
+        ("engine/row_beliefs.py", KERNEL, KERNEL.replace("= ", "= 2.0 * ")),
+        ("priors/closed_forms.py", FORMULA, FORMULA.replace("gain", "2.0 * gain")),
     ],
 )
 def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path, file, line, doubled):
@@ -63,7 +63,7 @@ import warnings
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     import numpy as np
-    from berlyne.worlds.carve import carve
+    from berlyne.worlds.maze_generator import carve
     from berlyne.worlds.maze import _neighbours
     print(int(carve(_neighbours(5), 3, np.linspace(0, 0.99, 25)).sum()), *(str(w.message) for w in said))
 """

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, Explorer, InternalModel, Strategy, explore, strategy
-from berlyne.coordination import Relocating
-from berlyne.engine.mind import CompiledMind
-from berlyne.plain import PlainMind
+from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.strategies.coordination import Relocating
 from parity.test_engine_against_twin import check_parity
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from berlyne import explore, maze
-from berlyne.engine import kept, plan
-from berlyne.priors import forms
+from berlyne.engine import caches as kept
+from berlyne.engine import value_iteration as plan
+from berlyne.priors import closed_forms as forms
 from parity.zoo import AWKWARD, CLASSES, EVERY, OURS, PLANNING
 
 NAMED = {"ids": str}
@@ -65,7 +66,7 @@ def test_with_counts_beyond_the_table_of_logarithms(monkeypatch):
 def test_in_pieces(monkeypatch):
     """Random numbers are drawn a chunk at a time; where chunks end moves nothing."""
     whole = explore(maze(0), "PIG(VI)", n_steps=300, seed=0, snapshots=[100])
-    monkeypatch.setattr(sys.modules["berlyne.explore"], "CHUNK", 7)
+    monkeypatch.setattr(sys.modules["berlyne.exploration.explore"], "CHUNK", 7)
     pieces = explore(maze(0), "PIG(VI)", n_steps=300, seed=0)
     assert whole.actions.tolist() == pieces.actions.tolist()
     assert np.array_equal(whole.missing_information, pieces.missing_information)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, Dirichlet, Strategy, World, explore, maze
-from berlyne.coordination import Greedy
-from berlyne.experiments.settings import snapshot_steps, stream, world_id
+from berlyne.experiments.spec import snapshot_steps, stream, world_id
+from berlyne.strategies.coordination import Greedy
 from unit.experiments.studies import small_blocks, study
 
 __all__ = ["small_blocks"]

@@ -13,9 +13,10 @@ import warnings
 
 import pytest
 
-from berlyne.experiments import cluster as dask_cluster
-from berlyne.experiments import piece, store
-from berlyne.experiments.files import StoreError
+from berlyne.experiments import dask as dask_cluster
+from berlyne.experiments import store
+from berlyne.experiments import work_unit as piece
+from berlyne.serialization import StoreError
 from unit.experiments.studies import assert_same_store, forget_worlds, study
 from waiting import LIMIT, wait_until
 
@@ -184,7 +185,8 @@ WITHOUT_US = "import sys; sys.modules['berlyne'] = None; "
 WATCHED = """
 import sys, time
 from berlyne.cli import main
-from berlyne.experiments import cluster, store
+from berlyne.experiments import dask as cluster
+from berlyne.experiments import store
 store.BLOCK, cluster.WAIT, cluster.SAY = 2, 4.0, 1.0
 main()
 """

@@ -7,9 +7,9 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, Strategy, World, explore, strategy
-from berlyne.coordination import Greedy, ValueIteration
-from berlyne.explore import make_growing_mind
-from berlyne.plain import PlainMind
+from berlyne.agents.base import make_growing_mind
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.strategies.coordination import Greedy, ValueIteration
 
 HOW = ["PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)", "CB", "LTA", "PLC(VI, lapse=0.1)"]
 

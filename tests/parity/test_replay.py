@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, novelty, replay, strategy
-from berlyne.coordination import QLearning
+from berlyne.strategies.coordination import QLearning
 from parity.test_choice import WARM
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 

@@ -15,7 +15,7 @@ from berlyne import (
     one_two_three_world,
     strategy,
 )
-from berlyne.coordination import METHODS, Relocating
+from berlyne.strategies.coordination import METHODS, Relocating
 
 CLASSES = {"dense": dense_world, "maze": maze, "1-2-3": one_two_three_world}
 """The three classes of the paper, each a function of a seed."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, Strategy, strategy
-from berlyne.coordination import Relocating
+from berlyne.strategies.coordination import Relocating
 
 N, M, SEED = 4, 2, 5
 SUPPORT = np.random.default_rng(8).random((M, N, N)) < 0.6

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from berlyne import STRATEGIES, UTILITIES, Experiment, open_results
-from berlyne.coordination import METHODS
-from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.spec import SettingsError
+from berlyne.strategies.coordination import METHODS
 from berlyne.worlds import WORLDS
 from unit.experiments.studies import command, files
 

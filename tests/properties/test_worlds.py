@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berlyne import Dirichlet, World, is_ergodic
-from berlyne.rows import Support
+from berlyne.sparse import Support
 from properties.strategies import masks
 
 JUST_BELOW_ONE = float(np.nextafter(1.0, 0.0))

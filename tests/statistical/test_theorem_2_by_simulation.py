@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from berlyne import Dirichlet, InternalModel, dense_world, maze, one_two_three_world, pig
-from berlyne.utilities import pig_as_printed_of_row
+from berlyne.strategies.utilities import pig_as_printed_of_row
 from oracles import dirichlet_row
 from statistical.deviations import MANY, z_of_mean
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from berlyne import STRATEGIES, dense_world, explore, maze, one_two_three_world, strategy
-from berlyne.model import InternalModel
-from berlyne.utilities import pig
+from berlyne.models.internal_model import InternalModel
+from berlyne.strategies.utilities import pig
 
 N_SEEDS = 400
 SMALLEST = 1e-4

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.packed import write_packed
+from berlyne.serialization import write_packed
 
 
 def resealed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object], to: Path | None = None) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, Strategy, World
 from berlyne.cli import commands
-from berlyne.coordination import Greedy
+from berlyne.strategies.coordination import Greedy
 from berlyne.worlds.structure import controllability, stationary_distribution, structure_index
 
 

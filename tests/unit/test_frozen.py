@@ -22,9 +22,9 @@ from berlyne import (
     maze,
     one_two_three_world,
 )
-from berlyne.coordination import METHODS
-from berlyne.learned_prior import explore_learning_alpha
-from berlyne.priors.forms import over_counts
+from berlyne.exploration.learned_prior import explore_learning_alpha
+from berlyne.priors.closed_forms import over_counts
+from berlyne.strategies.coordination import METHODS
 from berlyne.tasks import Tasks
 
 PRIORS = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, Strategy, dense_world, explore, replay
-from berlyne.coordination import ChoiceRule, Relocating
+from berlyne.strategies.choice import ChoiceRule
+from berlyne.strategies.coordination import Relocating
 
 ANYWHERE = Strategy("anywhere", Relocating(), "PIG", lapse=0.9)
 

@@ -10,7 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from berlyne import Explorer, World, load_world, maze, packed
+from berlyne import Explorer, World, load_world, maze
+from berlyne import serialization as packed
 
 THETA = np.array([[[0.5, 0.5], [0.0, 1.0]]])
 DAMAGED = r"^\S+w\.npz is not a world saved by berlyne, or it is damaged$"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import pages
-from berlyne.experiments.settings import SettingsError
-from berlyne.reproduction.assumptions import assumptions
+from berlyne import validation as pages
+from berlyne.experiments.spec import SettingsError
+from berlyne.paper.reproduction.assumptions import assumptions
 
 ROOT = Path(__file__).parents[2]
-NAMED = {name: said for name, said in vars(pages).items() if name.isupper()}
+NAMED = {name: text for name, text in vars(pages).items() if isinstance(text, str) and text.startswith("; see ")}
 
 
 @pytest.mark.parametrize("said", NAMED.values(), ids=NAMED.keys())
@@ -23,7 +23,7 @@ def test_every_page_that_messages_name_is_there(said):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_every_page_is_named_by_some_message(name):
-    files = [file for file in (ROOT / "src").rglob("*.py") if file.name != "pages.py"]
+    files = [file for file in (ROOT / "src").rglob("*.py") if file.name != "validation.py"]
     assert any(f"{{{name}}}" in file.read_text(encoding="utf-8") for file in files)
 
 

@@ -4,7 +4,7 @@ import pytest
 import berlyne
 from berlyne import Dirichlet, InternalModel, World
 from berlyne.engine.tasks.lanes import blocked, unblocked
-from berlyne.rows import Rows
+from berlyne.sparse import Rows
 from berlyne.tasks import Tasks, draw_rewards, navigation_loss
 
 MAKERS = [berlyne.dense_world, berlyne.maze, berlyne.one_two_three_world]

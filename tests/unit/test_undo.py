@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, Strategy
-from berlyne.coordination import CounterBased
+from berlyne.strategies.coordination import CounterBased
 
 SUPPORT = np.array([[[True, True, False], [True, True, True], [True, False, True]]] * 2)
 

@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from berlyne.commands.help import Command, Group
-from berlyne.lab import LabBook
-from berlyne.lab_header import looked_up
+from berlyne.exploration.log_header import looked_up
+from berlyne.exploration.logbook import LabBook
 from berlyne.priors import ChineseRestaurant, Dirichlet
-from berlyne.priors.prior import grows
+from berlyne.priors.protocols import grows
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 NEGATIVE = {"ignore_unknown_options": True}

@@ -71,7 +71,7 @@ def _measures() -> Listing:
 
 
 def _assumptions() -> Listing:
-    from berlyne.reproduction.assumptions import KEYS
+    from berlyne.paper.reproduction.assumptions import KEYS
 
     def shown(value: object) -> str:
         return str(list(value)) if isinstance(value, tuple) else str(value)

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from berlyne.claims import CLAIMS
-from berlyne.claims.verdict import FAILS, HOLDS, OPEN, tallied
 from berlyne.commands.help import Command
-from berlyne.reproduction.study import PRESETS
+from berlyne.paper.claims import CLAIMS
+from berlyne.paper.claims.verdict import FAILS, HOLDS, OPEN, tallied
+from berlyne.paper.reproduction.layout import PRESETS
 
 REPRODUCE = """
 berlyne reproduce --preset quick
@@ -26,7 +26,7 @@ class _WithParts(Command):
     """A command whose help ends with the parts that `--only` may name."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from berlyne.reproduction.run import PARTS
+        from berlyne.paper.reproduction.run import PARTS
 
         with formatter.section("Parts"):
             formatter.write_text(", ".join(PARTS))
@@ -59,8 +59,8 @@ def reproduce(
     With --set gamma=0.9, say, all of it is done under another assumption, and the report tells what changes;
     `berlyne list assumptions` names what can be set.
     """
-    from berlyne.reproduction.assumptions import assumptions
-    from berlyne.reproduction.run import reproduce as run_reproduction
+    from berlyne.paper.reproduction.assumptions import assumptions
+    from berlyne.paper.reproduction.run import reproduce as run_reproduction
 
     parts = tuple(part.strip() for part in only.split(",") if part.strip()) if only else ()
     try:
@@ -81,7 +81,7 @@ def reproduce(
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def report(folder: Path) -> None:
     """Make the report in FOLDER again from stored results; nothing is run."""
-    from berlyne.reproduction.report import remake_report
+    from berlyne.paper.reproduction.report import remake_report
 
     Console().print(f"The report is {remake_report(folder)}", highlight=False, soft_wrap=True)
 

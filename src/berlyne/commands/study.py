@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 import berlyne
+from berlyne.commands.errors import said, sentence
 from berlyne.commands.help import Command
-from berlyne.commands.said import said, sentence
-from berlyne.experiments.results import Results
-from berlyne.experiments.summary import final_lines, lines_about
+from berlyne.experiments.results import Results, final_lines, lines_about
 from berlyne.serialization import atomic_write
 
 RUN = """
@@ -88,7 +87,7 @@ def merge(results: Path, shards: tuple[Path, ...], partial: bool) -> None:
     They must be of the same settings, seed and versions, hold no exploration twice, and leave none out. The
     result is the same, byte for byte, as if the study had been run at once.
     """
-    from berlyne.experiments.merging import merge as merge_stores
+    from berlyne.experiments.merge_stores import merge as merge_stores
 
     _print(repr(merge_stores(results, shards, partial=partial)))
 

@@ -11,11 +11,11 @@ from rich.console import Console
 
 import berlyne
 from berlyne.commands.help import Command
-from berlyne.explore import Run
+from berlyne.exploration.run import Run
 from berlyne.watch.data import MOST_RUNS
 from berlyne.watch.page import page_place
 from berlyne.worlds import BENCHMARKS, WORLDS, World
-from berlyne.worlds.files import SUFFIXES
+from berlyne.worlds.io import SUFFIXES
 
 WATCH = """
 berlyne watch maze --seed 7 --strategy "PIG(VI)" --strategy Random

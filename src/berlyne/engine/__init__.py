@@ -3,5 +3,5 @@
 Each file is one concept whole: its record (a NamedTuple of arrays), how it is built, and its kernels. Each says what it
 is for; their order, in which alone they may import one another, is in CONTRIBUTING.md.
 
-Importing any of them imports Numba, which takes half a second; `import berlyne` does not.
+Importing any of them but `records` imports Numba, which takes half a second; `import berlyne` does not.
 """

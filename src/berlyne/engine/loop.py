@@ -1,17 +1,21 @@
 """The action-perception loop: choose, transition, learn, measure.
 
-It knows no priors, no utilities and no methods: see `belief` and `choose`.
+The loop knows no priors, utilities or methods: see `row_beliefs` and `action_selection`. `imagine` is the same loop in
+a world that answers as the model predicts (`berlyne.exploration.lookahead`). `tally` counts the transitions of a
+path.
 """
 
 from __future__ import annotations
 
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.engine.belief import Belief, find_slot, gained, has_moved, learn
-from berlyne.engine.choose import RELOCATING, Agent, adjust, arrive, choose, think
-from berlyne.engine.compile import bare_kernel, inlined
-from berlyne.engine.pick import all_weights, best_row
-from berlyne.engine.truth import Truth, draw, row_distance
-from berlyne.trace import Thoughts, Trace
+from typing import Any
+
+from berlyne.engine.action_selection import RELOCATING, Agent, adjust, arrive, choose, think
+from berlyne.engine.argmax import all_weights, best_row
+from berlyne.engine.environment import Truth, draw, row_distance
+from berlyne.engine.jit import bare_kernel, inlined, kernel
+from berlyne.engine.records import Thoughts, Trace
+from berlyne.engine.row_beliefs import Belief, find_slot, gained, has_moved, learn
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
 @inlined
@@ -154,3 +158,73 @@ def replay(
             return t, why
         thoughts.missing[t + 1] = thoughts.missing[t] + learn_aside(known, s, a, s_next)
     return len(steps), 0
+
+
+@bare_kernel
+def predicted(belief: Belief, s: int, a: int, u: float) -> int:
+    """The outcome that the estimate of row (a, s) gives for `u` in [0, 1): first those in slots, then all others."""
+    graph, left = belief.graph, u
+    found: int = -1
+    rest = belief.rest[s * graph.stride + a] if len(belief.rest) else 0.0
+    first = graph.start[s]
+    last = first + graph.length[s]
+    for k in range(first, last):
+        p = rest + belief.weight[k * graph.stride + a]
+        if p > 0.0:
+            found = graph.succ[k]
+            if left < p:
+                return found
+            left -= p
+    n_others = len(graph.start) - (last - first)
+    if rest == 0.0 or n_others == 0:
+        return found  # what rounding left
+    rank = min(int(left / rest), n_others - 1)
+    before, again = -1, 0
+    while again != before:  # the state with so many others before it that are in no slot
+        before, again = again, 0
+        for k in range(first, last):
+            again += graph.succ[k] <= rank + before
+    place: int = rank + again
+    return place
+
+
+@bare_kernel
+def imagine(
+    belief: Belief,
+    agent: Agent,
+    begin: int,
+    ends: BoolArray,
+    path: IndexArray,
+    u_agent: FloatArray,
+    u_world: FloatArray,
+) -> int:
+    """Go on from `path[0]` where what is predicted happens; returns the steps made, fewer if there is no more room.
+
+    An episode that ends begins again in state `begin`.
+    """
+    for t in range(len(u_world)):
+        s = path[t]
+        arrive(agent.here, agent.visits, s)
+        s, a = choose(belief, agent, s, u_agent[t, 0], u_agent[t, 1])
+        s_next = predicted(belief, s, a, u_world[t])
+        if take_in(belief, agent, s, a, s_next) < 0:
+            return t
+        path[t + 1] = begin if ends[s_next] else s_next
+    return len(u_world)
+
+
+@kernel
+def tally(
+    states: IndexArray, actions: IndexArray, outcomes: IndexArray, n_states: int, until: IntArray, out: Any
+) -> None:
+    """Add to line j of `out`, at (a N + s) N + s_next, the transitions of the first `until[j]` steps.
+
+    `until` ascends; `out` holds zeros, and may be wider than the world needs.
+    """
+    done, n = 0, (actions.max() + 1) * n_states * n_states if len(actions) else 0
+    for j in range(len(until)):
+        if j > 0:
+            out[j, :n] = out[j - 1, :n]
+        for t in range(done, until[j]):
+            out[j, (actions[t] * n_states + states[t]) * n_states + outcomes[t]] += 1
+        done = until[j]

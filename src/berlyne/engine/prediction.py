@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from berlyne.arrays import FloatArray
-from berlyne.engine.belief import FIRST, SEEN, TOTAL, Belief, find_slot, gained, learn
-from berlyne.engine.compile import bare_kernel
-from berlyne.engine.truth import Truth, draw
+from berlyne.engine.environment import Truth, draw
+from berlyne.engine.jit import bare_kernel
+from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, find_slot, gained, learn
+from berlyne.validation import FloatArray
 
 PIG, GAIN, PIG_SQUARE, GAIN_SQUARE = 0, 1, 2, 3
 

@@ -1,8 +1,8 @@
 """Many worlds, many strategies: described, run, interrupted, resumed, grown, divided, joined and read."""
 
 from berlyne.experiments.measures import Measure
-from berlyne.experiments.merging import merge
+from berlyne.experiments.merge_stores import merge
 from berlyne.experiments.results import Results, open_results
-from berlyne.experiments.settings import Experiment
+from berlyne.experiments.spec import Experiment
 
 __all__ = ["Experiment", "Measure", "Results", "merge", "open_results"]

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray
-from berlyne.experiments.world_classes import SettingsError, WorldClass
-from berlyne.pages import OWN_MEASURE
-from berlyne.replay import expected_along
+from berlyne.experiments.worlds import SettingsError, WorldClass
+from berlyne.exploration.replay import expected_along
+from berlyne.validation import OWN_MEASURE, FloatArray, IndexArray
 
 if TYPE_CHECKING:
-    from berlyne.env_run import EnvRun
-    from berlyne.explore import Run
+    from berlyne.exploration.env_run import EnvRun
+    from berlyne.exploration.run import Run
 
 Dims = tuple[str, ...]
 

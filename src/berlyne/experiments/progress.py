@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from berlyne.experiments.piece import Explored, Piece
-from berlyne.experiments.settings import Experiment
+from berlyne.experiments.spec import Experiment
+from berlyne.experiments.work_unit import Explored, Piece
 
 EVERY = 30.0
 """Seconds between two lines where there is no terminal."""

@@ -1,29 +1,29 @@
-"""Reading results: the labelled dataset and a few helpers. Nothing here runs anything."""
+"""Read results: the labelled dataset, a tidy frame, and a summary in words. Nothing here runs anything."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
-from berlyne.experiments.files import StoreError
 from berlyne.experiments.measures import EXPECTED
-from berlyne.experiments.root import FORMAT, read_root, refuse_differences
+from berlyne.experiments.schema import FORMAT, n_positions, read_root, refuse_differences
 from berlyne.labels import several
 from berlyne.plotting import Shown, figures
-from berlyne.rows import Counts
+from berlyne.serialization import StoreError
+from berlyne.sparse import Counts
+from berlyne.validation import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from berlyne.experiments.settings import Experiment
-    from berlyne.explore import Run
+    from berlyne.experiments.spec import Experiment
+    from berlyne.exploration.run import Run
     from berlyne.labels import Labels
     from berlyne.worlds import World
 
@@ -115,14 +115,14 @@ class Results(Shown):
         found = self.dataset.isel(world=where, time=slice(0, n_steps + 1))
         if not set(found.dims) & {"a", "s", "s_next", "transition"}:
             return found
-        from berlyne.experiments.rebuilt import labelled
+        from berlyne.experiments.reading import labelled
 
         labels = self.labels(world_class)
         return found if labels is None else labelled(found, labels)
 
     def labels(self, world_class: str) -> tuple[Labels, Labels] | None:
         """The labels of states and of actions that all worlds of a class share; None for numbers."""
-        from berlyne.experiments.rebuilt import labels_of
+        from berlyne.experiments.reading import labels_of
 
         if world_class not in self._labels:
             self._labels[world_class] = labels_of(self, world_class)
@@ -180,7 +180,7 @@ class Results(Shown):
 
         Those of your own are read, with their labels. A prior of your own is not kept; asked for anything, it says so.
         """
-        from berlyne.experiments.rebuilt import world_of
+        from berlyne.experiments.reading import world_of
 
         return world_of(self, world)
 
@@ -189,7 +189,7 @@ class Results(Shown):
 
         Path and counts are exact, the curves have the single precision of the store; one that is not kept is NaN.
         """
-        from berlyne.experiments.rebuilt import run_of
+        from berlyne.experiments.reading import run_of
 
         return run_of(self, self._check("world", world), self._check("strategy", strategy))
 
@@ -205,8 +205,6 @@ class Results(Shown):
         What is not explored yet, and what is behind the end of a run, has no line. States and actions of a path are
         labels, if all worlds of their class are a user's own and have the same ones, and numbers else.
         """
-        from berlyne.experiments.frame import tidy
-
         return tidy(self, measures, world_class)
 
     def plot(
@@ -318,3 +316,118 @@ def opened(place: Path, experiment: Experiment | None) -> Results:
     by_class = np.lexsort((index // n_worlds, index % n_worlds, which))
     sorted_ = dataset.isel(world=by_class)
     return Results(place, sorted_, settings, root["attributes"]["berlyne_format"], experiment)
+
+
+OVER_TIME = ("world", "strategy", "time")
+PATH = ("state", "action", "next_state")
+
+
+def tidy(results: Results, measures: str | Sequence[str] | None, world_class: str | None) -> pd.DataFrame:
+    """One line for each value that the named arrays hold; see `Results.to_frame`."""
+    import pandas as pd
+
+    names = _names(results.dataset, measures)
+    classes = results.classes if world_class is None else [world_class]
+    frames = [_spoken(_frame(results.of(name), names), results, name) for name in classes]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _names(dataset: xr.Dataset, measures: str | Sequence[str] | None) -> list[str]:
+    """The arrays that are asked for, which must have the same dimensions."""
+    there = [str(name) for name in dataset.data_vars]
+    if measures is None:
+        return [name for name in there if dataset[name].dims == OVER_TIME]
+    names = [measures] if isinstance(measures, str) else list(measures)
+    for name in names:
+        if name not in there:
+            raise ValueError(f"there is no measure {name!r}; there are {', '.join(there)}")
+    for name in names[1:]:
+        if dataset[name].dims != dataset[names[0]].dims:
+            raise ValueError(
+                f"{names[0]} is over {', '.join(map(str, dataset[names[0]].dims))} and {name} over "
+                f"{', '.join(map(str, dataset[name].dims))}; ask for one frame each"
+            )
+    if not names:
+        raise ValueError("measures names none; it must name at least one")
+    return names
+
+
+def _frame(dataset: xr.Dataset, names: list[str]) -> pd.DataFrame:
+    """The arrays in one class; a line that would hold nothing is left out."""
+    some = dataset[names]
+    if "next_state" in names:
+        some = some.assign(next_state=_outcomes(dataset))
+    dims = list(some[names[0]].dims)
+    frame: Any = some.to_dataframe(dim_order=dims).reset_index()
+    more = [f"transition_{dim}" for dim in ("a", "s", "s_next") if "transition" in dims]
+    labels = ["world_class", "world", *(["run"] if "run" in frame else []), *dims[1:], *(n for n in more if n in frame)]
+    frame = frame[[*labels, *names]].dropna(subset=names, how="all")
+    return frame.astype({name: "Int64" for name in PATH if name in names})
+
+
+def _spoken(frame: pd.DataFrame, results: Results, world_class: str) -> pd.DataFrame:
+    """The frame with labels for the states and actions of paths, if there are any."""
+    import pandas as pd
+
+    path = [name for name in PATH if name in frame]
+    labels = results.labels(world_class) if path else None
+    for name in path if labels is not None else []:
+        said = labels[name == "action"]  # type: ignore[index]  # None has no path here
+        if said.given is not None:
+            spoken = [pd.NA if number is pd.NA else said[int(number)] for number in frame[name]]
+            frame[name] = pd.Series(spoken, index=frame.index, dtype=object)
+    return frame
+
+
+def _outcomes(dataset: xr.Dataset) -> xr.DataArray:
+    """Where actions led: what is stored for strategies that relocate, else the next state of the path."""
+    stored, following = dataset["next_state"], dataset["state"].shift(time=-1)
+    return stored.where(stored.notnull(), following.where(dataset["action"].notnull(), np.nan))
+
+
+def lines_about(results: Results) -> Iterator[str]:
+    """What was run, of what size, with which versions, and what is stored."""
+    settings, attributes = results.settings, read_root(results.path)["attributes"]
+    yield repr(results)
+    worlds = [f"{name} ({said['n_steps']:,} steps)" for name, said in settings["worlds"].items()]
+    runs = f", {settings['n_runs']:,} runs in each" if settings.get("n_runs", 1) > 1 else ""
+    yield f"worlds: {', '.join(worlds)}; {settings['n_worlds']:,} of each class{runs}"
+    common = "; common random numbers" if settings.get("common_random_numbers") else ""
+    yield f"seed: {settings['seed']}{common}"
+    if "shard" in attributes:
+        yield "shard: {} of {}".format(*attributes["shard"])
+    if settings["snapshots"]:
+        yield f"snapshots: {', '.join(map(str, settings['snapshots']))}"
+    yield f"measures: {'; '.join(_measure(results, str(name)) for name in results.dataset.data_vars)}"
+    for label, said in (("versions", attributes["versions"]), *_earlier(attributes)):
+        yield f"{label}: {', '.join(f'{name} {number}' for name, number in said.items())}"
+
+
+def _earlier(attributes: dict[str, list[dict[str, str]]]) -> Iterator[tuple[str, dict[str, str]]]:
+    for said in attributes.get("earlier_versions", []):
+        yield "earlier versions", said
+
+
+def _measure(results: Results, name: str) -> str:
+    array = results.dataset[name]
+    dims = ", ".join(str(dim) for dim in array.dims if dim not in ("world", "strategy"))
+    return f"{name} ({dims})" if dims else name
+
+
+def final_lines(results: Results, world_class: str) -> Iterator[tuple[str, str, str, str, str]]:
+    """For each strategy: class, name, explorations done and missing, and missing information at the end, in bits.
+
+    The last is the mean and its standard error, as `Results.curves` has them at the last time; of environments that
+    show no transition table what explorers expect to be missing, and it says so.
+    """
+    of_each = n_positions({**results.settings, "worlds": {world_class: {}}})
+    done = results.areas(world_class).notnull().sum("world")
+    expected = results.has_no_table(world_class)
+    ends = results.ends(world_class) if expected or MISSING in results.dataset else None
+    for name in results.strategies:
+        n, left = int(done.sel(strategy=name)), "not stored"
+        if ends is not None:
+            mean, sem = (float(ends[what].sel(strategy=name)) for what in ("mean", "sem"))
+            error = "" if np.isnan(sem) else f" \N{PLUS-MINUS SIGN} {sem:.2g}"
+            left = "-" if np.isnan(mean) else f"{mean:.2f}{error} bits{' expected' if expected else ''}"
+        yield world_class, name, str(n), str(of_each - n), left

@@ -14,17 +14,16 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from berlyne.arrays import check_count
-from berlyne.experiments.lock import only_writer
-from berlyne.experiments.piece import Explored, compute_chunks, divided
-from berlyne.experiments.pieces import REPAIR
+from berlyne.experiments.manifests import REPAIR
 from berlyne.experiments.progress import watched
 from berlyne.experiments.results import Results, opened
-from berlyne.experiments.settings import Experiment, SettingsError
 from berlyne.experiments.shard import Shard
 from berlyne.experiments.shard import shard as parse_shard
+from berlyne.experiments.spec import Experiment, SettingsError
 from berlyne.experiments.store import Piece, Store, StoreError, piece_name
-from berlyne.experiments.unfinished import UnfinishedPieceError
+from berlyne.experiments.work_unit import Explored, UnfinishedPieceError, compute_chunks, divided
+from berlyne.serialization import only_writer
+from berlyne.validation import check_count
 
 Computed = tuple[Piece, dict[str, bytes]]
 
@@ -68,7 +67,7 @@ def run_experiment(
         pieces = store.missing()
         with watched(store.experiment, pieces, progress) as explored:
             if n_processes is not None or cluster is not None:
-                from berlyne.experiments.cluster import compute_on_cluster
+                from berlyne.experiments.dask import compute_on_cluster
 
                 elsewhere = compute_on_cluster(store.experiment, pieces, store.layout, n_processes, cluster)
                 computed = _as_they_come(elsewhere, explored)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from berlyne.experiments.world_classes import SettingsError
-from berlyne.pages import CLUSTERS
+from berlyne.experiments.worlds import SettingsError
+from berlyne.validation import CLUSTERS
 
 
 class Shard(NamedTuple):

@@ -7,7 +7,7 @@ a run, what is in the store is whole. Every chunk ends in a checksum, and a seal
 
 Worlds of all classes take turns along the axis, so more worlds are added behind those that are
 there, and so are more strategies. What readers see of shapes is the metadata in the root, which is
-replaced last. Worlds of a user's own are kept beside the arrays (`own_worlds`).
+replaced last. Worlds of a user's own are kept beside the arrays (`stored_worlds`).
 """
 
 from __future__ import annotations
@@ -23,34 +23,35 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
 from berlyne.experiments.chunks import checksum_of, decode, encode
-from berlyne.experiments.creation import (
-    attributes_of,
-    create,
-    refuse_other_measures,
-    refuse_other_shard,
-    resized,
-    united,
-)
-from berlyne.experiments.files import StoreError, only, put, remove
-from berlyne.experiments.metadata import derived_files, n_positions, put_right, run_numbers, versions
-from berlyne.experiments.own_worlds import FOLDER, keep
-from berlyne.experiments.piece import Piece, world_at
-from berlyne.experiments.pieces import MISSING, Pieces, Seal
-from berlyne.experiments.root import (
+from berlyne.experiments.manifests import MISSING, Pieces, Seal
+from berlyne.experiments.schema import (
     FORMAT,
     UNSEALED,
     Root,
+    attributes_of,
+    create,
+    derived_files,
     layout_of,
+    n_positions,
     publish,
+    put_right,
     read_root,
     read_settings,
     refuse_differences,
+    refuse_other_measures,
+    refuse_other_shard,
+    resized,
+    run_numbers,
+    united,
+    versions,
 )
-from berlyne.experiments.settings import Experiment
 from berlyne.experiments.shard import Shard
-from berlyne.serialization import PARTIAL
+from berlyne.experiments.spec import Experiment
+from berlyne.experiments.stored_worlds import FOLDER, keep
+from berlyne.experiments.work_unit import Piece, world_at
+from berlyne.serialization import PARTIAL, StoreError, only, put, remove
+from berlyne.validation import FloatArray
 
 __all__ = ["BLOCK", "Piece", "Store", "StoreError", "piece_name", "read_settings", "versions"]
 

@@ -1,21 +1,20 @@
 """Drawing: worlds, runs, results and labelled datasets, as they are given. Importing this imports matplotlib.
 
-Nothing here runs, ranks or judges anything. `berlyne.reproduction.figures` puts the paper's figures together.
+Nothing here runs, ranks or judges anything. `berlyne.paper.reproduction.figure_list` puts the paper's figures together.
 """
 
 from berlyne.figures.animation import animate_run
-from berlyne.figures.bands import draw_bands
 from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.curves import draw_bands, draw_curves, draw_env_run, draw_run
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.graph import draw_graph
-from berlyne.figures.learning_curves import draw_curves, draw_env_run, draw_run
+from berlyne.figures.maps import draw_explorer, draw_model, draw_world
 from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms, telling_rows
 from berlyne.figures.path import draw_path
 from berlyne.figures.prediction import draw_prediction
 from berlyne.figures.ranks import draw_ranks, draw_ranks_by_time
 from berlyne.figures.sensitivity import draw_sensitivity
-from berlyne.figures.shading import draw_explorer, draw_model, draw_world
 from berlyne.figures.structure import draw_index_by_length, draw_structure
 
 __all__ = [

@@ -11,17 +11,17 @@ from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from berlyne.arrays import IntArray, check_count, check_number
-from berlyne.figures.column import draw_coloured, recolour
-from berlyne.figures.learning_curves import draw_run
-from berlyne.figures.map import Map, map_of
+from berlyne.figures.curves import draw_run
+from berlyne.figures.map_layout import Map, map_of
+from berlyne.figures.maps import draw_agent, draw_plain, limits, on_states_of
 from berlyne.figures.path import Trail
-from berlyne.figures.quantity import Quantity, quantity
-from berlyne.figures.shading import draw_agent, draw_plain, limits, on_states_of
+from berlyne.figures.state_column import draw_coloured, recolour
+from berlyne.figures.state_quantities import Quantity, quantity
 from berlyne.figures.style import AGENT, RC
+from berlyne.validation import IntArray, check_count, check_number
 
 if TYPE_CHECKING:
-    from berlyne.explore import Run
+    from berlyne.exploration.run import Run
 
 N_FRAMES = 120
 """Frames of a film if nothing else is said: ten seconds."""
@@ -47,8 +47,8 @@ def animate_run(
     every : a frame after every so many steps; or
     n_frames : so many, evenly over the run; by default 120, or one for every step of a shorter run.
     last : steps of the trail.
-    what : the quantity that states are coloured by, by name (`berlyne.figures.quantity`), None for none; beside a
-        matrix is a column of states that has the colours.
+    what : name of the quantity that states are coloured by (`berlyne.figures.state_quantities`), None for none; beside
+        a matrix is a column of states that has the colours.
     labels : whether to write the names of states; by default as `World.plot` does.
     """
     fps, last = check_number("fps", fps, 0.0, 1000.0, open_low=True), check_count("last", last, 0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.path import Path
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray
 
 
 class Arrow(NamedTuple):

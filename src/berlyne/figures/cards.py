@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.figures.apart import looks_apart
-from berlyne.figures.map import map_of, map_of_model
-from berlyne.figures.quantity import quantity, quantity_of_explorer
+from berlyne.figures.card_pictures import curve_picture, dots_picture, map_picture
+from berlyne.figures.map_layout import map_of, map_of_model
+from berlyne.figures.palette import looks_apart
+from berlyne.figures.state_quantities import quantity, quantity_of_explorer
 from berlyne.figures.style import look
-from berlyne.figures.svg import curve_picture, dots_picture, map_picture
-from berlyne.model import InternalModel
+from berlyne.models.internal_model import InternalModel
 from berlyne.worlds import World, is_ergodic
 
 if TYPE_CHECKING:
     from berlyne.experiments import Results
-    from berlyne.explore import Run
-    from berlyne.explorer import Explorer
+    from berlyne.exploration.explorer import Explorer
+    from berlyne.exploration.run import Run
 
 MOST_TRANSITIONS = 200_000
 """Beyond, there is no picture, and nothing is said that would have to look at all rows."""

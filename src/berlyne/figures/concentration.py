@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.figures.drawing import Drawing
-from berlyne.figures.learning_curves import mean_and_error
+from berlyne.figures.curves import mean_and_error
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import ERROR_LINE, RC, WHOLE, panels, plain_numbers, thinned
+from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds import title
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from berlyne.arrays import FloatArray
 from berlyne.figures.arrows import Arrow, bent, loop
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import PROBABILITY, RC, WIDTH, letter
 from berlyne.labels import Labels
+from berlyne.validation import FloatArray
 from berlyne.worlds import World
 
 FAINT = 0.15

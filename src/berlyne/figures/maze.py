@@ -16,10 +16,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Polygon
 from numpy.typing import ArrayLike
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray, check_index
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import BLUE, PROBABILITY, RC, WIDTH, check_axes
-from berlyne.rows import by_action
+from berlyne.sparse import by_action
+from berlyne.validation import BoolArray, FloatArray, IntArray, check_index
 from berlyne.worlds import Geometry, World
 
 AMBER = LinearSegmentedColormap.from_list("amber", ["#f8f4ea", "#fbe6b8", "#f7bf66", "#ea9136"])

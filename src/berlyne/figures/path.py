@@ -11,16 +11,16 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.path import Path
 
-from berlyne.arrays import FloatArray, check_count, check_index
 from berlyne.figures.arrows import bent
-from berlyne.figures.column import draw_coloured
-from berlyne.figures.map import Map, map_of
-from berlyne.figures.quantity import quantity
-from berlyne.figures.shading import draw_agent, draw_plain, on_states_of
+from berlyne.figures.map_layout import Map, map_of
+from berlyne.figures.maps import draw_agent, draw_plain, on_states_of
+from berlyne.figures.state_column import draw_coloured
+from berlyne.figures.state_quantities import quantity
 from berlyne.figures.style import AGENT, RC
+from berlyne.validation import FloatArray, check_count, check_index
 
 if TYPE_CHECKING:
-    from berlyne.explore import Run
+    from berlyne.exploration.run import Run
 
 ASIDE = 0.13
 """How far from the centre of a room a trail passes, now here, now there, so that one sees how often it did."""
@@ -55,8 +55,8 @@ def draw_path(
     t : after how many steps; the end if left out.
     ax : where to draw; a new figure if left out.
     last : how many steps the trail has.
-    what : a quantity to colour states by, as the agent's model had it at time t (`berlyne.figures.quantity`); None
-        for none. Beside a matrix is a column of states that has the colours.
+    what : a quantity to colour states by, as the agent's model had it at time t (`berlyne.figures.state_quantities`);
+        None for none. Beside a matrix is a column of states that has the colours.
     labels, bar : as in `draw_world`.
     """
     t = run.n_steps if t is None else check_index("t", t, run.n_steps + 1)

@@ -9,9 +9,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from berlyne.arrays import FloatArray
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import RC, UTILITY_COLOURS, panels, plain_numbers
+from berlyne.validation import FloatArray
 from berlyne.worlds import title
 
 if TYPE_CHECKING:

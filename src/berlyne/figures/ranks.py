@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from berlyne.arrays import BoolArray, FloatArray
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import RC, look, panels
+from berlyne.validation import BoolArray, FloatArray
 from berlyne.worlds import title
 
 if TYPE_CHECKING:

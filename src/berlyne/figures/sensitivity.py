@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import RC, WIDTH
+from berlyne.validation import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 
-from berlyne.figures.drawing import Drawing
+from berlyne.figures.figure_data import Drawing
 from berlyne.figures.style import RC, class_looks, panels
 from berlyne.worlds import title
 

@@ -1,7 +1,7 @@
 """One look for all figures: colour belongs to the utility, marker to the coordination method.
 
 Paper: caption of Fig. 8. To tell curves apart in grey, line styles follow the method too, and the filling of
-markers follows the utility. Everything is drawn for white paper; `theme` makes the dark copy.
+markers follows the utility. Everything is drawn for white paper; `dark_mode` makes the dark copy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
-from berlyne.arrays import FloatArray, IntArray
+from berlyne.validation import FloatArray, IntArray
 
 WIDTH = 7.2
 """Width of a two-column figure, in inches."""

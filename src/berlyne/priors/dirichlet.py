@@ -4,7 +4,8 @@ Paper: Sec. 2.4, Eqs. 6, 7 (`eq:sh`) and 8 (`eq:shm`). A row whose support has S
 with alpha fictitious counts for each. With n_i observations of state i the pseudo-counts are
 c_i = alpha + n_i, their total is kappa = alpha S + K, and the estimate is c_i / kappa. Dense
 Worlds (alpha 1, all states) and Mazes (alpha 0.25, rooms one step away) differ only in the
-support. Every utility has a closed form in c and kappa (`berlyne.priors.forms`), so nothing here loops over outcomes.
+support. Every utility has a closed form in c and kappa (`berlyne.priors.closed_forms`), so nothing here loops over
+outcomes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.frozen import Frozen
-from berlyne.gate import checked_rows, checked_support
-from berlyne.priors.forms import FORMS, Sums, over_counts
-from berlyne.priors.prior import Description, Rule, as_counts
-from berlyne.rows import Counts, Rows, Support, by_action, row_name
-from berlyne.uncertainty import dirichlet_variance
+from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, over_counts
+from berlyne.priors.protocols import Description, Rule, as_counts
+from berlyne.sparse import Counts, Rows, Support, by_action, checked_rows, checked_support, row_name
+from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number, generator
 
 LEAST_ALPHA = 1e-300
 """Below this, what is divided by a concentration is no finite number any more."""

@@ -19,13 +19,13 @@ from functools import cached_property
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.frozen import Frozen, read_only
-from berlyne.priors.forms import NOISE, without_noise
-from berlyne.priors.prior import Description, Rule, as_counts
-from berlyne.priors.target_sets import Formula, Missing, first_unseen, log_consistent, missing, other_unseen
-from berlyne.priors.worth import WORTH
-from berlyne.rows import Counts, Rows, Support, by_action, row_name
+from berlyne.priors.closed_forms import NOISE, without_noise
+from berlyne.priors.one_two_three_sets import Formula, Missing, first_unseen, log_consistent, missing, other_unseen
+from berlyne.priors.outcome_value import WORTH
+from berlyne.priors.protocols import Description, Rule, as_counts
+from berlyne.sparse import Counts, Rows, Support, by_action, row_name
+from berlyne.validation import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
 
 
 @dataclass(init=False, repr=False, eq=False)

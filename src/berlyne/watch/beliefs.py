@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.coordination import UniformChoice
-from berlyne.explore import Run, make_growing_mind
-from berlyne.growing import GrowingMind
+from berlyne.agents.base import make_growing_mind
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.exploration.run import Run
 from berlyne.information import kl_divergence
-from berlyne.model import InternalModel
-from berlyne.plain import PlainMind
-from berlyne.priors.prior import grows
-from berlyne.strategies import Strategy
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors.protocols import grows
+from berlyne.strategies.coordination import UniformChoice
+from berlyne.strategies.registry import Strategy
+from berlyne.validation import FloatArray, IntArray
 
 INSTEAD = "PIG"
 """The utility that is shown of a strategy that has none."""

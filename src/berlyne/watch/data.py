@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray, IntArray
-from berlyne.explore import Run
+from berlyne.exploration.run import Run
 from berlyne.priors import Dirichlet, OneTwoThree
-from berlyne.utilities import UTILITIES
+from berlyne.strategies.utilities import UTILITIES
+from berlyne.validation import FloatArray, IndexArray, IntArray
 from berlyne.watch.beliefs import Events, events_of, utility_of
 from berlyne.watch.methods import method_of
-from berlyne.worlds.places import MOST_LAID_OUT, places
+from berlyne.worlds.layout import MOST_LAID_OUT, places
 from berlyne.worlds.world import World
 
 MOST_RUNS = 4

@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
-from berlyne.coordination import (
+from berlyne.agents.base import make_growing_mind
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.exploration.run import Run
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors.protocols import grows
+from berlyne.strategies.coordination import (
     CounterBased,
     Greedy,
     KnowingWorld,
@@ -20,12 +25,8 @@ from berlyne.coordination import (
     ValueIteration,
     says_values,
 )
-from berlyne.explore import Run, make_growing_mind
-from berlyne.growing import GrowingMind
-from berlyne.model import InternalModel
-from berlyne.plain import PlainMind
-from berlyne.priors.prior import grows
-from berlyne.strategies import Strategy
+from berlyne.strategies.registry import Strategy
+from berlyne.validation import FloatArray
 
 SIMPLE = {Greedy: "utility", Relocating: "utility", LeastTaken: "taken", CounterBased: "visits", UniformChoice: "same"}
 """Methods whose values follow from utilities, counts or visits."""

@@ -12,7 +12,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from berlyne.explore import Run
+from berlyne.exploration.run import Run
 from berlyne.serialization import atomic_write
 from berlyne.watch.data import checked_runs, page_data
 

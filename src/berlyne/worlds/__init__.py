@@ -10,13 +10,13 @@ from berlyne.worlds.benchmarks import (
     river_swim,
     storck,
 )
-from berlyne.worlds.classes import PAPER_WORLDS, WORLDS, title
 from berlyne.worlds.dense import dense_world
-from berlyne.worlds.drawing import maze_from_text
-from berlyne.worlds.files import load_world
+from berlyne.worlds.io import load_world
+from berlyne.worlds.layout import Geometry, places
 from berlyne.worlds.maze import maze
+from berlyne.worlds.maze_text import maze_from_text
 from berlyne.worlds.one_two_three import one_two_three_world
-from berlyne.worlds.places import Geometry, places
+from berlyne.worlds.registry import PAPER_WORLDS, WORLDS, title
 from berlyne.worlds.structure import is_ergodic
 from berlyne.worlds.world import World
 

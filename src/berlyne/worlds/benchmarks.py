@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_count, check_number
 from berlyne.priors import Dirichlet
+from berlyne.validation import FloatArray, IntArray, check_count, check_number
 from berlyne.worlds.world import World
 
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from berlyne.arrays import Seed
 from berlyne.priors import Dirichlet
+from berlyne.validation import Seed
 from berlyne.worlds.world import World
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray, check_number
 from berlyne.frozen import Frozen, read_only
 from berlyne.labels import Labels
 from berlyne.priors import Dirichlet
-from berlyne.rows import Rows, Support
+from berlyne.sparse import Rows, Support
+from berlyne.validation import BoolArray, FloatArray, IntArray, check_number
 
 if TYPE_CHECKING:
     from berlyne.worlds.world import World

@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.priors import Dirichlet
 from berlyne.priors.dirichlet import LEAST_ALPHA, draw_simplex
-from berlyne.rows import Rows, Support
-from berlyne.worlds.places import Geometry
+from berlyne.sparse import Rows, Support
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.worlds.layout import Geometry
 from berlyne.worlds.world import World
 
 DIRECTIONS = ("up", "down", "left", "right")
@@ -71,7 +71,7 @@ def world_of(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generato
 
 def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry:
     """Carve the passages, then place the transporters and the base."""
-    from berlyne.worlds.carve import carve  # here, so that `import berlyne` need not import Numba
+    from berlyne.worlds.maze_generator import carve  # here, so that `import berlyne` need not import Numba
 
     n_rooms = side * side
     neighbour = _neighbours(side)

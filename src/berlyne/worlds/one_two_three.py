@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from berlyne.arrays import Seed, check_count, generator
 from berlyne.priors import OneTwoThree
-from berlyne.priors.target_sets import Formula
+from berlyne.priors.one_two_three_sets import Formula
+from berlyne.validation import Seed, check_count, generator
 from berlyne.worlds.structure import is_ergodic, need_not_be_ergodic
 from berlyne.worlds.world import World
 

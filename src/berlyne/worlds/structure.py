@@ -12,9 +12,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IntArray, check_count
 from berlyne.information import entropy
-from berlyne.pages import OWN_WORLDS
+from berlyne.validation import OWN_WORLDS, BoolArray, FloatArray, IntArray, check_count
 from berlyne.worlds.world import World, check_world
 
 SMALL = 300

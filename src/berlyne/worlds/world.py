@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray, check_index, in_short
-from berlyne.gate import checked_rows
 from berlyne.labels import Labelled, Labels, spoken
-from berlyne.pages import OWN_PRIOR, OWN_WORLDS
 from berlyne.plotting import Shown, figures
 from berlyne.priors import Prior
-from berlyne.priors.prior import check_prior, estimated, grows
-from berlyne.rows import Rows, row_name
-from berlyne.worlds.edges import to_edges
+from berlyne.priors.protocols import check_prior, estimated, grows
+from berlyne.sparse import Rows, checked_rows, row_name
+from berlyne.validation import OWN_PRIOR, OWN_WORLDS, FloatArray, IntArray, check_index, in_short
+from berlyne.worlds.edge_table import to_edges
 from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
-from berlyne.worlds.places import Geometry, checked_positions
+from berlyne.worlds.layout import Geometry, checked_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +45,7 @@ class World(Labelled, Shown):
     states, actions : labels in the order of `theta`, any hashable values; None for 0, 1, 2, ...
     terminal : states in which an episode ends; the next begins as `start` says (`berlyne.worlds.episodes`).
     positions : where states lie in pictures, x to the right and y down: a mapping from states to (x, y), an array
-        (N, 2), or the `Geometry` of a maze; None to have them laid out (`berlyne.worlds.places`).
+        (N, 2), or the `Geometry` of a maze; None to have them laid out (`berlyne.worlds.layout`).
 
     Attributes
     ----------
@@ -160,7 +158,7 @@ class World(Labelled, Shown):
         The end of the name says how: `.npz` keeps everything, but for a prior of your own; `.csv` and `.parquet`
         keep transitions and labels, one line `s, a, s_next, p` each.
         """
-        from berlyne.worlds.files import save_world  # here, because it knows what a world is
+        from berlyne.worlds.io import save_world  # here, because it knows what a world is
 
         save_world(path, self)
 

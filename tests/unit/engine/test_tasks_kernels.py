@@ -6,14 +6,14 @@ import pytest
 import berlyne
 import berlyne.tasks
 from berlyne import Dirichlet, OneTwoThree, World
-from berlyne.coordination import TIE_TOLERANCE
-from berlyne.engine.compile import kernel
-from berlyne.engine.graph import Graph, rounded_up, spread
+from berlyne.engine.jit import kernel
+from berlyne.engine.successor_graph import Graph, rounded_up, spread
 from berlyne.engine.tasks import lanes, navigate
 from berlyne.engine.tasks.eliminate import Equations, solve
 from berlyne.engine.tasks.lanes import LANES, Chain
 from berlyne.engine.tasks.models import Layout, Reader
-from berlyne.rows import Counts, Rows
+from berlyne.sparse import Counts, Rows
+from berlyne.strategies.choice import TIE_TOLERANCE
 from berlyne.tasks import Tasks
 
 

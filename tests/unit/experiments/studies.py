@@ -11,7 +11,7 @@ import pytest
 
 import berlyne
 from berlyne.experiments import store
-from berlyne.experiments.piece import _RECENT
+from berlyne.experiments.work_unit import _RECENT
 
 WORLDS = {"maze": {"side": 3, "n_transporters": 4}, "dense": {"n_states": 4}}
 STEPS = {"maze": 30, "dense": 20}
@@ -69,7 +69,7 @@ def command(*arguments):
 
 def count_explorations(monkeypatch):
     """A list that grows by "class/strategy/n_steps" whenever the machinery explores."""
-    from berlyne.experiments import piece
+    from berlyne.experiments import work_unit as piece
 
     made, explore = [], piece.explore
 

@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from berlyne.experiments import chunks, files
+from berlyne import serialization as files
+from berlyne.experiments import chunks
 from waiting import LIMIT
 
 ARRAYS = [

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from berlyne.experiments import cluster
-from berlyne.experiments.files import StoreError
+from berlyne.experiments import dask as cluster
+from berlyne.serialization import StoreError
 from unit.experiments.studies import study
 
 dask = pytest.importorskip("dask")
@@ -30,8 +30,8 @@ LIMIT = 150
 COLLECT = """
 import asyncio, faulthandler, gc, logging, os, socket, sys, threading, warnings
 import distributed
-from berlyne.experiments import cluster
-from berlyne.experiments.files import StoreError
+from berlyne.experiments import dask as cluster
+from berlyne.serialization import StoreError
 from unit.experiments.studies import study
 
 faulthandler.dump_traceback_later({limit}, exit=True)

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from berlyne import serialization
-from berlyne.experiments import files
+from berlyne import serialization as files
 
 
 def test_files_are_replaced_as_a_whole(tmp_path, monkeypatch):

@@ -129,7 +129,7 @@ def test_a_seal_that_is_gone_is_noticed_even_if_the_run_was_interrupted(place):
 
 def forge(place, root):
     """Write a root with a checksum that fits."""
-    from berlyne.experiments.root import checksum
+    from berlyne.experiments.schema import checksum
 
     root["attributes"].pop("checksum", None)
     root["attributes"]["checksum"] = checksum(root)

@@ -12,16 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from berlyne.experiments import lock
-from berlyne.experiments.files import StoreError
-from berlyne.experiments.lock import only_writer
+from berlyne import serialization as lock
+from berlyne.serialization import StoreError, only_writer
 from unit.experiments.studies import study
 from waiting import LIMIT, Lines
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from berlyne.experiments.lock import only_writer
+from berlyne.serialization import only_writer
 with only_writer(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

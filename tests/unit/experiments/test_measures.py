@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne.experiments.measures import MEASURES, Measure
-from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.spec import SettingsError
 from unit.experiments.studies import command, files, study
 
 TOY = Measure("toy", lambda run: np.arange(run.n_steps + 1) + run.states[0] / 16, "parsec", "how far")

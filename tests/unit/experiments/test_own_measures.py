@@ -5,8 +5,8 @@ import pytest
 
 from berlyne import Experiment, dense_world, explore, maze, open_results
 from berlyne.experiments.measures import MORE_MEASURES, Measure, rows_tried, states_visited, visits
-from berlyne.experiments.piece import world_at
-from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.spec import SettingsError
+from berlyne.experiments.work_unit import world_at
 from unit.experiments.studies import STEPS, assert_same_store, command, files, study
 
 

@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from berlyne.experiments import piece, progress
+from berlyne.experiments import progress
 from berlyne.experiments import run as running
-from berlyne.experiments.piece import Layout, Piece, compute_piece
+from berlyne.experiments import work_unit as piece
+from berlyne.experiments.work_unit import Layout, Piece, compute_piece
 from unit.experiments.studies import command, study
 
 

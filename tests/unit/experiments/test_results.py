@@ -9,8 +9,8 @@ from scipy import stats
 
 import berlyne
 from berlyne import InternalModel, Results, open_results
-from berlyne.experiments.files import StoreError
-from berlyne.experiments.piece import world_at
+from berlyne.experiments.work_unit import world_at
+from berlyne.serialization import StoreError
 from unit.experiments.studies import command, count_explorations, study
 
 

@@ -12,10 +12,10 @@ import pytest
 from berlyne import Experiment
 from berlyne.experiments import progress
 from berlyne.experiments import run as running
-from berlyne.experiments.files import StoreError
-from berlyne.experiments.root import FORMAT
-from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.schema import FORMAT
+from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
+from berlyne.serialization import StoreError
 from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
 from waiting import LIMIT, wait_until
 

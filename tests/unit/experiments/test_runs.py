@@ -8,9 +8,9 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, World, dense_world, explore, maze, open_results
-from berlyne.experiments.given import fingerprint
-from berlyne.experiments.pieces import study_of
-from berlyne.experiments.settings import SettingsError, stream
+from berlyne.experiments.manifests import study_of
+from berlyne.experiments.spec import SettingsError, stream
+from berlyne.experiments.worlds import fingerprint
 from unit.experiments.studies import assert_same_store, count_explorations, files, study
 
 TASK = maze(3, side=3, n_transporters=4)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from berlyne import Dirichlet, Experiment, World, noisy_tv, open_results
-from berlyne.experiments.files import StoreError
-from berlyne.experiments.merging import merge
-from berlyne.experiments.settings import SettingsError
+from berlyne.experiments.merge_stores import merge
 from berlyne.experiments.shard import Shard, shard
+from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
+from berlyne.serialization import StoreError
 from unit.experiments.studies import WORLDS, assert_same_store, command, count_explorations, files, study
 
 
@@ -125,7 +125,7 @@ def test_a_shard_that_was_interrupted_is_found_out(tmp_path, monkeypatch):
 
 def set_attribute(place, key, value):
     """Another root, with a checksum that fits."""
-    from berlyne.experiments.root import publish, read_root
+    from berlyne.experiments.schema import publish, read_root
 
     root = read_root(place)
     root["attributes"][key] = value

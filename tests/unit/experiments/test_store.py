@@ -9,11 +9,14 @@ import xarray as xr
 
 import berlyne
 from berlyne import Strategy, maze
-from berlyne.coordination import ValueIteration
-from berlyne.experiments import creation, metadata, root, store
-from berlyne.experiments.files import StoreError
-from berlyne.experiments.settings import SettingsError
+from berlyne.experiments import schema as creation
+from berlyne.experiments import schema as metadata
+from berlyne.experiments import schema as root
+from berlyne.experiments import store
+from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
+from berlyne.serialization import StoreError
+from berlyne.strategies.coordination import ValueIteration
 from unit.experiments.studies import STEPS, WORLDS, assert_same_store, count_explorations, files, study
 
 pytestmark = pytest.mark.usefixtures("small_blocks")

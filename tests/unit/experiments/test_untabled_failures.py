@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from berlyne import Experiment, ExplorationError, explore_env, open_results
-from berlyne.experiments.files import StoreError
-from berlyne.experiments.settings import SettingsError
-from berlyne.experiments.world_classes import stream
+from berlyne.experiments.spec import SettingsError
+from berlyne.experiments.worlds import stream
+from berlyne.serialization import StoreError
 from unit.experiments.studies import assert_same_store
 
 gymnasium = pytest.importorskip("gymnasium")

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Experiment, Explorer, InternalModel, World, explore, maze
-from berlyne.coordination import Greedy
 from berlyne.figures.cards import card
+from berlyne.strategies.coordination import Greedy
 
 NASTY = ["<script>alert(1)</script>", "a & b", '"quoted"', "'", "</svg></table>"]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from berlyne import Dirichlet, InternalModel, World, explore, figures, strategy
 from berlyne.figures.animation import _Film, frame_times
-from berlyne.figures.map import shown
+from berlyne.figures.map_layout import shown
 
 
 def test_a_graph_shows_labels_and_without_counts_from_one():

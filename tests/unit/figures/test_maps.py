@@ -1,268 +1,271 @@
-"""Maps of worlds: what is drawn, found by its gid."""
+"""States coloured by quantities, and the trail of an agent: what is drawn, found by its gid."""
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import berlyne
-from berlyne import Dirichlet, World, dense_world, four_rooms, maze, one_two_three_world, river_swim
-from berlyne.figures.arrows import bent, clear_bends, free_side
-from berlyne.figures.map import Map, map_of, map_of_model, points_per_unit
-from berlyne.figures.style import BLUE, PROBABILITY, SHADES
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, World, explore, four_rooms, maze
+from berlyne.figures.map_layout import map_of, map_of_model
+from berlyne.figures.path import trail
+from berlyne.figures.state_quantities import quantity
 from berlyne.worlds import places
 
-NAMES = ["kitchen", "hall", "a bedroom with a very long name", "garden", "$\\frac{<script>}"]
+
+@pytest.fixture(scope="module")
+def run():
+    return explore(maze(3, side=4, n_transporters=9), "PIG(VI)", n_steps=200, seed=0)
 
 
-def house(**more):
-    theta = np.zeros((2, 5, 5))
-    theta[0] = np.roll(np.eye(5), 1, axis=1)
-    theta[1] = 0.75 * np.eye(5) + 0.25 * np.roll(np.eye(5), 1, axis=1)
-    more = {"states": NAMES, "actions": ["go", "wait"], "start": "hall", "terminal": ["garden"], **more}
-    return World(theta, Dirichlet(1.0, n_states=5, n_actions=2), **more)
+@pytest.fixture(scope="module")
+def episodes():
+    theta = np.zeros((2, 4, 4))
+    theta[0] = [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1]]
+    theta[1] = [[0.5, 0.5, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
+    world = World(theta, Dirichlet(1.0, n_states=4, n_actions=2), states=list("abcd"), start="a", terminal=["d"])
+    return explore(world, "Random", n_steps=60, seed=0)
 
 
-def line(n):
-    """States in a ring, with no positions."""
-    return World(np.stack([np.roll(np.eye(n), 1, axis=1)]))
+@pytest.fixture
+def ax():
+    return Figure().subplots()
 
 
 def artists(ax, gid):
     return [artist for artist in ax.get_children() if artist.get_gid() == gid]
 
 
+def coloured(ax):
+    (found,) = artists(ax, "states")
+    return np.asarray(found.get_array().filled(np.nan) if np.ma.isMA(found.get_array()) else found.get_array())
+
+
+def bar_label(ax):
+    (bar,) = [other for other in ax.figure.axes if other is not ax]
+    return bar.get_ylabel() or bar.get_xlabel()
+
+
+def test_rooms_have_the_missing_information_of_their_rows(run, ax):
+    model = run.model_at(50)
+    assert model.plot("missing information", ax, world=run.world) is ax
+    theta, theta_hat, there = run.world.theta, model.theta_hat, run.world.theta > 0
+    bits = np.zeros(theta.shape)
+    bits[there] = theta[there] * np.log2(theta[there] / theta_hat[there])
+    np.testing.assert_allclose(coloured(ax), bits.sum(axis=(0, 2)), atol=1e-12)
+    assert coloured(ax).sum() == pytest.approx(run.missing_information[50])
+    assert bar_label(ax) == "missing information (bits)"
+
+
+def test_visits_are_counted_and_utilities_have_a_part_for_each_action(run):
+    ax = run.model.plot("visits", world=run.world)
+    np.testing.assert_array_equal(coloured(ax), np.bincount(run.states[:-1], minlength=16))
+    ax = run.model.plot("PIG", world=run.world)
+    np.testing.assert_array_equal(coloured(ax), berlyne.pig(run.model).T.ravel())
+    assert bar_label(ax) == "PIG (bits)"
+    middle = artists(ax, "states")[0].get_paths()[4 * 5 + 3].vertices[:-1].mean(axis=0) - places(run.world)[5]
+    assert middle[0] > 0.2 and abs(middle[1]) < 1e-9  # room 5, action 3, "right"
+    ax = run.model.plot("PMC", world=run.world, rows=False)
+    np.testing.assert_array_equal(coloured(ax), berlyne.pmc(run.model).max(axis=0))
+    assert bar_label(ax) == "largest PMC"
+
+
+def test_what_the_model_expects_needs_no_world(run):
+    ax = run.model.plot()
+    np.testing.assert_allclose(coloured(ax), berlyne.novelty(run.model).sum(axis=0))
+    assert bar_label(ax) == "expected missing information (bits)" and artists(ax, "labels")
+
+
+def test_numbers_of_ones_own_by_state_and_by_row(episodes):
+    by_state, by_row = np.arange(4.0), np.arange(8.0).reshape(2, 4)
+    np.testing.assert_array_equal(coloured(episodes.model.plot(by_state)), by_state)
+    ax = episodes.model.plot(by_row, world=episodes.world)
+    np.testing.assert_array_equal(coloured(ax), by_row.T.ravel())
+    first, second = (path.vertices.mean(axis=0) - places(episodes.world)[0] for path in _paths(ax)[:2])
+    assert first[0] > 0 > second[0]  # clockwise from the top
+    np.testing.assert_array_equal(coloured(episodes.model.plot(by_row, rows=False)), by_row.max(axis=0))
+
+
+def _paths(ax):
+    return artists(ax, "states")[0].get_paths()
+
+
 @pytest.mark.parametrize(
-    ("world", "kind"),
+    ("what", "options", "said"),
     [
-        (maze(0), "maze"),
-        (four_rooms(), "grid"),
-        (berlyne.grid_world(11), "grid"),
-        (river_swim(), "graph"),
-        (dense_world(0), "graph"),
-        (one_two_three_world(0), "graph"),
-        (house(), "graph"),
-        (house(positions=[(0, 0), (1, 0), (2, 0), (2, 1), (0, 1)]), "graph"),  # in lines, but it jumps about
-        (line(60), "graph"),
-        (line(61), "matrix"),
-        (maze(0, side=9), "maze"),
+        ("missing information", {}, r"^missing information is about the true world; give world="),
+        (
+            "boredom",
+            {},
+            r"^what is 'boredom'; it must be an array, or one of missing information, expected .* novelty$",
+        ),
+        (
+            np.zeros(3),
+            {},
+            r"^what is an array of shape \(3,\); it must be a number for each state, \(4,\), or for each",
+        ),
+        (["x"], {}, r"^what is \['x'\]; it must be a number"),
+        (np.zeros(4), {"rows": True}, r"^what has one number for each state; rows=True needs one for each row"),
+        ("visits", {"world": four_rooms()}, r"^the world has 104 states and the model 4; they must be the same$"),
     ],
 )
-def test_every_world_has_the_map_that_fits_it(world, kind):
-    drawn = map_of(world)
-    assert drawn.kind == kind
-    np.testing.assert_array_equal(drawn.places, places(world))
-    ax = Figure().subplots()
-    assert world.plot(ax) is ax and world.plot(ax=ax) is ax
-    assert bool(artists(ax, "states")) == (kind != "matrix") and bool(artists(ax, "matrix")) == (kind == "matrix")
+def test_what_cannot_be_drawn_is_refused_in_a_sentence(episodes, what, options, said):
+    with pytest.raises(ValueError, match=said):
+        episodes.model.plot(what, **options)
 
 
-def test_transitions_are_as_probable_as_the_best_action_makes_them_or_the_one_asked_for():
-    world = house()
-    both, go = map_of(world), map_of(world, "wait")
-    theta = world.theta
-    for drawn, expected in ((both, theta.max(axis=0)), (go, theta[1])):
-        found = np.zeros((5, 5))
-        found[drawn.begin, drawn.end] = drawn.p
-        np.testing.assert_array_equal(found, expected)
-    with pytest.raises(ValueError, match=r"^action is 'jump'; it must be an action: 'go', 'wait'$"):
-        world.plot(action="jump")
+def test_ends_of_episodes_have_no_colour(episodes):
+    values = coloured(episodes.model.plot("visits", world=episodes.world))
+    assert np.isnan(values[3]) and not np.any(np.isnan(values[:3]))
 
 
-def test_a_graph_has_an_arrow_for_each_transition_as_dark_as_it_is_probable():
-    ax = Figure().subplots()
-    house().plot(ax, action="wait", bar=False)
-    (arrows,) = artists(ax, "arrows")
-    assert len(arrows.get_paths()) == 10
-    expected = sorted([PROBABILITY(0.75 / 0.8)] * 5 + [PROBABILITY(0.25 / 0.8)] * 5)  # 0.8 is black
-    np.testing.assert_allclose(sorted(map(tuple, arrows.get_edgecolor())), expected)
+def test_more_actions_than_a_node_has_room_for_show_the_largest():
+    world = World(np.full((9, 3, 3), 1 / 3))
+    model = berlyne.InternalModel(Dirichlet(1.0, n_states=3, n_actions=9))
+    values = np.random.default_rng(0).random((9, 3))
+    np.testing.assert_array_equal(coloured(model.plot(values, world=world)), values.max(axis=0))
 
 
-@pytest.mark.parametrize(("n_states", "each"), [(10, 10), (12, 12), (20, 8), (60, 2)])
-def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(n_states, each):
-    ax = Figure().subplots()
-    world = dense_world(0, n_states=n_states)
-    world.plot(ax, bar=False)
-    (arrows,), most = artists(ax, "arrows"), world.theta.max(axis=0)
-    drawn = np.sort(np.sort(most, axis=1)[:, -each:].ravel())
-    darkest = np.ceil(5 * most.max()) / 5
-    np.testing.assert_allclose(arrows.get_edgecolor(), PROBABILITY(drawn / darkest))
-    assert [text.get_text() for text in artists(ax, "note")] == (
-        [f"arrows: the {each} likeliest\nof each state"] if each < n_states else []
-    )
-
-
-def test_few_transitions_are_all_drawn_even_if_one_state_has_many():
-    theta = np.zeros((1, 30, 30))
-    theta[0, :, 0] = 1.0
-    theta[0, 0] = 1 / 30
-    ax = Figure().subplots()
-    World(theta).plot(ax, bar=False)
-    (arrows,) = artists(ax, "arrows")
-    assert len(arrows.get_paths()) == 59 and not artists(ax, "note")
-
-
-def test_labels_are_written_as_they_are_shortened_and_fit():
-    world = house()
-    ax = world.plot()
-    texts = artists(ax, "labels")
-    said = [text.get_text() for text in texts]
-    assert said == ["kitchen", "hall", "a bedroom w…", "garden", "$\\frac{<scr…"]
-    figure, drawn = ax.figure, map_of(world)
-    figure.canvas.draw()
-    inside = 2 * drawn.radius * points_per_unit(ax, drawn) * figure.dpi / 72
-    for text in texts:
-        box = text.get_window_extent()
-        assert box.width < 1.12 * inside
-        assert text.get_fontsize() >= 4.2
-    for one, other in combinations(texts, 2):
-        assert not one.get_window_extent().overlaps(other.get_window_extent())
-    assert not artists(world.plot(labels=False), "labels")
-
-
-@pytest.mark.parametrize("n", [3, 12, 30, 60])
-def test_numbers_of_states_can_be_read_and_nodes_do_not_touch(n):
-    rng = np.random.default_rng(n)
-    theta = np.roll(np.eye(n), 1, axis=1) + (rng.random((n, n)) < 1.5 / n)
-    world = World((theta / theta.sum(axis=1, keepdims=True))[None])
-    ax, drawn = world.plot(), map_of(world)
-    assert all(text.get_fontsize() >= 4.2 for text in artists(ax, "labels"))
-    apart = np.linalg.norm(drawn.places[:, None] - drawn.places[None], axis=2) + 99 * np.eye(n)
-    assert apart.min() > 2 * drawn.radius
-    left, right, top, bottom = drawn.frame
-    assert np.all((drawn.places - drawn.radius > (left, top)) & (drawn.places + drawn.radius < (right, bottom)))
-    assert ax.get_ylim() == (bottom, top)  # y points down
-
-
-def test_where_episodes_begin_and_end_is_marked():
-    ax = Figure().subplots()
-    world = house()
-    world.plot(ax)
-    for gid, s, colour in (("starts", 1, BLUE), ("ends", 3, "black")):
-        (marks,) = artists(ax, gid)
-        np.testing.assert_allclose([path.vertices[:-1].mean(axis=0) for path in marks.get_paths()], [places(world)[s]])
-        assert to_rgba(colour) == tuple(marks.get_edgecolor()[0])
-    anywhere = Figure().subplots()
-    dense_world(0).plot(anywhere)
-    assert artists(anywhere, "starts")[0].get_paths() == []
-
-
-def test_a_grid_has_walls_where_nothing_leads_across():
-    ax = Figure().subplots()
+def test_squares_have_their_parts_on_the_sides_that_actions_are_named_after():
     world = four_rooms()
-    world.plot(ax, action="up")
-    (walls,), (lines,) = artists(ax, "walls"), artists(ax, "lines")
-    cells = {tuple(place) for place in places(world).tolist()}
-    faces = [(x, y, dx, dy) for x, y in cells for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1))]
-    outer = [face for face in faces if (face[0] + face[2], face[1] + face[3]) not in cells]
-    inner = [face for face in faces if (face[0] + face[2], face[1] + face[3]) in cells]
-    assert (len(walls.get_segments()), len(lines.get_segments())) == (len(outer), len(inner) // 2)
-    middles = sorted(map(tuple, np.mean(walls.get_segments(), axis=1).tolist()))
-    assert middles == sorted((x + dx / 2, y + dy / 2) for x, y, dx, dy in outer)
+    ax = berlyne.InternalModel(world.prior).plot("PIG", world=world)
+    for a, (dx, dy) in enumerate([(0, -1), (0, 1), (-1, 0), (1, 0)]):  # up, down, left, right
+        middle = _paths(ax)[4 * 7 + a].vertices[:-1].mean(axis=0) - places(world)[7]
+        np.testing.assert_allclose(middle, [dx / 3, dy / 3])
 
 
-def test_a_jump_between_squares_is_dashed():
-    pytest.importorskip("gymnasium")
-    ax = Figure().subplots()
-    cliff = berlyne.from_gymnasium("CliffWalking-v1")
-    cliff.plot(ax)
-    (jumps,) = artists(ax, "jumps")
-    s, z = np.nonzero(cliff.theta.max(axis=0))
-    apart = np.abs(cliff.positions[s] - cliff.positions[z]).sum(axis=1)
-    assert len(jumps.get_paths()) == np.count_nonzero(apart > 1) > 0
-    assert jumps.get_linestyle()[0][1] is not None
-
-
-def test_a_matrix_shows_every_transition_and_blocks_their_largest():
-    ax = Figure().subplots()
-    world = line(70)
-    world.plot(ax)
+def test_a_matrix_has_a_line_for_each_action(ax):
+    model = berlyne.InternalModel(Dirichlet(1.0, n_states=80, n_actions=3), actions=["l", "m", "r"])
+    model.observe(4, "m", 5)
+    model.plot("visits", ax, rows=True)
     (image,) = artists(ax, "matrix")
-    np.testing.assert_array_equal(image.get_array().filled(0.0), world.theta[0])
-    large = Figure().subplots()
-    line(1000).plot(large)
-    block = artists(large, "matrix")[0].get_array().filled(0.0)
-    assert block.shape == (400, 400) and set(np.unique(block)) == {0.0, 1.0}
-    assert set(zip(*np.nonzero(block), strict=True)) == {
-        (s * 400 // 1000, (s + 1) % 1000 * 400 // 1000) for s in range(1000)
-    }
+    expected = np.zeros((3, 80))
+    expected[1, 4] = 1.0
+    np.testing.assert_array_equal(image.get_array(), expected)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["l", "m", "r"]
 
 
-def test_a_model_without_a_world_lies_still_while_it_learns():
-    prior = maze(0, side=3, n_transporters=3).prior
-    model = berlyne.InternalModel(prior)
-    before = map_of_model(model)
-    assert len(before.begin) == 0
-    s = 0
-    s_next = int(prior.support.indices[0])
-    model.observe(s, 0, s_next)
-    after = map_of_model(model)
-    np.testing.assert_array_equal(before.places, after.places)
-    assert (after.begin.tolist(), after.end.tolist(), after.p.tolist()) == ([s], [s_next], [1.0])
+def test_an_explorer_shows_its_own_utility_and_where_it_is(episodes, ax):
+    explorer = Explorer(episodes.world.prior, "PMC(greedy)", states=list("abcd"))
+    assert explorer.here is None and artists(explorer.plot(), "agent") == []
+    explorer.observe("a", 0, "b")
+    assert explorer.here == "b" and explorer.plot(ax=ax, world=episodes.world) is ax
+    np.testing.assert_array_equal(coloured(ax)[:6], explorer.utility().T.ravel()[:6])
+    (agent,) = artists(ax, "agent")
+    np.testing.assert_array_equal(np.ravel(agent.get_data()), places(episodes.world)[1])
+    assert bar_label(ax) == "PMC"
+    expected = explorer.expected_missing_information().rows.sum(axis=0)
+    np.testing.assert_allclose(coloured(explorer.plot("expected missing information")), expected)
 
 
-def test_arrows_keep_clear_of_states_in_between():
-    where = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [1.0, 5.0]])
-    begin, end = np.array([0, 0, 2]), np.array([1, 2, 0])
-    bends = clear_bends(where, begin, end, 0.2)
-    assert bends[0] == 0.12 and bends[1] == bends[2] > 0.12
-    for s, z, bend in zip(begin, end, bends, strict=True):
-        by = (where[s] + where[z]) / 2 + bend * (where[z] - where[s]) @ [[0, 1], [-1, 0]]
-        for u in np.linspace(0.1, 0.9, 50):
-            point = (1 - u) ** 2 * where[s] + 2 * u * (1 - u) * by + u**2 * where[z]
-            assert all(np.linalg.norm(point - where[k]) > 0.2 for k in range(4) if k not in (s, z))
-    alone = bent(where[0], where[2], 0.2, 1.0, 0.24)
-    box = alone.path.get_extents()
-    np.testing.assert_allclose(alone.reach().min(axis=0), box.min, atol=0.02)
-    np.testing.assert_allclose(alone.reach().max(axis=0), box.max, atol=0.02)
+def test_states_that_are_not_discovered_have_no_colour():
+    world = maze(0, side=3, n_transporters=5).with_prior(ChineseRestaurant())
+    run = explore(world, "Random", n_steps=4, seed=0)
+    values = coloured(run.model.plot("visits", world=world))
+    met = set(run.states.tolist())
+    assert set(np.flatnonzero(~np.isnan(values)).tolist()) == met
+    assert values[run.states[0]] == np.count_nonzero(run.states[:-1] == run.states[0])
+    assert run.model.plot() is not None
 
 
-def test_loops_go_where_there_is_room():
-    here = np.zeros(2)
-    for others, expected in (([[0, -1], [1, 0], [-1, 0]], (0, 1)), ([[0, 1], [1, 0], [-1, 0]], (0, -1))):
-        np.testing.assert_allclose(free_side(here, np.array(others, float), np.ones(3, bool)), expected, atol=1e-9)
-    assert free_side(here, np.array([[0.0, 1.0]]), np.ones(1, bool))[1] < 0.5
-    assert free_side(here, np.empty((0, 2)), np.ones(0, bool)).shape == (2,)
+def test_a_path_has_a_piece_for_every_step_and_jumps_where_rooms_are_not_neighbours(run):
+    drawn = map_of(run.world)
+    pieces = trail(drawn, run, 150, 150)
+    assert [piece.t for piece in pieces] == list(range(150))
+    side = run.world.geometry.side
+    s, z = run.states[:150], run.next_states[:150]
+    apart = np.abs(s // side - z // side) + np.abs(s % side - z % side)
+    assert [piece.jump for piece in pieces] == (apart > 1).tolist() and (apart > 1).any()
+    for i, piece in enumerate(pieces):
+        assert np.linalg.norm(piece.path.vertices[0] - places(run.world)[s[i]]) < 0.2
+        assert np.linalg.norm(piece.path.vertices[-1] - places(run.world)[z[i]]) < 0.2
 
 
-def lightness(colours):
-    """L* a* b* of colours (n, 3), by the formulae of CIE 1976 for the white D65."""
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-    to_xyz = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
-    f = np.cbrt(linear @ np.array(to_xyz).T / [0.95047, 1.0, 1.08883])
-    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+@pytest.mark.parametrize("world", [maze(3), berlyne.dense_world(3)])
+def test_no_jump_leaves_the_map(world):
+    drawn = map_of(world)
+    left, right, top, bottom = drawn.frame
+    jumps = [
+        piece.path for piece in trail(drawn, explore(world, "Unembodied", n_steps=400, seed=2), 400, 400) if piece.jump
+    ]
+    assert len(jumps) > 100
+    u = np.linspace(0, 1, 20)[:, None]
+    for begin, by, end in (np.asarray(path.vertices) for path in jumps):
+        x, y = ((1 - u) ** 2 * begin + 2 * u * (1 - u) * by + u**2 * end).T
+        assert left <= x.min() and x.max() <= right and top <= y.min() and y.max() <= bottom
 
 
-def test_shades_are_even_to_the_eye_and_ever_darker_in_grey():
-    found = lightness(SHADES(np.linspace(0, 1, 17))[:, :3])
-    steps = np.linalg.norm(np.diff(found, axis=0), axis=1)
-    assert steps.max() / steps.min() < 1.25
-    assert np.all(np.diff(found[:, 0]) < -1.0) and found[-1, 0] > 45  # black lines stay visible
+def test_arrows_are_fainter_than_the_trail_that_goes_over_them():
+    world = berlyne.dense_world(1)
+    found = explore(world, "PIG(VI)", n_steps=50, seed=0)
+    opaque, faded = (artists(ax, "arrows")[0].get_edgecolor()[:, 3] for ax in (world.plot(), found.plot_path(50)))
+    assert opaque.min() == 1.0 and faded.max() < 0.6
+    many = World(np.roll(np.eye(61), 1, axis=1)[None], Dirichlet(1.0, n_states=61, n_actions=1))
+    assert len(artists(explore(many, "Random", n_steps=5).plot_path(5), "matrix")) == 1
 
 
-def test_a_map_of_one_state():
-    world = World(np.ones((1, 1, 1)))
-    assert isinstance(map_of(world), Map) and world.plot() is not None
+def test_names_of_small_nodes_that_are_divided_are_beside_them():
+    explorer = Explorer(Dirichlet(1.0, n_states=60, n_actions=3), "PIG(VI)")
+    for ax, beside in ((explorer.plot(), True), (explorer.plot(rows=False), False)):
+        ax.figure.draw_without_rendering()
+        places_, radius = map_of_model(explorer.model).places, map_of_model(explorer.model).radius
+        texts = [text for text in ax.texts if text.get_gid() == "labels"]
+        assert [text.get_text() for text in texts] == [str(s) for s in range(60)]
+        boxes = [text.get_window_extent().transformed(ax.transData.inverted()) for text in texts]
+        for s, box in enumerate(boxes):
+            near = np.clip(places_, [box.x0, min(box.y0, box.y1)], [box.x1, max(box.y0, box.y1)])
+            touched = np.flatnonzero(np.linalg.norm(near - places_, axis=1) < radius)
+            assert touched.tolist() == ([] if beside else [s])
+            assert np.linalg.norm(np.array(texts[s].get_position()) - places_, axis=1).argmin() == s
+        assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_the_beginning_of_another_episode_is_a_jump(episodes):
+    pieces = trail(map_of(episodes.world), episodes, 60, 60)
+    resets = [piece.t for piece in pieces if piece.jump]
+    assert resets == np.flatnonzero(episodes.next_states == 3).tolist() and resets
+
+
+def test_the_agent_stands_where_it_was_and_the_trail_is_as_long_as_asked(run, ax):
+    assert run.plot_path(120, ax, last=7) is ax
+    (agent,), (walks,), (leaps,) = artists(ax, "agent"), artists(ax, "walks"), artists(ax, "leaps")
+    np.testing.assert_array_equal(np.ravel(agent.get_data()), places(run.world)[run.states[120]])
+    assert len(walks.get_paths()) + len(leaps.get_paths()) == 7
+    alpha = walks.get_edgecolor()[:, 3]
+    assert np.all(np.diff(alpha) > 0)  # the older the fainter
+    end = run.plot_path()
+    np.testing.assert_array_equal(np.ravel(artists(end, "agent")[0].get_data()), places(run.world)[run.states[-1]])
+    start = run.plot_path(0)
+    assert artists(start, "walks")[0].get_paths() == []
+
+
+def test_a_path_can_be_coloured_by_what_was_missing_then(run, ax):
+    run.plot_path(40, ax, what="missing information")
+    assert coloured(ax).sum() == pytest.approx(run.missing_information[40])
+
+
+def test_a_path_among_many_states_is_dots_on_the_matrix(ax):
+    n = 70
+    world = World(np.roll(np.eye(n), 1, axis=1)[None], Dirichlet(1.0, n_states=n, n_actions=1), start=0)
+    explore(world, "Random", n_steps=20, seed=0).plot_path(10, ax, last=3)
+    (dots,), (agent,) = artists(ax, "dots"), artists(ax, "agent")
+    np.testing.assert_array_equal(dots.get_offsets(), [[8, 7], [9, 8], [10, 9]])
+    assert agent.get_ydata()[0] == 10
 
 
 @pytest.mark.parametrize(
-    ("starts", "ends", "drawn"),
-    [
-        ("bc", "d", [1, 2]),  # two of three
-        ("abc", "d", []),  # anywhere but at the end
-        ("ab", "", [0, 1]),
-        ("abc", "", []),
-        ("a", "bcd", [0]),
-        ("ab", "cd", []),
-    ],
+    ("t", "last", "said"),
+    [(201, 3, r"^t is 201; it must be a whole number from 0 to 200$"), (3, -1, r"^last is -1; it must be a whole")],
 )
-def test_starts_are_drawn_if_they_are_at_most_half_of_the_states_that_are_no_ends(starts, ends, drawn):
-    chances = {label: 1 / len(starts) for label in starts}
-    world = World(np.full((1, 4, 4), 0.25), states=list("abcd"), start=chances, terminal=list(ends))
-    assert map_of(world).starts == drawn
-    (marks,) = artists(world.plot(), "starts")
-    assert len(marks.get_paths()) == len(drawn)
+def test_times_that_there_are_not_are_refused(run, t, last, said):
+    with pytest.raises(ValueError, match=said):
+        run.plot_path(t, last=last)
+
+
+def test_rows_add_up_or_show_their_largest():
+    model = berlyne.InternalModel(Dirichlet(1.0, n_states=3, n_actions=2))
+    model.observe_many([(0, 1, 2), (0, 0, 1), (0, 0, 2)])
+    assert quantity(model, "visits").values.tolist() == [3.0, 0.0, 0.0]
+    assert quantity(model, "visits", rows=True).values.tolist() == [[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    np.testing.assert_array_equal(quantity(model, "utility").values, berlyne.pig(model))

@@ -7,8 +7,8 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, World, explore, maze
-from berlyne.figures.quantity import NAMES, quantity_of_explorer
-from berlyne.measured import cells_of
+from berlyne.figures.state_quantities import NAMES, quantity_of_explorer
+from berlyne.models.internal_model import cells_of
 from berlyne.worlds import places
 
 THETA = np.array(

@@ -12,8 +12,8 @@ import xarray as xr
 import berlyne
 from berlyne import Dirichlet, InternalModel, World, explore
 from berlyne.figures import draw_bands, draw_maze
-from berlyne.figures.map import map_of
-from berlyne.figures.shading import limits
+from berlyne.figures.map_layout import map_of
+from berlyne.figures.maps import limits
 
 
 @pytest.fixture(scope="module")

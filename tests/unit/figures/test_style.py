@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from berlyne.figures.style import look, panels, thinned
-from berlyne.strategies import STRATEGIES
+from berlyne.strategies.registry import STRATEGIES
 
 NAMES = list(STRATEGIES)
 

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from berlyne import Dirichlet, InternalModel, World, fit_alpha
-from berlyne.rows import Rows, Support
+from berlyne.sparse import Rows, Support
 
 MASK = np.array([[[1, 1, 0], [0, 1, 0], [1, 1, 1]], [[0, 0, 1], [1, 1, 1], [1, 0, 1]]]) > 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray
+from berlyne.validation import FloatArray, IntArray
 
 KINDS = {"Uint8Array": "<u1", "Uint16Array": "<u2", "Uint32Array": "<u4", "Int32Array": "<i4", "Float64Array": "<f8"}
 

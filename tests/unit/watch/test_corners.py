@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.coordination import ValueIteration
+from berlyne.strategies.coordination import ValueIteration
+from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import page_data
 from berlyne.watch.data import whole
 from berlyne.watch.methods import method_of

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.coordination import View
-from berlyne.utilities import row_by_row
+from berlyne.strategies.coordination import View
+from berlyne.strategies.utilities import row_by_row
+from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import beliefs as watch_beliefs
 from berlyne.watch import page_data
 

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from berlyne import Dirichlet, World, maze
-from berlyne.rows import Rows
+from berlyne.sparse import Rows
 
 GOOD = np.array(
     [[[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.2, 0.3, 0.5]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]]]

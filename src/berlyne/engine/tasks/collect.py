@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import FloatArray
-from berlyne.engine.compile import bare_kernel, inlined
-from berlyne.engine.graph import Graph
+from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.lanes import LANES, Chain, best_of, put, value_of_best, weighted
+from berlyne.validation import FloatArray
 
 CHECK = 8
 """Steps from one look at what they add to the next."""

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from berlyne.engine.compile import bare_kernel, inlined
-from berlyne.engine.graph import Graph
+from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.simd import add, divide, four, item, multiply, multiply_add
+from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.lanes import LANES, line, mixed, put
-from berlyne.engine.vector import add, divide, four, item, multiply, multiply_add
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
 class Elimination(NamedTuple):

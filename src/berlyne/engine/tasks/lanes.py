@@ -12,11 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IndexArray
-from berlyne.coordination import TIE_TOLERANCE
-from berlyne.engine.compile import folded
-from berlyne.engine.graph import Graph
-from berlyne.engine.vector import (
+from berlyne.engine.jit import folded
+from berlyne.engine.simd import (
     add,
     add_outer,
     at_least,
@@ -29,6 +26,9 @@ from berlyne.engine.vector import (
     multiply_add,
     scatter,
 )
+from berlyne.engine.successor_graph import Graph
+from berlyne.strategies.choice import TIE_TOLERANCE
+from berlyne.validation import FloatArray, IndexArray
 
 LANES = 12
 """Problems worked on at once."""

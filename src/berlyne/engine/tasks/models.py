@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import FloatArray, IntArray
-from berlyne.engine.belief import FIRST, SEEN, TOTAL, Belief, copied, count, find_slot, first_belief, knows, weigh
-from berlyne.engine.compile import bare_kernel
-from berlyne.engine.graph import graph_of, spread
+from berlyne.engine.jit import bare_kernel
+from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, copied, count, find_slot, first_belief, knows, weigh
+from berlyne.engine.successor_graph import graph_of, spread
 from berlyne.engine.tasks.eliminate import Elimination, list_elimination
 from berlyne.engine.tasks.lanes import Chain
-from berlyne.gate import checked_counts
-from berlyne.model import InternalModel
-from berlyne.priors.prior import CompiledPrior
-from berlyne.rows import Counts, Rows, Support
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors.protocols import CompiledPrior
+from berlyne.sparse import Counts, Rows, Support, checked_counts
+from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
 Model = InternalModel | Counts | Rows | FloatArray
@@ -53,7 +52,7 @@ class Layout:
 class Observed(NamedTuple):
     """Counts of K models: model m has observed the transitions `begin[m]:begin[m + 1]` of the other arrays.
 
-    row, s_next, n : as in `berlyne.rows.Counts`.
+    row, s_next, n : as in `berlyne.sparse.Counts`.
     """
 
     begin: IntArray

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from berlyne.coordination import TIE_TOLERANCE
-from berlyne.engine.compile import bare_kernel, folded, inlined
-from berlyne.engine.graph import Graph
+from berlyne.engine.jit import bare_kernel, folded, inlined
+from berlyne.engine.simd import add, at_least, divide, four, multiply, multiply_add, smaller
+from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, first_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, line, put, weighted
 from berlyne.engine.tasks.walk import Walk, follow, times
-from berlyne.engine.vector import add, at_least, divide, four, multiply, multiply_add, smaller
+from berlyne.strategies.choice import TIE_TOLERANCE
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 MOST = 1000
 """Policies tried at most; a few are enough."""

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.arrays import BoolArray, FloatArray
-from berlyne.engine.compile import bare_kernel
+from berlyne.engine.jit import bare_kernel
+from berlyne.engine.simd import at_least, divide, four, item, larger, multiply, multiply_add, smaller
 from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, first_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, line, mixed, put
-from berlyne.engine.vector import at_least, divide, four, item, larger, multiply, multiply_add, smaller
+from berlyne.validation import BoolArray, FloatArray
 
 ERROR, RELATIVE_ERROR = 1e-6, 1e-9
 """Largest error of an expected number of steps, and share of it, that comes from not making every sweep."""

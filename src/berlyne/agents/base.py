@@ -1,0 +1,71 @@
+"""Which agent runs a strategy: compiled, in plain NumPy, or one that discovers its states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors import Prior
+from berlyne.strategies.registry import Strategy
+from berlyne.validation import (
+    ENGINE,
+    UNKNOWN_STATES,
+)
+from berlyne.worlds.world import World
+
+if TYPE_CHECKING:
+    from berlyne.agents.compiled_agent import CompiledMind
+
+
+Engine = Literal["auto", "compiled", "numpy"]
+
+
+Mind = Union["CompiledMind", PlainMind, GrowingMind]
+
+
+def make_mind(
+    model: InternalModel, how: Strategy, world: World | None, engine: Engine = "auto"
+) -> CompiledMind | PlainMind:
+    """The mind that runs a strategy; only one that may see the world is handed it to plan with.
+
+    Where the episodes of the world end, it is told.
+    """
+    from berlyne.agents.compiled_agent import CompiledMind  # here, so that `import berlyne` need not import Numba
+
+    if hasattr(model.prior, "grows"):
+        raise ValueError(
+            f"{model.prior!r} has a number of cells, the last of which is no state; leave n_states out of the prior, "
+            f"so that states are discovered{UNKNOWN_STATES}"
+        )
+    compiled = _is_compiled(model.prior, how, engine)
+    if how.sees_world and world is None:
+        raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
+    mind: CompiledMind | PlainMind
+    if compiled:
+        mind = CompiledMind(model, how, world)
+    else:
+        mind = PlainMind(model, how, world if how.sees_world else None)
+    if world is not None and len(world.terminal):
+        mind.close(world.terminal)
+    return mind
+
+
+def make_growing_mind(prior: Any, n_actions: int, how: Strategy, engine: Engine = "auto") -> GrowingMind:
+    """The mind that runs a strategy where states are discovered."""
+    return GrowingMind(prior, n_actions, how, _is_compiled(prior.sized(1, n_actions), how, engine))
+
+
+def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:
+    """Whether kernels run a strategy with this prior."""
+    from berlyne.agents.compiled_agent import can_compile
+
+    if engine not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    compilable = can_compile(prior, how)
+    if engine == "compiled" and not compilable:
+        raise ValueError(
+            f"{how} with {prior!r} has a part that no kernel knows, which only engine='numpy' can run{ENGINE}"
+        )
+    return compilable and engine != "numpy"

@@ -1,0 +1,197 @@
+"""How an action is chosen, and what a method of coordination remembers.
+
+This is the only file that knows methods: to compile another one, add its class to `METHODS`, what it needs to
+`first_agent`, and a case to `think`, and to `adjust` if it learns. What they do is said in
+plain NumPy in `berlyne.strategies.coordination`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from berlyne.engine.argmax import NO_TREE, Tree, any_of, best_of, best_row, grow_tree, new_tree, update_tree, warm
+from berlyne.engine.caches import graph_and_truth, kept_repairs
+from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.row_beliefs import TOTAL, Belief
+from berlyne.engine.successor_graph import Graph
+from berlyne.engine.value_iteration import NOTHING_LISTED, Plan, action_values, first_plan, forget, start_over
+from berlyne.sparse import Support
+from berlyne.strategies.choice import ChoiceRule
+from berlyne.strategies.coordination import (
+    CounterBased,
+    Greedy,
+    KnowingWorld,
+    LeastTaken,
+    QLearning,
+    Relocating,
+    UniformChoice,
+    ValueIteration,
+)
+from berlyne.validation import FloatArray, IntArray
+from berlyne.worlds.world import World
+
+METHODS = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, KnowingWorld, QLearning, Relocating)
+"""Methods that kernels know."""
+UNIFORM, LEAST_TAKEN, COUNTER, GREEDY, PLANNING, PLANNING_WITH_WORLD, Q_LEARNING, RELOCATING = range(len(METHODS))
+RATE, GAMMA = 0, 1
+
+
+class Agent(NamedTuple):
+    """What a method remembers besides the belief.
+
+    values : (M,), of the actions of the state that was looked at last.
+    visits : (N + 1,), how often each state was occupied; the last entry is their sum.
+    here : [0] the state the agent is in, -1 for unknown.
+    q, learning : [s * stride + a], Q-learning's table, empty for other methods; its rate and discount.
+    temperature, lapse : as in `berlyne.strategies.choice.ChoiceRule`.
+    """
+
+    method: int
+    temperature: float
+    lapse: float
+    values: FloatArray
+    visits: IntArray
+    here: IntArray
+    q: FloatArray
+    learning: FloatArray
+    tree: Tree
+    plan: Plan
+
+
+def first_agent(coordinate: Any, rule: ChoiceRule, belief: Belief, support: Support, world: World | None) -> Agent:
+    """An agent that has done nothing yet; `support` is that of the belief, `world` for methods that may see it."""
+    graph, n_rows = belief.graph, len(belief.utility)
+    method = METHODS.index(type(coordinate))
+    q, learning, tree = np.empty(0), np.zeros(2), NO_TREE
+    depth, gamma = (coordinate.steps_back, coordinate.gamma) if method == PLANNING else (0, 1.0)
+    if method == PLANNING_WITH_WORLD:
+        assert world is not None
+        plan = _knowing_plan(coordinate.inner, world, support)
+    else:
+        repairs = kept_repairs(support, graph, depth) if depth and not graph.capacity else NOTHING_LISTED
+        plan = first_plan(graph, belief.weight, belief.rest, depth, gamma, repairs)
+    if method == Q_LEARNING:
+        q = np.full(n_rows, float(coordinate.initial))
+        learning = np.array([coordinate.learning_rate, coordinate.gamma], dtype=np.float64)
+    elif method == RELOCATING:
+        tree = new_tree(2 << (n_rows - 1).bit_length())
+    agent = Agent(
+        method,
+        rule.temperature,
+        rule.lapse,
+        np.zeros(graph.n_actions),
+        np.zeros(len(graph.start) + 1, dtype=np.int64),
+        np.array([-1], dtype=np.int64),
+        q,
+        learning,
+        tree,
+        plan,
+    )
+    think_again(agent, belief)
+    return agent
+
+
+def _knowing_plan(inner: ValueIteration, world: World, support: Support) -> Plan:
+    """A plan on the true world, on the graph of the belief's support where that is the same."""
+    same = support.indices is world.rows.indices
+    there = support if same else world.rows.support
+    graph, weight = graph_and_truth(world, there)
+    repairs = kept_repairs(there, graph, inner.steps_back)
+    return first_plan(graph, weight, np.empty(0), inner.steps_back, inner.gamma, repairs)
+
+
+def think_again(agent: Agent, belief: Belief) -> None:
+    """Forget all that was worked out from utilities: for an agent whose belief was put there from outside."""
+    start_over(agent.plan, belief.utility)
+    if len(agent.tree.top):
+        grow_tree(agent.tree, belief.utility)
+
+
+def on_wider_graph(agent: Agent, belief: Belief) -> Agent:
+    """The same agent, reading a belief whose slots have moved."""
+    if agent.method == PLANNING_WITH_WORLD:
+        return agent
+    return agent._replace(plan=agent.plan._replace(graph=belief.graph, weight=belief.weight, rest=belief.rest))
+
+
+@bare_kernel
+def expected_visits(belief: Belief, visits: IntArray, s: int, values: FloatArray) -> None:
+    """Minus the expected count of the next state under each action, into `values` (Sec. 3.5, CB)."""
+    graph: Graph = belief.graph
+    for a in range(len(values)):
+        values[a] = -belief.rest[s * graph.stride + a] * visits[-1] if len(belief.rest) else 0.0
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        for a in range(len(values)):
+            values[a] -= belief.weight[k * graph.stride + a] * visits[graph.succ[k]]
+
+
+@inlined
+def arrive(here: IntArray, visits: IntArray, s: int) -> None:
+    """Count the visit if the agent is found in a state that its last step did not lead to."""
+    if here[0] != s:
+        here[0] = s
+        visits[s] += 1
+        visits[-1] += 1
+
+
+@inlined
+def think(belief: Belief, agent: Agent, s: int) -> None:
+    """What the method thinks of each action in state s, into `agent.values`."""
+    method, values, stride = agent.method, agent.values, belief.graph.stride
+    if method == PLANNING or method == PLANNING_WITH_WORLD:
+        action_values(agent.plan, belief.utility, s, values)
+    elif method == COUNTER:
+        expected_visits(belief, agent.visits, s, values)
+    elif method == GREEDY or method == RELOCATING or method == Q_LEARNING:
+        known = agent.q if method == Q_LEARNING else belief.utility
+        for b in range(len(values)):
+            values[b] = known[s * stride + b]
+    elif method == LEAST_TAKEN:
+        for b in range(len(values)):
+            values[b] = -float(belief.tally[s * stride + b, TOTAL])
+    elif method != UNIFORM:  # whose values stay zero
+        raise ValueError("a method that kernels do not know")
+
+
+@inlined
+def choose(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tuple[int, int]:
+    """The state to act in, which only an agent that may relocate chooses, and the action.
+
+    Other methods put what they think of each action in state s into `agent.values`, and take the best, or one drawn
+    from its softmax.
+    """
+    method, n_actions, stride = agent.method, len(agent.values), belief.graph.stride
+    lapses = u_explore < agent.lapse
+    if method == RELOCATING:
+        if lapses:
+            r = any_of(belief.utility, u)
+        else:
+            r = best_row(agent.tree, u) if agent.temperature == 0.0 else warm(belief.utility, agent.temperature, u)
+        s, a = r // stride, r % stride
+    elif lapses or method == UNIFORM:
+        a = int(u * n_actions)
+    else:
+        think(belief, agent, s)
+        a = best_of(agent.values, u) if agent.temperature == 0.0 else warm(agent.values, agent.temperature, u)
+    return s, a
+
+
+@inlined
+def adjust(belief: Belief, agent: Agent, s: int, a: int, s_next: int, reward: float) -> None:
+    """After the belief has learned a transition: what the method makes of it, and where the agent now is."""
+    stride = belief.graph.stride
+    r = s * stride + a
+    if agent.plan.depth > 0:
+        forget(agent.plan, belief.utility, s)
+    elif agent.method == RELOCATING:
+        update_tree(agent.tree, r, belief.utility[r])
+    elif agent.method == Q_LEARNING:
+        largest = -np.inf
+        for b in range(len(agent.values)):
+            largest = max(largest, agent.q[s_next * stride + b])
+        agent.q[r] += agent.learning[RATE] * (reward + agent.learning[GAMMA] * largest - agent.q[r])
+    agent.here[0] = s_next
+    agent.visits[s_next] += 1
+    agent.visits[-1] += 1

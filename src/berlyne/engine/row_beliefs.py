@@ -1,0 +1,340 @@
+"""What the explorer knows of each row, and how one observation changes it.
+
+Rows of a state lie side by side, `r = s * stride + a`, and so do their estimates in the slots of the graph. There
+are two layouts:
+
+- on an explicit support the slots of a state are the states it can reach, fixed from the start
+  (n is -1 where an action excludes one), and `weight` is the estimate;
+- where every state can follow, slots are added as outcomes are seen. `rest` is the estimate of
+  each state in no slot and `weight` is what a state in a slot has beyond it.
+
+One observation touches one row: O(slots of the state), independent of the number of states.
+
+This is the only file of the engine that knows the families of priors: to compile another one, add its class to
+`berlyne.priors.KINDS` and a case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of
+the prior itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from berlyne.engine.closed_forms import BY_MOST, term_of, value_of
+from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.simd import lined_up, zeros_lined_up
+from berlyne.engine.successor_graph import Graph, positions, slot_of
+from berlyne.priors import KINDS
+from berlyne.priors.closed_forms import LN2, Sums
+from berlyne.priors.protocols import CompiledPrior, Rule
+from berlyne.validation import FloatArray, IndexArray, IntArray
+
+DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(KINDS))
+"""Priors that kernels know, as `KINDS` has them."""
+
+TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
+LOG, TERM = 0, 1
+P_FIRST, P_OTHER, GAIN_FIRST, GAIN_OTHER, UTILITY = 0, 1, 2, 3, 4
+IMPOSSIBLE, FULL = -1, -2
+
+
+class Belief(NamedTuple):
+    """Counts, estimates and utilities of all rows.
+
+    weight : [slot * stride + a], estimates, less `rest` where there is one.
+    rest : [s * stride + a], the estimate of every state in no slot; empty for an explicit support.
+    n : [slot * stride + a], observations, -1 where impossible.
+    tally : (rows, 4): observations K, distinct outcomes T, size of the support, whether state 0 was an outcome.
+    utility : [s * stride + a], -inf in the padding.
+    family : the kind of prior; realised : whether the utility is that of the last outcome.
+    form, numbers, table : as in `berlyne.priors.protocols.Rule`.
+    """
+
+    graph: Graph
+    weight: FloatArray
+    rest: FloatArray
+    n: IndexArray
+    tally: IndexArray
+    utility: FloatArray
+    family: int
+    form: int
+    realised: bool
+    numbers: FloatArray
+    table: FloatArray
+
+
+def knows(prior: Any) -> bool:
+    """Whether kernels know this prior; one that inherits from theirs may differ in anything."""
+    return type(prior) in KINDS.values()
+
+
+def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
+    """What is believed before any data; `utility` as in `Belief`."""
+    n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
+    weight = zeros_lined_up(len(graph.succ) * stride)
+    tally = np.zeros((n_states, stride, 4), dtype=np.int32)
+    tally[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
+    if graph.capacity == 0:
+        inside, rest = positions(graph, prior.support), np.empty(0)
+        weight[inside] = np.repeat(rule.unseen, prior.support.sizes)
+        n = np.full(len(weight), -1, dtype=np.int32)
+        n[inside] = 0
+    else:
+        by_row = np.zeros((n_states, stride))
+        by_row[:, :n_actions] = rule.unseen.reshape(n_states, n_actions)
+        by_slot = weight.reshape(n_states, graph.capacity, stride)
+        beyond = rule.singled - rule.unseen[:, None]
+        for i in range(len(rule.singled_out)):
+            by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
+        rest, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
+    family = list(KINDS).index(prior.describe().kind)
+    numbers, table = rule.numbers.copy(), rule.table.copy()  # those of the rule may be shared, and read-only
+    return Belief(graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, numbers, table)
+
+
+def copied(belief: Belief) -> Belief:
+    """The same belief, to go ways of its own; what never changes is shared."""
+    graph = belief.graph
+    if graph.capacity:
+        graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
+    weight, rest, utility = lined_up(belief.weight, belief.rest, belief.utility)
+    n, tally = belief.n.copy(), belief.tally.copy()
+    return belief._replace(graph=graph, weight=weight, rest=rest, n=n, tally=tally, utility=utility)
+
+
+def widened(belief: Belief, capacity: int) -> Belief:
+    """The same belief with more room for slots in every state; those in use keep their order."""
+    graph, n_states = belief.graph, len(belief.graph.start)
+
+    def wider(values: Any, width: int) -> Any:
+        by_state = values.reshape(n_states, graph.capacity * width)
+        grown = np.zeros((n_states, capacity * width), dtype=values.dtype)
+        grown[:, : by_state.shape[1]] = by_state
+        return grown.ravel()
+
+    start = np.arange(n_states, dtype=np.int64) * capacity
+    wide = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
+    (weight,) = lined_up(wider(belief.weight, graph.stride))
+    return belief._replace(graph=wide, weight=weight, n=wider(belief.n, graph.stride))
+
+
+@inlined
+def line_of(n_actions: int, a: int, n_seen: int, first: int) -> int:
+    """The line of the table of 1-2-3 Worlds for a row of which so much is known."""
+    return (a * (n_actions + 1) + n_seen) * 2 + first
+
+
+@inlined
+def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """The slot in which to count an outcome, made if need be; IMPOSSIBLE or FULL if there is none."""
+    graph = belief.graph
+    slot = slot_of(graph, s, s_next)
+    seen = 0 if slot < 0 else belief.n[slot * graph.stride + a]
+    possible = seen > 0 or (seen == 0 and (slot >= 0 or graph.capacity > 0))
+    if possible and seen == 0 and belief.family == ONE_TWO_THREE:
+        r = s * graph.stride + a
+        line = line_of(graph.n_actions, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+        possible = belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0
+    if not possible:
+        slot = IMPOSSIBLE
+    elif slot < 0:
+        if graph.length[s] == graph.capacity:
+            slot = FULL
+        else:
+            slot = graph.start[s] + graph.length[s]
+            graph.length[s] += 1
+            graph.succ[slot] = s_next
+    return slot
+
+
+@inlined
+def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[float, float, float]:
+    """Of a row with so many observations and outcomes: all pseudo-counts together; that of each state it has not seen;
+    and what is added to the observations of one that it has.
+    """
+    first: float = belief.numbers[0]
+    if belief.family == RESTAURANT:
+        second: float = belief.numbers[1]
+        return first + total, (first + second * n_seen) / (size - n_seen), -second
+    return first * size + total, first, first
+
+
+@inlined
+def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
+    """Estimates c / kappa of row (a, s), and the sums that its utility follows from."""
+    graph, n, tally, table = belief.graph, belief.n, belief.tally, belief.table
+    r = s * graph.stride + a
+    kappa, c_unseen, c_more = pseudo_counts(belief, tally[r, TOTAL], tally[r, SEEN], tally[r, SIZE])
+    scale, base = 1.0 / kappa, 0.0
+    if len(belief.rest):
+        base = c_unseen
+        belief.rest[r] = c_unseen / kappa
+    unseen, by_most = tally[r, SIZE] - tally[r, SEEN], belief.form >= 0 and BY_MOST[belief.form]
+    total, most, n_most = 0.0, 0, unseen
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        i = k * graph.stride + a
+        count = n[i]
+        if count < 0:
+            continue
+        belief.weight[i] = ((c_more if count > 0 else c_unseen) - base + count) * scale
+        if count == 0 or belief.form < 0:
+            continue
+        total += table[count, TERM] if count < len(table) else term_of(belief.form, c_more + count)
+        if by_most and count >= most:
+            n_most = n_most + 1 if count == most else 1
+            most = count
+    total += unseen * (term_of(belief.form, c_unseen) if belief.family == RESTAURANT else table[0, TERM])
+    last, others = c_more + before, c_unseen * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
+    if belief.family == RESTAURANT:
+        c, d, seen = belief.numbers[0], belief.numbers[1], tally[r, SEEN] - 1
+        others = c + d + (tally[r, TOTAL] - 1 - before)  # a sum: a small c would be lost in a difference
+        if before == 0:
+            _, last, _ = pseudo_counts(belief, tally[r, TOTAL] - 1, seen, tally[r, SIZE])
+            others = (tally[r, TOTAL] - 1 - d * seen) + (tally[r, SIZE] - seen - 1) * last
+    return Sums(kappa, total, c_more + most, n_most, last, others, len(graph.start))
+
+
+@inlined
+def weigh_one_two_three(belief: Belief, s: int, a: int) -> int:
+    """Estimates of row (a, s), all of them in the table; returns the line of what is known of it."""
+    graph = belief.graph
+    r = s * graph.stride + a
+    line = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+    other, base = belief.table[line, P_OTHER], 0.0
+    if len(belief.rest):
+        belief.rest[r] = other
+        base = other
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        i = k * graph.stride + a
+        if belief.n[i] > 0:
+            belief.weight[i] = 1.0 / (a + 1) - base
+        elif graph.succ[k] == 0:
+            belief.weight[i] = belief.table[line, P_FIRST] - base
+        else:
+            belief.weight[i] = other - base
+    return line
+
+
+@inlined
+def weigh(belief: Belief, s: int, a: int) -> None:
+    """Estimate row (a, s) from its counts, and value it unless its utility is that of the last outcome."""
+    r, valued = s * belief.graph.stride + a, belief.form >= 0 and not belief.realised
+    if belief.family != ONE_TWO_THREE:
+        sums = weigh_dirichlet(belief, s, a, 0)
+        if valued:
+            belief.utility[r] = value_of(belief.form, sums)
+    else:
+        line = weigh_one_two_three(belief, s, a)
+        if valued:
+            belief.utility[r] = belief.table[line, UTILITY]
+
+
+@inlined
+def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
+    r = s * belief.graph.stride + a
+    if belief.family != ONE_TWO_THREE:
+        sums = weigh_dirichlet(belief, s, a, before)
+        if belief.form >= 0:
+            belief.utility[r] = value_of(belief.form, sums)
+    elif before == 0:
+        line = weigh_one_two_three(belief, s, a)
+        if belief.realised:
+            was_first = 0 if s_next == 0 else belief.tally[r, FIRST]
+            known = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN] - 1, was_first)
+            belief.utility[r] = belief.table[known, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
+        elif belief.form >= 0:
+            belief.utility[r] = belief.table[line, UTILITY]
+    elif belief.realised:
+        belief.utility[r] = 0.0  # a repeated outcome taught nothing
+
+
+@inlined
+def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> None:
+    """Count so many observations."""
+    i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
+    belief.tally[r, SEEN] += belief.n[i] == 0
+    belief.n[i] += n
+    belief.tally[r, TOTAL] += n
+    if s_next == 0:
+        belief.tally[r, FIRST] = 1
+
+
+@inlined
+def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
+    """Count one observation, and estimate and value its row again; returns how often it had been seen before."""
+    before: int = belief.n[slot * belief.graph.stride + a]
+    count(belief, s, a, s_next, slot, 1)
+    revalue(belief, s, a, s_next, before)
+    return before
+
+
+@bare_kernel
+def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
+    """Teach a belief of nothing yet what was observed; whether that is possible, and there is room for it.
+
+    counts : (K, 3), row r = s M + a, s_next and n; in the order in which the outcomes of a state were first seen.
+    last : (rows, 2), row and the last outcome of every row that was tried.
+    """
+    n_actions, stride = belief.graph.n_actions, belief.graph.stride
+    for e in range(len(counts)):
+        s, a = counts[e, 0] // n_actions, counts[e, 0] % n_actions
+        slot = find_slot(belief, s, a, counts[e, 1])
+        if slot < 0 or belief.n[slot * stride + a] != 0:
+            return False
+        count(belief, s, a, counts[e, 1], slot, counts[e, 2])
+    for e in range(len(last)):
+        s, a = last[e, 0] // n_actions, last[e, 0] % n_actions
+        slot = slot_of(belief.graph, s, last[e, 1])
+        if slot < 0 or belief.n[slot * stride + a] <= 0:
+            return False
+        if belief.family == ONE_TWO_THREE:
+            weigh(belief, s, a)
+        revalue(belief, s, a, last[e, 1], belief.n[slot * stride + a] - 1)
+    return True
+
+
+@inlined
+def has_moved(family: int, before: int) -> bool:
+    """Whether an outcome seen so often before has changed the estimate of its row."""
+    return family != ONE_TWO_THREE or before == 0
+
+
+@bare_kernel
+def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: int, first_unseen: bool) -> float:
+    """Missing information of one row of a 1-2-3 World, in bits: only unseen targets contribute."""
+    unseen, missing = n_targets - n_seen, 0.0
+    if first_unseen:
+        unseen -= 1
+        missing -= math.log2(n_targets * table[line, P_FIRST])
+    if unseen > 0:
+        missing -= unseen * math.log2(n_targets * table[line, P_OTHER])
+    return missing / n_targets
+
+
+@inlined
+def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
+    """Information gained by the observation just learned, in bits (Eq. 10).
+
+    theta : the true probability of `s_next`; has_first : whether state 0 is among the true outcomes of the row.
+    """
+    r, table, gain = s * belief.graph.stride + a, belief.table, 0.0
+    if belief.family == DIRICHLET:
+        alpha = belief.numbers[0]
+        kappa = alpha * belief.tally[r, SIZE] + (belief.tally[r, TOTAL] - 1)
+        log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
+        gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
+    elif belief.family != ONE_TWO_THREE:
+        gain = math.nan  # worked out elsewhere, where states are discovered
+    elif before == 0:
+        n_seen, first = int(belief.tally[r, SEEN]), belief.tally[r, FIRST]
+        was_first = 0 if s_next == 0 else first
+        then, now = (
+            line_of(belief.graph.n_actions, a, n_seen - 1, was_first),
+            line_of(belief.graph.n_actions, a, n_seen, first),
+        )
+        gain = missing_one_two_three(table, then, a + 1, n_seen - 1, has_first and was_first == 0)
+        gain -= missing_one_two_three(table, now, a + 1, n_seen, has_first and first == 0)
+    return gain

@@ -1,0 +1,134 @@
+"""The outcomes of every state, a slot each, for all its actions together.
+
+An embodied agent chooses among the actions of one state, so their transitions lie side by side: slot k of a state
+belongs to the next state `succ[k]`, and number `k * stride + a` of an array over slots to action a. Planning
+and the tasks read the same graph; the loops of planning take four slots at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.simd import LANES, zeros_lined_up
+from berlyne.sparse import Rows, Support
+from berlyne.validation import FloatArray, IndexArray, IntArray
+
+
+class Graph(NamedTuple):
+    """Which states can follow which.
+
+    start, length : (N,), first slot and number of slots of each state.
+    succ : next state of each slot. Slots that fill up a state's last four name its last outcome again.
+    n_actions, stride : M, and the numbers of each slot: M and some padding.
+    capacity : slots that a state may come to have; 0 if they are all there from the start.
+    """
+
+    start: IntArray
+    length: IndexArray
+    succ: IndexArray
+    n_actions: int
+    stride: int
+    capacity: int
+
+
+def rounded_up(n: int, multiple: int = LANES) -> int:
+    """The next multiple."""
+    return -(-n // multiple) * multiple
+
+
+def graph_of(support: Support, multiple: int = LANES) -> Graph:
+    """The graph of an explicit support; the slots of every state come in multiples."""
+    indptr, indices = support.entries()
+    n_states, n_actions = support.n_states, support.n_actions
+    start, length = np.empty(n_states, dtype=np.int64), np.empty(n_states, dtype=np.int32)
+    heads = np.empty(n_actions, dtype=np.int64)
+    succ = np.empty(len(indices) + (multiple - 1) * n_states, dtype=np.int32)
+    graph = Graph(start, length, succ, n_actions, rounded_up(n_actions), 0)
+    used = _join_rows(graph, indptr, indices, heads, multiple)
+    return graph._replace(succ=succ[:used].copy())
+
+
+def growing_graph(n_states: int, n_actions: int, capacity: int, known: tuple[int, ...]) -> Graph:
+    """A graph whose slots are added as outcomes are seen; those of the states `known` are there from the start."""
+    start = np.arange(n_states, dtype=np.int64) * capacity
+    succ = np.zeros(n_states * capacity, dtype=np.int32)
+    succ.reshape(n_states, capacity)[:, : len(known)] = known
+    length = np.full(n_states, len(known), dtype=np.int32)
+    return Graph(start, length, succ, n_actions, rounded_up(n_actions), capacity)
+
+
+def is_complete(graph: Graph) -> bool:
+    """Whether slot k of every state is state k, up to the slots that fill up."""
+    n_states = len(graph.start)
+    if np.any(graph.length != rounded_up(n_states)):
+        return False
+    by_state = graph.succ.reshape(n_states, -1)[:, :n_states]
+    return bool(np.all(by_state == np.arange(n_states)))
+
+
+def positions(graph: Graph, support: Support | Rows) -> IntArray:
+    """Where each entry of a support or of rows lies in arrays over slots; the graph must hold them all."""
+    indptr, indices = (support.indptr, support.indices) if isinstance(support, Rows) else support.entries()
+    found = np.empty(len(indices), dtype=np.int64)
+    _find_entries(graph, indptr, indices, found)
+    return found
+
+
+def spread(graph: Graph, rows: Rows) -> FloatArray:
+    """Probabilities of `rows` in the slots of a graph, `[slot * stride + a]`."""
+    out = zeros_lined_up(len(graph.succ) * graph.stride)
+    out[positions(graph, rows)] = rows.data
+    return out
+
+
+@bare_kernel
+def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntArray, multiple: int) -> int:
+    """Fill `start`, `length` and `succ` with the states that any action can reach, ascending; returns the slots."""
+    n_states, n_actions = len(graph.start), graph.n_actions
+    used = 0
+    for s in range(n_states):
+        graph.start[s] = used
+        for a in range(n_actions):
+            heads[a] = indptr[s * n_actions + a]
+        least = 0
+        while least < n_states:  # merge the rows: the least state that any of them has next
+            least = n_states
+            for a in range(n_actions):
+                if heads[a] < indptr[s * n_actions + a + 1]:
+                    least = min(least, indices[heads[a]])
+            for a in range(n_actions):
+                if heads[a] < indptr[s * n_actions + a + 1] and indices[heads[a]] == least:
+                    heads[a] += 1
+            if least < n_states:
+                graph.succ[used] = least
+                used += 1
+        while (used - graph.start[s]) % multiple:
+            graph.succ[used] = graph.succ[used - 1]
+            used += 1
+        graph.length[s] = used - graph.start[s]
+    return used
+
+
+@bare_kernel
+def _find_entries(graph: Graph, indptr: IntArray, indices: IndexArray, found: IntArray) -> None:
+    for r in range(len(indptr) - 1):
+        s, a = r // graph.n_actions, r % graph.n_actions
+        k = graph.start[s]
+        for e in range(indptr[r], indptr[r + 1]):
+            while graph.succ[k] != indices[e]:
+                k += 1
+            found[e] = k * graph.stride + a
+
+
+@inlined
+def slot_of(graph: Graph, s: int, s_next: int) -> int:
+    """The slot of the step s -> s_next, -1 if there is none."""
+    slot = -1
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        if graph.succ[k] == s_next:
+            slot = k
+            break
+    return slot

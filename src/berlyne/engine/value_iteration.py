@@ -1,0 +1,350 @@
+"""Value iteration for one state: only what its decision depends on, only what has changed.
+
+Paper: Eqs. 14 to 16; readings R4 and R5. With `V_0(s) = max_a U(a, s)` and
+
+    Q_j(a, s) = U(a, s) + gamma sum_s' p(s' | a, s) V_{j-1}(s'),    V_j(s) = max_a Q_j(a, s),
+
+an agent in state y needs `Q_D(., y)` for D steps back, hence V_j only for states within D - j
+steps of y: its *cone*. All values of a cone are kept from one step to the next. If the agent goes
+from x to y, then the only row that changed is one of x, so V_j(z) is still right unless z can reach
+x within j steps, or z was not in the cone of x. The states left over depend on the graph alone;
+for small worlds they are listed once for every pair (x, y). Both savings are exact.
+
+Where every state can follow every other nothing is saved by looking at distances, and all values are worked out
+in one piece.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.engine.jit import bare_kernel, folded, inlined
+from berlyne.engine.simd import LANES, add, four, gather, item, larger, largest, load, multiply_add, set_item
+from berlyne.engine.successor_graph import Graph, is_complete, slot_of
+from berlyne.priors.closed_forms import NOISE
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
+
+BLOCK = 5
+"""States of a complete graph that are worked on at once, so that their sums do not wait for one another."""
+LISTED = 1 << 21
+"""Most entries of the lists of values to repair; larger worlds search from step to step."""
+MOST_VALUES = 1 << 28
+"""Most values that a plan remembers: two gigabytes."""
+AT_ONCE = 1 << 22
+"""Entries looked at together while the lists are made."""
+
+
+class Repairs(NamedTuple):
+    """Which values each step can change.
+
+    edge : (slots,), where the list of the step of each slot begins in `states`; empty if nothing is listed.
+    states : per step x -> y: depth - 1 ends of lists, then the states to repair at levels 1, 2, ...
+    """
+
+    edge: IntArray
+    states: IndexArray
+
+
+class Plan(NamedTuple):
+    """Where value iteration reads, and what it remembers.
+
+    weight : [slot * stride + a], probability of each slot under each action, less `rest` where there is one.
+    rest : [s * stride + a], the probability of every state in no slot; empty if there are none.
+    values : [s * depth + j], gamma V_j(s) for j < depth.
+    home : [0] the state x whose cone was up to date, -1 for none; [1] observations of x made since.
+    mark, order, ends : (N + 1,), (N,) and (depth,), scratch for breadth-first search; `mark[N]` counts the searches.
+    level : (2 N,) scratch for a complete graph; otherwise empty.
+    lanes : 0, 4, ...: where each four actions of a slot begin; a tuple, so that compiled code knows how many there are.
+    """
+
+    graph: Graph
+    weight: FloatArray
+    rest: FloatArray
+    values: FloatArray
+    repairs: Repairs
+    home: IntArray
+    mark: IntArray
+    order: IndexArray
+    ends: IntArray
+    level: FloatArray
+    lanes: tuple[int, ...]
+    depth: int
+    gamma: float
+
+
+NOTHING_LISTED = Repairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
+EVERYTHING = NOTHING_LISTED._replace()
+"""In place of lists for a complete graph: every step can change every value."""
+
+
+def first_plan(graph: Graph, weight: FloatArray, rest: FloatArray, depth: int, gamma: float, repairs: Repairs) -> Plan:
+    """A plan that has not looked at anything yet; `repairs` as listed for a graph that does not grow."""
+    n_states = len(graph.start)
+    if n_states * depth > MOST_VALUES:
+        raise ValueError(f"{depth} steps back in {n_states} states are {n_states * depth} values; use fewer steps")
+    in_one_piece = repairs is EVERYTHING
+    searching = depth > 0 and len(rest) == 0 and not in_one_piece
+    return Plan(
+        graph,
+        weight,
+        rest,
+        np.zeros(n_states * depth),
+        repairs,
+        np.array([-1, 0], dtype=np.int64),
+        np.zeros(n_states + 1 if searching else 1, dtype=np.int64),
+        np.empty(n_states if searching else 0, dtype=np.int32),
+        np.empty(depth if searching else 0, dtype=np.int64),
+        np.empty(2 * n_states if in_one_piece else 0),
+        tuple(range(0, graph.stride, LANES)),
+        depth,
+        float(gamma),
+    )
+
+
+def start_over(plan: Plan, utility: FloatArray) -> None:
+    """Forget all plans, and take V_0 from utilities `[s * stride + a]`."""
+    if plan.depth:
+        plan.values[:: plan.depth] = plan.gamma * utility.reshape(-1, plan.graph.stride).max(axis=1)
+    plan.home[:] = -1, 0
+
+
+def list_repairs(graph: Graph, depth: int) -> Repairs:
+    """For every step x -> y the states to repair at each level; nothing if that is too much.
+
+    Level j of the list of (x, y) holds the z with d(y, z) <= depth - j and either
+    d(z, x) <= j, so that V_j(z) has changed, or d(x, z) > depth - j, so that it was not kept.
+    """
+    n_states = len(graph.start)
+    if depth < 2:
+        return NOTHING_LISTED
+    if n_states >= BLOCK and is_complete(graph):
+        return EVERYTHING
+    if n_states**2 > LISTED:
+        return NOTHING_LISTED
+    distance = _distances(graph, depth)
+    x = np.repeat(np.arange(n_states), graph.length)
+    new = np.ones(len(x), dtype=bool)
+    new[1:] = (x[1:] != x[:-1]) | (graph.succ[1:] != graph.succ[:-1])  # the others fill up
+    steps = np.flatnonzero(new)
+    edge, pieces, used = np.zeros(len(x), dtype=np.int64), [], 0
+    at_once = max(1, AT_ONCE // (depth * n_states))
+    for first in range(0, len(steps), at_once):
+        some = steps[first : first + at_once]
+        listed = _to_repair(distance, x[some], graph.succ[some], depth)  # (steps, depth - 1, N)
+        per_step = listed.sum(axis=(1, 2))
+        edge[some] = used + np.concatenate([[0], np.cumsum(per_step + depth - 1)[:-1]])
+        pieces.append(_as_lists(listed, edge[some]))
+        used += len(pieces[-1])
+        if used > LISTED:
+            return NOTHING_LISTED
+    return Repairs(edge, np.concatenate(pieces))
+
+
+def _distances(graph: Graph, depth: int) -> IndexArray:
+    """Steps from state to state, `(N, N)`; depth + 1 for more than depth."""
+    within = np.eye(len(graph.start), dtype=bool)
+    distance = (~within).astype(np.int32)
+    for _ in range(depth):
+        within |= np.logical_or.reduceat(within[graph.succ], graph.start, axis=0)
+        distance += ~within
+    return distance
+
+
+def _to_repair(distance: IndexArray, x: IntArray, y: IndexArray, depth: int) -> BoolArray:
+    """Whether state z is to be repaired at level j after each step x -> y, `(steps, depth - 1, N)`."""
+    level = np.arange(1, depth)[:, None]
+    near = distance[y][:, None] <= depth - level
+    changed = distance.T[x][:, None] <= level
+    not_kept = distance[x][:, None] > depth - level
+    return np.asarray(near & (changed | not_kept))
+
+
+def _as_lists(listed: BoolArray, begin: IntArray) -> IndexArray:
+    """Ends and states of every step, one after another; `begin` says where each begins."""
+    n_levels = listed.shape[1]
+    ends = begin[:, None] + n_levels + np.cumsum(listed.sum(axis=2), axis=1)
+    out = np.empty(int(ends[-1, -1] - begin[0]), dtype=np.int32)
+    is_end = (begin[:, None] + np.arange(n_levels)).ravel() - begin[0]
+    out[is_end] = ends.ravel()
+    others = np.ones(len(out), dtype=bool)
+    others[is_end] = False
+    out[others] = np.nonzero(listed)[2]
+    return out
+
+
+@folded
+def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, shared: bool) -> float:
+    """max_a Q_j(a, z) from V_{j-1}; `total` is the sum of V_{j-1} if every state has a share of each row.
+
+    Two sums take turns, so that neither waits for itself.
+    """
+    graph, below, stride = plan.graph, j - 1, LANES * len(plan.lanes)
+    succ, weight, values, depth = graph.succ, plan.weight, plan.values, plan.depth
+    first = item(graph.start, z)
+    last, best = first + item(graph.length, z), four(-np.inf)
+    for lane in range(0, stride, LANES):
+        even, odd = load(utility, z * stride + lane), four(0.0)
+        if shared:
+            even = multiply_add(even, load(plan.rest, z * stride + lane), four(total))
+        k = first
+        while k < last:  # a range would be unrolled, though most states have but one or two fours
+            at = k * stride + lane
+            even = multiply_add(even, load(weight, at), four(item(values, item(succ, k) * depth + below)))
+            odd = multiply_add(odd, load(weight, at + stride), four(item(values, item(succ, k + 1) * depth + below)))
+            at += 2 * stride
+            even = multiply_add(even, load(weight, at), four(item(values, item(succ, k + 2) * depth + below)))
+            odd = multiply_add(odd, load(weight, at + stride), four(item(values, item(succ, k + 3) * depth + below)))
+            k += LANES
+        sums = add(even, odd)
+        best = larger(sums, best) if lane else sums
+    return largest(best)  # type: ignore[no-any-return]  # vectors are Any to mypy, this is a float
+
+
+@inlined
+def sweep(plan: Plan, utility: FloatArray, listed: IndexArray, begin: int, end: int, j: int) -> None:
+    """V_j of the states `listed[begin:end]` from V_{j-1}."""
+    for i in range(begin, end):
+        z = item(listed, i)
+        set_item(plan.values, z * plan.depth + j, plan.gamma * best_value(plan, utility, z, j, 0.0, False))
+
+
+@inlined
+def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
+    """All V_j of all states, for rows that give every state in no slot the same share; returns the last sum."""
+    n_states, depth, total = len(plan.graph.start), plan.depth, 0.0
+    for z in range(n_states):
+        total += plan.values[z * depth]
+    for j in range(1, depth):
+        total_now = 0.0
+        for z in range(n_states):
+            best = best_value(plan, utility, z, j, total, True)
+            if abs(best) <= NOISE * abs(total):
+                best = 0.0  # what is left of a share for all states, less those of states in slots
+            set_item(plan.values, z * depth + j, plan.gamma * best)
+            total_now += plan.gamma * best
+        total = total_now
+    return total
+
+
+@inlined
+def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> None:
+    """V_j of all states, at `level[after:]`, from V_{j-1}, at `level[before:]`; the last block may do some twice."""
+    graph, weight, level, gamma = plan.graph, plan.weight, plan.level, plan.gamma
+    n_states, stride = len(graph.start), LANES * len(plan.lanes)
+    apart = (graph.start[1] - graph.start[0]) * stride
+    own, rows = (0, stride, 2 * stride, 3 * stride, 4 * stride), (0, apart, 2 * apart, 3 * apart, 4 * apart)
+    for i in range(0, n_states, BLOCK):
+        z = min(i, n_states - BLOCK)
+        lowest = four(-np.inf)
+        best = (lowest, lowest, lowest, lowest, lowest)
+        for lane in range(0, stride, LANES):
+            sums, first = gather(utility, own, z * stride + lane), z * apart + lane
+            for k in range(n_states):
+                sums = multiply_add(sums, gather(weight, rows, first + k * stride), four(item(level, before + k)))
+            best = larger(sums, best) if lane else sums
+        set_item(level, after + z, gamma * largest(best[0]))
+        set_item(level, after + z + 1, gamma * largest(best[1]))
+        set_item(level, after + z + 2, gamma * largest(best[2]))
+        set_item(level, after + z + 3, gamma * largest(best[3]))
+        set_item(level, after + z + 4, gamma * largest(best[4]))
+
+
+@inlined
+def plan_complete(plan: Plan, utility: FloatArray) -> None:
+    """The last V_j of all states, where slot k of every state is state k: each level lies in one piece."""
+    n_states, depth, level = len(plan.graph.start), plan.depth, plan.level
+    before, after = 0, n_states
+    for z in range(n_states):
+        level[z] = plan.values[z * depth]
+    for _ in range(1, depth):
+        sweep_complete(plan, utility, before, after)
+        before, after = after, before
+    for z in range(n_states):
+        plan.values[z * depth + depth - 1] = level[before + z]
+
+
+@bare_kernel
+def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
+    """Bring the whole cone of y up to date: find it by breadth-first search, then sweep its levels."""
+    graph, mark, order, ends = plan.graph, plan.mark, plan.order, plan.ends
+    mark[-1] += 1
+    stamp = mark[-1]
+    order[0] = y
+    mark[y] = stamp
+    begin, end = 0, 1
+    ends[0] = 1
+    for d in range(1, len(ends)):
+        reached = end
+        for i in range(begin, end):
+            z = order[i]
+            for k in range(graph.start[z], graph.start[z] + graph.length[z]):
+                other = graph.succ[k]
+                if mark[other] != stamp:
+                    mark[other] = stamp
+                    order[reached] = other
+                    reached += 1
+        begin, end = end, reached
+        ends[d] = end
+    for j in range(1, plan.depth):
+        sweep(plan, utility, order, 0, ends[plan.depth - j], j)
+
+
+@inlined
+def forget(plan: Plan, utility: FloatArray, s: int) -> None:
+    """Note that a row of state `s` has changed, and renew V_0(s)."""
+    if plan.home[0] == s:
+        plan.home[1] += 1
+    else:
+        plan.home[0] = -1
+    best = -np.inf
+    for r in range(s * plan.graph.stride, (s + 1) * plan.graph.stride):
+        best = max(best, utility[r])
+    plan.values[s * plan.depth] = plan.gamma * best
+
+
+@inlined
+def plan_after_step(plan: Plan, utility: FloatArray, x: int, y: int) -> None:
+    """Bring the cone of y up to date after one observation in x, whose cone was, if need be from scratch."""
+    states, edge = plan.repairs.states, plan.repairs.edge
+    slot = slot_of(plan.graph, x, y) if len(edge) else -1
+    if slot < 0:
+        plan_within_reach(plan, utility, y)
+    else:
+        at = edge[slot]
+        begin = at + plan.depth - 1
+        for j in range(1, plan.depth):
+            end = states[at + j - 1]
+            sweep(plan, utility, states, begin, end, j)
+            begin = end
+
+
+@bare_kernel
+def action_values(plan: Plan, utility: FloatArray, y: int, q: FloatArray) -> None:
+    """Q_D(., y) into `q`, after bringing the cone of y up to date by the cheapest way there is."""
+    graph, depth, total = plan.graph, plan.depth, 0.0
+    if depth > 0:
+        x, n_since = plan.home[0], plan.home[1]
+        if len(plan.rest):
+            total = plan_everywhere(plan, utility)
+        elif depth == 1:
+            pass  # V_0 is always up to date
+        elif len(plan.level):
+            plan_complete(plan, utility)
+        elif x >= 0 and n_since == 1:
+            plan_after_step(plan, utility, x, y)
+        elif x != y or n_since > 0:
+            plan_within_reach(plan, utility, y)
+        plan.home[0], plan.home[1] = y, 0
+    for a in range(len(q)):
+        q[a] = plan.rest[y * graph.stride + a] * total if len(plan.rest) and depth > 0 else 0.0
+    if depth > 0:
+        for k in range(graph.start[y], graph.start[y] + graph.length[y]):
+            v = plan.values[graph.succ[k] * depth + depth - 1]
+            for a in range(len(q)):
+                q[a] += plan.weight[k * graph.stride + a] * v
+    for a in range(len(q)):
+        if abs(q[a]) <= NOISE * abs(total):
+            q[a] = 0.0
+        q[a] += utility[y * graph.stride + a]

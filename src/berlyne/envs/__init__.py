@@ -1,0 +1,10 @@
+"""berlyne's worlds as Gymnasium environments. Importing this package registers them.
+
+Gymnasium imports it by itself for an id such as `gymnasium.make("berlyne.envs:berlyne/Maze-v0")`.
+"""
+
+from berlyne.envs.world_env import ENVIRONMENTS, WorldEnv, register
+
+__all__ = ["ENVIRONMENTS", "WorldEnv", "register"]
+
+register()

@@ -1,0 +1,144 @@
+"""The action-perception loop: one exploration of one world by one strategy.
+
+Paper: Sec. 2.1 and 2.2. At every step the agent chooses an action, the world answers with a
+state, the agent learns from it, and what it still does not know is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from berlyne.agents.base import Engine, Mind, make_growing_mind, make_mind
+from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.engine.records import Trace
+from berlyne.exploration.run import Run, counts_of
+from berlyne.exploration.streams import streams
+from berlyne.labels import several
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors.protocols import grows
+from berlyne.sparse import Counts
+from berlyne.strategies.registry import Strategy
+from berlyne.strategies.registry import strategy as strategy_called
+from berlyne.validation import (
+    OWN_WORLDS,
+    Seed,
+    check_count,
+)
+from berlyne.worlds.episodes import first_state
+from berlyne.worlds.structure import warn_of_unreachable
+from berlyne.worlds.world import World, check_world
+
+if TYPE_CHECKING:
+    pass
+
+
+MOST_STEPS = 2**31 - 2
+CHUNK = 1 << 16
+"""Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
+
+NO_PRIOR = (
+    f"the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
+    f"{OWN_WORLDS}"
+)
+
+
+def explore(
+    world: World,
+    /,
+    strategy: str | Strategy,
+    n_steps: int = 1000,
+    seed: Seed = 0,
+    *,
+    start: Any = None,
+    snapshots: Iterable[int] = (),
+    engine: Engine = "auto",
+) -> Run:
+    """Let a strategy explore a world: choose, transition, learn, measure, `n_steps` times.
+
+    Parameters
+    ----------
+    world : where to explore; it must have a prior.
+    strategy : a name such as "PIG(VI)", or a `Strategy`.
+    n_steps : how many actions to take.
+    seed : int, `SeedSequence` or `Generator`; the agent, the world, the start state and resets draw from
+        streams of their own.
+    start : the first state, or probabilities of it; by default the world's, or else drawn uniformly (reading R13).
+    snapshots : times at which to keep the counts.
+    engine : "auto" runs compiled kernels where they know the prior, the utility and the method, and
+        plain NumPy otherwise; "compiled" and "numpy" insist.
+
+    Examples
+    --------
+    >>> import berlyne
+    >>> run = berlyne.explore(berlyne.maze(0), "PIG(VI)", n_steps=2500, seed=0)
+    >>> len(run.missing_information)
+    2501
+    """
+    how = strategy_called(strategy)
+    if check_world(world).prior is None:
+        raise ValueError(NO_PRIOR)
+    n_steps, times = _checked_times(n_steps, snapshots)
+    for_start, for_agent, for_world, for_resets = streams(seed)
+    first = first_state(world, start, for_start)
+    if not how.relocates:  # else it goes wherever it likes
+        warn_of_unreachable(world, first, start is not None)
+    mind, measures = _begun(world, how, first, engine)
+    trace = Trace.begun(n_steps, first, *measures)
+    done, kept = 0, {}
+    for until in [*times, n_steps]:
+        while done < until:
+            n = min(until - done, CHUNK)
+            u = for_agent.random((n, 2))
+            if how.ties == "first":
+                u[:, 0] = 0.0
+            u_start = for_resets.random(n if len(world.terminal) else 0)
+            made = mind.run(world, trace.between(done, done + n), u, for_world.random(n), u_start)
+            if made < n:
+                raise ValueError(f"the world did at step {done + made} what the prior calls impossible")
+            done += n
+        if until in times:
+            kept[until] = _counts(world, trace, until) if isinstance(mind, GrowingMind) else mind.counts()
+    # sums of many gains: rounding may leave them a little below the zero of a world known for sure
+    missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
+    return Run(world, how, missing, l1, trace.states, trace.actions, trace.outcomes, kept)
+
+
+def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Mind, tuple[float, float]]:
+    """A mind in its first state, and how far it is from the truth."""
+    prior: Any = world.prior
+    if grows(prior):
+        growing = make_growing_mind(prior, world.n_actions, how, engine)
+        growing.discover(first)
+        if len(world.terminal):
+            growing.close(world.terminal)
+        return growing, growing.measures(world)
+    model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
+    return make_mind(model, how, world, engine), first_measures(world, model)
+
+
+def _counts(world: World, trace: Trace, until: int) -> Counts:
+    """Transitions made before a time, between states as the world numbers them."""
+    return counts_of(world, trace.states[:until], trace.actions[:until], trace.outcomes[:until])
+
+
+def _checked_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:
+    if (n_steps := check_count("n_steps", n_steps, 0)) > MOST_STEPS:
+        raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}, as far as observations are counted")
+    times = sorted({check_count("a snapshot", t, 0) for t in several("snapshots", snapshots)})
+    if times and times[-1] > n_steps:
+        raise ValueError(f"a snapshot is asked for at step {times[-1]}, after the last step {n_steps}")
+    return n_steps, times
+
+
+_MEASURES: WeakKeyDictionary[World, tuple[float, float]] = WeakKeyDictionary()
+
+
+def first_measures(world: World, model: InternalModel) -> tuple[float, float]:
+    """Missing information and L1 distance before any data, which `model` has not seen; worked out once per world."""
+    if world not in _MEASURES:
+        _MEASURES[world] = model.missing_information(world), model.l1_distance(world)
+    return _MEASURES[world]

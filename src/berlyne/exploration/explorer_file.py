@@ -1,0 +1,223 @@
+"""Explorers on disk: one file, no code in it.
+
+A file holds what cannot be worked out again: the prior and the strategy by name, what was observed, how often states
+were visited, Q-learning's table, the random stream and the history. Estimates and utilities are worked out anew when
+it is read, a checksum covers all of it, and every number is looked at, so that a file can be refused but cannot
+mislead.
+
+Format 1 held estimates, which are not read, and no history. Format 2 had no checksum; it is not read.
+
+Of an explorer that discovers its states a file holds labels, history, and what it was told when: reading it, it lives
+through these again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from array import array
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.labels import Found, Labels
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors.protocols import Description
+from berlyne.priors.registry import prior_from
+from berlyne.serialization import OtherFormatError, read_labels, saved_labels, unpacked, write_packed
+from berlyne.strategies.registry import Strategy
+
+if TYPE_CHECKING:
+    from berlyne.exploration.explorer import Explorer
+
+FORMAT = 3
+UNSEALED = 1
+"""The format that the golden files have, which hold no checksum."""
+MOST_ROWS = 1 << 22
+"""Most rows of an explorer that is read from a file."""
+E = TypeVar("E", bound="Explorer")
+
+
+def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
+    """Write an explorer, whole or not at all."""
+    mind, how = explorer._mind, explorer.strategy
+    if isinstance(mind, PlainMind) or not _is_ours(how):
+        raise ValueError(f"{how} with {explorer.prior!r} has a part of your own, which cannot be saved")
+    prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
+    grows = isinstance(mind, GrowingMind)
+    sizes = {"n_states": None if grows else explorer.n_states, "n_actions": explorer.n_actions}
+    settings = {
+        "format": FORMAT,
+        "kind": "explorer",
+        "strategy": _describe_strategy(how),
+        "prior": {"kind": prior.kind, **prior.parameters, **sizes},
+        "rng": explorer._rng.bit_generator.state,
+        "states": saved_labels(explorer.state_labels),
+        "actions": saved_labels(explorer.action_labels),
+    }
+    arrays = {
+        **prior.arrays,
+        "told_states": _pairs(explorer._told_states),
+        "told_closed": _pairs(explorer._told_closed),
+    }
+    if not isinstance(mind, GrowingMind):
+        closed = np.array(sorted(explorer._closed), dtype=np.int64)
+        arrays |= {**mind.memory(), "last": _pairs(explorer._last), "closed": closed}
+    if explorer._history is not None:
+        arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
+    write_packed(path, settings, arrays)
+
+
+def _pairs(numbers: dict[int, int]) -> Any:
+    """A dictionary of numbers as an array (n, 2)."""
+    return np.array(list(numbers.items()), dtype=np.int64).reshape(-1, 2)
+
+
+def _is_ours(how: Strategy) -> bool:
+    """Whether a strategy can be told by names and numbers."""
+    from berlyne.engine.action_selection import METHODS  # here, so that `import berlyne` need not import Numba
+
+    return type(how.coordinate) in METHODS and (how.utility is None or isinstance(how.utility, str))
+
+
+def read(path: str | os.PathLike[str], explorer: E) -> E:
+    """Read into an explorer that has not begun yet."""
+    with open(path, "rb") as file:
+        try:
+            settings, arrays = unpacked(file, "explorer", (FORMAT,), (UNSEALED,))
+            _begin(explorer, settings, arrays if settings["format"] == FORMAT else _of_format_1(settings, arrays))
+        except OtherFormatError as other:
+            formats = f"formats {UNSEALED} and {FORMAT}"
+            raise ValueError(
+                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads {formats}"
+            ) from None
+        except Exception as error:  # there is no end to what a damaged file can lead to
+            raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne, or it is damaged") from error
+    return explorer
+
+
+def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    said = settings["prior"]
+    if said["n_states"] is None:
+        _live_again(explorer, settings, arrays)
+        return
+    if len(arrays["visits"]) != said["n_states"] or said["n_states"] * said["n_actions"] > MOST_ROWS:
+        raise ValueError("the sizes do not fit together")
+    states, actions = read_labels(settings.get("states")), read_labels(settings.get("actions"))
+    model = InternalModel(prior_from(said, arrays), states=states, actions=actions)
+    labels = model.state_labels, model.action_labels
+    explorer._begin(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
+    if isinstance(explorer._mind, PlainMind | GrowingMind):
+        raise ValueError("it has a part of somebody's own")
+    explorer._mind.remember(arrays, arrays["last"])
+    explorer._close(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))
+    explorer._last = {int(row): int(s_next) for row, s_next in arrays["last"]}
+    explorer.n_obs = int(arrays["counts"][:, 2].sum())
+    explorer._history = _checked_history(explorer, arrays["history"]) if "history" in arrays else None
+    found = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
+    told = dict.fromkeys(explorer._closed - found, 0)
+    explorer._told_closed = _told(explorer, arrays, "told_closed") if "told_closed" in arrays else told
+
+
+def _live_again(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """An explorer that discovers its states: what it was told and what it observed, in order."""
+    said, history = settings["prior"], arrays["history"]
+    actions = Labels("action", said["n_actions"], read_labels(settings["actions"]))
+    states = Found()
+    for label in read_labels(settings["states"]) or []:
+        states.add(label)
+    explorer._begin(prior_from(said, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings))
+    sizes = (states.size, actions.size, states.size, 2)
+    right = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
+    if not right or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MOST_ROWS:
+        raise ValueError("the history has lines of another kind")
+    labels, explorer.n_obs = list(states.all), len(history)
+    explorer._told_states = _told(explorer, arrays, "told_states")
+    explorer._told_closed = _told(explorer, arrays, "told_closed")
+    explorer._live_again(history)
+    mind = explorer._mind
+    assert isinstance(mind, GrowingMind)
+    if states.all != labels or len(set(labels)) != len(labels) or mind.found != list(range(len(labels))):
+        raise ValueError("the states are not those that were discovered")
+
+
+def _told(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int, int]:
+    """States that an explorer was told of, and when."""
+    pairs = arrays[name]
+    right = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+    if not right or np.any(pairs < 0) or np.any(pairs > (explorer.n_states - 1, explorer.n_obs)):
+        raise ValueError("it was told of states that there are not")
+    return {int(s): int(t) for s, t in pairs}
+
+
+def _rng(settings: dict[str, Any]) -> np.random.Generator:
+    rng = np.random.default_rng()
+    rng.bit_generator.state = settings["rng"]
+    return rng
+
+
+def _checked_history(explorer: Explorer, history: Any) -> array[int]:
+    """A history that leads to what the explorer has counted, and to the last outcomes."""
+    told = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
+    if history.ndim != 2 or history.shape[1] != 4 or not np.all((history[:, 3] == 0) | (history[:, 3] == 1)):
+        raise ValueError("the history has lines of another kind")
+    told.observe_many(history[:, :3])
+    ours, theirs = told.sparse_counts, explorer.model.sparse_counts
+    same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("row", "s_next", "n"))
+    if not same or not np.array_equal(told.last_outcomes, explorer.model.last_outcomes):
+        raise ValueError("the history is not what was counted")
+    return array("i", history.astype(np.int32).tobytes())
+
+
+def _ends(history: array[int]) -> zip[tuple[int, int]]:
+    """Where each observation led, and whether an episode ended with it."""
+    return zip(history[2::4], history[3::4], strict=True)
+
+
+def _checked_states(closed: Any, n_states: int) -> list[int]:
+    """Numbers of states, such as those that episodes end in."""
+    if closed.ndim != 1 or closed.dtype.kind not in "iu" or np.any((closed < 0) | (closed >= n_states)):
+        raise ValueError("terminal states lie outside the world")
+    return [int(s) for s in closed]
+
+
+def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    """What format 2 has, from the arrays of format 1, which lie in slots."""
+    from berlyne.engine.successor_graph import graph_of  # here, so that `import berlyne` need not import Numba
+
+    said, own = settings["prior"], {name: values for name, values in arrays.items() if name.startswith("support_")}
+    n_states, n_actions = said["n_states"], said["n_actions"]
+    stride = -(-n_actions // 4) * 4
+    by_slot = arrays["mind_n"].reshape(-1, stride)
+    if "mind_succ" in arrays:
+        capacity = int(arrays["mind_capacity"])
+        succ, start = arrays["mind_succ"], np.arange(n_states) * capacity
+        used = np.arange(capacity) < arrays["mind_length"][:, None]
+        by_slot = np.where(used.reshape(-1, 1), by_slot, 0)
+    else:
+        graph = graph_of(prior_from(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
+        succ, start = graph.succ, graph.start
+    slot, a = np.nonzero(by_slot > 0)
+    s = np.searchsorted(start, slot, side="right") - 1
+    q = arrays["mind_q"].reshape(-1, stride)[:, :n_actions]
+    counts = np.stack([s * n_actions + a, succ[slot], by_slot[slot, a]], axis=1)
+    memory = {"counts": counts, "visits": arrays["mind_visits"][:-1], "q": q, "here": arrays["mind_place"]}
+    return {**memory, "last": arrays["last"], **own}
+
+
+def _describe_strategy(how: Strategy) -> dict[str, Any]:
+    """What the strategy does, whatever it is called."""
+    said = {field.name: getattr(how, field.name) for field in dataclasses.fields(how) if field.name != "coordinate"}
+    for name in ("temperature", "lapse"):  # older than these, files say them only where they matter
+        if said[name] == 0.0:
+            del said[name]
+    method = {"method": type(how.coordinate).__name__, "parameters": dataclasses.asdict(how.coordinate)}
+    return {"said": said, **method}
+
+
+def _strategy_from(stored: dict[str, Any]) -> Strategy:
+    from berlyne.agents.compiled_agent import restored_method
+
+    return Strategy(coordinate=restored_method(stored["method"], stored["parameters"]), **stored["said"])

@@ -1,0 +1,150 @@
+"""Exploring without being told the concentration of the prior (Sec. 4.1, Fig. S5).
+
+The explorer knows which transitions are possible, and that rows are drawn from a symmetric Dirichlet distribution,
+but not its concentration. It takes the one under which its observations so far are most likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.agents.compiled_agent import CompiledMind, can_compile
+from berlyne.engine.learned_prior import TABLE, Refitting, explore_learning, no_histograms, with_own_table
+from berlyne.engine.records import Trace
+from berlyne.exploration.explore import first_measures
+from berlyne.exploration.streams import streams
+from berlyne.frozen import FrozenArrays
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors import Dirichlet
+from berlyne.priors.dirichlet import LEAST_ALPHA, MOST_ALPHA
+from berlyne.priors.fitting import check_bounds
+from berlyne.sparse import Counts
+from berlyne.strategies.registry import Strategy
+from berlyne.strategies.registry import strategy as strategy_called
+from berlyne.strategies.utilities import UTILITIES
+from berlyne.validation import FloatArray, IndexArray, Seed, check_count, check_number
+from berlyne.worlds.episodes import first_state
+from berlyne.worlds.world import World
+
+BOUNDS = (1e-3, 1e3)
+"""Where the concentration is looked for, as in `berlyne.fit_alpha`."""
+
+
+class Schedule(NamedTuple):
+    """When a newly found concentration is put to use.
+
+    always : after each of so many first steps;
+    tolerance : from then on whenever it differs from the one in use by more than this share.
+    """
+
+    always: int = 200
+    tolerance: float = 1e-3
+
+
+USUAL = Schedule()
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRun(FrozenArrays):
+    """One exploration in which the concentration was learned on the way.
+
+    missing_information, l1_distance : (n_steps + 1,), of the estimate with the concentration then in use.
+    alpha : (n_steps + 1,), that concentration.
+    states : (n_steps + 1,); actions, next_states : (n_steps,); as in `berlyne.Run`.
+    counts : all observations.
+    """
+
+    world: World
+    strategy: Strategy
+    missing_information: FloatArray = field(repr=False)
+    l1_distance: FloatArray = field(repr=False)
+    alpha: FloatArray = field(repr=False)
+    states: IndexArray = field(repr=False)
+    actions: IndexArray = field(repr=False)
+    next_states: IndexArray = field(repr=False)
+    counts: Counts = field(repr=False)
+
+    @property
+    def model(self) -> InternalModel:
+        """The internal model at the end, with the concentration learned by then."""
+        prior = self.world.prior
+        assert isinstance(prior, Dirichlet)
+        row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
+        last = dict(zip(row.tolist(), self.next_states.tolist(), strict=True))
+        return InternalModel.from_counts(Dirichlet(float(self.alpha[-1]), prior.support), self.counts, last)
+
+
+def explore_learning_alpha(
+    world: World,
+    strategy: str | Strategy = "PIG(VI)",
+    n_steps: int = 1000,
+    seed: Seed = 0,
+    *,
+    start_alpha: float = 1.0,
+    bounds: tuple[float, float] = BOUNDS,
+    refit: Schedule | None = USUAL,
+) -> LearnedRun:
+    """Explore a world with the concentration of the Dirichlet prior learned by maximum likelihood.
+
+    Paper: Sec. 4.1, Fig. S5; reading R24. After every step the concentration inside `bounds` is found that makes all
+    observations so far most likely (as `berlyne.fit_alpha` does). When it is put to use every estimate and every
+    utility is worked out again.
+
+    Parameters
+    ----------
+    world : with a `Dirichlet` prior, whose support the explorer is told, and whose concentration it is not.
+    strategy : any strategy but those of PEIG, which value what has been rather than what is known.
+    n_steps, seed : as in `berlyne.explore`, which takes the same actions if `start_alpha` is true and `refit` is None.
+    start_alpha : used until a row with several possible outcomes has been observed twice.
+    refit : when to put what was learned to use; None to learn no concentration at all.
+    """
+    how, prior = strategy_called(strategy), world.prior
+    realised = isinstance(how.utility, str) and UTILITIES[how.utility].realised
+    if not isinstance(prior, Dirichlet) or not can_compile(prior, how) or realised:
+        raise ValueError(
+            f"a concentration cannot be learned with {prior!r} and {how}; "
+            "it takes a Dirichlet prior and a strategy of berlyne's own other than PEIG"
+        )
+    if len(world.terminal):
+        raise ValueError(
+            "the world has terminal states, which a concentration cannot be learned with; see with_resets()"
+        )
+    check_bounds(bounds, LEAST_ALPHA, MOST_ALPHA)
+    alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, MOST_ALPHA)
+    n_steps = check_count("n_steps", n_steps, 0)
+    assumed = world.with_prior(Dirichlet(alpha, prior.support))
+    for_start, for_agent, for_world, _ = streams(seed)
+    model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # given one line above
+    trace = Trace.begun(n_steps, first_state(world, None, for_start), *first_measures(assumed, model))
+    mind = CompiledMind(model, how, assumed)
+    u = for_agent.random((n_steps, 2))
+    if how.ties == "first":
+        u[:, 0] = 0.0
+    alphas = np.full(n_steps + 1, alpha)
+    if refit is not None:
+        refitting = _refitting(mind, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
+        belief, truth = with_own_table(mind.belief), mind.truth(assumed)
+        made = explore_learning(belief, mind.agent, truth, trace, refitting, u, for_world.random(n_steps))
+    else:
+        made = mind.run(assumed, trace, u, for_world.random(n_steps))
+    if made != n_steps:
+        raise ValueError(f"the world did at step {made} what the prior calls impossible")
+    missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
+    return LearnedRun(world, how, missing, l1, alphas, trace.states, trace.actions, trace.outcomes, mind.counts())
+
+
+def _refitting(
+    mind: CompiledMind, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
+) -> Refitting:
+    return Refitting(
+        no_histograms(mind.belief, len(alphas)),
+        alphas,
+        np.empty(TABLE),
+        *bounds,
+        check_count("always", schedule.always, 0),
+        check_number("tolerance", schedule.tolerance, 0.0, 1e6),
+        -float(np.sum(world.rows.data * np.log2(world.rows.data))),
+    )

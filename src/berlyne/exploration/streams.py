@@ -1,0 +1,31 @@
+"""The independent random generators of one exploration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from berlyne.validation import (
+    Seed,
+    seed_sequence,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+class Streams(NamedTuple):
+    """Independent generators for the start state, the agent, the world and resets."""
+
+    start: np.random.Generator
+    agent: np.random.Generator
+    world: np.random.Generator
+    resets: np.random.Generator
+
+
+def streams(seed: Seed) -> Streams:
+    """The generators of one exploration."""
+    root = seed_sequence(int(seed.integers(2**63)) if isinstance(seed, np.random.Generator) else seed)
+    children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4))
+    return Streams(*(np.random.default_rng(child) for child in children))

@@ -1,0 +1,1 @@
+"""The paper: its claims, and their reproduction from one command."""

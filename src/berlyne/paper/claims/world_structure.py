@@ -1,0 +1,64 @@
+"""Claims about the structure of worlds: Fig. 5."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from berlyne.paper.claims.compare import ENOUGH, p_text
+from berlyne.paper.claims.evidence import Evidence
+from berlyne.paper.claims.published import ALPHA, D, M, O
+from berlyne.paper.claims.verdict import Finding
+from berlyne.worlds import title
+
+STRONG = 0.7
+"""Ours: a correlation above this counts as strong."""
+FAR = 10
+"""Ours: so many steps are far into the future."""
+
+
+def structure(e: Evidence) -> tuple[Finding, ...]:
+    """The embodiment index against the structure index, over all worlds."""
+    from scipy.stats import pearsonr, spearmanr
+
+    index = e.stages["structure"]["structure_index"]
+    pairs = {name: (index.sel(world_class=name).values, e.embodiment_index(name)) for name in (D, M, O)}
+    x, y = (np.concatenate(parts) for parts in zip(*pairs.values(), strict=True))
+    pearson = pearsonr(x, y)
+    low, high = pearson.confidence_interval(0.95)
+    rank = spearmanr(x, y)
+    r, p = float(pearson.statistic), float(pearson.pvalue)
+    within = ", ".join(f"{pearsonr(*pair).statistic:.2f} ({title(name)})" for name, pair in pairs.items())
+    measured = (
+        f"r = {r:.2f} [{low:.2f}, {high:.2f}] (p {p_text(p)}), rank correlation {rank.statistic:.2f}, {len(x)} worlds "
+        f"of three classes, which form three clusters. Within a class r = {within}"
+    )
+    ok = bool(r > STRONG) if e.n_worlds >= ENOUGH or low > STRONG or high < STRONG else None
+    about, ours = "Embodiment index against structure index, all classes", f"r > {STRONG:g} counts as strong"
+    return (Finding(about, "strong correlation", measured, ok, ours, r, float(low), float(high), "r", p),)
+
+
+def control_horizon(e: Evidence) -> tuple[Finding, ...]:
+    """How long an action is felt."""
+    reach = e.stages["structure"]["controllability"]
+    return (
+        _more(reach, M, D, 1, "more influence in Mazes than in Dense Worlds"),
+        _more(reach, O, D, 1, "more influence in 1-2-3 Worlds than in Dense Worlds"),
+        _more(reach, M, O, FAR, "in Mazes far into the future"),
+        _more(reach, M, D, FAR, "in Mazes far into the future"),
+    )
+
+
+def _more(reach: Any, one: str, other: str, lag: int, expected: str) -> Finding:
+    from scipy.stats import ttest_ind
+
+    x, y = (reach.sel(world_class=name, lag=lag).values for name in (one, other))
+    test = ttest_ind(x, y, equal_var=False)
+    gap, p = float(x.mean() - y.mean()), float(test.pvalue)
+    low, high = (float(bound) for bound in test.confidence_interval(0.95))
+    ok = True if gap > 0 and p < ALPHA else False if gap <= 0 or len(x) >= ENOUGH else None
+    measured = f"{x.mean():.4f} against {y.mean():.4f} bits (p {p_text(p)}, Welch's t-test)"
+    about = f"Influence of an action {lag} step{'s' * (lag > 1)} later: {title(one)} against {title(other)}"
+    ours = f"p < {ALPHA:g}: the paper draws it and gives no test"
+    return Finding(about, expected, measured, ok, ours, gap, low, high, "bits", p)

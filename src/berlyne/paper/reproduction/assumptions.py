@@ -1,0 +1,261 @@
+"""What a reproduction assumes: every choice that can be made otherwise, under a key of its own.
+
+`berlyne reproduce --set gamma=0.9 --set maze.alpha=0.5` changes two of them, a TOML file as many as it names. All that
+is run, worked out, judged and drawn follows. Most keys belong to a reading (`docs/paper/readings.md`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from berlyne import tasks
+from berlyne.experiments import Experiment
+from berlyne.experiments.spec import SettingsError
+from berlyne.paper.claims.evidence import Index, Pool, Ranking
+from berlyne.priors.dirichlet import LEAST_ALPHA
+from berlyne.serialization import StoreError, read
+from berlyne.strategies.coordination import KnowingWorld, QLearning, UniformChoice, ValueIteration
+from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES, Strategy, strategy
+from berlyne.validation import ASSUMPTIONS
+from berlyne.worlds import PAPER_WORLDS, WORLDS
+
+PRIOR_PIG = "prior PIG"
+"""What stands for the value of `untried` that is no number."""
+TIMES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
+"""Parts of the run after which tasks are set (reading R19)."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """Something that can be assumed otherwise.
+
+    reading : the reading it belongs to; empty where the paper says it plainly.
+    one_of : the values it may have, if they are words; least : the least it may be, if it is a number.
+    """
+
+    name: str
+    default: Any
+    text: str
+    reading: str = ""
+    one_of: tuple[str, ...] = ()
+    least: float | None = None
+
+
+_OF_WORLDS = {
+    "maze.n_transporters": "R10",
+    "maze.law": "R11",
+    "1-2-3.formula": "R3",
+}
+
+
+def _world_keys() -> Iterable[Key]:
+    """Run length, and the parameters of the generator, of every class."""
+    for name in PAPER_WORLDS:
+        kind = WORLDS[name]
+        yield Key(f"{name}.n_steps", kind.n_steps, f"steps of a run in {kind.title}", "R12")
+        for parameter in inspect.signature(kind.make).parameters.values():
+            if parameter.name not in ("seed", "max_draws"):
+                key = f"{name}.{parameter.name}"
+                yield Key(key, parameter.default, f"{parameter.name} of {kind.title}", _OF_WORLDS.get(key, ""))
+
+
+_Q, _VI = QLearning(), ValueIteration()
+KEYS: dict[str, Key] = {
+    key.name: key
+    for key in (
+        Key("gamma", _VI.gamma, "discount of value iteration", "R5"),
+        Key("steps_back", _VI.steps_back, "backward steps of value iteration", "R5"),
+        Key("untried", PRIOR_PIG, "PEIG of a pair never tried, a number or its prior PIG", "R6"),
+        Key("q.learning_rate", _Q.learning_rate, "learning rate of Q-learning", "R7"),
+        Key("q.gamma", _Q.gamma, "discount of Q-learning", "R7"),
+        Key("q.epsilon", _Q.epsilon, "how often Q-learning acts at random", "R7"),
+        Key("q.initial", _Q.initial, "values that Q-learning starts from", "R7"),
+        Key("ties", "uniform", "which of several best actions is taken", "R8", ("uniform", "first")),
+        *_world_keys(),
+        Key("index", "per world", "how the embodiment index is averaged", "R14", get_args(Index)),
+        Key("pool", "curves", "strategies that enter one Friedman test", "R16", get_args(Pool)),
+        Key(
+            "tasks.cap_per_state",
+            tasks.CAP_PER_STATE,
+            "steps per state after which navigation is given up",
+            "R18",
+            (),
+            1,
+        ),
+        Key("tasks.times", TIMES, "parts of the run after which tasks are set", "R19"),
+        Key("tasks.ranking", "each time", "how losses of several times become ranks", "R19", get_args(Ranking)),
+        Key("tasks.horizon", tasks.HORIZON, "steps in which to collect reward", "R20", (), 1),
+        Key("tasks.paid", "entering", "when a state pays its reward", "R20", ("entering", "leaving")),
+        Key("tasks.n_rewards", tasks.N_REWARDS, "reward structures of each world", "", (), 1),
+        Key("tasks.ties", "uniform", "which of several best actions a policy takes", "R8", ("uniform", "lowest")),
+        Key("learned.starts", (1.0, 10.0), "concentrations that learning starts from", "R24", (), LEAST_ALPHA),
+    )
+}
+"""All that can be assumed otherwise, with what is assumed."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is assumed; `changed` holds what differs from the default, by key."""
+
+    changed: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        said = {key: _checked(key, value) for key, value in self.changed.items()}
+        kept = {key: said[key] for key in KEYS if key in said and said[key] != KEYS[key].default}
+        object.__setattr__(self, "changed", kept)
+        self.experiment(1, 0)  # strategies and generators have checks of their own
+
+    def __getitem__(self, key: str) -> Any:
+        return self.changed.get(key, KEYS[key].default)
+
+    def but(self, changes: Mapping[str, Any]) -> Assumptions:
+        """The same with some changes."""
+        return Assumptions({**self.changed, **changes})
+
+    def describe(self) -> dict[str, Any]:
+        """What differs from the default, as plain data."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in self.changed.items()}
+
+    @property
+    def strategies(self) -> dict[str, Strategy]:
+        """The strategies of the paper by their names there, with the parameters that are assumed."""
+        return {name: strategy(name, **self._parameters(name)) for name in PAPER_STRATEGIES}
+
+    @property
+    def judging(self) -> dict[str, Any]:
+        """How evidence is judged, as `berlyne.paper.claims.Evidence` takes it."""
+        return {"pool": self["pool"], "ranking": self["tasks.ranking"], "index": self["index"]}
+
+    def n_steps(self, world_class: str) -> int:
+        """Length of a run."""
+        return int(self[f"{world_class}.n_steps"])
+
+    def world_parameters(self, world_class: str) -> dict[str, Any]:
+        """Parameters of the generator of a class that are not its own."""
+        mine = {key.partition(".")[2]: v for key, v in self.changed.items() if key.partition(".")[0] == world_class}
+        mine.pop("n_steps", None)
+        return mine
+
+    def experiment(self, n_worlds: int, seed: int) -> Experiment:
+        """The explorations of the paper: fifteen strategies in three classes of worlds."""
+        return Experiment(
+            worlds={name: self.world_parameters(name) for name in PAPER_WORLDS},
+            strategies=tuple(self.strategies.values()),
+            n_worlds=n_worlds,
+            n_steps={name: self.n_steps(name) for name in PAPER_WORLDS},
+            seed=seed,
+            snapshots=self["tasks.times"],
+        )
+
+    def _parameters(self, name: str) -> dict[str, Any]:
+        """What is assumed of one strategy."""
+        base = STRATEGIES[name]
+        method = base.coordinate.inner if isinstance(base.coordinate, KnowingWorld) else base.coordinate
+        mine: list[str] = []
+        if isinstance(method, ValueIteration):
+            mine += ["gamma", "steps_back"]
+        if isinstance(method, QLearning):
+            mine += ["q.learning_rate", "q.gamma", "q.epsilon", "q.initial"]
+        if base.utility == "PEIG":
+            mine.append("untried")
+        if not isinstance(method, UniformChoice | QLearning):
+            mine.append("ties")
+        return {key.removeprefix("q."): self.changed[key] for key in mine if key in self.changed}
+
+
+DEFAULT = Assumptions()
+"""What is assumed unless something else is said."""
+
+
+def assumptions(said: Iterable[str] = (), file: Path | None = None) -> Assumptions:
+    """Assumptions as a user says them: in a TOML file, and as texts "key=value", which come after it."""
+    changes = {} if file is None else _from_toml(file)
+    for text in said:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise SettingsError(f"--set {text}: must be key=value, such as gamma=0.9{ASSUMPTIONS}")
+        changes[key.strip()] = _value(value.strip())
+    return Assumptions(changes)
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; what is no TOML is a word."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
+
+
+def _from_toml(file: Path) -> dict[str, Any]:
+    try:
+        content = read(file)
+    except StoreError as error:
+        raise SettingsError(str(error)) from None
+    if content is None:
+        raise SettingsError(f"there is no file {file}")
+    try:
+        return dict(_flat(tomllib.loads(content.decode())))
+    except (ValueError, RecursionError) as error:  # not in UTF-8 among them
+        raise SettingsError(f"{file} is not valid TOML: {error}") from None
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
+    """Keys of tables within tables, with dots between."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value in the form of its default, or an error that names its key."""
+    if name not in KEYS:
+        near = difflib.get_close_matches(name, KEYS, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}{ASSUMPTIONS}"
+        raise SettingsError(f"{name}: there is no such assumption; {hint}")
+    key = KEYS[name]
+    if key.one_of:
+        return _word(key, value)
+    if isinstance(key.default, tuple):
+        if not isinstance(value, list | tuple) or not value or not all(_is_number(v) for v in value):
+            raise SettingsError(f"{name}: is {value!r}; it must be a list of numbers such as {list(key.default)}")
+        return tuple(_at_least(key, float(v)) for v in value)
+    if name == "untried" and value == PRIOR_PIG:
+        return value
+    if isinstance(key.default, str | bool) and name != "untried":  # parameters of generators, which check them
+        return value
+    if not _is_number(value):
+        raise SettingsError(f"{name}: is {value!r}; it must be a number such as {_example(key)}")
+    if isinstance(key.default, int):
+        if value != int(value):
+            raise SettingsError(f"{name}: is {value!r}; it must be a whole number such as {_example(key)}")
+        return int(_at_least(key, value))
+    return float(_at_least(key, value))
+
+
+def _at_least(key: Key, value: float) -> float:
+    if key.least is not None and value < key.least:
+        raise SettingsError(f"{key.name}: is {value!r}; it must be at least {key.least:g}")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _example(key: Key) -> str:
+    return "0.0" if key.default == PRIOR_PIG else str(key.default)
+
+
+def _word(key: Key, value: Any) -> str:
+    if value not in key.one_of:
+        raise SettingsError(f"{key.name}: is {value!r}; it must be {' or '.join(map(repr, key.one_of))}")
+    return str(value)

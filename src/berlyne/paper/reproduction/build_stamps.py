@@ -1,0 +1,69 @@
+"""What was made from the numbers of a study, and whether it would be the same again: figures, claims, the report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from berlyne.paper.reproduction.stages import STAGES
+from berlyne.serialization import put, read
+
+if TYPE_CHECKING:
+    from berlyne.paper.reproduction.layout import Study
+
+
+def stamp(study: Study, needs: tuple[str, ...]) -> str:
+    """All that decides what is made from some stages: their settings, what is assumed, and the code."""
+    said = {
+        "explorations": study.experiment.describe(),
+        "assumptions": study.assumptions.describe(),
+        "stages": {name: study.under(stage).stamp(study) for name, stage in STAGES.items() if name in needs},
+        "code": _code(),
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+class Made:
+    """The stamps of what a study's folder holds, by part."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.place = study, study.folder / "data" / "made.json"
+        self.stamps = _read(read(self.place))
+
+    def has(self, part: str, needs: tuple[str, ...], *made: str) -> bool:
+        """Whether a part is there as it would be made again; `made` are its files."""
+        there = all((self.study.folder / name).is_file() for name in made)
+        return there and self.stamps.get(part) == stamp(self.study, needs)
+
+    def keep(self, part: str, needs: tuple[str, ...]) -> None:
+        """Note that a part was made."""
+        self.stamps[part] = stamp(self.study, needs)
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        put(self.place, json.dumps(self.stamps).encode())
+
+
+def _read(content: bytes | None) -> dict[str, Any]:
+    """The stamps of a file; none if it is missing or damaged: what they stand for is made again."""
+    try:
+        stamps = json.loads((content or b"{}").decode())
+    except (ValueError, RecursionError):
+        return {}
+    return stamps if isinstance(stamps, dict) else {}
+
+
+@cache
+def _code() -> str:
+    """A digest of the package and of what draws for it."""
+    digest = hashlib.sha256(version("matplotlib").encode())
+    todo = [files("berlyne")]
+    while todo:
+        for part in sorted(todo.pop().iterdir(), key=lambda one: one.name):
+            if part.is_dir():
+                todo.append(part)
+            elif part.name.endswith((".py", ".css", ".html", ".js")):
+                digest.update(part.name.encode() + part.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,42 @@
+"""Gathering what claims are checked on from stored explorations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from berlyne.paper.claims import Evidence
+from berlyne.strategies.registry import PAPER_STRATEGIES
+from berlyne.validation import FloatArray
+from berlyne.worlds import PAPER_WORLDS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from berlyne.paper.reproduction.layout import Study
+
+
+def gather(study: Study, stages: Mapping[str, xr.Dataset]) -> Evidence:
+    """The evidence of the paper's strategies in the paper's worlds, and of the stages that there are."""
+    areas: dict[str, dict[str, FloatArray]] = {}
+    l1_areas: dict[str, dict[str, FloatArray]] = {}
+    curves: dict[str, dict[str, FloatArray]] = {}
+    for name in PAPER_WORLDS:
+        here = explorations(study, name)
+        areas[name] = _by_strategy(here["area"].values)
+        l1_areas[name] = _by_strategy(here["l1_distance"].values.sum(axis=2, dtype=float))
+        mean = here["missing_information"].values.mean(axis=0, dtype=float)  # (strategy, time)
+        curves[name] = dict(zip(PAPER_STRATEGIES, mean, strict=True))
+    return Evidence(areas, l1_areas, curves, stages, **study.assumptions.judging)
+
+
+def explorations(study: Study, world_class: str) -> xr.Dataset:
+    """The stored explorations of a class, (world, strategy, ...), of the paper's strategies in their order."""
+    return study.results.of(world_class).sel(strategy=list(PAPER_STRATEGIES)).isel(world=slice(0, study.n_worlds))
+
+
+def _by_strategy(table: FloatArray) -> dict[str, FloatArray]:
+    """What a table (world, strategy, ...) holds of each strategy."""
+    return {s: np.asarray(table[:, i], dtype=float) for i, s in enumerate(PAPER_STRATEGIES)}

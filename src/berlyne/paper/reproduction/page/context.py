@@ -1,0 +1,77 @@
+"""What the page shows: one study's verdicts, what becomes of them otherwise, and what the default gives."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from berlyne.paper.claims import CLAIMS, Verdict
+from berlyne.paper.claims.compare import ENOUGH
+from berlyne.paper.claims.verdict import HOLDS
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.robustness import Cell, cells
+from berlyne.paper.reproduction.variants import VARIANTS
+
+
+@dataclass(frozen=True)
+class Shown:
+    """All that the sections of the page are made from.
+
+    cells : every claim that is asked again, under every variant: `cells[variant][claim]`.
+    default : the verdicts under the default assumptions; empty if these are the default.
+    """
+
+    study: Study
+    verdicts: Mapping[str, Verdict]
+    cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
+    default: Mapping[str, Verdict] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, study: Study, seconds: Mapping[str, float]) -> Shown:
+        """What is stored of a study; if it assumes something else than the default, of that beside it, too."""
+        default = default_of(study).verdicts if study.assumptions.changed else {}
+        return cls(study, study.verdicts, cells(study), default, seconds)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few worlds to say that two strategies are alike."""
+        return self.study.n_worlds < ENOUGH
+
+    def group(self, claim: str) -> str:
+        """What the verdict on a claim counts as."""
+        return CLAIMS[claim].group(self.verdicts[claim].word)
+
+    def asked_again(self, claim: str) -> bool:
+        """Whether a claim is part of the sensitivity analysis."""
+        return any(claim in by for by in self.cells.values())
+
+    def fragile(self, claim: str) -> dict[str, str]:
+        """The variants that flip the verdict on a claim, and how, as `FLIPS` has it."""
+        return {variant: by[claim].flip for variant, by in self.cells.items() if claim in by and by[claim].flip}
+
+    def not_held(self) -> list[str]:
+        """The claims that do not hold, or are undecided."""
+        return [claim for claim, verdict in self.verdicts.items() if verdict.word != HOLDS]
+
+
+def default_of(study: Study) -> Study:
+    """The same worlds under the default assumptions, in the folder beside the numbers of the study."""
+    return Study(study.folder / "default", study.n_worlds, study.seed)
+
+
+VARIANT_TEXTS = {variant.id: variant.text for variant in VARIANTS}
+
+
+def value_text(value: Any) -> str:
+    """The value of an assumption as `--set` takes it."""
+    return value if isinstance(value, str) else json.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def command(changed: Mapping[str, Any]) -> str:
+    """The command that reproduces the paper under some assumptions."""
+    said = (shlex.quote(f"{key}={value_text(value)}") for key, value in changed.items())
+    return " ".join(["berlyne reproduce FOLDER", *(f"--set {text}" for text in said)])

@@ -1,0 +1,135 @@
+"""The figures: small until unfolded, each with what is drawn, what the paper says, and the claims that it shows."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+
+from berlyne.paper.claims import CLAIMS
+from berlyne.paper.claims.published import FIGURE_POOLS
+from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.html import (
+    LOOKS,
+    bullets,
+    claim_link,
+    figure_link,
+    listed,
+    paragraph,
+    section,
+    verdict,
+)
+
+IN_OPENING = ("figS1", "fig1", "figS2")
+"""Figures that stand where worlds are introduced."""
+
+_CURVES = (
+    "Three panels, one for each class of worlds, with falling curves of {measure} against the number of steps: {names}."
+)
+SEEN = {
+    "fig1": "A square maze of rooms with walls and transporters, and arrows from two rooms for where an action may "
+    "lead.",
+    "fig2": "Three panels, one for each class of worlds, with points of predicted against realised information gain "
+    "and the diagonal.",
+    "fig5": "Two panels: a scatter of embodiment index against structure index with three clusters of worlds, and the "
+    "influence of an action against the number of steps since it was taken, one falling line for each class.",
+    "fig8": "Panels for the three classes of worlds with one marker for each strategy: mean rank in navigation across, "
+    "mean rank in reward up, and lines around PIG(VI) for what differs significantly from it.",
+    "fig8-times": "Panels for the three classes of worlds and two tasks: the mean rank of every strategy after a share "
+    "of the run.",
+    "figS1": "Four panels, one for each action: a ring of ten states with arrows between all of them, some darker.",
+    "figS2": "Three panels, one for each action: twenty states with one, two or three arrows from each, many to state "
+    "1.",
+    "figS5": "Curves of missing information with a given and with a learned concentration, in two classes of worlds, "
+    "and the concentration that is learned.",
+    "index-by-length": "Three panels, one for each class of worlds: the embodiment index against the length of a run, "
+    "with lines for the published average and for the length that was chosen.",
+    "sensitivity": "A grid of claims against other readings of the paper, with a mark for each verdict.",
+}
+"""What there is to see, for those who do not see it."""
+
+
+def seen(name: str) -> str:
+    """The text that stands for a figure."""
+    if name in SEEN:
+        return SEEN[name]
+    if name not in FIGURE_POOLS:
+        return FIGURES[name].title
+    measure = "L1 distance" if name == "figS4" else "missing information"
+    return _CURVES.format(measure=measure, names=", ".join(FIGURE_POOLS[name]))
+
+
+def picture(study: Study, name: str) -> str:
+    """A figure as part of the page, and the one for dark screens if there is one."""
+    dark = study.folder / "figures" / f"{name}-dark.png"
+    media = 'media="screen and (prefers-color-scheme: dark)"'
+    source = f'<source {media} srcset="{_as_link(dark.read_bytes())}" />' if dark.is_file() else ""
+    plain = _as_link((study.folder / "figures" / f"{name}.png").read_bytes())
+    class_ = ' class="both"' if source else ""
+    return f'<picture{class_}>{source}<img alt="{escape(seen(name))}" src="{plain}"></picture>'
+
+
+def _as_link(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
+
+
+def card(study: Study, name: str, title_html: str, below: str, unfolded_html: str = "") -> str:
+    """A figure with a few words, which grows when it is unfolded."""
+    spec = FIGURES[name]
+    caption = str(getattr(spec, "caption", "")).replace("{n}", str(study.n_worlds))
+    files = " ".join(f'<a href="figures/{name}.{kind}">{kind}</a>' for kind in ("png", "svg", "csv"))
+    inside = (
+        (paragraph(escape(caption)) if caption else "")
+        + paragraph(f"<b>The paper says:</b> {escape(spec.says)}")
+        + unfolded_html
+        + paragraph(f"{escape(spec.place)}: {escape(spec.title)}. Files: {files}", "small")
+    )
+    short = f'<span class="below">{escape(below)}</span>' if below else ""
+    return (
+        f'<details class="figure" id="figure-{name}"><summary>{picture(study, name)}<b>{title_html}</b>{short}'
+        f'</summary><div class="caption">{inside}</div></details>'
+    )
+
+
+def figures(shown: Shown) -> str:
+    """The section."""
+    cards = "".join(_with_claims(shown, name) for name in FIGURES if name not in IN_OPENING)
+    there = listed(figure_link(name) for name in IN_OPENING if name in FIGURES)
+    return section(
+        "figures",
+        "Figures",
+        paragraph(
+            f"Choose a figure to enlarge it and to read its caption. The three pictures of worlds ({there}) stand at "
+            "the beginning."
+        ),
+        f'<div class="cards">{cards}</div>',
+    )
+
+
+def _with_claims(shown: Shown, name: str) -> str:
+    about = [id_ for id_ in shown.verdicts if name in CLAIMS[id_].figures]
+    lines = [f"{claim_link(id_)} {verdict(shown.group(id_))}: {escape(_counted(shown, id_))}" for id_ in about]
+    marks = "".join(_mark(shown.group(id_)) for id_ in about)
+    spec = FIGURES[name]
+    title_html = f"{escape(_short_place(spec.place))}: {escape(spec.title)}{f' <span>{marks}</span>' if marks else ''}"
+    return card(shown.study, name, title_html, "", f"<p><b>Here:</b></p>{bullets(lines)}" if lines else "")
+
+
+def _short_place(place: str) -> str:
+    """Where a figure belongs, without the section, as the beginning of a title."""
+    first = place.split(",")[0]
+    return first[:1].upper() + first[1:]
+
+
+def _mark(group: str) -> str:
+    class_, sign = LOOKS[group]
+    return f'<span class="{class_}" title="{group}">{sign}</span>'
+
+
+def _counted(shown: Shown, id_: str) -> str:
+    """What a verdict says: how many findings agree, and each that does not."""
+    found = shown.verdicts[id_]
+    agree = sum(finding.ok is True for finding in found.findings)
+    counted = f"{agree} of {len(found.findings)} findings agree"
+    return f"{counted}; {found.reason}" if found.against else counted

@@ -1,0 +1,111 @@
+"""The verdicts: counted by what they are worth, and one line for every claim."""
+
+from __future__ import annotations
+
+from html import escape
+
+from berlyne.paper.claims import CLAIMS
+from berlyne.paper.claims.fitted import FITTED
+from berlyne.paper.claims.verdict import GROUP_TEXTS, ON_ITS_OWN, WITH_HELP, said_of, tallied
+from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.html import (
+    LOOKS,
+    claim_link,
+    flips,
+    listed,
+    paragraph,
+    reading_link,
+    section,
+    table,
+    verdict,
+)
+
+LEGEND = (
+    '<span class="flip effect">⇄ framed</span>: read so, the verdict flips because an effect leaves its 95 % '
+    'confidence interval as read, or has none. <span class="flip hair">≈ dotted</span>: it flips by a hair, while each '
+    'effect moves within its interval. <span class="flip company">≡ dotted</span>: it flips by company; the effect is '
+    "the same to the digit, and only other strategies in its test are not. What was read otherwise, and what moved, "
+    "stands under "
+    '<a href="#sensitivity">Sensitivity</a>.'
+)
+
+
+def summary(shown: Shown) -> str:
+    """The section."""
+    groups = [shown.group(id_) for id_ in shown.verdicts]
+    tally = "".join(
+        f'<li class="{LOOKS[group][0]}"><b>{groups.count(group)}</b> {escape(said_of(group, groups.count(group)))}</li>'
+        for group in GROUP_TEXTS
+        if group in groups or group in (ON_ITS_OWN, WITH_HELP)
+    )
+    return section(
+        "summary",
+        "Verdicts",
+        paragraph(
+            f"{len(groups)} claims of the paper can be checked. Of these, in {shown.study.n_worlds} worlds of each "
+            "class:"
+        ),
+        f'<ul class="tally">{tally}</ul>',
+        paragraph(_why_not_independent(shown)),
+        _few(shown),
+    )
+
+
+def tally_text(shown: Shown) -> str:
+    """The same in a line."""
+    return "; ".join(tallied([shown.group(id_) for id_ in shown.verdicts]))
+
+
+def _why_not_independent(shown: Shown) -> str:
+    first = [id_ for id_ in shown.verdicts if shown.group(id_) == ON_ITS_OWN]
+    resting = [id_ for id_ in first if CLAIMS[id_].rests_on]
+    return (
+        "The second group is no independent evidence for the paper. The paper leaves settings open, and "
+        f"{len(FITTED)} times we took one under which published statements come out. These are the statements: that "
+        "they hold was a condition of the choice. The choices, and what else was tried, are listed under "
+        '<a href="#fitted">'
+        f"Fitted readings</a>. The first group served no choice; but {len(resting)} of its {len(first)} claims were "
+        "checked with settings so chosen, and the table says with which."
+    )
+
+
+def _few(shown: Shown) -> str:
+    if not shown.few:
+        return ""
+    return paragraph(
+        f"With {shown.study.n_worlds} worlds of each class, strategies that are not told apart decide nothing: such "
+        "claims are undecided. The paper has 200 worlds of each class."
+    )
+
+
+def claims(shown: Shown) -> str:
+    """One line for every claim."""
+    return section(
+        "claims",
+        "Claims",
+        paragraph("D, M and O stand for Dense Worlds, Mazes and 1-2-3 Worlds. " + LEGEND),
+        table(
+            "Every claim, what its verdict counts as, and what would flip it",
+            ("claim", "verdict", "what flips it", "rests on", "helped to choose"),
+            [_row(shown, id_) for id_ in shown.verdicts],
+            "claims",
+        ),
+    )
+
+
+def _row(shown: Shown, id_: str) -> tuple[str, ...]:
+    claim = CLAIMS[id_]
+    return (
+        f'{claim_link(id_)}<br><span class="small">{escape(claim.short)}</span>',
+        verdict(shown.group(id_)),
+        flip_text(shown, id_),
+        listed(map(reading_link, claim.rests_on)),
+        listed(map(reading_link, claim.chose)),
+    )
+
+
+def flip_text(shown: Shown, id_: str) -> str:
+    """What flips a verdict; that nothing does; or that it was not asked."""
+    if not shown.asked_again(id_):
+        return '<span class="small">not asked again</span>'
+    return flips(shown.fragile(id_)) or '<span class="small">nothing that was tried</span>'

@@ -1,0 +1,122 @@
+"""The report: one self-contained page, made from stored results and drawn figures alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.page.against_default import against_default
+from berlyne.paper.reproduction.page.claim_details import evidence
+from berlyne.paper.reproduction.page.context import Shown, default_of, value_text
+from berlyne.paper.reproduction.page.figure_cards import figures
+from berlyne.paper.reproduction.page.fitted_readings import fitted
+from berlyne.paper.reproduction.page.introduction import question
+from berlyne.paper.reproduction.page.not_held import not_held
+from berlyne.paper.reproduction.page.provenance import making, readings
+from berlyne.paper.reproduction.page.replays import replay_data, replays
+from berlyne.paper.reproduction.page.summary import claims, summary, tally_text
+from berlyne.paper.reproduction.page.variant_effects import sensitivity
+from berlyne.paper.reproduction.stages import STAGES
+from berlyne.serialization import StoreError, put, read
+
+SECTIONS = {
+    "question": ("The question", question),
+    "summary": ("Verdicts", summary),
+    "changes": ("Against the default", against_default),
+    "claims": ("Claims", claims),
+    "not-held": ("What does not hold", not_held),
+    "fitted": ("Fitted readings", fitted),
+    "figures": ("Figures", figures),
+    "watch": ("Watch", replays),
+    "evidence": ("Evidence", evidence),
+    "sensitivity": ("Sensitivity", sensitivity),
+    "readings": ("Readings", readings),
+    "making": ("Making", making),
+}
+"""The sections in their order, by their ids; one that has nothing to say is left out."""
+
+
+def write_report(study: Study, seconds: Mapping[str, float]) -> Path:
+    """Write `report.html` into the study's folder; returns the page."""
+    took = {**_stored_seconds(study.folder), **seconds}
+    put(study.folder / "report.html", _page(study, took).encode())
+    put(study.folder / "seconds.json", json.dumps(took).encode())
+    return study.folder / "report.html"
+
+
+def remake_report(folder: Path) -> Path:
+    """Make the report again from what a folder holds; nothing is run."""
+    study = Study.open(folder)
+    missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
+    if missing:
+        raise StoreError(f"{folder} lacks figures ({', '.join(missing)}); run: berlyne reproduce {folder}")
+    stale = [name for name, stage in STAGES.items() if not study.has(stage)]
+    if stale:
+        raise StoreError(
+            f"{folder} has other numbers than these settings give ({', '.join(stale)}); run: berlyne reproduce {folder}"
+        )
+    if study.assumptions.changed and not (default_of(study).folder / "results.zarr").is_dir():
+        raise StoreError(f"{folder} lacks the default to compare with; run: berlyne reproduce {folder}")
+    return write_report(study, {})
+
+
+def _page(study: Study, seconds: Mapping[str, float]) -> str:
+    return page(Shown.of(study, seconds))
+
+
+def page(shown: Shown) -> str:
+    """The whole page."""
+    made = {id_: make(shown) for id_, (_, make) in SECTIONS.items()}
+    links = "".join(f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in made.items() if html)
+    folder = files("berlyne.paper.reproduction")
+    style = folder.joinpath("report.css").read_text(encoding="utf-8")
+    script = folder.joinpath("report.js").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_title(shown)}</title><style>{style}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the report</a>'
+        f"<header><h1>{_title(shown)}</h1>{_subtitle(shown)}{_banner(shown)}</header>"
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
+        f'<main id="main">{"".join(made.values())}</main>{replay_data(shown)}<script>{script}</script></body></html>\n'
+    )
+
+
+def _title(shown: Shown) -> str:
+    changed = ", under other assumptions" if shown.study.assumptions.changed else ""
+    return f"Learning in embodied action-perception loops through exploration: a reproduction{changed}"
+
+
+def _subtitle(shown: Shown) -> str:
+    return (
+        "<p>Every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv 1112.1125), worked out anew "
+        f"in {shown.study.n_worlds} worlds of each of three classes. Of {len(shown.verdicts)} claims, "
+        f'<a href="#summary">{escape(tally_text(shown))}</a>.</p>'
+    )
+
+
+def _banner(shown: Shown) -> str:
+    """What says that this is not how we read the paper."""
+    changed = shown.study.assumptions.changed
+    if not changed:
+        return ""
+    said = ", ".join(f"{key} = {value_text(value)}" for key, value in changed.items())
+    return (
+        f'<p class="banner"><b>This is not the default reading:</b> {escape(said)}. What that changes stands under '
+        '<a href="#changes">What changes against the default</a>.</p>'
+    )
+
+
+def _stored_seconds(folder: Path) -> dict[str, float]:
+    path = folder / "seconds.json"
+    content = read(path)
+    try:
+        stored = json.loads((content or b"{}").decode())
+        return {str(name): float(value) for name, value in stored.items()}
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
+        raise StoreError(f"{path} is damaged; remove it, it only says how long the parts took") from None

@@ -1,0 +1,155 @@
+"""Running the reproduction: stages, figures, claims and the report, each only if it is missing or asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from berlyne.experiments.spec import SettingsError
+from berlyne.figures.figure_data import FILES
+from berlyne.paper.claims import CLAIMS
+from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions
+from berlyne.paper.reproduction.build_stamps import Made
+from berlyne.paper.reproduction.claims_file import as_data, words_of
+from berlyne.paper.reproduction.draw_figures import draw
+from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.layout import Study, mark
+from berlyne.paper.reproduction.parallel import spread
+from berlyne.paper.reproduction.report import write_report
+from berlyne.paper.reproduction.stages import STAGES
+from berlyne.serialization import PARTIAL, only_writer, put, read
+from berlyne.serialization import only as only_file
+
+PARTS = ("explorations", *STAGES, *FIGURES, "claims", "report")
+"""What `--only` may name."""
+CLAIMS_NEED = tuple(dict.fromkeys(need for claim in CLAIMS.values() for need in claim.needs))
+"""What claims are checked on."""
+
+
+@dataclass
+class Reproduction:
+    """What a run of the reproduction has to show.
+
+    verdicts : the word on every claim; default_verdicts : the same under the default assumptions, if others were made.
+    """
+
+    study: Study
+    verdicts: dict[str, str] = field(default_factory=dict)
+    default_verdicts: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    report: Path | None = None
+
+
+def reproduce(
+    folder: Path,
+    n_worlds: int,
+    seed: int = 0,
+    jobs: int | None = None,
+    only: tuple[str, ...] = (),
+    assumed: Assumptions = DEFAULT,
+) -> Reproduction:
+    """Run the paper into `folder`: what is there already is kept, what is missing is worked out.
+
+    `only` limits it to some parts; what these need is worked out too. If something else than the default is assumed,
+    the claims are checked under the default, too, in the folder `default` within, and the report says what changes.
+    """
+    for part in only:
+        if part not in PARTS:
+            raise SettingsError(f"there is no part {part!r} of the reproduction; there are {', '.join(PARTS)}")
+    folder.mkdir(parents=True, exist_ok=True)
+    study = Study(folder, n_worlds, seed, assumed)
+    if study.holds_more():
+        raise SettingsError(
+            f"{folder} holds a reproduction with more than {n_worlds} worlds; use another folder for this"
+        )
+    done, wanted, threads = Reproduction(study), _needed(only), jobs or os.cpu_count() or 1
+    with only_writer(folder / "reproduction"):
+        mark(study)
+        _compute(study, wanted, threads, done.seconds)
+        made = Made(study)
+        with _timed(done.seconds, "figures"):
+            _draw(study, [name for name in FIGURES if name in wanted], made, threads)
+        if "claims" in wanted:
+            with _timed(done.seconds, "claims"):
+                done.verdicts = _check(study, made)
+            if assumed.changed:
+                with _timed(done.seconds, "default"):
+                    below = reproduce(folder / "default", n_worlds, seed, jobs, ("claims",))
+                    done.default_verdicts = below.verdicts
+        if "report" in wanted:
+            with _timed(done.seconds, "report"):
+                done.report = _report(study, made, done.seconds)
+    return done
+
+
+def _needed(only: tuple[str, ...]) -> set[str]:
+    """The parts asked for and all that they rest on."""
+    wanted = set(only or PARTS)
+    if "report" in wanted:
+        wanted |= {"claims", *STAGES, *FIGURES}
+    if "claims" in wanted:
+        wanted |= set(CLAIMS_NEED)
+    for name in FIGURES:
+        if name in wanted:
+            wanted |= set(FIGURES[name].needs)
+    if "sensitivity" in wanted:
+        wanted |= {"structure", "tasks"}
+    if wanted & {"tasks", "learned", "sensitivity"}:
+        wanted.add("explorations")
+    return wanted
+
+
+def _compute(study: Study, wanted: set[str], jobs: int, seconds: dict[str, float]) -> None:
+    if "explorations" in wanted:
+        with _timed(seconds, "explorations"):
+            study.experiment.run(study.folder / "results.zarr", jobs=jobs)
+    for name, stage in STAGES.items():
+        if name in wanted and not study.has(stage):
+            with _timed(seconds, name):
+                study.keep(stage, study.under(stage).work_out(study, spread(jobs)))
+
+
+def _check(study: Study, made: Made) -> dict[str, str]:
+    """The word on every claim; `claims.json` has all that it rests on."""
+    place = study.folder / "claims.json"
+    if not made.has("claims", CLAIMS_NEED, place.name):
+        put(place, json.dumps(as_data(study.verdicts), indent=1).encode())
+        made.keep("claims", CLAIMS_NEED)
+    return words_of(place, read(place))
+
+
+def _report(study: Study, made: Made, seconds: dict[str, float]) -> Path:
+    """The page, made anew unless nothing that it shows has changed."""
+    if not made.has("report", tuple(STAGES), "report.html"):
+        write_report(study, seconds)
+        made.keep("report", tuple(STAGES))
+    return study.folder / "report.html"
+
+
+def _draw(study: Study, names: list[str], made: Made, jobs: int = 1) -> None:
+    """Draw the figures that are not there as they would be drawn again."""
+    from rich.console import Console
+    from rich.progress import track
+
+    needs = {name: FIGURES[name].needs for name in names}
+    files = {name: [f"figures/{file.format(name=name)}" for file in FILES] for name in names}
+    missing = [name for name in names if not made.has(name, needs[name], *files[name])]
+    for file in (file for name in missing for file in files[name]):  # which are written beside their places first
+        path = study.folder / file
+        only_file(path.with_name(path.name + PARTIAL))
+    console = Console(stderr=True)
+    drawn = draw(study, missing, jobs)
+    for name in track(drawn, "figures", len(missing), console=console, disable=not console.is_terminal):
+        made.keep(name, needs[name])
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    begin = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - begin

@@ -1,0 +1,58 @@
+"""What a stage of the reproduction is: numbers that are worked out once, and again if what decides them changes."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from berlyne.worlds import PAPER_WORLDS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from berlyne.paper.reproduction.layout import Study
+
+WorldAt = tuple[str, int]
+"""Class and index of a world."""
+LAGS = 20
+"""Steps for which it is told how an action is felt."""
+Each = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
+"""`each(label, items, function)`: the function of every item, in order, with progress shown."""
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """One stage. Its settings are its fields: together with the worlds and the strategies they decide its numbers.
+
+    name : what its dataset is called.
+    version : to be raised by whoever changes what it computes.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    @abstractmethod
+    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+        """The numbers, for all worlds of the study."""
+
+    def explorers(self) -> tuple[str, ...]:
+        """The strategies that its numbers depend on."""
+        return ()
+
+    def stamp(self, study: Study) -> str:
+        """All that decides the numbers, as text: numbers with another stamp are not these."""
+        said = {
+            "version": self.version,
+            "settings": asdict(self),
+            "strategies": [repr(study.strategy(name)) for name in self.explorers()],
+            **study.worlds_in_short,
+        }
+        return json.dumps(said, sort_keys=True)
+
+
+def every_world(study: Study) -> list[WorldAt]:
+    """Class and index of every world."""
+    return [(name, i) for name in PAPER_WORLDS for i in range(study.n_worlds)]

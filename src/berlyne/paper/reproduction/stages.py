@@ -1,0 +1,189 @@
+"""What is worked out beyond the explorations: one class per stage, one labelled dataset each.
+
+Fields are settings, and nothing else that could be chosen may decide a number: a stage is kept as long as they stay.
+Every stage goes through the worlds of the study with `each`, which spreads them over cores; numbers
+depend on seeds derived from ids, never on order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from berlyne.experiments.spec import stream, world_id
+from berlyne.exploration.explore import explore
+from berlyne.exploration.learned_prior import BOUNDS, USUAL, Schedule, explore_learning_alpha
+from berlyne.exploration.predicted_gain import pig_against_gain
+from berlyne.paper.reproduction.assumptions import KEYS
+from berlyne.paper.reproduction.gather import explorations
+from berlyne.paper.reproduction.stage import LAGS, Each, Stage, WorldAt, every_world
+from berlyne.paper.reproduction.task_losses import Tasks
+from berlyne.paper.reproduction.variants import Sensitivity
+from berlyne.worlds import PAPER_WORLDS
+from berlyne.worlds.structure import controllability, structure_index
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from berlyne.paper.reproduction.layout import Study
+
+
+@dataclass(frozen=True)
+class Structure(Stage):
+    """Structure index and controllability of every world (Sec. 3.4)."""
+
+    name: ClassVar[str] = "structure"
+    horizon: int = LAGS
+
+    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+        """The numbers, for all worlds of the study."""
+        import xarray as xr
+
+        def of_world(at: WorldAt) -> tuple[float, Any]:
+            world = study.world(*at)
+            return structure_index(world), controllability(world, self.horizon)
+
+        found = each("structure", every_world(study), of_world)
+        shape = (len(PAPER_WORLDS), study.n_worlds)
+        index = np.array([f[0] for f in found]).reshape(shape)
+        reach = np.array([f[1] for f in found]).reshape(*shape, self.horizon)
+        return xr.Dataset(
+            {
+                "structure_index": (("world_class", "world"), index),
+                "controllability": (("world_class", "world", "lag"), reach, {"units": "bits"}),
+            },
+            {"world_class": list(PAPER_WORLDS), "lag": np.arange(1, self.horizon + 1)},
+        )
+
+
+@dataclass(frozen=True)
+class Gains(Stage):
+    """Predicted against realised gain after 0 to 19 observations of every row (Fig. 2)."""
+
+    name: ClassVar[str] = "gains"
+    n_obs: int = 20
+    n_trials: int = 50
+
+    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+        """The numbers, for all worlds of the study."""
+        import xarray as xr
+
+        def of_world(at: WorldAt) -> Any:
+            seed = stream(study.seed, f"{world_id(*at)}/gains")
+            return pig_against_gain(study.world(*at), self.n_obs, self.n_trials, seed)
+
+        found = each("predicted and realised gain", every_world(study), of_world)
+        shape = (len(PAPER_WORLDS), study.n_worlds, self.n_obs)
+        arrays = {
+            name: np.array([getattr(f, name) for f in found]).reshape(shape)
+            for name in ("pig", "gain", "pig_sq", "gain_sq")
+        }
+        dims = ("world_class", "world", "n_obs")
+        data: dict[str, Any] = {name: (dims, arrays[name], {"units": "bits"}) for name in ("pig", "gain")}
+        for name in ("pig", "gain"):  # over all rows and trials of all worlds
+            variance = arrays[f"{name}_sq"].mean(axis=1) - arrays[name].mean(axis=1) ** 2
+            data[f"sd_{name}"] = (("world_class", "n_obs"), np.sqrt(np.maximum(variance, 0.0)), {"units": "bits"})
+        return xr.Dataset(data, {"world_class": list(PAPER_WORLDS), "n_obs": np.arange(self.n_obs)})
+
+
+@dataclass(frozen=True)
+class Learned(Stage):
+    """Exploring with a concentration learned on the way, against one that is given (Fig. S5).
+
+    starts : the concentrations that learning starts from; none of them is true everywhere.
+    """
+
+    name: ClassVar[str] = "learned"
+    version: ClassVar[int] = 2
+    strategy: str = "PIG(VI)"
+    starts: tuple[float, ...] = KEYS["learned.starts"].default
+    bounds: tuple[float, float] = BOUNDS
+    refit: Schedule = USUAL
+
+    def explorers(self) -> tuple[str, ...]:
+        """The one that explores with either prior."""
+        return (self.strategy,)
+
+    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+        """The numbers, for all worlds of the study."""
+        import xarray as xr
+
+        classes, how = ("dense", "maze"), study.strategy(self.strategy)
+        n_steps = {name: study.assumptions.n_steps(name) for name in classes}
+
+        def of_world(at: tuple[str, int, float]) -> Any:
+            seed = stream(study.seed, f"{world_id(*at[:2])}/learned prior")
+            told: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
+            return explore_learning_alpha(study.world(*at[:2]), how, n_steps[at[0]], seed, **told)
+
+        jobs = [(name, i, start) for name in classes for i in range(study.n_worlds) for start in self.starts]
+        shape = (len(classes), study.n_worlds, len(self.starts), max(n_steps.values()) + 1)
+        learned, alpha = np.full((2, *shape), np.nan, dtype=np.float32)
+        given = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
+        for (name, i, start), run in zip(jobs, each("learned prior", jobs, of_world), strict=True):
+            place = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
+            learned[place], alpha[place] = run.missing_information, run.alpha
+        for c, name in enumerate(classes):
+            told = explorations(study, name)["missing_information"].sel(strategy=self.strategy).values
+            given[c, :, : n_steps[name] + 1] = told
+        dims = ("world_class", "world", "start", "time")
+        true = [study.world(name, 0).prior.alpha for name in classes]  # type: ignore[union-attr]  # Dirichlet
+        return xr.Dataset(
+            {
+                "given": (("world_class", "world", "time"), given, {"units": "bits"}),
+                "learned": (dims, learned, {"units": "bits"}),
+                "alpha": (dims, alpha),
+                "true_alpha": (("world_class",), true),
+            },
+            {"world_class": list(classes), "start": list(self.starts)},
+        )
+
+
+@dataclass(frozen=True)
+class Lengths(Stage):
+    """Areas of PIG(greedy) and Unembodied for runs of any length up to three times ours (reading R12)."""
+
+    name: ClassVar[str] = "lengths"
+    strategies: tuple[str, ...] = ("PIG(greedy)", "Unembodied")
+    shortest: float = 0.02
+    longest: float = 3.0
+    n_lengths: int = 150
+
+    def explorers(self) -> tuple[str, ...]:
+        """Those whose areas make the embodiment index."""
+        return self.strategies
+
+    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+        """The numbers, for all worlds of the study."""
+        import xarray as xr
+
+        relative = np.linspace(self.shortest, self.longest, self.n_lengths)  # length of a run, in ours
+
+        def of_world(at: WorldAt) -> Any:
+            last = np.round(relative * study.assumptions.n_steps(at[0])).astype(int)
+            areas = []
+            for name in self.strategies:
+                how = study.strategy(name)
+                seed = stream(study.seed, f"{world_id(*at)}/{how.name}")  # the stored runs, gone on with
+                run = explore(study.world(*at), how, n_steps=int(last[-1]), seed=seed)
+                areas.append(np.cumsum(run.missing_information)[last])
+            return np.array(areas)
+
+        found = each("longer runs", every_world(study), of_world)
+        areas = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(self.strategies), len(relative))
+        steps = np.array([np.round(relative * study.assumptions.n_steps(name)) for name in PAPER_WORLDS])
+        return xr.Dataset(
+            {
+                "area": (("world_class", "world", "strategy", "share"), areas, {"units": "bits"}),
+                "length": (("world_class", "share"), steps, {"units": "steps"}),
+            },
+            {"world_class": list(PAPER_WORLDS), "strategy": list(self.strategies), "share": relative},
+        )
+
+
+STAGES: dict[str, Stage] = {
+    stage.name: stage for stage in (Structure(), Gains(), Tasks(), Learned(), Lengths(), Sensitivity())
+}
+"""What is worked out after the explorations, in this order."""

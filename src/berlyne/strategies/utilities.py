@@ -1,0 +1,260 @@
+"""What an observation is worth: PIG, PEIG, PMC, PLC and novelty, as arrays `[a, s]`.
+
+A utility says how much an explorer would gain from trying action a in state s, judged by its
+internal model alone.
+
+| name | of an observation of row (a, s) | paper |
+|---|---|---|
+| PIG | expected decrease of missing information, in bits | Eq. 11 (`eq:kl`) |
+| PEIG | what the last one turned out to be worth, in bits | Eq. 18 (`eq:PEIG`) |
+| PMC | expected rise of the most probable outcome's probability | Eq. 19 (`eq:PMC`) |
+| PLC | expected L1 change of the estimate, divided by N | Eq. 20 (`eq:PLC`) |
+| novelty | expected missing information of the row, in bits | E[D(theta || theta_hat)]; PIG is its expected decrease |
+
+The paper's priors have closed forms. For any other prior the definitions are evaluated from its
+estimates, line by line.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from berlyne.information import kl_divergence
+from berlyne.models.internal_model import InternalModel, expected_rows
+from berlyne.priors.outcome_value import expected_worth
+from berlyne.sparse import by_action
+from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
+
+RowDefinition = Callable[[FloatArray, FloatArray], float]
+"""A utility of one row from `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star."""
+CountedDefinition = Callable[[FloatArray, FloatArray, IntArray], float]
+"""The same, from the counts (N,) of the row as well."""
+
+
+def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Predicted information gain of one transition distribution, in bits.
+
+    Paper: Eq. 11 (`eq:kl`), Theorem 2. The divergence runs from the updated to the current model,
+    as in the proof before its last three lines, which print the other direction; reading R2.
+
+    Parameters
+    ----------
+    theta_hat : (N,), sums to 1.
+    theta_hat_after : (N, N), line s_star is the estimate after observing s_star.
+
+    Returns
+    -------
+    float >= 0; zero only if no possible outcome would change the model.
+    """
+    return expected_worth("PIG", theta_hat, theta_hat_after)
+
+
+def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Eq. 11 with the divergence as printed, D(now || after): not the expected gain; reading R2."""
+    possible = theta_hat > 0
+    return float(np.dot(theta_hat[possible], kl_divergence(theta_hat, theta_hat_after[possible])))
+
+
+def pmc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Predicted mode change of one row, Eq. 19 (`eq:PMC`); shapes as in `pig_of_row`."""
+    return expected_worth("PMC", theta_hat, theta_hat_after)
+
+
+def plc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+    """Predicted L1 change of one row, Eq. 20 (`eq:PLC`); shapes as in `pig_of_row`."""
+    return expected_worth("PLC", theta_hat, theta_hat_after)
+
+
+def pig(model: InternalModel) -> FloatArray:
+    r"""Predicted information gain of every row, in bits, `[a, s]`.
+
+    $$\mathrm{PIG} = \sum_{s^*} \hat\theta_{s^*} D(\hat\theta^{s^*} \Vert \hat\theta)$$
+
+    The expected decrease of missing information. Paper: Eq. 11 (`eq:kl`); reading R2.
+    """
+    return _predicted(model, "PIG", pig_of_row)
+
+
+def pmc(model: InternalModel) -> FloatArray:
+    r"""Predicted mode change of every row, `[a, s]`.
+
+    $$\mathrm{PMC} = \sum_{s^*} \hat\theta_{s^*} \big[\max_{s'} \hat\theta^{s^*}_{s'} - \max_{s'} \hat\theta_{s'}\big]$$
+
+    Paper: Eq. 19 (`eq:PMC`).
+    """
+    return _predicted(model, "PMC", pmc_of_row)
+
+
+def plc(model: InternalModel) -> FloatArray:
+    r"""Predicted L1 change of every row, `[a, s]`.
+
+    $$\mathrm{PLC} = \sum_{s^*} \hat\theta_{s^*} \frac{1}{N} \sum_{s'} |\hat\theta^{s^*}_{s'} - \hat\theta_{s'}|$$
+
+    Paper: Eq. 20 (`eq:PLC`).
+    """
+    return _predicted(model, "PLC", plc_of_row)
+
+
+def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
+    r"""Posterior expected information gain of every row, in bits, `[a, s]`.
+
+    $$\mathrm{PEIG} = D(\hat\theta^{now} \Vert \hat\theta^{before})$$
+
+    Paper: Eqs. 17 and 18 (`eq:PEIG`); before is before the row's last outcome.
+    A row never tried has its prior PIG, so that it attracts; `untried` puts a constant there
+    instead (reading R6).
+    """
+    if model.exact is not None:
+        per_row = model.exact.peig(model.sparse_counts, model.last_outcomes)
+        gain = np.asarray(by_action(per_row, model.n_actions))
+    else:
+        gain = _peig_from_definition(model)
+    missing = np.isnan(gain)
+    if np.any(missing):
+        gain[missing] = pig(model)[missing] if untried is None else untried
+    return gain
+
+
+def novelty(model: InternalModel) -> FloatArray:
+    r"""Expected missing information of every row, in bits, `[a, s]`.
+
+    $$E[D(\theta \Vert \hat\theta) \mid d]$$
+
+    This is the parameter information gain of active inference. It needs more of a prior than
+    its estimate: a method `expected_missing_information(counts)`.
+    """
+    return expected_rows(model)
+
+
+def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:
+    """In closed form where the prior has one, else from the definition."""
+    if model.exact is not None:
+        return np.asarray(by_action(model.exact.utility(name, model.sparse_counts), model.n_actions))
+    return _from_definition(model, definition)
+
+
+def row_definition(utility: Callable[..., float]) -> CountedDefinition:
+    """A utility of a user's own as a function of `theta_hat`, `theta_hat_after` and `counts`, which it may ask for.
+
+    It asks by a parameter called `counts`, by a third one that has no default, or by taking any keyword, `**options`.
+    One of `*arguments, **options` passes on what it is given to another, which did not ask.
+
+    Raises
+    ------
+    ValueError if it cannot be called with two or three arguments.
+    """
+    try:
+        signature = inspect.signature(utility)
+    except (TypeError, ValueError):  # some functions of C do not say
+        return lambda theta_hat, after, counts: utility(theta_hat, after)
+    parameters = signature.parameters
+    third = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
+    by_place = bool(third) and (third[0].name == "counts" or third[0].default is inspect.Parameter.empty)
+    kinds = {p.kind for p in parameters.values()}
+    any_keyword = inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds
+    by_name = not by_place and ("counts" in parameters or any_keyword)
+    try:
+        signature.bind(*((None,) * (3 if by_place else 2)), **({"counts": None} if by_name else {}))
+    except TypeError:
+        name = getattr(utility, "__name__", type(utility).__name__)
+        raise ValueError(
+            f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, or of these and counts"
+            f"{OWN_UTILITY}"
+        ) from None
+    if by_place:
+        return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after, counts))
+    if by_name:
+        return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after, counts=counts))
+    return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after))
+
+
+def _one(utility: Callable[..., float], value: object) -> float:
+    """What a utility gives for a row, which must be one number."""
+    try:
+        return float(value)  # type: ignore[arg-type]  # what is no number is told
+    except (TypeError, ValueError):
+        name = getattr(utility, "__name__", type(utility).__name__)
+        raise ValueError(
+            f"the utility {name} gave {value!r:.60} for a row; it must be one number{OWN_UTILITY}"
+        ) from None
+
+
+def row_by_row(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
+    """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
+    theta_hat, counts, definition = model.theta_hat, model.counts, row_definition(utility)
+    pairs = np.ndindex(model.n_actions, model.n_states)
+    values = [
+        definition(theta_hat[a, s], model.theta_hat_after(model.actions[a], model.states[s]), counts[a, s])
+        for a, s in pairs
+    ]
+    return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
+
+
+def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatArray:
+    """The same; if rows are independent, N estimates serve them all."""
+    if not model.rows_are_independent:
+        return row_by_row(model, definition)
+    theta_hat, counts = model.theta_hat, model.counts
+    n_actions, n_states, _ = counts.shape
+    after = np.repeat(theta_hat[:, :, None, :], n_states, axis=2)  # (M, N, N, N), [a, s, s_star, s_next]
+    for s_star in range(n_states):
+        possible = theta_hat[:, :, s_star] > 0
+        imagined = counts.copy()
+        imagined[possible, s_star] += 1
+        after[possible, s_star] = np.asarray(model.prior.estimate(imagined))[possible]
+    pairs = np.ndindex(n_actions, n_states)
+    return np.array([definition(theta_hat[a, s], after[a, s]) for a, s in pairs]).reshape(n_actions, n_states)
+
+
+def _peig_from_definition(model: InternalModel) -> FloatArray:
+    """D(now || before) of every row's last outcome from the prior's estimates; NaN if untried."""
+    last = by_action(model.last_outcomes, model.n_actions)
+    tried = last >= 0
+    a, s = np.nonzero(tried)
+    before = model.counts
+    before[a, s, last[tried]] -= 1
+    gain = np.full(last.shape, np.nan)
+    gain[tried] = kl_divergence(model.theta_hat, model.prior.estimate(before))[tried]
+    return gain
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A named utility: `of(model)` is the array `[a, s]`.
+
+    of_row : its definition for one row, if it is a function of estimates alone.
+    realised : whether it tells what the last observation was worth, rather than what the next one will be.
+    unit : of its values; "1" for none.
+    """
+
+    name: str
+    of: Callable[[InternalModel], FloatArray]
+    meaning: str
+    of_row: RowDefinition | None = None
+    realised: bool = False
+    unit: str = "1"
+
+
+UTILITIES: dict[str, Utility] = {
+    utility.name: utility
+    for utility in (
+        Utility("PIG", pig, "predicted information gain, bits (Eq. 11)", pig_of_row, unit="bits"),
+        Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True, unit="bits"),
+        Utility("PMC", pmc, "predicted mode change (Eq. 19)", pmc_of_row),
+        Utility("PLC", plc, "predicted L1 change (Eq. 20)", plc_of_row),
+        Utility("novelty", novelty, "expected missing information of the row, bits", unit="bits"),
+    )
+}
+
+
+def first_utilities(model: InternalModel, utility: str | None, untried: float | None = None) -> FloatArray:
+    """A utility by its name, `[a, s]`; zero for None. `untried` goes to PEIG."""
+    if utility is None:
+        return np.zeros((model.n_actions, model.n_states))
+    if UTILITIES[utility].realised:
+        return peig(model, untried)
+    return UTILITIES[utility].of(model)

@@ -1,0 +1,155 @@
+"""Worlds on disk: `.npz` for all of a world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edge_table`).
+
+An `.npz` holds rows, labels, start, terminal states, name, positions or the walls of a maze, and the prior if it is
+one that can describe itself. No code is in it, a checksum covers all of it, and every number is looked at when it is
+read. Format 1 had no checksum; it is not read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from berlyne.priors import KINDS, Prior
+from berlyne.priors.protocols import grows
+from berlyne.priors.registry import prior_from
+from berlyne.serialization import OtherFormatError, read_labels, saved_labels, unpacked, write_packed
+from berlyne.sparse import Rows
+from berlyne.worlds.edge_table import read_edges, write_edges
+from berlyne.worlds.layout import Geometry
+from berlyne.worlds.maze import destinations
+from berlyne.worlds.world import World
+
+FORMAT = 2
+SUFFIXES = (".npz", ".csv", ".parquet")
+
+
+def save_world(path: str | os.PathLike[str], world: World) -> None:
+    """Write a world, whole or not at all; the end of the name says how: .npz, .csv or .parquet."""
+    if _suffix(path) != ".npz":
+        write_edges(path, world)
+        return
+    write_packed(path, *described_world(world))
+
+
+def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A world as settings that JSON can hold, and arrays.
+
+    Raises
+    ------
+    ValueError if its prior is a user's own, or if its labels cannot be saved.
+    """
+    rows, prior, geometry, start = world.rows, world.prior, world.geometry, world.start
+    arrays: dict[str, Any] = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
+    settings: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": "world",
+        "name": str(world.name),
+        "n_states": world.n_states,
+        "n_actions": world.n_actions,
+        "states": saved_labels(world.state_labels),
+        "actions": saved_labels(world.action_labels),
+        "start": start if isinstance(start, int) else None,
+        "terminal": world.terminal.tolist(),
+    }
+    if isinstance(start, np.ndarray):
+        arrays["start"] = start
+    if prior is not None:
+        if type(prior) not in KINDS.values():
+            raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
+        said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
+        n_states = None if grows(prior) else world.n_states
+        settings["prior"] = {"kind": said.kind, **said.parameters, "n_states": n_states, "n_actions": world.n_actions}
+        arrays |= said.arrays
+    if geometry is not None:
+        settings["maze"] = {"side": geometry.side, "base": geometry.base}
+        arrays |= {"passages": geometry.passages, "transporters": geometry.transporters}
+    elif world.positions is not None:
+        arrays["positions"] = world.positions
+    return settings, arrays
+
+
+def load_world(
+    path: str | os.PathLike[str],
+    prior: Prior | None = None,
+    *,
+    start: Any = None,
+    terminal: Iterable[Any] | None = None,
+    name: str | None = None,
+) -> World:
+    """The world in a file: an .npz that `World.save` wrote, or a .csv or .parquet table of edges `s, a, s_next, p`.
+
+    Parameters
+    ----------
+    path : the file; the end of its name says what it is.
+    prior, start, terminal, name : as in `World`; instead of what the file says. A table says nothing of them.
+
+    Raises
+    ------
+    ValueError in one sentence, with the line, if the file is damaged or no world.
+    """
+    if _suffix(path) != ".npz":
+        edges = read_edges(path, terminal)
+        called = Path(path).stem if name is None else name
+        parts: dict[str, Any] = {"states": edges.states, "actions": edges.actions, "start": start, "terminal": terminal}
+        return World(edges.rows, prior, name=called, **parts)
+    with open(path, "rb") as file:
+        try:
+            world = restored_world(*unpacked(file, "world", (FORMAT,)))
+        except OtherFormatError as other:
+            raise ValueError(
+                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
+            ) from None
+        except Exception as error:  # there is no end to what a damaged file can lead to
+            raise ValueError(f"{os.fspath(path)} is not a world saved by berlyne, or it is damaged") from error
+    given = {"prior": prior, "start": start, "terminal": terminal, "name": name}
+    changes = {part: value for part, value in given.items() if value is not None}
+    return world.changed(**changes) if changes else world
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ValueError(f"{os.fspath(path)} ends in {suffix!r}; a file of a world ends in {', '.join(SUFFIXES)}")
+    return suffix
+
+
+def restored_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
+    """The inverse of `described_world`."""
+    n_states, n_actions = settings["n_states"], settings["n_actions"]
+    rows = Rows(n_actions, n_states, *(arrays[name] for name in ("indptr", "indices", "data")))
+    states = read_labels(settings["states"])
+    label = range(n_states) if states is None else states
+    start = arrays.get("start") if settings["start"] is None else label[settings["start"]]
+    return World(
+        rows,
+        _prior(settings, arrays, rows),
+        start=start,
+        name=str(settings["name"]),
+        positions=_geometry(settings["maze"], arrays, n_states) if "maze" in settings else arrays.get("positions"),
+        states=states,
+        actions=read_labels(settings["actions"]),
+        terminal=[label[s] for s in settings["terminal"]],
+    )
+
+
+def _prior(settings: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> Prior | None:
+    if "prior" not in settings:
+        return None
+    shared: dict[str, Any] = {"support_indptr": rows.indptr, "support_indices": rows.indices}
+    if all(name in arrays and np.array_equal(arrays[name], shared[name]) for name in shared):
+        arrays = arrays | shared  # the very arrays: what follows from them is then worked out once
+    return prior_from(settings["prior"], arrays)
+
+
+def _geometry(said: dict[str, Any], arrays: dict[str, Any], n_states: int) -> Geometry:
+    passages, transporters = arrays["passages"], arrays["transporters"]
+    side, base = int(said["side"]), int(said["base"])
+    right = all(array.shape == (side * side, 4) and array.dtype == bool for array in (passages, transporters))
+    if not right or side * side != n_states or not 0 <= base < n_states:
+        raise ValueError("the walls do not fit the world")
+    return Geometry(side, passages, transporters, base, destinations(side, passages, transporters, base))

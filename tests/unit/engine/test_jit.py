@@ -1,0 +1,69 @@
+"""How kernels are compiled, and what is asked of Numba beyond its public interface."""
+
+import numba
+import numpy as np
+import pytest
+from numba.core.options import DefaultOptions
+
+from berlyne.engine import jit as compiling
+from berlyne.engine.jit import bare_kernel, entry_point, inlined, kernel, one_of
+
+
+def test_a_numba_without_the_option_to_count_no_references_is_refused(monkeypatch):
+    monkeypatch.delattr(DefaultOptions, "_nrt")
+    with pytest.raises(RuntimeError, match=f"Numba {numba.__version__} has no option _nrt"):
+        bare_kernel(lambda x: x)
+
+
+def test_bare_kernels_count_no_references():
+    """What has no use for the runtime that counts them cannot make an array."""
+
+    @kernel
+    def make(n):
+        return np.zeros(n)
+
+    @bare_kernel
+    def make_barely(n):
+        return np.zeros(n)
+
+    assert make(3).tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(numba.TypingError, match="Only accept returning of array passed into the function"):
+        make_barely(3)
+
+
+def test_a_numba_that_keeps_its_cache_otherwise_is_refused(monkeypatch):
+    class Otherwise:
+        _cache = None
+
+    with pytest.raises(RuntimeError, match="keeps its cache otherwise"):
+        compiling._take_care(Otherwise(), "anything")
+    monkeypatch.setattr(compiling.numba, "njit", lambda **options: lambda function: Otherwise())
+    with pytest.raises(RuntimeError, match="keeps its cache otherwise"):
+        kernel(lambda x: x)
+
+
+def test_kernels_are_stamped_with_all_sources():
+    assert kernel(lambda x: x)._cache._cache_file._source_stamp == compiling._hash_of_sources()
+
+
+@pytest.mark.parametrize("often", [False, True])
+def test_one_of_several_functions_is_chosen_by_its_number(often):
+    chosen = one_of([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], often=often)
+    ask = kernel(lambda code, x: chosen(code, x))
+    assert [ask(code, 5.0) for code in range(3)] == [6.0, 10.0, -5.0]
+
+
+def test_an_entry_point_is_the_kernel_itself():
+    @inlined
+    def twice(x):
+        return 2 * x
+
+    @bare_kernel
+    def sum_of(values, k):
+        total = 0.0
+        for i in range(len(values)):
+            total += twice(values[i])
+        return total + k
+
+    arguments = np.arange(4.0), 3
+    assert entry_point(sum_of, arguments)(*arguments) == sum_of(*arguments) == 15.0

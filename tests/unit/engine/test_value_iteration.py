@@ -1,0 +1,74 @@
+"""Which values a step can change, against the definition; plans themselves are in parity and oracles."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from berlyne import dense_world, maze
+from berlyne.engine import value_iteration as plan
+from berlyne.engine.successor_graph import graph_of
+from berlyne.engine.value_iteration import EVERYTHING, NOTHING_LISTED, list_repairs
+from parity.zoo import AWKWARD
+
+
+def repairs_by_definition(world, depth):
+    """For every step x -> y the sorted states to repair at levels 1, ..., depth - 1."""
+    reach = csr_array((world.theta.max(axis=0) > 0).astype(float))
+    distance = shortest_path(reach, unweighted=True)
+    found = {}
+    for x, y in zip(*reach.nonzero(), strict=True):
+        found[int(x), int(y)] = [
+            [
+                z
+                for z in range(world.n_states)
+                if distance[y, z] <= depth - j and (distance[z, x] <= j or distance[x, z] > depth - j)
+            ]
+            for j in range(1, depth)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 22])
+@pytest.mark.parametrize("depth", [2, 3, 10])
+@pytest.mark.parametrize(
+    "make", [maze, lambda seed: maze(seed, side=8), AWKWARD["5 actions"]], ids=["6", "8", "uneven"]
+)
+def test_the_lists_hold_what_a_step_can_change(make, depth, at_once, monkeypatch):
+    monkeypatch.setattr(plan, "AT_ONCE", at_once)
+    world = make(2)
+    graph = graph_of(world.rows.support)
+    repairs, expected = list_repairs(graph, depth), repairs_by_definition(world, depth)
+    seen = set()
+    for x in range(world.n_states):
+        for k in range(graph.start[x], graph.start[x] + graph.length[x]):
+            y = int(graph.succ[k])
+            if (x, y) in seen:
+                continue  # it fills up
+            seen.add((x, y))
+            at = repairs.edge[k]
+            ends = repairs.states[at : at + depth - 1]
+            begins = [at + depth - 1, *ends[:-1]]
+            lists = [repairs.states[b:e].tolist() for b, e in zip(begins, ends, strict=True)]
+            assert lists == expected[x, y], (x, y)
+    assert seen == set(expected)
+
+
+def test_nothing_is_listed_where_it_is_too_much_or_saves_nothing(monkeypatch):
+    small = graph_of(maze(0).rows.support)
+    assert list_repairs(small, 10) is not NOTHING_LISTED
+    assert list_repairs(small, 1) is NOTHING_LISTED  # V_0 is always up to date
+    assert list_repairs(graph_of(dense_world(0).rows.support), 10) is EVERYTHING
+    total = len(list_repairs(small, 10).states)
+    monkeypatch.setattr(plan, "AT_ONCE", 1)
+    monkeypatch.setattr(plan, "LISTED", total)
+    assert len(list_repairs(small, 10).states) == total
+    monkeypatch.setattr(plan, "LISTED", total - 1)
+    assert list_repairs(small, 10) is NOTHING_LISTED
+
+
+def test_states_beyond_the_depth_are_farther_than_it():
+    world = maze(1, side=7)
+    graph = graph_of(world.rows.support)
+    exact = shortest_path(csr_array((world.theta.max(axis=0) > 0).astype(float)), unweighted=True)
+    assert np.array_equal(plan._distances(graph, 4), np.minimum(exact, 5))

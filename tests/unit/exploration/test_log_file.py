@@ -1,0 +1,434 @@
+"""Lab books that something happened to: restored, begun and cut off, edited, written by several, of other contents."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import berlyne
+from berlyne import ChineseRestaurant, Dirichlet, LabBook, OneTwoThree, Strategy
+from berlyne.cli import commands
+from berlyne.serialization import StoreError
+from berlyne.strategies.coordination import Greedy, ValueIteration
+from waiting import LIMIT, Lines
+
+PRIOR = Dirichlet(1.0, n_states=3, n_actions=2)
+
+
+def written(*lines):
+    """A book of these lines, with the checksums that they must have."""
+    content, total = b"", 0
+    for line in lines:
+        text = line.encode() if isinstance(line, str) else json.dumps(line, separators=(",", ":")).encode()
+        total = zlib.crc32(text, total)
+        content += text + f" {total:08x}\n".encode()
+    return content
+
+
+# --- the file is not what it was --------------------------------------------------------------------------------------
+
+
+def test_a_book_that_became_shorter_is_refused_and_left_as_it_is(tmp_path):
+    """As when a backup is restored while a process has the book open."""
+    path = tmp_path / "lab"
+    book = LabBook.new(path, PRIOR)
+    book.tell(0, 0, 1)
+    backup = path.read_bytes()
+    book.tell(0, 0, 2)
+    book.tell(1, 0, 2)
+    path.write_bytes(backup)
+    for use in (lambda: book.tell(0, 1, 1), book.undo, lambda: book.ask(0), book.catch_up):
+        with pytest.raises(StoreError, match=r"^\S+lab is shorter than when it was read; open it again$"):
+            use()
+        assert path.read_bytes() == backup
+    again = LabBook(path)
+    again.tell(0, 1, 1)
+    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 1]]
+
+
+def test_a_book_that_became_another_is_refused_and_left_as_it_is(tmp_path):
+    """The backup was told more by others, so that it is as long, or longer."""
+    path = tmp_path / "lab"
+    book = LabBook.new(path, PRIOR)
+    before = path.read_bytes()
+    book.tell(0, 0, 2)
+    for n in (1, 4):
+        path.write_bytes(before)
+        other = LabBook(path)
+        for _ in range(n):
+            other.tell(1, 1, 1)
+        restored = path.read_bytes()
+        for use in (lambda: book.tell(0, 1, 1), lambda: book.ask(0)):
+            with pytest.raises(StoreError, match=r"^\S+lab is not what it was when it was read; open it again$"):
+                use()
+        assert path.read_bytes() == restored and LabBook(path).explorer.n_obs == n
+
+
+def test_a_book_that_is_gone_is_told(tmp_path):
+    book = LabBook.new(tmp_path / "lab", PRIOR)
+    (tmp_path / "lab").unlink()
+    for use in (lambda: book.tell(0, 1, 1), lambda: book.ask(0)):
+        with pytest.raises(StoreError, match=r"^there is no lab book"):
+            use()
+    assert not (tmp_path / "lab").exists() and book.explorer.n_obs == 0
+
+
+# --- the beginning and the end of the file ----------------------------------------------------------------------------
+
+
+def test_a_book_that_was_cut_off_while_it_was_begun_is_begun_again(tmp_path):
+    path = tmp_path / "lab"
+    LabBook.new(path, PRIOR)
+    whole = path.read_bytes()
+    for n in range(len(whole)):
+        path.write_bytes(whole[:n])
+        with pytest.raises(
+            StoreError, match=r"^\S+lab is not a lab book of berlyne yet: its first line was cut off; begin it again"
+        ):
+            LabBook(path)
+        if n % 20 == 0 or n == len(whole) - 1:
+            LabBook.new(path, PRIOR).tell(0, 0, 1)
+            assert LabBook(path).explorer.n_obs == 1
+    for other in (b"x", b"\n", b'{"berlyne":"study"}', whole):
+        path.write_bytes(other)
+        with pytest.raises(StoreError, match="is there already; open it, or begin another book"):
+            LabBook.new(path, PRIOR)
+        assert path.read_bytes() == other
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lab"]
+
+
+def test_a_book_is_begun_whole_or_not_at_all(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("berlyne.serialization._sync", full)
+    with pytest.raises(OSError, match=r"^cannot write \S+lab: no space left on the device; the file was not changed$"):
+        LabBook.new(tmp_path / "lab", PRIOR)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(StoreError, match=r"^there is no folder \S+away to begin lab in; make it first$"):
+        LabBook.new(tmp_path / "away" / "lab", PRIOR)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\n\n", b"  \n", b"\r\n\n", b"\n {", b" "])
+def test_blank_lines_that_an_editor_left_at_the_end_do_no_harm(end, tmp_path):
+    path = tmp_path / "lab"
+    book = LabBook.new(path, PRIOR)
+    book.tell(0, 0, 1)
+    whole = path.read_bytes()
+    path.write_bytes(whole + end)
+    assert LabBook(path).explorer.n_obs == 1
+    book.tell(0, 1, 2)
+    assert path.read_bytes().startswith(whole + b'{"told"')
+    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 2]]
+    first, rest = whole.split(b"\n", 1)
+    path.write_bytes(first + b"\n\n" + rest)
+    with pytest.raises(StoreError, match=r"^line 2 of \S+lab is damaged"):
+        LabBook(path)
+
+
+def test_the_lines_before_a_damaged_one_can_be_kept(tmp_path):
+    """As the how-to page says it."""
+    path = tmp_path / "lab"
+    book = LabBook.new(path, PRIOR)
+    for s_next in (0, 1, 2):
+        book.tell(0, 0, s_next)
+    path.write_bytes(path.read_bytes().replace(b"[0,0,1]", b"[0,1,1]"))
+    with pytest.raises(StoreError, match=r"^line 3 of"):
+        LabBook(path)
+    (tmp_path / "kept").write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    assert LabBook(tmp_path / "kept").explorer.history.tolist() == [[0, 0, 0]]
+
+
+# --- several processes ------------------------------------------------------------------------------------------------
+
+TELLER = """
+import sys
+from berlyne import LabBook
+
+book = LabBook(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(40):
+    book.tell(int(sys.argv[2]), i % 2, i % 5)
+    if i % 10 == 9:
+        book.ask(i % 5)
+"""
+
+
+def test_processes_that_tell_one_book_take_turns(tmp_path):
+    LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=5, n_actions=2))
+    command = [sys.executable, "-c", TELLER, str(tmp_path / "lab")]
+    pipe = subprocess.PIPE
+    tellers = [subprocess.Popen([*command, str(s)], stdin=pipe, stdout=pipe, stderr=pipe, text=True) for s in range(3)]
+    for teller in tellers:
+        assert Lines(teller.stdout.fileno()).next() == "ready\n", teller.communicate(timeout=LIMIT)[1]
+    for teller in tellers:
+        teller.stdin.write("go\n")
+        teller.stdin.flush()
+    for teller in tellers:
+        _, errors = teller.communicate(timeout=LIMIT)
+        assert (teller.returncode, errors) == (0, "")
+    history = LabBook(tmp_path / "lab").explorer.history.tolist()
+    for s in range(3):
+        assert [line for line in history if line[0] == s] == [[s, i % 2, i % 5] for i in range(40)]
+    assert len(history) == 120
+
+
+# --- what is given with a book ----------------------------------------------------------------------------------------
+
+
+class Own:
+    n_states, n_actions = 3, 2
+
+    def estimate(self, counts):
+        return (counts + 0.5) / (counts + 0.5).sum(axis=-1, keepdims=True)
+
+
+class Other(Own):
+    pass
+
+
+def test_a_prior_that_is_given_must_be_that_of_the_book(tmp_path):
+    path = tmp_path / "lab"
+    for ours, others in (
+        (PRIOR, [Dirichlet(9.0, n_states=3, n_actions=2), Dirichlet(1.0, n_states=4, n_actions=2), Own()]),
+        (OneTwoThree(5, 2), [OneTwoThree(5, 2, p_escape=0.5), Dirichlet(1.0, n_states=5, n_actions=2)]),
+        (ChineseRestaurant(1.0, n_actions=2), [ChineseRestaurant(2.0, n_actions=2)]),
+        (berlyne.maze(0).prior, [berlyne.maze(1).prior]),
+    ):
+        path.unlink(missing_ok=True)
+        LabBook.new(path, ours)
+        assert LabBook(path, ours).explorer.n_obs == 0
+        for other in others:
+            with pytest.raises(
+                StoreError, match=r"^\S+lab was begun with .*, not with .*; leave the prior out, or begin"
+            ):
+                LabBook(path, other)
+    path.unlink()
+    LabBook.new(path, Own())
+    assert LabBook(path, Own()).explorer.n_obs == 0
+    for other in (Other(), PRIOR):
+        with pytest.raises(StoreError, match=r"was begun with a prior of your own, Own; give that, not "):
+            LabBook(path, other)
+
+
+def test_a_strategy_that_is_given_must_be_that_of_the_book(tmp_path):
+    path = tmp_path / "lab"
+    LabBook.new(path, PRIOR, "PIG(VI,temperature=1)")
+    for same in ("PIG(VI, temperature=1.0)", berlyne.strategy("PIG(VI)", temperature=1)):
+        assert LabBook(path, strategy=same).explorer.strategy.name == "PIG(VI, temperature=1.0)"
+    for other in ("Random", "PIG(VI)", Strategy("mine", ValueIteration(), "PIG")):
+        with pytest.raises(
+            StoreError,
+            match=rf"^\S+lab was begun with the strategy PIG\(VI, temperature=1\.0\), not with {str(other)[:3]}",
+        ):
+            LabBook(path, strategy=other)
+    hidden = Strategy("PIG(VI, temperature=1.0)", Greedy(), "PIG", temperature=1.0)
+    with pytest.raises(
+        StoreError, match=r"not with one of your own that is called so; leave the strategy out, or begin"
+    ):
+        LabBook(path, PRIOR, hidden)
+    path.unlink()
+    mine = Strategy("mine", lambda view, s, u: 1)
+    LabBook.new(path, PRIOR, mine)
+    assert LabBook(path, strategy=mine).ask(0) == 1
+    for other in ("Random", Strategy("yours", lambda view, s, u: 1)):
+        with pytest.raises(StoreError, match=r"begun with a strategy of your own, mine; give that, not "):
+            LabBook(path, strategy=other)
+
+
+MYLAB = """
+import berlyne
+from berlyne.strategies.coordination import ValueIteration
+
+prior = berlyne.Dirichlet(0.5, n_states=4, n_actions=1)
+number = 3
+name = "LTA"
+
+def count_bonus(theta_hat, theta_hat_after, counts):
+    return 1.0
+
+how = berlyne.Strategy("bonus(VI)", ValueIteration(), count_bonus)
+"""
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(commands, [str(a) for a in arguments])
+    assert result.exit_code == 1 and isinstance(result.exception, ValueError | StoreError), result.output
+    return str(result.exception)
+
+
+def test_what_is_looked_up_is_looked_for_beside_the_book_too(tmp_path, monkeypatch):
+    away, here = tmp_path / "away", tmp_path / "here"
+    away.mkdir(), here.mkdir()
+    (away / "beside_lab.py").write_text(MYLAB)
+    monkeypatch.chdir(here)
+    path_before = list(sys.path)
+    assert CliRunner().invoke(commands, ["lab", "new", "../away/x.lab", "--prior", "beside_lab:prior"]).exit_code == 0
+    book = LabBook.new(away / "y.lab", "beside_lab:prior", "beside_lab:how")
+    assert book.explorer.prior.alpha == 0.5 and book.explorer.strategy.name == "bonus(VI)"
+    assert LabBook(away / "y.lab", "beside_lab:prior", book.explorer.strategy).explorer.n_obs == 0
+    assert LabBook.new(away / "z.lab", PRIOR, "beside_lab:name").explorer.strategy.name == "LTA"
+    with pytest.raises(StoreError, match=r"was begun with Dirichlet\(alpha=0\.5, .*not with Dirichlet\(alpha=1, "):
+        LabBook(away / "y.lab", PRIOR)
+    with pytest.raises(StoreError, match=r"was begun with the strategy bonus\(VI\), not with Random"):
+        LabBook(away / "y.lab", strategy="Random")
+    sys.modules.pop("beside_lab")
+    with pytest.raises(ValueError, match=r"^'beside_lab:prior' cannot be found \(No module named 'beside_lab'\)"):
+        LabBook.new(here / "y.lab", "beside_lab:prior")
+    assert sys.path == path_before
+
+
+def test_a_module_of_the_same_name_beside_another_book_is_not_taken_for_it(tmp_path):
+    for i, folder in enumerate((tmp_path / "one", tmp_path / "two")):
+        folder.mkdir()
+        (folder / "same_name_lab.py").write_text(MYLAB.replace("0.5", f"{i + 1}.5"))
+    assert LabBook.new(tmp_path / "one" / "x.lab", "same_name_lab:prior").explorer.prior.alpha == 1.5
+    assert LabBook(tmp_path / "one" / "x.lab").explorer.prior.alpha == 1.5
+    with pytest.raises(
+        ValueError, match=r"^\S+two/same_name_lab\.py cannot be read, since \S+one/same_name_lab\.py has the"
+    ):
+        LabBook.new(tmp_path / "two" / "x.lab", "same_name_lab:prior")
+
+
+def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
+    (tmp_path / "my_strategies.py").write_text(MYLAB)
+    monkeypatch.chdir(tmp_path)
+    for name, shown in (("count_bonus", r"<function count_bonus at 0x\w+>"), ("number", "3")):
+        with pytest.raises(
+            ValueError, match=rf"^'my_strategies:{name}' is {shown}; it must be a Strategy, or the name of one$"
+        ):
+            LabBook.new("x", PRIOR, f"my_strategies:{name}")
+    assert refused("lab", "new", "x", "--states", 2, "--actions", 2, "--strategy", "my_strategies:number") == (
+        "'my_strategies:number' is 3; it must be a Strategy, or the name of one"
+    )
+    with pytest.raises(ValueError, match=r"^strategy is 3; it must be a Strategy, or the name of one$"):
+        LabBook.new("x", PRIOR, 3)
+    assert [p.name for p in tmp_path.iterdir() if p.name[0] == "x"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("x = 1\ny = 1 / 0\n", r"ZeroDivisionError: division by zero in broken_\d+\.py, line 2"),
+        ("import nope_mod\nx = 1\n", r"ModuleNotFoundError: No module named 'nope_mod' in broken_\d+\.py, line 1"),
+        ("x = = 1\n", r"SyntaxError: invalid syntax \(broken_\d+\.py, line 1\)"),
+        ("import sys\nsys.exit(3)\n", r"SystemExit: 3 in broken_\d+\.py, line 2"),
+        ("import berlyne\nx = berlyne.Dirichlet(-1)\n", r"ValueError: alpha is -1.* in broken_\d+\.py, line 2"),
+        ("def f():\n    raise RuntimeError\n\nx = f()\n", r"RuntimeError in broken_\d+\.py, line 4"),
+    ],
+)  # fmt: skip
+def test_an_error_in_a_module_of_ones_own_is_one_sentence(content, said, tmp_path, monkeypatch):
+    name = f"broken_{zlib.crc32(content.encode())}"
+    (tmp_path / f"{name}.py").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=rf"^'{name}:x' cannot be used: {said}$"):
+        LabBook.new("lab", f"{name}:x")
+    refused("lab", "new", "lab", "--prior", f"{name}:x", "--states", 2, "--actions", 2)
+    assert not (tmp_path / "lab").exists()
+
+
+def test_a_book_speaks_of_its_own_methods(tmp_path):
+    free = LabBook.new(tmp_path / "free", PRIOR, "Unembodied")
+    with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call ask_pair\(\)$"):
+        free.ask(0)
+    bound = LabBook.new(tmp_path / "bound", PRIOR)
+    with pytest.raises(ValueError, match=r"^PIG\(VI\) acts in the state it is in; call ask\(s\)$"):
+        bound.ask_pair()
+
+
+# --- right checksums, wrong contents ----------------------------------------------------------------------------------
+
+HEADER = {
+    "berlyne": "lab book",
+    "format": 1,
+    "prior": {"kind": "Dirichlet", "parameters": {"alpha": 1.0}, "arrays": {}, "n_states": 3, "n_actions": 2},
+    "strategy": "PIG(VI)",
+    "seed": 0,
+    "states": None,
+    "actions": None,
+}
+TOLD = {"told": [0, 0, 1]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[1]", "3", '"told"', "null", "{}", {"told": 3}, {"told": [0, 0]}, {"told": [0, 0, 1, 1]}, {"told": "abc"},
+     {**TOLD, "ended": "x"}, {**TOLD, "ended": 1}, {**TOLD, "ended": None}, {"undo": 2}, {"undo": "1"}, {"undo": 3}],
+    ids=str,
+)  # fmt: skip
+def test_a_line_of_another_kind_is_told_by_its_number(line, tmp_path):
+    path = tmp_path / "lab"
+    path.write_bytes(written(HEADER, TOLD))
+    book = LabBook(path)
+    path.write_bytes(written(HEADER, TOLD, line))
+    for _ in range(2):  # it is refused again, not passed by
+        for use in (lambda: LabBook(path), book.catch_up, lambda: book.tell(0, 0, 0)):
+            with pytest.raises(StoreError, match=r"^line 3 of \S+lab is not one of a lab book$"):
+                use()
+    assert path.read_bytes() == written(HEADER, TOLD, line) and book.explorer.n_obs == 1
+
+
+@pytest.mark.parametrize("line", [{"told": [0, 0, 9]}, {"told": [[0], 0, 1]}, {"told": [{"x": 1}, 0, 1]}], ids=str)
+def test_a_line_that_does_not_fit_is_told_by_its_number(line, tmp_path):
+    path = tmp_path / "lab"
+    path.write_bytes(written(HEADER, TOLD))
+    book = LabBook(path)
+    path.write_bytes(written(HEADER, TOLD, line))
+    for use in (lambda: LabBook(path), book.catch_up, lambda: book.tell(0, 0, 0)):
+        with pytest.raises(StoreError, match=r"^line 3 of \S+lab does not fit its explorer: "):
+            use()
+
+
+def test_nothing_is_undone_where_nothing_was_told(tmp_path):
+    path = tmp_path / "lab"
+    path.write_bytes(written(HEADER))
+    book = LabBook(path)
+    path.write_bytes(written(HEADER, {"undo": 1}))
+    for use in (lambda: LabBook(path), book.catch_up):
+        with pytest.raises(StoreError, match=r"^line 2 of \S+lab is not one of a lab book$"):
+            use()
+
+
+def with_prior(**changes):
+    return {"prior": {**HEADER["prior"], **changes}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"prior": None}, {"prior": 3}, {"prior": []}, {"prior": "x"}, {"prior": {}}, with_prior(kind="Foo"),
+     with_prior(kind=[1]), with_prior(parameters={"alpha": "x"}), with_prior(parameters={"beta": 1}),
+     with_prior(parameters=3), with_prior(arrays=3), with_prior(n_states="x"), with_prior(n_states=-1), {"states": 3},
+     {"states": [{"x": 1}, 1, 2]}, {"actions": [[1], 2]}, {"strategy": None}, {"strategy": 3}, {"strategy": {}}],
+    ids=str,
+)  # fmt: skip
+def test_a_first_line_of_other_contents_is_one_sentence(changes, tmp_path):
+    (tmp_path / "lab").write_bytes(written({**HEADER, **changes}))
+    with pytest.raises(StoreError, match=r"^line 1 of \S+lab does not say what explores \(\w+: .*\)$"):
+        LabBook(tmp_path / "lab")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"seed": "x"}, {"seed": -1}, {"strategy": "PIG(FOO)"}, {"states": ["a"]}, {"n_states": 7}, {"n_states": "x"}],
+    ids=str,
+)
+def test_a_first_line_that_makes_no_explorer_is_one_sentence(changes, tmp_path):
+    (tmp_path / "lab").write_bytes(written({**HEADER, **changes}))
+    with pytest.raises(ValueError, match=r"^\S[^\n]+$"):
+        LabBook(tmp_path / "lab")
+
+
+@pytest.mark.parametrize("name", ["prior", "strategy", "seed", "states", "actions"])
+def test_a_first_line_that_lacks_something_is_one_sentence(name, tmp_path):
+    (tmp_path / "lab").write_bytes(written({key: value for key, value in HEADER.items() if key != name}))
+    with pytest.raises(StoreError, match=rf"^line 1 of \S+lab does not say what explores \(KeyError: '{name}'\)$"):
+        LabBook(tmp_path / "lab")
+    assert np.array_equal(LabBook.new(tmp_path / "other", PRIOR).explorer.utility(), berlyne.Explorer(PRIOR).utility())
+    assert (tmp_path / "other").read_bytes() == written(HEADER)  # which is what these tests change

@@ -1,0 +1,415 @@
+"""The lab book: what it keeps, what it refuses, and who else may write in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import berlyne
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, LabBook, Strategy, explore
+from berlyne.cli import commands
+from berlyne.serialization import StoreError, only_writer
+
+
+def lines(run):
+    return np.stack([run.states[:-1], run.actions, run.next_states], axis=1).tolist()
+
+
+@pytest.mark.parametrize("make", [berlyne.maze, berlyne.dense_world, berlyne.one_two_three_world])
+@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "Random"])
+def test_a_book_opened_anew_for_every_line_is_one_exploration(make, how, tmp_path):
+    """As if the computer crashed after every line: the book repeats the run of `explore` with the same seed."""
+    world = make(1)
+    run = explore(world, how, n_steps=25, seed=6)
+    LabBook.new(tmp_path / "lab", world.prior, how, seed=6)
+    for s, a, s_next in lines(run):
+        assert LabBook(tmp_path / "lab").ask(s) == a
+        LabBook(tmp_path / "lab").tell(s, a, s_next)
+    book = LabBook(tmp_path / "lab")
+    assert np.array_equal(book.explorer.history, lines(run)) and repr(book.explorer) in repr(book)
+
+
+def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    book = LabBook.new(tmp_path / "lab", prior, "Random", seed=2)
+    asked = []
+    for s_next in (1, 2, 0):
+        asked.append(book.ask(0))
+        book.tell(0, 1, s_next)
+    assert book.undo() == (0, 1, 0) and book.undo() == (0, 1, 2)
+    again = LabBook(tmp_path / "lab")
+    assert again.ask(0) == book.ask(0) == asked[1]
+    assert again.explorer.history.tolist() == [[0, 1, 1]]
+    assert len((tmp_path / "lab").read_text().splitlines()) == 6
+    again.undo()
+    with pytest.raises(ValueError, match=r"^\S+lab has nothing to undo$"):
+        again.undo()
+
+
+def test_several_may_use_a_book(tmp_path, monkeypatch):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    one = LabBook.new(tmp_path / "lab", prior)
+    other = LabBook(tmp_path / "lab")
+    one.tell(0, 1, 2)
+    other.tell(2, 0, 1)
+    one.undo()
+    other.tell(2, 1, 0)
+    assert one.ask(1) == other.ask(1)
+    assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
+    monkeypatch.setattr("berlyne.exploration.log_file.PATIENCE", 0.1)
+    said = (
+        r"^\S+lab is being written by process \d+ on \S+ since \S+, and has been for 0\.1 seconds; nothing was written"
+    )
+    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match=said):
+        one.tell(0, 0, 0)
+    assert one.explorer.n_obs == 2
+
+
+def test_labels_and_ends_are_kept(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    states, actions = [("room", 1), "hall", None], ["go", 7]
+    book = LabBook.new(tmp_path / "lab", prior, states=states, actions=actions)
+    book.tell(("room", 1), 7, None, ended=True)
+    book.tell("hall", "go", ("room", 1))
+    again = LabBook(tmp_path / "lab")
+    assert again.explorer.history == [(("room", 1), 7, None), ("hall", "go", ("room", 1))]
+    assert not again.explorer.utility()[:, 2].any() and np.array_equal(
+        again.explorer.utility(), book.explorer.utility()
+    )
+    assert again.ask("hall", among=["go"]) == "go"
+
+
+class Own:
+    """A prior that only its owner can bring back."""
+
+    n_states, n_actions = 3, 2
+
+    def estimate(self, counts):
+        return (counts + 0.5) / (counts + 0.5).sum(axis=-1, keepdims=True)
+
+
+def test_parts_of_ones_own_are_given_again_or_looked_up(tmp_path, monkeypatch):
+    mine = Strategy("mine", lambda view, s, u: 1)
+    book = LabBook.new(tmp_path / "lab", Own(), mine)
+    book.tell(0, book.ask(0), 2)
+    with pytest.raises(StoreError, match=r"begun with a prior of your own, Own; give it: LabBook\(path, prior\)$"):
+        LabBook(tmp_path / "lab")
+    with pytest.raises(StoreError, match=r"begun with a strategy of your own, mine; give it: LabBook\(path, strategy="):
+        LabBook(tmp_path / "lab", Own())
+    assert LabBook(tmp_path / "lab", Own(), mine).explorer.n_obs == 1
+    (tmp_path / "mylab.py").write_text("import berlyne\nprior = berlyne.Dirichlet(0.5, n_states=4, n_actions=1)\n")
+    monkeypatch.chdir(tmp_path)
+    LabBook.new("looked-up", "mylab:prior").tell(3, 0, 1)
+    assert LabBook("looked-up").explorer.prior.alpha == 0.5
+    for wrong, why in (("mylab:nothing", "cannot be found"), ("mylab", "names nothing")):
+        with pytest.raises(ValueError, match=why):
+            LabBook.new("other", wrong)
+    assert not (tmp_path / "other").exists()
+
+
+def test_what_is_refused_is_not_written(tmp_path):
+    world = berlyne.maze(0)
+    book = LabBook.new(tmp_path / "lab", world.prior)
+    before = (tmp_path / "lab").read_bytes()
+    far = next(s for s in range(36) if s not in world.prior.support.row(0, 0))
+    for wrong, why in (((0, 0, far), "which the prior calls impossible"), ((0, 9, 0), "a is 9")):
+        with pytest.raises(ValueError, match=why):
+            book.tell(*wrong)
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
+    with pytest.raises(StoreError, match="is there already; open it, or begin another book"):
+        LabBook.new(tmp_path / "lab", world.prior)
+    with pytest.raises(StoreError, match="there is no lab book"):
+        LabBook(tmp_path / "none")
+
+
+def test_an_end_is_true_or_false(tmp_path):
+    book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
+    before = (tmp_path / "lab").read_bytes()
+    for wrong in (1.0, None, "no"):
+        with pytest.raises(ValueError, match=r"^ended is .*; it must be True or False$"):
+            book.tell(0, 1, 2, ended=wrong)
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
+    book.tell(0, 1, 2, ended=np.True_)
+    book.tell(0, 1, 1, ended=np.False_)
+    again = LabBook(tmp_path / "lab").explorer
+    assert again.history.tolist() == book.explorer.history.tolist() == [[0, 1, 2], [0, 1, 1]]
+    assert not again.utility()[:, 2].any() and again.utility()[:, 1].any()
+
+
+def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, monkeypatch):
+    book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
+    book.tell(0, 0, 1)
+    before = (tmp_path / "lab").read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("berlyne.exploration.log_file._sync", full)
+    with pytest.raises(OSError, match=r"^cannot write \S+lab: no space left on the device; the line was not added$"):
+        book.tell(0, 0, 2)
+    monkeypatch.undo()
+    assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 1
+    book.tell(0, 0, 2)
+    assert LabBook(tmp_path / "lab").explorer.n_obs == 2
+
+
+def test_a_line_that_was_cut_off_is_dropped_and_written_over(tmp_path):
+    path = tmp_path / "lab"
+    book = LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2))
+    book.tell(0, 0, 1)
+    whole = path.read_bytes()
+    book.tell(0, 1, 2)
+    longer = path.read_bytes()
+    for n in range(len(whole), len(longer)):
+        path.write_bytes(longer[:n])
+        assert LabBook(path).explorer.n_obs == 1
+    LabBook(path).tell(0, 1, 1)
+    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 1]]
+
+
+def test_damage_is_refused_by_its_line(tmp_path):
+    path = tmp_path / "lab"
+    book = LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2))
+    for s_next in (0, 1, 2):
+        book.tell(0, 0, s_next)
+    whole = path.read_bytes()
+    rows = whole.splitlines(keepends=True)
+    for changed, line in (
+        (b"".join([rows[0], rows[2], rows[1], rows[3]]), 2),
+        (b"".join([rows[0], rows[1], rows[3]]), 3),
+        (whole.replace(b"[0,0,2]", b"[0,1,2]"), 4),
+        (whole.replace(b'"seed":0', b'"seed":1'), 1),
+    ):
+        path.write_bytes(changed)
+        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand; see docs"):
+            LabBook(path)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        place = int(rng.integers(len(whole)))
+        path.write_bytes(whole[:place] + bytes([int(rng.integers(256))]) + whole[place + 1 :])
+        try:
+            assert LabBook(path).explorer.n_obs in (2, 3)  # the last line may look cut off, or nothing changed
+        except StoreError:
+            continue
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="is not a lab book of berlyne"):
+        LabBook(path)
+
+
+def run(*arguments):
+    result = CliRunner().invoke(commands, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output.strip()
+
+
+def test_the_command_line_asks_and_tells(tmp_path):
+    path = tmp_path / "rats.lab"
+    assert "3 states, 2 actions" in run("lab", "new", path, "--states", "a,b,c", "--actions", "l,r", "--seed", 4)
+    twin = Explorer(Dirichlet(1.0, n_states=3, n_actions=2), seed=4, states=list("abc"), actions=list("lr"))
+    for s, s_next in (("a", "b"), ("b", "b"), ("b", "c")):
+        answer = run("lab", "ask", path, s)
+        assert answer == twin.act(s)
+        assert run("lab", "ask", path, s, "--among", "r") == "r"
+        assert run("lab", "tell", path, s, answer, s_next).endswith(f"{s} {answer} {s_next}")
+        twin.observe(s, answer, s_next)
+    assert LabBook(path).explorer.history == twin.history
+    said = run("lab", "status", path)
+    assert "3 observations" in said and f"{twin.expected_missing_information().bits:.2f} bits expected" in said
+    assert run("lab", "undo", path) == f"Struck out b {twin.history[-1][1]} c; 2 left"
+    assert (
+        run("lab", "new", tmp_path / "n", "--states", 3, "--actions", 2)
+        and run("lab", "ask", tmp_path / "n", 0) in "01"
+    )
+    free = tmp_path / "free"
+    run("lab", "new", free, "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
+    assert run("lab", "ask", free) in ("a l", "a r", "b l", "b r")
+
+
+@pytest.mark.parametrize("begun", [("--states", "3"), ("--discover",)])
+def test_status_answers_after_an_episode(begun, tmp_path):
+    path = tmp_path / "s.lab"
+    run("lab", "new", path, *begun, "--actions", "2")
+    run("lab", "tell", path, 0, 1, 2, "--ended")
+    said = run("lab", "status", path)
+    assert "bits expected, " in said and "expected to be learned" not in said
+    assert "said once the next episode has begun" in said and said.endswith("0 1 2")
+    explorer = LabBook(path).explorer
+    assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
+    run("lab", "tell", path, 0, 1, 1)
+    assert "expected to be learned" in run("lab", "status", path)
+
+
+def test_status_of_a_strategy_that_may_go_anywhere_looks_ahead_after_an_episode(tmp_path):
+    run("lab", "new", tmp_path / "u.lab", "--states", 3, "--actions", 2, "--strategy", "Unembodied")
+    run("lab", "tell", tmp_path / "u.lab", 0, 1, 2, "--ended")
+    assert "expected to be learned" in run("lab", "status", tmp_path / "u.lab")
+    assert not LabBook(tmp_path / "u.lab").explorer.episode_is_over
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=3, n_actions=2), ChineseRestaurant(1.0, n_actions=2)])
+def test_scalars_of_numpy_are_the_values_that_they_stand_for(prior, tmp_path):
+    book = LabBook.new(tmp_path / "lab", prior)
+    book.tell(np.int64(1), np.int32(0), np.int64(2))
+    again = LabBook(tmp_path / "lab")
+    assert list(map(tuple, again.explorer.history)) == list(map(tuple, book.explorer.history)) == [(1, 0, 2)]
+    assert again.ask(np.int64(1)) == book.ask(1)
+
+
+def test_labels_may_be_scalars_of_numpy(tmp_path):
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    book = LabBook.new(tmp_path / "lab", prior, states=np.arange(1, 4), actions=np.array(["l", "r"]))
+    book.tell(np.int64(3), np.str_("r"), 1)
+    assert LabBook(tmp_path / "lab").explorer.history == [(3, "r", 1)]
+    places = [(np.int64(0), np.float64(0.5)), (np.str_("a"), np.True_), (1, (np.int8(2), 3))]
+    other = LabBook.new(tmp_path / "other", prior, states=places)
+    other.tell(places[0], 0, places[2])
+    explorer = LabBook(tmp_path / "other").explorer
+    assert repr(explorer.states) == repr(other.explorer.states) == "((0, 0.5), ('a', True), (1, (2, 3)))"
+    assert repr(explorer.history) == "[((0, 0.5), 0, (1, (2, 3)))]"
+    for wrong in ("abc", 3):
+        with pytest.raises(ValueError, match=r"^states is .*; it must be a list"):
+            LabBook.new(tmp_path / "third", prior, states=wrong)
+    with pytest.raises(ValueError, match=r"^the label datetime\.date\(2020, 1, 1\) cannot be saved"):
+        LabBook.new(tmp_path / "third", prior, states=np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "M8[D]"))
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_scalar_of_numpy_is_one_discovered_state():
+    day = np.datetime64("2020-01-01")
+    explorer = Explorer(ChineseRestaurant(1.0, n_actions=1))
+    explorer.observe(day, 0, (np.int64(1), np.str_("a")))
+    explorer.observe(day, 0, (1, "a"))
+    assert explorer.n_states == 2 and repr(explorer.states[1]) == "(1, 'a')"
+
+
+STICKY = """
+import berlyne
+import numpy as np
+
+class Sticky:
+    def estimate(self, counts):
+        pseudo_counts = counts + 1.0 + 3.0 * np.eye(counts.shape[-1])
+        return pseudo_counts / pseudo_counts.sum(axis=-1, keepdims=True)
+
+prior = Sticky()
+restaurant = berlyne.ChineseRestaurant(1.0)
+"""
+
+
+def refused(*arguments):
+    result = CliRunner().invoke(commands, [str(a) for a in arguments])
+    assert result.exit_code == 1, result.output
+    return str(result.exception)
+
+
+def test_a_prior_without_sizes_is_told_them(tmp_path, monkeypatch):
+    (tmp_path / "sticky_lab.py").write_text(STICKY)
+    monkeypatch.chdir(tmp_path)
+    assert "3 states, 2 actions" in run("lab", "new", "x", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2)
+    run("lab", "tell", "x", 0, 1, 2)
+    assert run("lab", "ask", "x", 2) in "01" and "1 observations" in run("lab", "status", "x")
+    run("lab", "new", "y", "--prior", "sticky_lab:prior", "--states", "a,b,c", "--actions", 2)
+    run("lab", "tell", "y", "a", 1, "c")
+    assert (LabBook("y").explorer.n_states, LabBook("y").explorer.n_actions) == (3, 2)
+    run("lab", "new", "g", "--prior", "sticky_lab:restaurant", "--states", "a,b", "--actions", "2")
+    assert LabBook("g").explorer.states == ["a", "b"]
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--actions", 2) == (
+        "sticky_lab:prior does not say how many states there are; say it by --states"
+    )
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3).endswith("say it by --actions")
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2, "--alpha", 1) == (
+        "--alpha is for berlyne's own prior; leave it out, or leave --prior out"
+    )
+    assert not (tmp_path / "z").exists()
+
+
+def test_sizes_are_kept_in_the_book(tmp_path):
+    book = LabBook.new(tmp_path / "lab", Own(), n_states=np.int64(3))
+    book.tell(0, 1, 2)
+    assert LabBook(tmp_path / "lab", Own()).explorer.n_states == 3
+    for wrong, why in ((4, "^n_states is 4 but the prior has n_states=3$"), (0, "^n_states is 0; it must be a whole")):
+        with pytest.raises(ValueError, match=why):
+            LabBook.new(tmp_path / "other", Own(), n_states=wrong)
+    LabBook.new(tmp_path / "grows", ChineseRestaurant(1.0), n_actions=2).tell("here", 1, "there")
+    assert LabBook(tmp_path / "grows").explorer.n_actions == 2
+    with pytest.raises(ValueError, match=r"discovers its states, so leave it out$"):
+        LabBook.new(tmp_path / "other", ChineseRestaurant(1.0), n_states=3, n_actions=2)
+    LabBook.new(tmp_path / "plain", Dirichlet(1.0, n_states=3, n_actions=2))
+    assert (tmp_path / "plain").read_bytes().count(b"n_states") == 1  # as books were before sizes could be given
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("lab", "new", "rats.lab", "--states", "a,b", "--actions", "l,r")
+    run("lab", "new", "u.lab", "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
+    assert refused("lab", "ask", "rats.lab") == (
+        "PIG(VI) acts in the state it is in; say which: berlyne lab ask rats.lab STATE"
+    )
+    assert refused("lab", "ask", "u.lab", "a") == (
+        "Unembodied chooses the state as well as the action; leave the state out: berlyne lab ask u.lab"
+    )
+    assert refused("lab", "ask", "u.lab", "--among", "l") == (
+        "--among is l, but Unembodied chooses among all pairs of a state and an action; leave it out"
+    )
+
+
+def test_a_file_that_is_no_lab_book_is_told(tmp_path):
+    for content in (b"import berlyne\n\nprint(1)\n", b"\xff\xfe\n", b'{"berlyne": "study"}\n', b"x" * 50):
+        (tmp_path / "some.py").write_bytes(content)
+        with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book of berlyne$"):
+            LabBook(tmp_path / "some.py")
+
+
+def test_status_shows_no_interval_that_the_prior_does_not_give(tmp_path, monkeypatch):
+    more = "class More(Sticky):\n    def expected_missing_information(self, counts):\n"
+    more += "        return np.full(counts.shape[:2], 2.0)\n\nmore = More()\n"
+    (tmp_path / "more_lab.py").write_text(STICKY + more)
+    monkeypatch.chdir(tmp_path)
+    run("lab", "new", "x", "--prior", "more_lab:more", "--states", 3, "--actions", 2)
+    said = run("lab", "status", "x")
+    assert "12.00 bits expected" in said and "nan" not in said
+
+
+def test_a_whole_number_that_is_typed_is_the_one_that_python_tells(tmp_path):
+    """Where states are discovered, and all that are known are whole numbers."""
+    path = tmp_path / "d.lab"
+    LabBook.new(path, ChineseRestaurant(1.0), actions=["l", "r"]).tell(1, "l", 2)
+    run("lab", "tell", path, 2, "r", 3)
+    run("lab", "tell", path, 3, "r", -1)
+    book = LabBook(path)
+    assert book.explorer.states == [1, 2, 3, -1]
+    book.tell(-1, "l", 3)
+    assert LabBook(path).explorer.n_states == 4
+    run("lab", "tell", path, 3, "l", "hall")
+    run("lab", "tell", path, "hall", "l", 4)
+    assert LabBook(path).explorer.states == [1, 2, 3, -1, "hall", "4"]
+
+
+def test_a_book_that_knows_of_no_state_yet_is_told_of_numbers(tmp_path):
+    run("lab", "new", tmp_path / "d.lab", "--discover", "--actions", "l,r")
+    run("lab", "tell", tmp_path / "d.lab", 0, "l", 1)
+    LabBook(tmp_path / "d.lab").tell(1, "r", 0)
+    assert LabBook(tmp_path / "d.lab").explorer.states == [0, 1]
+    prior = Dirichlet(1.0, n_states=3, n_actions=2)
+    LabBook.new(tmp_path / "named.lab", prior, states=["1", None, 2.5], actions=["0", "1"])
+    run("lab", "tell", tmp_path / "named.lab", 1, 0, "None")
+    run("lab", "tell", tmp_path / "named.lab", "None", 1, "2.5")
+    assert LabBook(tmp_path / "named.lab").explorer.history == [("1", "0", None), (None, "1", 2.5)]
+
+
+def test_a_state_may_be_called_minus_one(tmp_path):
+    path = tmp_path / "neg.lab"
+    LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2), states=[-1, 0, 1], actions=["-x", "go"])
+    assert run("lab", "ask", path, -1, "--among", "go") == run("lab", "ask", "--among", "go", path, -1) == "go"
+    assert run("lab", "ask", path, "--among=-x", "--", "-1") == "-x"
+    run("lab", "tell", path, -1, "-x", -1)
+    run("lab", "tell", path, "--ended", -1, "go", 1)
+    explorer = LabBook(path).explorer
+    assert explorer.history == [(-1, "-x", -1), (-1, "go", 1)] and explorer.episode_is_over
+    for wrong in (("ask", path, "--amongst"), ("tell", path, 0, "go", "--end"), ("tell", path, 0, "go", 1, "--end")):
+        result = CliRunner().invoke(commands, ["lab", *map(str, wrong)])
+        assert result.exit_code == 2 and wrong[-1] in result.output
+    assert LabBook(path).explorer.n_obs == 2
+    assert "Usage" in run("lab", "ask", "--help")

@@ -1,0 +1,191 @@
+"""What a reproduction assumes can be set, is checked, and reaches all that it decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from berlyne.experiments.spec import SettingsError
+from berlyne.experiments.store import StoreError
+from berlyne.paper.reproduction.assumptions import DEFAULT, KEYS, Assumptions, assumptions
+from berlyne.paper.reproduction.build_stamps import stamp
+from berlyne.paper.reproduction.layout import Study, assumed_in, mark
+from berlyne.paper.reproduction.readings import READINGS
+from berlyne.paper.reproduction.stages import STAGES
+from berlyne.paper.reproduction.variants import VARIANTS
+from berlyne.strategies.registry import STRATEGIES, strategy
+
+ALL = set(STAGES)
+OTHER: dict[str, tuple[Any, set[str]]] = {  # a value that is not the default, and the stages that it decides
+    "gamma": (0.9, {"tasks", "learned", "sensitivity"}),
+    "steps_back": (5, {"tasks", "learned", "sensitivity"}),
+    "untried": (0.0, {"tasks", "sensitivity"}),
+    "q.learning_rate": (0.1, {"tasks", "sensitivity"}),
+    "q.gamma": (0.5, {"tasks", "sensitivity"}),
+    "q.epsilon": (0.1, {"tasks", "sensitivity"}),
+    "q.initial": (1.0, {"tasks", "sensitivity"}),
+    "ties": ("first", {"tasks", "learned", "lengths", "sensitivity"}),
+    "dense.n_steps": (30, ALL),
+    "dense.n_states": (5, ALL),
+    "dense.n_actions": (3, ALL),
+    "dense.alpha": (0.5, ALL),
+    "maze.n_steps": (30, ALL),
+    "maze.side": (4, ALL),
+    "maze.n_transporters": (4, ALL),
+    "maze.alpha": (0.5, ALL),
+    "maze.law": ("directions", ALL),
+    "1-2-3.n_steps": (30, ALL),
+    "1-2-3.n_states": (10, ALL),
+    "1-2-3.n_actions": (2, ALL),
+    "1-2-3.p_escape": (0.5, ALL),
+    "1-2-3.formula": ("printed", ALL),
+    "1-2-3.ergodic": (False, ALL),
+    "index": ("ratio of means", set()),
+    "pool": ("all", set()),
+    "tasks.cap_per_state": (5, {"tasks", "sensitivity"}),
+    "tasks.times": ((0.1, 1.0), ALL),
+    "tasks.ranking": ("average loss", set()),
+    "tasks.horizon": (50, {"tasks", "sensitivity"}),
+    "tasks.paid": ("leaving", {"tasks", "sensitivity"}),
+    "tasks.n_rewards": (3, {"tasks", "sensitivity"}),
+    "tasks.ties": ("lowest", {"tasks", "sensitivity"}),
+    "learned.starts": ((0.5,), {"learned"}),
+}
+every_key = pytest.mark.parametrize("key", KEYS)
+
+
+def test_every_key_is_tried_here() -> None:
+    assert set(OTHER) == set(KEYS)
+    assert all(OTHER[key][0] != KEYS[key].default for key in KEYS)
+
+
+@every_key
+def test_what_is_set_reaches_every_stage_that_it_decides(key: str, tmp_path: Path) -> None:
+    usual, other = Study(tmp_path, 2, 0), Study(tmp_path, 2, 0, DEFAULT.but({key: OTHER[key][0]}))
+    stale = {n for n, s in STAGES.items() if usual.under(s).stamp(usual) != other.under(s).stamp(other)}
+    assert stale == OTHER[key][1]
+    assert stamp(usual, ()) != stamp(other, ())  # figures, claims and the report
+
+
+@every_key
+def test_the_default_is_no_change(key: str) -> None:
+    assert DEFAULT.but({key: KEYS[key].default}) == DEFAULT
+    assert DEFAULT.but({key: OTHER[key][0]}).changed == {key: OTHER[key][0]}
+    assert DEFAULT[key] == KEYS[key].default
+    assert KEYS[key].reading in {*READINGS, ""}
+
+
+def test_strategies_and_worlds_are_as_assumed() -> None:
+    assumed = DEFAULT.but({"gamma": 0.9, "q.epsilon": 0.1, "untried": 0.0, "ties": "first", "maze.alpha": 0.5})
+    of = assumed.strategies
+    assert of["PIG(VI)"] == strategy("PIG(VI)", gamma=0.9, ties="first")
+    assert of["PIG(VI+)"] == strategy("PIG(VI+)", gamma=0.9, ties="first")
+    assert of["PEIG(Q)"] == strategy("PEIG(Q)", epsilon=0.1, untried=0.0)
+    assert of["Random"] == STRATEGIES["Random"]
+    assert of["LTA"] == strategy("LTA", ties="first")
+    study = Study(Path(), 2, 0, assumed)
+    assert study.world("maze", 1).prior.alpha == 0.5
+    assert study.world("dense", 1).prior.alpha == 1.0
+    assert DEFAULT.but({"maze.n_steps": 77}).experiment(2, 0).classes[1].n_steps == 77
+    assert DEFAULT.but({"tasks.times": [0.5, 1.0]}).experiment(2, 0).snapshots == (0.5, 1.0)
+
+
+def test_the_default_experiment_is_that_of_the_paper() -> None:
+    said = DEFAULT.experiment(4, 0).describe()
+    assert said["strategies"] == list(DEFAULT.strategies)
+    assert {name: world["n_steps"] for name, world in said["worlds"].items()} == {
+        "dense": 3000, "maze": 2500, "1-2-3": 1250,
+    }  # fmt: skip
+    assert said["snapshots"] == [0.02, 0.05, 0.1, 0.25, 0.5, 1.0]
+
+
+def test_a_file_and_texts_say_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'gamma = 0.9\nuntried = 0\n[maze]\nlaw = "directions"\n["1-2-3"]\nn_steps = 100\n[tasks]\ntimes=[1]\n'
+    )
+    said = ["gamma=0.9", "untried=0", "maze.law=directions", "1-2-3.n_steps=100", "tasks.times=[1.0]"]
+    assert assumptions((), file) == assumptions(said)
+    assert assumptions(["gamma=0.8"], file)["gamma"] == 0.8  # a text comes after the file
+    assert assumptions() == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("gama=0.9", r"gama: there is no such assumption; did you mean gamma\?"),
+        ("maze.alfa=0.9", r"maze.alfa: there is no such assumption; did you mean maze.alpha\?"),
+        ("zzzzzzzz=1", r"zzzzzzzz: there is no such assumption; there are gamma, "),
+        ("gamma", r"--set gamma: must be key=value, such as gamma=0.9"),
+        ("=3", r"--set =3: must be key=value"),
+        ("gamma=high", r"gamma: is 'high'; it must be a number such as 1.0"),
+        ("gamma=2", r"gamma is 2.0; it must be a number in \[0, 1\]"),
+        ("gamma=nan", r"gamma: is nan; it must be a number"),
+        ("steps_back=2.5", r"steps_back: is 2.5; it must be a whole number such as 10"),
+        ("untried=much", r"untried: is 'much'; it must be a number such as 0.0"),
+        ("pool=some", r"pool: is 'some'; it must be 'curves' or 'figure' or 'all'"),
+        ("tasks.times=2", r"tasks.times: is 2; it must be a list of numbers such as \[0.02, "),
+        ("tasks.times=[0.5, 3.0]", r"snapshots\[1\]: is 3.0; it must be a step from 0 to 1250, or a share"),
+        ("tasks.cap_per_state=0", r"tasks.cap_per_state: is 0; it must be at least 1"),
+        ("learned.starts=[0]", r"learned.starts: is 0.0; it must be at least "),
+        ("maze.alpha=-1", r"worlds.maze: alpha is -1.0"),
+        ("maze.law=none", r"worlds.maze: law is 'none'"),
+        ("1-2-3.n_steps=0", r"n_steps.1-2-3: is 0; it must be"),
+    ],
+)
+def test_what_cannot_be_assumed_is_one_sentence(said: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        assumptions([said])
+
+
+@pytest.mark.parametrize("text", ["gamma = ", "\udcff", "a = [" * 5000])
+def test_a_file_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(SettingsError, match=r"mine\.toml is not valid TOML"):
+        assumptions((), file)
+    with pytest.raises(SettingsError, match="there is no file"):
+        assumptions((), tmp_path / "none.toml")
+
+
+def test_a_folder_keeps_what_it_assumes(tmp_path: Path) -> None:
+    mine = DEFAULT.but({"gamma": 0.9, "tasks.times": [0.5, 1.0]})
+    mark(Study(tmp_path, 4, 0, mine))
+    assert assumed_in(tmp_path) == mine
+    mark(Study(tmp_path, 4, 0, mine))
+    with pytest.raises(SettingsError, match=r"made with gamma = 0.9, tasks.times = .*, and the default is asked for"):
+        mark(Study(tmp_path, 4, 0))
+
+
+def test_a_folder_without_a_mark_that_holds_explorations_assumes_the_default(tmp_path: Path) -> None:
+    (tmp_path / "results.zarr").mkdir()
+    mark(Study(tmp_path, 4, 0))
+    assert assumed_in(tmp_path) == DEFAULT
+    (tmp_path / "reproduction.json").unlink()
+    with pytest.raises(SettingsError, match=r"made with the default, and gamma = 0.9 is asked for"):
+        mark(Study(tmp_path, 4, 0, Assumptions({"gamma": 0.9})))
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "notes.txt", "area", "thesis"])
+def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(SettingsError, match=rf"holds something else \({name}\); use a folder that is new or empty"):
+        mark(Study(tmp_path, 4, 0))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"assumptions": 3}', '{"assumptions": {"gama": 1}}', "[" * 9999])
+def test_a_damaged_mark_is_one_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "reproduction.json").write_text(text)
+    with pytest.raises(StoreError, match=r"reproduction.json is damaged"):
+        mark(Study(tmp_path, 4, 0))
+
+
+def test_variants_change_what_can_be_set() -> None:
+    for variant in VARIANTS:
+        assert DEFAULT.but(variant.changes) != DEFAULT
+        assert {KEYS[key].reading for key in variant.changes} == {variant.reading}
+    asked = {variant.reading for variant in VARIANTS}
+    assert {"R3", "R6", "R7", "R8", "R11", "R12", "R14", "R16", "R18", "R19", "R20"} <= asked

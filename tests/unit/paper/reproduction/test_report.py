@@ -1,0 +1,428 @@
+"""What the report makes of verdicts of every kind."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from berlyne.experiments.store import StoreError
+from berlyne.paper.claims import CLAIMS, Finding, Verdict
+from berlyne.paper.claims.fitted import FITTED
+from berlyne.paper.claims.verdict import InPool
+from berlyne.paper.reproduction import report
+from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions, assumptions
+from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.page import claim_details as evidence
+from berlyne.paper.reproduction.page import misfit, not_held, summary
+from berlyne.paper.reproduction.page import variant_effects as sensitivity
+from berlyne.paper.reproduction.page.context import Shown, command
+from berlyne.paper.reproduction.readings import READINGS
+from berlyne.paper.reproduction.robustness import ASKED, Cell
+from berlyne.paper.reproduction.variants import VARIANTS
+from berlyne.priors import OneTwoThree
+from berlyne.stats import Friedman
+from berlyne.strategies.registry import PAPER_STRATEGIES
+
+from .reading_page import Page, plain
+
+LOOKS = {True: ("yes", "✓", "holds"), False: ("no", "✗", "does not hold"), None: ("open", "?", "undecided")}
+POOLS = {
+    "curves": InPool(True, 0.0125, Friedman(12.34, 11, 0.015)),
+    "figure": InPool(True, 0.5, Friedman(3.21, 5, 0.67)),
+    "all": InPool(True, 1e-20, Friedman(456.78, 14, 1e-80)),
+}
+PLC = {"utilities": "1-2-3 Worlds: PLC(VI) against PIG(VI)", "l1": "1-2-3 Worlds: PLC(VI) against PIG(VI)",
+       "tasks-only": "PLC(VI), where it is worst off"}  # fmt: skip
+
+
+def finding(ok: bool | None = True, about: str = "Mazes: CB against Random", **other: Any) -> Finding:
+    said = {
+        "effect": 0.03, "low": 0.01, "high": 0.05, "unit": "area", "p": 0.0125, "pools": POOLS,
+        "friedman": POOLS["curves"].friedman, **other,
+    }  # fmt: skip
+    return Finding(about, "worse (p < 0.001)", f"measured of {about}", ok, **said)
+
+
+def verdict(*oks: bool | None, **other: Any) -> Verdict:
+    return Verdict(tuple(finding(ok, f"finding {i}", **other) for i, ok in enumerate(oks)))
+
+
+def holding(**other: Verdict) -> dict[str, Verdict]:
+    """Every claim holds, with two findings each, but for some."""
+    return {id_: verdict(True, True) for id_ in CLAIMS} | {id_.replace("_", "-"): v for id_, v in other.items()}
+
+
+def with_misfit(ok: bool | None = False) -> dict[str, Verdict]:
+    return holding() | {
+        id_: Verdict((finding(True, "PMC(VI)"), finding(ok, about, effect=0.029, low=0.012, high=0.046)))
+        for id_, about in PLC.items()
+    }
+
+
+def moved(id_: str, before: Verdict, effect: float, ok: bool | None = True) -> Cell:
+    """A claim whose first finding comes out otherwise."""
+    first, *rest = before.findings
+    return Cell(before, Verdict((finding(ok, first.about, effect=effect, p=0.04), *rest)))
+
+
+def cells(found: Mapping[str, Verdict], **moves: tuple[str, float, bool]) -> dict[str, dict[str, Cell]]:
+    """Nothing moves but, under some variants, one claim."""
+    table = {variant.id: {id_: Cell(found[id_], found[id_]) for id_ in ASKED} for variant in VARIANTS}
+    for name, (id_, effect, ok) in moves.items():
+        table[name.replace("_", "-")][id_] = moved(id_, found[id_], effect, ok)
+    return table
+
+
+def shown(found: Mapping[str, Verdict], n_worlds: int = 200, folder: Path = Path(), **other: Any) -> Shown:
+    assumed = other.pop("assumed", DEFAULT)
+    return Shown(Study(folder, n_worlds, 7, assumed), found, **other)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "figures").mkdir()
+    for name in FIGURES:
+        (tmp_path / "figures" / f"{name}.png").write_bytes(f"light {name}".encode())
+    (tmp_path / "figures" / "fig3-dark.png").write_bytes(b"dark")
+    return tmp_path
+
+
+def test_the_tally_counts_what_served_to_choose_a_reading_apart() -> None:
+    found = holding(l1=verdict(True, False), lta=verdict(None), cb=verdict(False))
+    page = summary.summary(shown(found))
+    chosen = {id_ for fitted in FITTED.values() for id_ in fitted.chosen_by}
+    counted = re.findall(r'<li class="(\w+)"><b>(\d+)</b> ([^<]+)</li>', page)
+    assert counted == [
+        ("yes", str(len(CLAIMS) - len(chosen) - 1), "hold on their own"),
+        ("helped", str(len(chosen) - 2), "hold, but were used to choose a reading"),
+        ("no", "2", "do not hold"),
+        ("open", "1", "is undecided"),
+    ]
+    assert "no independent evidence" in page
+    alone = [id_ for id_ in CLAIMS if id_ not in chosen and id_ != "l1"]
+    resting = [id_ for id_ in alone if CLAIMS[id_].rests_on]
+    assert f"{len(resting)} of its {len(alone)} claims were checked with settings so chosen" in page
+    assert "undecided" not in summary.summary(shown(holding()))
+
+
+def test_few_worlds_are_said_to_be_few() -> None:
+    assert "decide nothing" in summary.summary(shown(holding(), n_worlds=99))
+    assert "decide nothing" not in summary.summary(shown(holding(), n_worlds=100))
+
+
+@pytest.mark.parametrize("ok", LOOKS)
+def test_a_claim_has_the_word_and_the_look_of_its_verdict_in_table_and_evidence(ok: bool | None) -> None:
+    class_, mark, word = LOOKS[ok]
+    here = shown(holding(structure=verdict(ok)))
+    group = "holds on its own" if ok else word
+    (line,) = [
+        line for line in Page(summary.claims(here)).lines("Every claim") if line["claim"].startswith("structure")
+    ]
+    assert line["verdict"] == f"{mark} {group}"
+    page = Page(evidence.evidence(here))
+    assert f"{mark} {group}" in plain(page.text["claim-structure"])
+    assert f'<span class="verdict {class_}">{mark}&nbsp;{group}</span>' in evidence.evidence(here)
+
+
+def test_a_claim_says_what_it_rests_on_and_what_it_helped_to_choose() -> None:
+    here = shown(holding())
+    lines = {line["claim"].split()[0]: line for line in Page(summary.claims(here)).lines("Every claim")}
+    page = Page(evidence.evidence(here))
+    for id_, claim in CLAIMS.items():
+        chose = [name for name, fitted in FITTED.items() if id_ in fitted.chosen_by]
+        line = lines[id_]
+        assert line["rests on"] == (", ".join(claim.rests_on) or "\N{EN DASH}")
+        assert line["helped to choose"] == (", ".join(chose) or "\N{EN DASH}")
+        said = plain(page.text[f"claim-{id_}"])
+        assert ("Helped to choose " + ", ".join(chose) in said) if chose else ("Helped to choose" not in said)
+        assert ", ".join(claim.rests_on) in said
+
+
+def test_every_finding_is_printed_with_its_p_in_every_pool_and_friedmans_tests() -> None:
+    found = Verdict(tuple(finding(ok, f"number {i}", ours=f"ours {i}") for i, ok in enumerate([True, False, None] * 4)))
+    page = Page(evidence.evidence(shown({"cb": found})))
+    lines = page.lines("Findings")
+    assert lines == [
+        {
+            "what": f.about, "the paper says": "worse (p < 0.001)", "our criterion": f.ours, "measured": f.measured,
+            "p that decides": "p = 0.013", "p, the figure alone": "p = 0.5", "p, all 15": "p < 1e-15",
+            "agrees": "{1} {2}".format(*LOOKS[f.ok]),
+        }
+        for f in found.findings
+    ]  # fmt: skip
+    said = plain(page.text["claim-cb"])
+    tests = (
+        "the 12 of the curves χ²(11) = 12.3, p = 0.015; the figure alone χ²(5) = 3.2, p = 0.67; all 15 χ²(14) = 456.8"
+    )
+    assert said.count(tests) == 12
+
+
+def test_the_pool_that_decides_is_the_one_assumed() -> None:
+    here = shown({"cb": verdict(True)}, assumed=Assumptions({"pool": "figure"}))
+    (line,) = Page(evidence.evidence(here)).lines("Findings")
+    assert [head for head in line if head.startswith("p")] == ["p that decides", "p, the 12 of the curves", "p, all 15"]
+    assert line["p, the 12 of the curves"] == "p = 0.013"
+
+
+def test_a_finding_without_tests_has_no_columns_for_them() -> None:
+    bare = Verdict((Finding("it", "so", "thus", True),))
+    (line,) = Page(evidence.evidence(shown({"cb": bare}))).lines("Findings")
+    assert line == {
+        "what": "it", "the paper says": "so", "our criterion": "\N{EN DASH}", "measured": "thus", "agrees": "✓ holds",
+    }  # fmt: skip
+
+
+def test_all_that_does_not_hold_is_listed_expected_against_measured(folder: Path) -> None:
+    found = holding(cb=verdict(False, True, False, False, False, None), lta=verdict(True, None))
+    here = shown(found, folder=folder, cells=cells(found))
+    lines = Page(not_held.not_held(here)).lines("Every finding that a verdict fails on")
+    assert [(line["claim"], line["what"]) for line in lines] == [
+        ("lta", "finding 1"),
+        *(("cb", f"finding {i}") for i in (0, 2, 3, 4)),
+    ]
+    assert all(line["measured"] == f"measured of {line['what']}" for line in lines)
+    assert "nothing that was read otherwise changes the verdict" in lines[1]["why"]
+    card = Page(report.page(here)).text["figure-fig6"]
+    assert "1 of 6 findings agree" in plain(card)
+    assert all(f"finding {i}: measured of finding {i}" in plain(card) for i in (0, 2, 3, 4))
+
+
+def test_nothing_is_said_of_failure_where_all_holds() -> None:
+    assert not_held.not_held(shown(holding())) == ""
+
+
+def test_the_misfit_is_explained_once_and_its_claims_point_there(folder: Path) -> None:
+    found = with_misfit()
+    page = Page(report.page(shown(found, folder=folder, cells=cells(found))))
+    assert page.ids.count("plc") == 1
+    from_claims = {place for place, link in page.links if link == "#plc" and place.startswith("claim-")}
+    assert from_claims == {"claim-utilities", "claim-l1", "claim-tasks-only"}
+    why = {line["claim"]: line["why"] for line in page.lines("Every finding that a verdict fails on")}
+    assert why == dict.fromkeys(PLC, "PLC(VI) against PIG(VI)")
+    measured = page.lines("In this study")
+    assert [line["difference [95 %]"] for line in measured[:2]] == ["+2.9 % [+1.2, +4.6]"] * 2
+    assert [line["p, all 15"] for line in measured[:2]] == ["p < 1e-15"] * 2
+    assert measured[2]["difference [95 %]"] == "measured of PLC(VI), where it is worst off"
+
+
+def test_other_failures_of_the_same_claims_do_not_point_to_the_misfit() -> None:
+    found = holding(utilities=Verdict((finding(False, "Mazes: PMC(VI) against PIG(VI)"),)))
+    page = not_held.not_held(shown(found, cells=cells(found)))
+    assert "#plc" not in page and 'id="plc"' not in page
+    assert misfit.misfit(shown(holding())) == ""
+
+
+def test_the_range_of_the_misfit_over_variants_is_that_of_the_cells() -> None:
+    found = with_misfit()
+    table = cells(found)
+    first, plc = found["utilities"].findings
+    for variant, effect in (("q-rate", -0.011), ("peig-0", 0.077)):
+        after = finding(False, plc.about, effect=effect, p=0.25)
+        table[variant]["utilities"] = Cell(found["utilities"], Verdict((first, after)))
+    said = plain(re.sub("<[^>]+>", "", misfit.misfit(shown(found, cells=table)))).replace("&nbsp;", " ")
+    between = "between -1.1 % (learning rate 0.1, epsilon 0.3) and +7.7 % (PEIG of an untried pair 0), with p = 0.013"
+    assert between in said
+    assert "Over 800 worlds" in said
+    changed = shown(found, cells=table, assumed=Assumptions({"gamma": 0.9}))
+    assert "Over 800 worlds" not in misfit.misfit(changed)
+
+
+def test_kinds_of_rows_by_hand() -> None:
+    kinds = misfit.kinds(OneTwoThree(20))
+    by = {(k.action, k.n_seen, k.first): k for k in kinds}
+    assert len(by) == len(kinds) == 15
+    row = np.array([0.25, *[0.75 / 19] * 19])  # action 1: the first observation tells all
+    assert by[1, 0, False].pig == pytest.approx(-np.sum(row * np.log2(row)))
+    assert by[1, 0, False].plc == pytest.approx(np.sum(row * 2 * (1 - row)) / 20)
+    assert by[2, 1, True].pig == pytest.approx(0.25 * np.log2(19))  # state 1 again, or one of 19 others
+    assert by[2, 1, True].plc == pytest.approx(0.5 * 2 * (0.5 - 1 / 38) / 20)
+    known = [k for k in kinds if k.n_seen == k.action]
+    assert len(known) == 6 and all(k.pig == k.plc == 0 for k in known)
+    left = [k for k in kinds if k not in known]
+    same, pairs = misfit.same_order(left)
+    assert (2 * same - pairs) / pairs == pytest.approx(kendalltau([k.pig for k in left], [k.plc for k in left])[0])
+    assert (same, pairs) == (34, 36)
+
+
+def test_flips_by_a_hair_look_other_than_flips_by_an_effect_and_stand_at_the_claim() -> None:
+    found = holding()
+    same = found["cb"].findings[0].effect
+    table = cells(found, q_rate=("cb", 0.02, False), ties=("cb", 0.9, False), pool_all=("cb", same, False))
+    here = shown(found, cells=table)
+    (line,) = re.findall(r'<tr><td><a href="#claim-cb">.*?</tr>', summary.claims(here))
+    flips = re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', line)
+    assert flips == [("effect", "ties"), ("hair", "q-rate"), ("company", "pool-all")]
+    (claim,) = re.findall(r'<details id="claim-cb".*?</table>', evidence.evidence(here))
+    assert re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', claim) == flips
+    lines = {line["claim"].split(" ")[0]: line["what flips it"] for line in Page(summary.claims(here)).lines("Every")}
+    assert "nothing that was tried" in lines.values() and "not asked again" in lines.values()
+
+
+def test_a_variant_says_what_flips_what_moved_and_how_to_run_it() -> None:
+    found = holding()
+    table = cells(found, peig_0=("peig-vi", 0.956, True), q_rate=("cb", 0.02, False))
+    table["peig-0"]["cb"] = moved("cb", found["cb"], 0.1)
+    here = shown(found, cells=table)
+    page = Page(sensitivity.sensitivity(here))
+    said = {variant.id: plain(page.text[f"variant-{variant.id}"]) for variant in VARIANTS}
+    assert "no verdict flips" in said["peig-0"]
+    assert "Moved most: finding 0: +3.0 % (p = 0.013) → +95.6 % (p = 0.04) (peig-vi)" in said["peig-0"]
+    assert "1 verdict flips: 1 by a hair" in said["q-rate"]
+    assert "cb ✓ holds → ✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.04)" in said["q-rate"]
+    assert "no verdict flips. No area and no rank moves." in said["cap"]
+    lines = page.lines("Every claim that was asked again")
+    assert len(lines) == len(VARIANTS) * len(ASKED)
+    assert [line["claim"] for line in lines if line["what moved, before → after"] != "nothing"] == [
+        "cb",
+        "peig-vi",
+        "cb",
+    ]
+    for variant in VARIANTS:
+        assert command(variant.changes) in said[variant.id]
+
+
+def test_a_flip_is_told_by_the_findings_that_turn_and_not_by_those_that_move_most() -> None:
+    found = holding()
+    table = cells(found)
+    after = Verdict((finding(False, "finding 0", effect=0.02), finding(True, "finding 1", effect=4.0)))
+    table["q-rate"]["cb"] = Cell(found["cb"], after)
+    said = plain(Page(sensitivity.sensitivity(shown(found, cells=table))).text["variant-q-rate"])
+    assert "✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.013) Moved most: finding 1: +3.0 %" in said
+
+
+def test_a_finding_that_turns_within_a_verdict_that_stays_is_not_hidden() -> None:
+    found = holding(utilities=verdict(True, False))
+    here = shown(found, cells=cells(found, peig_0=("utilities", 0.04, False)))
+    said = plain(Page(sensitivity.sensitivity(here)).text["variant-peig-0"])
+    assert "no verdict flips" in said
+    assert "utilities stays ✗ does not hold, but judged otherwise: finding 0: +3.0 % (p = 0.013) → +4.0 %" in said
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.id)
+def test_the_command_of_a_variant_assumes_what_the_variant_does(variant: Any) -> None:
+    words = shlex.split(command(DEFAULT.but(variant.changes).changed))
+    assert words[:3] == ["berlyne", "reproduce", "FOLDER"] and set(words[3::2]) == {"--set"}
+    assert assumptions(words[4::2]) == DEFAULT.but(variant.changes)
+
+
+def test_the_default_is_compared_with_nothing(folder: Path) -> None:
+    found = holding()
+    page = report.page(shown(found, folder=folder, cells=cells(found)))
+    assert 'id="changes"' not in page and "not the default" not in page and "#changes" not in page
+
+
+def test_other_assumptions_are_compared_with_the_default(folder: Path) -> None:
+    default = holding()
+    now = {**default, "cb": moved("cb", default["cb"], 0.5, False).after, "l1": moved("l1", default["l1"], 0.2).after}
+    assumed = Assumptions({"gamma": 0.9, "tasks.ranking": "average loss"})
+    here = shown(now, folder=folder, cells=cells(now), default=default, assumed=assumed)
+    html = report.page(here)
+    page = Page(html)
+    assert page.ids.index("changes") == page.ids.index("summary") + 1
+    assert "This is not the default reading: gamma = 0.9, tasks.ranking = average loss" in re.sub("<[^>]+>", "", html)
+    assert [(line["key"], line["default"], line["here"]) for line in page.lines("What is assumed otherwise")] == [
+        ("gamma", "1.0", "0.9"),
+        ("tasks.ranking", "each time", "average loss"),
+    ]
+    lines = {line["claim"]: line for said, lines in page.tables if said == "Every claim" for line in lines}
+    assert list(lines) == list(CLAIMS)
+    moves = {id_: line["what moved, default → here"] for id_, line in lines.items()}
+    assert {id_ for id_, text in moves.items() if text != "nothing"} == {"cb", "l1"}
+    assert "finding 0: +3.0 % (p = 0.013) → +50.0 % (p = 0.04)" in moves["cb"]
+    assert lines["cb"]["verdict, default → here"] == "✓ holds → ✗ does not hold"
+    assert "1 verdict flips: 1 by an effect against the default" in re.sub("<[^>]+>", "", html)
+
+
+def moves_of(here: Shown, id_: str) -> str:
+    """What moved of a claim against the default, as the page has it."""
+    tables = [lines for said, lines in Page(report.page(here)).tables if said == "Every claim"]
+    (line,) = [line for lines in tables for line in lines if line["claim"] == id_]
+    return line["what moved, default → here"]
+
+
+def test_findings_are_compared_by_what_they_are_about_where_one_side_has_more(folder: Path) -> None:
+    default = holding()
+    now = {**default, "learned-prior": Verdict(default["learned-prior"].findings[1:])}
+    here = shown(now, folder=folder, default=default, assumed=Assumptions({"learned.starts": (10.0,)}))
+    assert moves_of(here, "learned-prior") == "nothing only under the default: finding 0: +3.0 % (p = 0.013)"
+
+
+def test_findings_that_are_about_something_else_are_not_passed_off_as_the_same(folder: Path) -> None:
+    default = holding()
+    now = {**default, "learned-prior": Verdict((finding(False, "from 5 on", effect=0.2),))}
+    here = shown(now, folder=folder, default=default, assumed=Assumptions({"learned.starts": (5.0,)}))
+    said = moves_of(here, "learned-prior")
+    assert said == (
+        "only under the default: finding 0: +3.0 % (p = 0.013) only under the default: finding 1: +3.0 % (p = 0.013) "
+        "only here: from 5 on: +20.0 % (p = 0.013)"
+    )
+    assert "1 verdict flips: 1 by an effect" in plain(Page(report.page(here)).text["main"])
+    now["learned-prior"] = Verdict((finding(True, "from 5 on", effect=0.2), default["learned-prior"].findings[1]))
+    here = shown(now, folder=folder, default=default, assumed=Assumptions({"learned.starts": (5.0,)}))
+    assert "finding 0: +3.0 % (p = 0.013) → from 5 on: +20.0 % (p = 0.013)" in moves_of(here, "learned-prior")
+
+
+def test_the_page_is_sound(folder: Path) -> None:
+    found = with_misfit()
+    html = report.page(shown(found, folder=folder, cells=cells(found, ties=("cb", 0.9, False))))
+    page = Page(html)
+    assert page.wrong == [] and page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    assert [link for _, link in page.links if link.startswith("#") and link[1:] not in page.ids] == []
+    assert {f"claim-{id_}" for id_ in CLAIMS} | {f"figure-{name}" for name in FIGURES} <= set(page.ids)
+    assert {f"reading-{name}" for name in READINGS} | {f"variant-{variant.id}" for variant in VARIANTS} <= set(page.ids)
+    assert page.headings[0] == 1 and page.headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert len(page.images) == len(FIGURES)
+    assert all(len(str(image["alt"])) > 30 for image in page.images)
+    assert all(caption for caption, _ in page.tables)
+    assert all("" not in line for _, lines in page.tables for line in lines)  # every column has a heading
+    assert not re.search(r"https?://", html)
+    assert html.count("<source ") == 1
+
+
+def test_every_strategy_is_introduced(folder: Path) -> None:
+    found = holding()
+    said = plain(Page(report.page(shown(found, folder=folder))).text["main"])
+    opening = said.split("How to read a learning curve")[0]
+    assert all(name in opening for name in PAPER_STRATEGIES)
+    assert all(f"{title}" in opening for title in ("Dense Worlds", "Mazes", "1-2-3 Worlds"))
+    assert "25%, 44%, 58%" in opening and "36 states, 4 actions, 2500 steps" in opening
+
+
+def test_fitted_readings_say_how_they_were_chosen(folder: Path) -> None:
+    lines = Page(report.page(shown(holding(), folder=folder))).lines("What was fitted")
+    assert [line["reading"] for line in lines] == list(FITTED)
+    for line, fitted in zip(lines, FITTED.values(), strict=True):
+        assert line["how it was chosen"] == plain(fitted.how)
+        assert all(id_ in line["chosen by"] for id_ in fitted.chosen_by)
+        rest = [
+            id_ for id_, claim in CLAIMS.items() if fitted.reading in claim.rests_on and id_ not in fitted.chosen_by
+        ]
+        assert line["claims that rest on it besides"] == ", ".join(rest)
+
+
+def test_no_report_is_made_again_without_the_default_to_compare_with(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(folder, 4, 0, Assumptions({"gamma": 0.9}))
+    monkeypatch.setattr(Study, "open", lambda _: study)
+    monkeypatch.setattr(Study, "has", lambda *_: True)
+    with pytest.raises(StoreError, match="lacks the default to compare with; run: berlyne reproduce"):
+        report.remake_report(folder)
+
+
+def test_a_variant_whose_tasks_were_not_set_again_says_so() -> None:
+    found = holding()
+    page = Page(sensitivity.sensitivity(shown(found, cells=cells(found))))
+    for variant in VARIANTS:
+        said = plain(page.text[f"variant-{variant.id}"])
+        assert ("Tasks were not set again, so claims about them were not asked." in said) is not variant.tasks

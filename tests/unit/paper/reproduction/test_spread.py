@@ -1,0 +1,82 @@
+"""Worlds are gone through on several cores: in order, by other processes, and not beyond a failure or the parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from berlyne.paper.reproduction import parallel as module
+from berlyne.paper.reproduction.parallel import FEW, spread
+from waiting import Lines, wait_until
+
+MANY = list(range(10 * FEW))
+
+
+def test_the_answers_come_in_order():
+    assert spread(2)("squares", MANY, lambda i: i * i) == [i * i for i in MANY]
+
+
+def test_other_processes_do_it_on_two_cores_and_this_one_on_one(tmp_path):
+    def work(i):
+        (tmp_path / str(os.getpid())).touch()
+        if i:  # this process, and the two that are to come
+            wait_until(lambda: len(list(tmp_path.iterdir())) >= 3, "three processes", pause=0.001)
+        return os.getpid()
+
+    where = spread(2)("where", MANY, work)
+    assert len(set(where[1:])) == 2
+    assert os.getpid() not in where[1:]
+    assert set(spread(1)("where", MANY, lambda i: os.getpid())) == {os.getpid()}
+
+
+def test_a_few_items_are_done_here():
+    assert set(spread(2)("where", MANY[:FEW], lambda i: os.getpid())) == {os.getpid()}
+    assert set(spread(2)("where", MANY[: FEW + 1], lambda i: os.getpid())) != {os.getpid()}
+
+
+def test_threads_do_it_where_processes_cannot_be_forked(monkeypatch):
+    monkeypatch.setattr(module.multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    assert spread(2)("where", MANY, lambda i: (i, os.getpid())) == [(i, os.getpid()) for i in MANY]
+
+
+def test_what_is_left_is_not_done_when_one_fails(tmp_path):
+    def work(i):
+        if i == 1:
+            raise ValueError("this world is flat")
+        (tmp_path / str(i)).touch()
+        time.sleep(0.05)  # half of the rest would take three seconds
+
+    with pytest.raises(ValueError, match="this world is flat"):
+        spread(2)("worlds", MANY, work)
+    assert len(list(tmp_path.iterdir())) < len(MANY) // 2
+
+
+PARENT = """
+import os, time
+from berlyne.paper.reproduction.parallel import spread
+
+def work(i):
+    if i:
+        os.write(1, f"{os.getpid()}\\n".encode())  # in one piece: two of them write at once
+        time.sleep(600)
+
+spread(2)("long", list(range(100)), work)
+"""
+
+
+def test_processes_end_with_a_parent_that_is_killed():
+    """They hold the other end of the pipe, which is at its end when the last of them is gone."""
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        try:
+            lines = Lines(parent.stdout.fileno())
+            children = [int(lines.next()) for _ in range(2)]
+        finally:
+            parent.send_signal(signal.SIGKILL)
+        parent.communicate(timeout=60)
+    assert parent.pid not in children

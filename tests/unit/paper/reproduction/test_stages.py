@@ -1,0 +1,195 @@
+"""A stage is kept as long as all that decides its numbers stays as it was, and no longer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+from berlyne.experiments import Experiment
+from berlyne.exploration.learned_prior import Schedule
+from berlyne.paper.reproduction import layout as study_module
+from berlyne.paper.reproduction import run as run_module
+from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.run import reproduce
+from berlyne.paper.reproduction.stage import Stage
+from berlyne.paper.reproduction.stages import STAGES
+from berlyne.paper.reproduction.variants import Variant
+from berlyne.strategies.coordination import QLearning, ValueIteration
+from berlyne.strategies.registry import STRATEGIES, Strategy
+from berlyne.worlds import WORLDS, maze
+
+CHANGES: dict[tuple[str, str], Any] = {
+    ("structure", "horizon"): 21,
+    ("gains", "n_obs"): 19,
+    ("gains", "n_trials"): 51,
+    ("tasks", "n_rewards"): 11,
+    ("tasks", "horizon"): 99,
+    ("tasks", "cap_per_state"): 21,
+    ("tasks", "ties"): "lowest",
+    ("tasks", "paid"): "leaving",
+    ("learned", "strategy"): "PIG(greedy)",
+    ("learned", "starts"): (1.0, 9.0),
+    ("learned", "bounds"): (0.6, 2.0),
+    ("learned", "refit"): Schedule(always=100, tolerance=1e-3),
+    ("lengths", "strategies"): ("PIG(VI)", "Unembodied"),
+    ("lengths", "shortest"): 0.03,
+    ("lengths", "longest"): 2.5,
+    ("lengths", "n_lengths"): 149,
+    ("sensitivity", "variants"): (Variant("gamma", "R5", "another discount", {"gamma": 0.9}),),
+}
+every_change = pytest.mark.parametrize(("name", "setting"), CHANGES)
+every_stage = pytest.mark.parametrize("name", STAGES)
+
+
+def changed(name: str, setting: str) -> Stage:
+    return replace(STAGES[name], **{setting: CHANGES[name, setting]})
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with something of every stage."""
+    folder = tmp_path_factory.mktemp("kept")
+    study = Study(folder, 4, 0)
+    for stage in STAGES.values():
+        study.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
+    return folder
+
+
+def fresh(folder: Path) -> set[str]:
+    """The stages of a folder that need not be worked out again."""
+    return {name for name, stage in STAGES.items() if Study(folder, 4, 0).has(stage)}
+
+
+def test_every_setting_of_every_stage_is_changed_here() -> None:
+    assert set(CHANGES) == {(name, field.name) for name, stage in STAGES.items() for field in fields(stage)}
+
+
+def test_what_was_kept_is_there(kept: Path) -> None:
+    assert fresh(kept) == set(STAGES)
+
+
+@every_change
+def test_a_stage_with_another_setting_is_not_there(
+    name: str, setting: str, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STAGES, name, changed(name, setting))
+    assert fresh(kept) == set(STAGES) - {name}
+
+
+@every_stage
+def test_a_stage_of_another_version_is_not_there(name: str, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(STAGES[name]), "version", STAGES[name].version + 1)
+    also = {"sensitivity"} if name == "tasks" else set()  # which sets the same tasks
+    assert fresh(kept) == set(STAGES) - {name} - also
+
+
+@every_stage
+def test_a_stage_of_another_study_is_not_there(name: str, kept: Path) -> None:
+    for study in (Study(kept, 5, 0), Study(kept, 4, 1)):
+        assert not study.has(STAGES[name])
+
+
+def test_stages_of_other_runs_are_not_there(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(WORLDS, "maze", replace(WORLDS["maze"], make=lambda seed: maze(seed, n_transporters=29)))
+        assert fresh(kept) == set()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stale"),
+    [
+        (Strategy("PIG(VI)", ValueIteration(steps_back=9), "PIG"), {"tasks", "learned", "sensitivity"}),
+        (Strategy("PEIG(Q)", QLearning(epsilon=0.25), "PEIG"), {"tasks", "sensitivity"}),
+        (Strategy("Unembodied", STRATEGIES["Unembodied"].coordinate, "PMC"), {"tasks", "lengths", "sensitivity"}),
+    ],
+    ids=["PIG(VI)", "PEIG(Q)", "Unembodied"],
+)
+def test_stages_of_another_strategy_of_that_name_are_not_there(
+    strategy: Strategy, stale: set[str], kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STRATEGIES, strategy.name, strategy)
+    assert fresh(kept) == set(STAGES) - stale
+
+
+def test_a_stage_stamped_as_it_used_to_be_is_not_there(tmp_path: Path) -> None:
+    stage, study = STAGES["structure"], Study(tmp_path, 4, 0)
+    study.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
+    place = tmp_path / "data" / "structure.zarr" / "zarr.json"
+    said = json.loads(place.read_text())
+    assert said["attributes"].pop("stamp")
+    said["attributes"]["study"] = '{"n_worlds": 4, "seed": 0}'
+    place.write_text(json.dumps(said))
+    assert study.stage("structure").sizes == {"world": 1}
+    assert not study.has(stage)
+
+
+@pytest.fixture
+def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a reproduction works out, with the work itself left out."""
+    done: list[str] = []
+
+    def pretend(stage: Stage, study: Study, each: Any) -> xr.Dataset:
+        done.append(stage.name)
+        return xr.Dataset({"x": ("world", [1.0])})
+
+    monkeypatch.setattr(Experiment, "run", lambda *_, **__: None)
+    monkeypatch.setattr(run_module, "FIGURES", {})  # one has the name of a stage
+    for stage in STAGES.values():
+        monkeypatch.setattr(type(stage), "work_out", pretend)
+    return done
+
+
+def test_what_is_there_is_not_worked_out_again(tmp_path: Path, worked_out: list[str]) -> None:
+    for _ in range(2):
+        reproduce(tmp_path, 4, jobs=1, only=tuple(STAGES))
+        assert worked_out == list(STAGES)
+
+
+@every_change
+def test_only_the_stage_whose_setting_changed_is_worked_out_again(
+    name: str, setting: str, kept: Path, tmp_path: Path, worked_out: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(kept, tmp_path / "kept")
+    monkeypatch.setitem(STAGES, name, changed(name, setting))
+    reproduce(tmp_path / "kept", 4, jobs=1, only=tuple(STAGES))
+    assert worked_out == [name]
+
+
+@pytest.mark.parametrize(
+    ("part", "rests_on"),
+    [
+        ("structure", set()),
+        ("gains", set()),
+        ("lengths", set()),
+        ("tasks", {"explorations"}),
+        ("learned", {"explorations"}),
+        ("sensitivity", {"explorations", "structure", "tasks"}),
+        ("fig1", set()),
+        ("fig2", {"gains"}),
+        ("fig3", {"explorations"}),
+        ("fig5", {"explorations", "structure"}),
+        ("fig8", {"explorations", "tasks"}),
+        ("figS5", {"explorations", "learned"}),
+        ("index-by-length", {"lengths"}),
+        ("claims", {"explorations", "structure", "gains", "tasks", "learned"}),
+        ("report", set(run_module.PARTS)),
+    ],
+)
+def test_what_a_part_rests_on_is_worked_out_with_it(part: str, rests_on: set[str]) -> None:
+    assert run_module._needed((part,)) == {part} | rests_on
+
+
+def test_the_experiment_of_a_study_is_made_once(tmp_path: Path) -> None:
+    study = Study(tmp_path, 4, 0)
+    assert study.experiment is study.experiment
+    assert study.world("maze", 1) is study.world("maze", 1)
+
+
+def test_the_sizes_of_presets_are_those_of_the_documentation() -> None:
+    assert study_module.PRESETS == {"smoke": 4, "quick": 20, "paper": 200}

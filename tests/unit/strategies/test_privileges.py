@@ -1,0 +1,112 @@
+"""Only VI+ is handed the true world: nobody else could look at it if they wanted to."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from berlyne import STRATEGIES, InternalModel, Strategy, World, explore, strategy
+from berlyne.agents.base import make_mind
+from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.strategies.coordination import View
+from parity.zoo import AWKWARD, CLASSES, COMPOSED
+
+NAMES = dict.fromkeys([*STRATEGIES, *COMPOSED])
+BLIND = [name for name in NAMES if not strategy(name).sees_world]
+KINDS = {**CLASSES, "uneven": AWKWARD["5 actions"], "sparse truth": AWKWARD["sparse truth"]}
+
+
+def arrays_of(mind):
+    """Every array that choosing and learning work on."""
+    parts = [mind.belief, mind.agent]
+    for part in parts:
+        for name, value in part._asdict().items():
+            if hasattr(value, "_asdict"):
+                parts.append(value)
+            elif isinstance(value, np.ndarray):
+                yield name, value
+
+
+def same_support(world):
+    """The world with other probabilities, and one in which as many outcomes happen elsewhere."""
+    theta = world.theta
+    others = np.where(theta > 0, np.random.default_rng(0).random(theta.shape) + 0.1, 0.0)
+    return World(others / others.sum(axis=-1, keepdims=True), world.prior)
+
+
+@pytest.mark.parametrize("name", BLIND)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_compiled_mind_is_the_same_whatever_the_world(kind, name):
+    """Everything it holds before the first step follows from the prior; nothing is shared with the world."""
+    world = KINDS[kind](3)
+    if kind == "1-2-3":
+        other = World(CLASSES[kind](4).rows, world.prior)
+    else:
+        other = same_support(world)
+    one, two = (CompiledMind(InternalModel(world.prior), strategy(name), w) for w in (world, other))
+    hidden = (world.rows.data, world.rows.cumulative)
+    for (field, mine), (_, theirs) in zip(arrays_of(one), arrays_of(two), strict=True):
+        if field not in ("order", "ends", "level", "values"):  # not yet written, like the first of a tree
+            first = 1 if field in ("top", "ties") else 0
+            assert np.array_equal(mine[first:], theirs[first:]), field
+        assert not any(np.shares_memory(mine, theta) for theta in hidden), field
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vi_plus_plans_with_the_true_world_and_believes_like_everybody(kind):
+    world = KINDS[kind](3)
+    knowing, blind = (
+        CompiledMind(InternalModel(world.prior), strategy(name), world) for name in ("PIG(VI+)", "PIG(VI)")
+    )
+    for field in ("weight", "rest", "n", "tally", "utility"):
+        assert np.array_equal(getattr(knowing.belief, field), getattr(blind.belief, field))
+    for field in ("start", "length", "succ"):
+        assert np.array_equal(getattr(knowing.belief.graph, field), getattr(blind.belief.graph, field))
+    weights = knowing.agent.plan.weight[knowing.agent.plan.weight > 0]
+    assert np.array_equal(np.sort(weights), np.sort(world.rows.data))
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_a_plain_mind_is_not_handed_the_world(name):
+    world = CLASSES["maze"](0)
+    assert make_mind(InternalModel(world.prior), strategy(name), world, "numpy").theta is None
+
+
+def test_a_view_has_no_world_in_it():
+    assert {field.name for field in dataclasses.fields(View)} == {"utility", "theta_hat", "counts", "visits", "memory"}
+
+
+def test_a_method_of_ones_own_sees_estimates_unless_it_says_that_it_sees_the_world():
+    world = CLASSES["maze"](0)
+    seen = {}
+
+    class Looking:
+        def choose(self, view, s, u):
+            seen[type(self)] = view.theta_hat.copy()
+            return 0
+
+    class Cheating(Looking):
+        sees_world = True
+
+    for method in (Looking, Cheating):
+        explore(world, Strategy("mine", method()), n_steps=1)
+    assert np.array_equal(seen[Looking], InternalModel(world.prior).theta_hat)
+    assert np.array_equal(seen[Cheating], world.theta)
+    assert Strategy("mine", Cheating()).sees_world and not Strategy("mine", Looking()).sees_world
+
+
+@pytest.mark.parametrize("name", [name for name in BLIND if name != "Unembodied"])
+def test_choices_depend_on_the_world_only_through_what_it_answered(name):
+    """Two worlds of other probabilities that happen to give the same answers see the same actions."""
+    world = CLASSES["maze"](1)
+    minds = [make_mind(InternalModel(world.prior), strategy(name), w) for w in (world, same_support(world))]
+    rng = np.random.default_rng(2)
+    s = 0
+    for _ in range(150):
+        u = rng.random(2)
+        a, other = (mind.act(s, u) for mind in minds)
+        assert a == other
+        s_next = int(rng.choice(world.prior.support.row(a, s)))
+        for mind in minds:
+            mind.observe(s, a, s_next)
+        s = s_next

@@ -1,0 +1,131 @@
+"""The table of strategies, the names that can be asked for, and those that cannot."""
+
+import numpy as np
+import pytest
+
+from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay, strategy
+from berlyne.exploration.learned_prior import explore_learning_alpha
+from berlyne.strategies.coordination import METHODS, Greedy, KnowingWorld, QLearning, ValueIteration
+from berlyne.strategies.registry import PAPER_STRATEGIES
+
+
+def test_the_fifteen_of_the_paper():
+    assert set(PAPER_STRATEGIES) == {
+        "Random", "Unembodied", "LTA", "CB", "PIG(VI+)", "PIG(Q)", "PEIG(Q)",
+        *(f"{utility}({method})" for utility in ("PIG", "PEIG", "PMC", "PLC") for method in ("greedy", "VI")),
+    }  # fmt: skip
+    for name, how in STRATEGIES.items():
+        assert strategy(name) is how and str(how) == how.name == name
+
+
+def test_privileges_are_visible():
+    assert [name for name, how in STRATEGIES.items() if how.sees_world] == ["PIG(VI+)"]
+    assert [name for name, how in STRATEGIES.items() if how.relocates] == ["Unembodied"]
+
+
+def test_parameters_are_the_papers():
+    """Readings R5 and R7."""
+    assert STRATEGIES["PIG(VI)"].coordinate == ValueIteration(steps_back=10, gamma=1.0)
+    assert STRATEGIES["PIG(VI+)"].coordinate == KnowingWorld(ValueIteration(steps_back=10, gamma=1.0))
+    assert STRATEGIES["PEIG(Q)"].coordinate == QLearning(learning_rate=0.5, gamma=0.9, epsilon=0.2, initial=0.0)
+    assert all(how.untried is None for how in STRATEGIES.values())
+
+
+@pytest.mark.parametrize("utility", UTILITIES)
+@pytest.mark.parametrize("method", METHODS)
+def test_any_utility_goes_with_any_method(utility, method):
+    how = strategy(f"{utility}({method})")
+    assert how.utility == utility and type(how.coordinate) is METHODS[method]
+    assert explore(maze(0), how, n_steps=5).n_steps == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "full_name"),
+    [
+        ("PIG(VI)", {"steps_back": 30, "gamma": 0.95}, "PIG(VI, steps_back=30, gamma=0.95)"),
+        ("PIG(VI)", {"gamma": 0.95, "steps_back": 30}, "PIG(VI, steps_back=30, gamma=0.95)"),
+        ("PMC(Q)", {"learning_rate": 0.2}, "PMC(Q, learning_rate=0.2)"),
+        ("PIG(VI+)", {"steps_back": 5}, "PIG(VI+, steps_back=5)"),
+        ("PEIG(VI)", {"untried": 0.0, "gamma": 0.5}, "PEIG(VI, gamma=0.5, untried=0.0)"),
+        ("LTA", {"ties": "first"}, "LTA(ties=first)"),
+        ("PIG(VI)", {"gamma": 0.5, "ties": "first"}, "PIG(VI, gamma=0.5, ties=first)"),
+        ("PEIG(Q)", {"initial": -1.5, "epsilon": 1e-5}, "PEIG(Q, epsilon=1e-05, initial=-1.5)"),
+    ],
+)
+def test_parameters_become_part_of_the_name_and_the_name_says_them(name, parameters, full_name):
+    how = strategy(name, **parameters)
+    assert how.name == full_name
+    assert strategy(full_name) == how
+    method = how.coordinate.inner if how.sees_world else how.coordinate
+    for key, value in parameters.items():
+        assert getattr(how if key in ("untried", "ties") else method, key) == value
+
+
+@pytest.mark.parametrize("name", [" PIG(VI)", "LTA\n", "  PMC(Q) ", " PIG(VI, gamma=0.5) "])
+def test_blanks_around_a_name_do_not_matter(name):
+    assert strategy(name) == strategy(name.strip()) and strategy(name).name == name.strip()
+
+
+def test_a_strategy_may_be_given_by_keyword():
+    world = maze(0)
+    run = explore(world, strategy="LTA", n_steps=50)
+    assert run.strategy.name == "LTA" and np.array_equal(run.actions, explore(world, "LTA", 50).actions)
+    assert replay(world, run, strategy="LTA").identical(replay(world, run, "LTA"))
+    assert explore_learning_alpha(world, strategy="PIG(greedy)", n_steps=5).strategy.name == "PIG(greedy)"
+
+
+def test_parameters_change_what_is_done():
+    short, long = (explore(maze(0), strategy("PIG(VI)", steps_back=n), n_steps=300) for n in (0, 30))
+    assert not np.array_equal(short.actions, long.actions)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("PIG(IV)", r"there is no strategy 'PIG\(IV\)'; did you mean PIG\(VI\) or .*\?"),
+        ("pig(vi)", r"there is no strategy 'pig\(vi\)'; .*"),
+        ("Unembodied+", r"there is no strategy 'Unembodied\+'; did you mean Unembodied.*\?"),
+        ("Randon", r"there is no strategy 'Randon'; did you mean Random\?"),
+        ("PEG(VI)", r"there is no strategy 'PEG\(VI\)'; did you mean .*PEIG\(VI\).*\?"),
+        ("", r"there is no strategy ''; there are Random, Unembodied, LTA, .*"),
+        ("PIG(VI, gamma=high)", r"the parameters in 'PIG\(VI, gamma=high\)' must be numbers"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(name, message):
+    with pytest.raises(ValueError, match=rf"^{message}$"):
+        strategy(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("PIG(VI)", {"gamma": 1.1}, r"gamma is 1.1; it must be a number in \[0, 1\]"),
+        ("PIG(VI)", {"gamma": -0.1}, r"gamma is -0.1; it must be a number in \[0, 1\]"),
+        ("PIG(VI)", {"gamma": float("nan")}, r"gamma is nan; it must be a number in \[0, 1\]"),
+        ("PIG(VI+)", {"gamma": 2}, r"gamma is 2.0; it must be a number in \[0, 1\]"),
+        ("PIG(VI)", {"steps_back": -1}, "steps_back is -1; it must be a whole number of at least 0"),
+        ("PIG(VI)", {"steps_back": 1.5}, "steps_back is 1.5; it must be a whole number of at least 0"),
+        ("PIG(Q)", {"gamma": 1.1}, r"gamma is 1.1; it must be a number in \[0, 1\]"),
+        ("PIG(Q)", {"learning_rate": 2}, r"learning_rate is 2.0; it must be a number in \[0, 1\]"),
+        ("PIG(Q)", {"epsilon": -1}, r"epsilon is -1.0; it must be a number in \[0, 1\]"),
+        ("PEIG(VI)", {"untried": float("inf")}, "untried is inf; it must be a number in .*"),
+        ("PIG(VI)", {"epsilon": 0.1}, r"PIG\(VI\) has no parameter 'epsilon'; it takes steps_back, gamma.*"),
+        ("PIG(VI)", {"untried": 0.1}, r"PIG\(VI\) has no parameter 'untried'; it takes steps_back, gamma.*"),
+        ("PIG(greedy)", {"gamma": 0.1}, r"PIG\(greedy\) has no parameter 'gamma'; it takes .*"),
+        ("Random", {"seed": 1}, "Random has no parameter 'seed'; it takes .*"),
+    ],
+)
+def test_bad_parameters_are_refused(name, parameters, message):
+    with pytest.raises(ValueError, match=rf"^{message}$"):
+        strategy(name, **parameters)
+
+
+def test_strategies_are_checked_when_they_are_made():
+    with pytest.raises(ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, PMC, PLC, novelty; see"):
+        Strategy("mine", Greedy(), "FUN")
+    with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function or have .* values or choose; see"):
+        Strategy("mine", 3, "PIG")
+    with pytest.raises(ValueError, match=r"^untried is 'x'; it must be a number in "):
+        Strategy("mine", Greedy(), "PEIG", untried="x")
+    with pytest.raises(ValueError, match=r"^parameters go with the name of a strategy, not with a Strategy object$"):
+        strategy(STRATEGIES["PIG(VI)"], gamma=0.5)

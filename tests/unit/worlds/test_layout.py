@@ -1,0 +1,214 @@
+"""Where states lie: given, known, or laid out."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import zipfile
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.sparse import eye_array
+from scipy.spatial.distance import pdist, squareform
+
+import berlyne
+from berlyne import Dirichlet, World, dense_world, from_gymnasium, load_world, maze, one_two_three_world
+from berlyne.worlds.layout import CLOSEST, _majorised, _pushed_apart, places
+
+THETA = np.roll(np.eye(3), 1, axis=1)[None]
+NAMED = {"states": ["a", "b", "c"]}
+PAIRS = {"c": (5, 6), "a": (1, 2), "b": (3, 4)}
+
+
+def ring(n):
+    """A world whose one action goes round, and another the other way."""
+    return World(np.stack([np.roll(np.eye(n), 1, axis=1), np.roll(np.eye(n), -1, axis=1)]))
+
+
+def random_graph(n, degree, seed):
+    """Every state leads to the next, so that all is joined, and to some others."""
+    rng = np.random.default_rng(seed)
+    theta = 1e-9 + np.roll(np.eye(n), 1, axis=1)
+    for s in range(n):
+        theta[s, rng.integers(n, size=degree)] += rng.random(degree)
+    theta[theta < 1e-6] = 0.0
+    return World((theta / theta.sum(axis=1, keepdims=True))[None])
+
+
+def test_rooms_of_a_maze_lie_in_lines_and_columns():
+    world = maze(0, side=3, n_transporters=4)
+    expected = [(x + 0.5, y + 0.5) for y in range(3) for x in range(3)]
+    np.testing.assert_array_equal(places(world), expected)
+    np.testing.assert_array_equal(world.positions, expected)
+
+
+def test_positions_are_given_by_state_or_in_order():
+    for given in (PAIRS, [(1, 2), (3, 4), (5, 6)], np.array([[1, 2], [3, 4], [5, 6]])):
+        np.testing.assert_array_equal(places(World(THETA, **NAMED, positions=given)), [[1, 2], [3, 4], [5, 6]])
+
+
+def test_positions_belong_to_the_world_and_do_not_change():
+    given = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    world = World(THETA, positions=given)
+    given[:] = 0.0
+    assert places(world)[2].tolist() == [5.0, 6.0]
+    with pytest.raises(ValueError, match="read-only"):
+        places(world)[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        places(ring(5))[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"a": (1, 2), "b": (3, 4)}, r"^positions say nothing of state 'c'; every state needs a pair \(x, y\)$"),
+        ({**PAIRS, "d": (7, 8)}, r"^a state of positions is 'd'; it must be a state: 'a', 'b', 'c'$"),
+        ({**PAIRS, "a": 1}, r"^the position of state 'a' is 1; it must be a pair \(x, y\)$"),
+        ({**PAIRS, "a": "xy"}, r"^the position of state 'a' is 'xy'; it must be a pair"),
+        ({**PAIRS, "b": (1, np.inf)}, r"^the position of state 'b' is \(1.0, inf\); it must be finite$"),
+        ({**PAIRS, "b": (1, "x")}, r"^positions are no pairs \(x, y\); they must be \(3, 2\)"),
+        ({**PAIRS, "c": (1, 2)}, r"^the states 'a' and 'c' both lie at \(1.0, 2.0\); every state needs a place of its"),
+        (np.zeros((3, 3)), r"^positions have shape \(3, 3\); they must be \(3, 2\), one pair \(x, y\) for"),
+        (np.zeros((2, 2)), r"have shape \(2, 2\); they must be \(3, 2\)"),
+        ("left", r"^positions are no pairs"),
+        (maze(0, side=2, n_transporters=1).geometry, r"^the maze has 4 rooms and the world 3 states; they must agree$"),
+    ],
+)
+def test_wrong_positions_are_refused_in_a_sentence(given, said):
+    with pytest.raises(ValueError, match=said):
+        World(THETA, **NAMED, positions=given)
+
+
+def test_positions_are_kept(tmp_path):
+    world = World(THETA, Dirichlet(1.0, n_states=3, n_actions=1), **NAMED, start="a", terminal=["c"], positions=PAIRS)
+    world.save(tmp_path / "w.npz")
+    kept = [
+        world.with_prior(None),
+        world.with_resets(),
+        load_world(tmp_path / "w.npz"),
+        pickle.loads(pickle.dumps(world)),
+    ]
+    for other in kept:
+        np.testing.assert_array_equal(other.positions, world.positions)
+    rooms = maze(1, side=3, n_transporters=2)
+    assert rooms.with_prior(None).geometry is rooms.geometry
+    np.testing.assert_array_equal(rooms.with_prior(None).positions, rooms.positions)
+
+
+def test_a_file_without_positions_is_still_read(tmp_path):
+    World(THETA).save(tmp_path / "old.npz")
+    with zipfile.ZipFile(tmp_path / "old.npz") as stored:
+        assert "positions.npy" not in stored.namelist()
+    again = load_world(tmp_path / "old.npz")
+    assert again.positions is None and places(again).shape == (3, 2)
+
+
+def test_a_ring_is_laid_out_round_and_a_path_straight():
+    found = places(ring(12))
+    radius = np.linalg.norm(found - found.mean(axis=0), axis=1)
+    np.testing.assert_allclose(radius, radius.mean(), rtol=0.03)
+    np.testing.assert_allclose(np.linalg.norm(found - np.roll(found, 1, axis=0), axis=1), 1.0, rtol=0.1)
+    n = 9
+    theta = np.zeros((2, n, n))
+    theta[0, np.arange(n), np.minimum(np.arange(n) + 1, n - 1)] = 1.0
+    theta[1, np.arange(n), np.maximum(np.arange(n) - 1, 0)] = 1.0
+    path = places(World(theta))
+    assert np.ptp(path[:, 1]) < 0.05
+    np.testing.assert_allclose(np.diff(path[:, 0]), 1.0, rtol=0.02)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 12, 30, 60])
+@pytest.mark.parametrize("degree", [1, 2])
+def test_states_that_are_laid_out_keep_apart_and_neighbours_near(n, degree):
+    world = random_graph(n, degree, seed=n)
+    found = places(world)
+    assert found.shape == (n, 2) and np.isfinite(found).all()
+    distance = squareform(pdist(found)) if n > 1 else np.zeros((1, 1))
+    assert np.all(distance[~np.eye(n, dtype=bool)] >= CLOSEST * (1 - 1e-6))
+    joined = (world.theta[0] > 0) & ~np.eye(n, dtype=bool)
+    if n > 3:
+        assert 0.6 < np.median(distance[joined]) < 1.7
+        assert np.median(distance[joined]) < 0.75 * np.median(distance[~joined & ~np.eye(n, dtype=bool)]) or n < 12
+
+
+def test_a_layout_is_made_once_and_again_the_same():
+    world = one_two_three_world(0)
+    assert places(world) is places(world)
+    np.testing.assert_array_equal(places(world), places(one_two_three_world(0)))
+
+
+def test_where_nearly_all_is_joined_states_lie_in_a_circle():
+    found = places(dense_world(0))
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.linalg.norm(found[0]), rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(found[1] - found[0]), 1.0)
+    assert found[0, 0] == 0 and found[0, 1] < 0 and found[1, 0] > 0  # clockwise from the top
+
+
+def test_parts_that_nothing_joins_lie_apart():
+    theta = np.zeros((1, 8, 8))
+    theta[0, :4, :4], theta[0, 4:, 4:] = np.roll(np.eye(4), 1, axis=1), np.roll(np.eye(4), 1, axis=1)
+    found = places(World(theta))
+    between = np.linalg.norm(found[:4].mean(axis=0) - found[4:].mean(axis=0))
+    assert between > 1.5
+    assert places(World(np.eye(5)[None])).shape == (5, 2)
+
+
+def test_what_is_unlikely_lies_further_away():
+    theta = np.zeros((2, 6, 6))
+    theta[0, np.arange(6), [1, 2, 2, 4, 5, 5]] = theta[1, np.arange(6), [0, 0, 1, 3, 3, 4]] = 1.0
+    theta[0, 2, [2, 3]] = theta[1, 3, [3, 2]] = 0.99, 0.01  # between the two halves
+    gaps = np.linalg.norm(np.diff(places(World(theta)), axis=0), axis=1)
+    np.testing.assert_allclose(gaps, [1, 1, 2, 1, 1], rtol=0.05)  # 1 - log10(p) / 2
+
+
+def test_very_many_states_lie_in_lines():
+    found = places(World([eye_array(1001, format="csr")]))
+    assert found[0].tolist() == [0, 0] and found[31].tolist() == [31, 0] and found[32].tolist() == [0, 1]
+
+
+def test_majorisation_never_raises_the_stress():
+    """Against the stress as SciPy's distances say it, from a bad beginning."""
+    lengths = np.abs(np.subtract.outer(np.arange(7.0), np.arange(7.0)))
+    begin = np.random.default_rng(0).normal(size=(7, 2))
+    pairs = np.triu_indices(7, 1)
+
+    def stress(found):
+        return np.sum(((pdist(found) - lengths[pairs]) / lengths[pairs]) ** 2)
+
+    assert stress(_majorised(lengths, begin)) < 0.01 * stress(begin)
+
+
+def test_states_in_one_place_are_parted():
+    found = _pushed_apart(np.zeros((7, 2)))
+    assert pdist(found).min() >= CLOSEST * (1 - 1e-6)
+
+
+def test_benchmarks_lie_where_one_would_draw_them():
+    four = berlyne.four_rooms()
+    assert [tuple(pair[::-1]) for pair in places(four).astype(int).tolist()] == list(four.states)
+    assert places(berlyne.river_swim()).tolist() == [[s, 0] for s in range(6)]
+    assert places(berlyne.double_chain_russo(2)).tolist() == [[0, 1], [1, 0], [2, 0], [1, 2], [2, 2]]
+    for world in (berlyne.double_chain_kaufmann(), berlyne.storck()):
+        assert places(world).tolist() == [[s, 0] for s in range(world.n_states)]
+
+
+def test_environments_that_are_grids_say_where_their_cells_are():
+    pytest.importorskip("gymnasium")
+    lake = from_gymnasium("FrozenLake-v1")
+    assert lake.positions.tolist() == [[x, y] for y in range(4) for x in range(4)]
+    cliff = from_gymnasium("CliffWalking-v1")
+    assert cliff.positions[12].tolist() == [0, 1] and cliff.positions[-1].tolist() == [11, 3]
+    assert from_gymnasium("Taxi-v4").positions is None
+
+
+def test_more_states_than_one_looks_at_as_a_graph_are_not_laid_out(monkeypatch):
+    module = sys.modules["berlyne.worlds.layout"]  # whose name in the package is that of the function
+    monkeypatch.setattr(module, "_lengths", lambda near: pytest.fail("it was laid out"))
+    world = ring(61)
+    found = places(world)
+    assert found[0].tolist() == [0, 0] and found[7].tolist() == [7, 0] and found[8].tolist() == [0, 1]
+    plt.close(world.plot().figure)
+    assert "<svg" in world._repr_html_()
+    with pytest.raises(pytest.fail.Exception, match="laid out"):
+        places(ring(60))
