@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import berlyne
-from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.experiments import work_unit as piece
 from berlyne.experiments.spec import WorldClass, stream, world_id
 
@@ -51,7 +51,7 @@ class Timed:
 
 def bare_kernels(study: berlyne.Experiment) -> float:
     """CPU seconds of the kernels of all explorations, one after another."""
-    with Timed(CompiledMind, "run") as kernels:
+    with Timed(CompiledAgent, "run") as kernels:
         for kind in study.classes:
             for i in range(study.n_worlds):
                 world = kind.world(study.seed, i)
@@ -64,7 +64,7 @@ def bare_kernels(study: berlyne.Experiment) -> float:
 def whole_study(study: berlyne.Experiment, place: Path) -> dict[str, float]:
     """CPU seconds of a run on one thread and of its parts, wall seconds, and the bytes it stores."""
     with (
-        Timed(CompiledMind, "run") as kernels,
+        Timed(CompiledAgent, "run") as kernels,
         Timed(piece, "explore") as explore,
         Timed(WorldClass, "world") as worlds,
     ):

@@ -12,7 +12,7 @@ from typing import Any
 import berlyne
 from berlyne import InternalModel, World, strategy
 from berlyne.agents.base import make_mind
-from berlyne.engine.records import Trace
+from berlyne.engine.records import RunRecord
 from berlyne.exploration.explore import first_measures
 from berlyne.exploration.streams import streams
 
@@ -50,7 +50,7 @@ class Loop:
         self.world = world
         model = InternalModel(world.prior)
         self.mind = make_mind(model, strategy(name), world, "compiled")
-        self.trace, self.done = Trace.begun(n_steps, 0, *first_measures(world, model)), 0
+        self.trace, self.done = RunRecord.begun(n_steps, 0, *first_measures(world, model)), 0
         _, self.for_agent, self.for_world = streams(seed)
 
     def go_on(self, n_steps: int) -> float:

@@ -56,8 +56,8 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         cold = [first(os.path.join(folder, str(i))) for i in range(min(asked.rounds, 3))]
-        warm = [first(os.path.join(folder, "0")) for _ in range(asked.rounds)]
-    for case, times in (("nothing compiled yet", cold), ("compiled before", warm)):
+        sample_softmax = [first(os.path.join(folder, "0")) for _ in range(asked.rounds)]
+    for case, times in (("nothing compiled yet", cold), ("compiled before", sample_softmax)):
         rows.append([case, *(f"{statistics.median(column):.2f}" for column in zip(*times, strict=True))])
     table(["a fresh process, seconds", "import berlyne", "make a maze", "explore it, 2500 steps"], rows)
     rows = []

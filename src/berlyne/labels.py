@@ -16,7 +16,7 @@ import numpy as np
 from berlyne.frozen import Frozen
 from berlyne.validation import check_index, in_short
 
-ELSEWHERE = "elsewhere"
+UNDISCOVERED = "elsewhere"
 """What the cell of all that is not discovered is called."""
 SHOWN = 6
 """Most labels that a message lists."""
@@ -113,7 +113,7 @@ class Labelled:
         return self.action_labels.all
 
 
-class Found(Labels):
+class GrowingLabels(Labels):
     """Labels of states that are discovered on the way; one that is not is numbered as the next would be."""
 
     _number: dict[Any, int]
@@ -135,7 +135,7 @@ class Found(Labels):
             ) from None
         if number == self.size and label != label:
             raise ValueError(f"{name or self.kind} is {label!r}, which does not equal itself; use another label")
-        if label == ELSEWHERE:
+        if label == UNDISCOVERED:
             raise ValueError(f"{name or self.kind} is {label!r}, as all that is not discovered is called; use another")
         return number
 
@@ -146,13 +146,13 @@ class Found(Labels):
         self.all.append(label)
         self.size += 1
 
-    def copy(self) -> Found:
+    def copy(self) -> GrowingLabels:
         """The same labels, to which others may be added."""
         return self.first(self.size)
 
-    def first(self, size: int) -> Found:
+    def first(self, size: int) -> GrowingLabels:
         """The first labels alone, to which others may be added."""
-        other = Found()
+        other = GrowingLabels()
         for label in self.all[:size]:
             other.add(label)
         return other
@@ -165,11 +165,11 @@ class Found(Labels):
         self.size = size
 
 
-class Cells(Labels):
+class DiscoveredLabels(Labels):
     """Labels of the states that an explorer has discovered, and of elsewhere, the last."""
 
     def __init__(self, found: Iterable[Hashable]) -> None:
-        given = [*found, ELSEWHERE]
+        given = [*found, UNDISCOVERED]
         super().__init__("state", len(given), given)
 
 

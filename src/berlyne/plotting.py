@@ -19,7 +19,7 @@ def watching() -> ModuleType:
     return importlib.import_module("berlyne.watch")
 
 
-class Shown:
+class HtmlReprMixin:
     """What notebooks show as a card: a small picture and the numbers one asks for first (`berlyne.figures.cards`)."""
 
     def _repr_html_(self) -> str:

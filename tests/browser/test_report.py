@@ -9,22 +9,22 @@ import pytest
 from playwright.sync_api import Browser
 
 import berlyne
-from berlyne.paper.reproduction.layout import Study
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.replays import replay_data, replays
+from berlyne.paper.reproduction.paper_run import PaperRun
 from browser.by_python import brief
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def paper_run(tmp_path_factory: pytest.TempPathFactory) -> PaperRun:
     folder = tmp_path_factory.mktemp("reproduction")
     names = ("Random", "LTA", "PIG(VI)")
     berlyne.Experiment(strategies=names, n_worlds=2, n_steps=50).run(folder / "results.zarr", progress=False)
-    return Study(folder, 2, 0)
+    return PaperRun(folder, 2, 0)
 
 
-def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, tmp_path: Path) -> None:
-    shown = Shown(study, {})
+def test_a_replay_is_loaded_when_it_is_unfolded(paper_run: PaperRun, browser: Browser, tmp_path: Path) -> None:
+    shown = PageContext(paper_run, {})
     script = files("berlyne.paper.reproduction").joinpath("report.js").read_text(encoding="utf-8")
     place = tmp_path / "report.html"
     place.write_text(
@@ -41,7 +41,7 @@ def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, 
         fold.locator("summary").click()
         inside = page.frame_locator(f"[id='replay-{name}'] iframe")
         inside.locator("#slider").fill("33")
-        runs = [study.results.run(f"{name}/000", strategy) for strategy in ("PIG(VI)", "Random")]
+        runs = [paper_run.results.run(f"{name}/000", strategy) for strategy in ("PIG(VI)", "Random")]
         for i, run in enumerate(runs):
             assert inside.locator("h2").nth(i).inner_text() == run.strategy.name
             now = f"step 33 · {brief(run.missing_information[33])} bits missing"
@@ -55,8 +55,10 @@ def test_a_replay_is_loaded_when_it_is_unfolded(study: Study, browser: Browser, 
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_a_replay_is_as_high_as_what_it_shows(study: Study, width: int, browser: Browser, tmp_path: Path) -> None:
-    shown, package = Shown(study, {}), files("berlyne.paper.reproduction")
+def test_a_replay_is_as_high_as_what_it_shows(
+    paper_run: PaperRun, width: int, browser: Browser, tmp_path: Path
+) -> None:
+    shown, package = PageContext(paper_run, {}), files("berlyne.paper.reproduction")
     script, style = (package.joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     place = tmp_path / "report.html"
     place.write_text(
@@ -82,5 +84,5 @@ def test_a_replay_is_as_high_as_what_it_shows(study: Study, width: int, browser:
 
 
 def test_a_reproduction_without_explorations_has_nothing_to_watch(tmp_path: Path) -> None:
-    shown = Shown(Study(tmp_path, 2, 0), {})
+    shown = PageContext(PaperRun(tmp_path, 2, 0), {})
     assert replays(shown) == replay_data(shown) == ""

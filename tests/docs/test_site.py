@@ -89,8 +89,8 @@ def test_every_name_in_the_code_of_a_page_is_in_the_reference(shown):
     named = set().union(*(names_in_code(page.read_text(encoding="utf-8")) for page in pages))
     assert {"berlyne.maze", "berlyne.experiments.Measure", "berlyne.stats.friedman"} <= named
     assert lacking(named, shown) == []
-    assert lacking(["berlyne.agents.numpy_agent.PlainMind", "berlyne.agents.numpy_agent"], shown) == [
-        "berlyne.agents.numpy_agent.PlainMind"
+    assert lacking(["berlyne.agents.numpy_agent.NumpyAgent", "berlyne.agents.numpy_agent"], shown) == [
+        "berlyne.agents.numpy_agent.NumpyAgent"
     ]
 
 

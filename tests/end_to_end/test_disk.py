@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import berlyne
 from berlyne import Dirichlet, Explorer, LabBook, World
 from berlyne.figures.figure_data import Drawing
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.stage import Stage
 from unit.experiments.studies import assert_same_store, files
 from waiting import LIMIT
@@ -186,8 +186,8 @@ def save_drawing(place):
 
 
 def save_stage(place):
-    study = Study(place.parents[1], 1, 0)
-    study.keep(Kept(), xr.Dataset({"x": ("n", np.random.default_rng(0).random(100_000))}))
+    paper_run = PaperRun(place.parents[1], 1, 0)
+    paper_run.keep(Kept(), xr.Dataset({"x": ("n", np.random.default_rng(0).random(100_000))}))
 
 
 class Kept(Stage):
@@ -195,10 +195,10 @@ class Kept(Stage):
 
     name = "kept"
 
-    def stamp(self, study):
+    def stamp(self, paper_run):
         return "stamp"
 
-    def work_out(self, study, each):
+    def compute(self, paper_run, each):
         raise NotImplementedError
 
 

@@ -25,7 +25,7 @@ from berlyne.paper.claims import CLAIMS
 from berlyne.paper.reproduction import variants as sensitivity
 from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 
 from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, stage, stored, world
 
@@ -50,13 +50,13 @@ def folder(finished: tuple[Path, str]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(folder: Path) -> Study:
-    return Study(folder, N_WORLDS, 0)
+def paper_run(folder: Path) -> PaperRun:
+    return PaperRun(folder, N_WORLDS, 0)
 
 
 @pytest.fixture(scope="module")
-def drawings(study: Study) -> dict[str, Drawing]:
-    return {name: figure.draw(study) for name, figure in FIGURES.items()}
+def drawings(paper_run: PaperRun) -> dict[str, Drawing]:
+    return {name: figure.draw(paper_run) for name, figure in FIGURES.items()}
 
 
 def lines(folder: Path, name: str) -> Iterator[dict[str, str]]:
@@ -98,8 +98,8 @@ def test_fig_2(world_class: str, folder: Path) -> None:
     assert numbers(folder, "fig2", *columns, world_class=world_class) == pytest.approx(expected, rel=1e-12)
 
 
-def test_fig_2_has_the_realised_gain_along_and_the_predicted_gain_up(study: Study, folder: Path) -> None:
-    axes = FIGURES["fig2"].draw(study).figure.axes
+def test_fig_2_has_the_realised_gain_along_and_the_predicted_gain_up(paper_run: PaperRun, folder: Path) -> None:
+    axes = FIGURES["fig2"].draw(paper_run).figure.axes
     assert [ax.get_title() for ax in axes] == list(TITLES.values())
     assert axes[0].get_ylabel() == "predicted gain (bits)"
     for ax, name in zip(axes, CLASSES, strict=True):
@@ -270,8 +270,10 @@ def test_fig_5(world_class: str, folder: Path) -> None:
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_fig_5_has_structure_along_and_embodiment_up_and_lags_along_and_bits_up(study: Study, folder: Path) -> None:
-    left, right = FIGURES["fig5"].draw(study).figure.axes
+def test_fig_5_has_structure_along_and_embodiment_up_and_lags_along_and_bits_up(
+    paper_run: PaperRun, folder: Path
+) -> None:
+    left, right = FIGURES["fig5"].draw(paper_run).figure.axes
     assert (left.get_xlabel(), left.get_ylabel()) == ("structure index", "embodiment index")
     assert (right.get_xlabel(), right.get_ylabel()) == ("time steps into the future", "controllability (bits)")
     for i, name in enumerate(CLASSES):
@@ -301,8 +303,8 @@ def test_fig_8(world_class: str, folder: Path) -> None:
     assert [line["strategy"] for line in lines(folder, "fig8") if line["world_class"] == world_class] == list(FIG8)
 
 
-def test_fig_8_has_navigation_along_and_reward_up_with_bounds_of_both_levels(study: Study, folder: Path) -> None:
-    axes = FIGURES["fig8"].draw(study).figure.axes[:3]
+def test_fig_8_has_navigation_along_and_reward_up_with_bounds_of_both_levels(paper_run: PaperRun, folder: Path) -> None:
+    axes = FIGURES["fig8"].draw(paper_run).figure.axes[:3]
     assert axes[0].get_ylabel() == "mean rank in reward loss"
     for ax, name in zip(axes, CLASSES, strict=True):
         assert (ax.get_title(), ax.get_xlabel()) == (TITLES[name], "mean rank in navigation loss")
@@ -389,25 +391,25 @@ def test_index_by_length(world_class: str, folder: Path) -> None:
     )
 
 
-def test_index_by_length_marks_the_published_index_and_our_lengths(study: Study) -> None:
-    axes = FIGURES["index-by-length"].draw(study).figure.axes
+def test_index_by_length_marks_the_published_index_and_our_lengths(paper_run: PaperRun) -> None:
+    axes = FIGURES["index-by-length"].draw(paper_run).figure.axes
     for ax, name, published in zip(axes, CLASSES, (0.02, 2.59, 1.27), strict=True):
         assert ax.get_title() == TITLES[name]
         assert set(ax.lines[1].get_ydata()) == {published}
         assert set(ax.lines[2].get_xdata()) == {N_STEPS[name]}
 
 
-def test_sensitivity(study: Study, folder: Path) -> None:
+def test_sensitivity(paper_run: PaperRun, folder: Path) -> None:
     found: dict[str, dict[str, tuple[str, str, float]]] = {}
     for line in lines(folder, "sensitivity"):
         found.setdefault(line["variant"], {})[line["claim"]] = (line["verdict"], line["flip"], float(line["change"]))
     asked = [id_ for id_, claim in CLAIMS.items() if {"explorations", "tasks", "structure"} & set(claim.needs)]
     assert list(found) == ["as read", *(v.id for v in sensitivity.VARIANTS)]
     assert all(list(row) == asked for row in found.values())
-    as_read = {id_: CLAIMS[id_].verdict(study.evidence) for id_ in asked}
+    as_read = {id_: CLAIMS[id_].verdict(paper_run.evidence) for id_ in asked}
     assert found["as read"] == {id_: (verdict.word, "", 0.0) for id_, verdict in as_read.items()}
     for variant in (v for v in sensitivity.VARIANTS if v.id in ("ties", "maze-law", "half-length", "pool-all", "cap")):
-        evidence = sensitivity.evidence_of(study, variant)
+        evidence = sensitivity.evidence_of(paper_run, variant)
         for id_ in asked:
             verdict = CLAIMS[id_].verdict(evidence)
             word, flip, change = found[variant.id][id_]
@@ -424,29 +426,29 @@ def test_sensitivity(study: Study, folder: Path) -> None:
             assert change == pytest.approx(max(moved))
 
 
-def copied(folder: Path, to: Path) -> Study:
+def copied(folder: Path, to: Path) -> PaperRun:
     """A study of the same numbers without figures."""
     shutil.copytree(folder, to, ignore=shutil.ignore_patterns("figures"))
-    return Study(to, N_WORLDS, 0)
+    return PaperRun(to, N_WORLDS, 0)
 
 
 SOME = ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity")
 
 
 def test_two_processes_draw_what_one_draws(folder: Path, tmp_path: Path) -> None:
-    study = copied(folder, tmp_path / "copy")
-    assert sorted(draw(study, SOME, jobs=2)) == sorted(SOME)
+    paper_run = copied(folder, tmp_path / "copy")
+    assert sorted(draw(paper_run, SOME, jobs=2)) == sorted(SOME)
     for name in SOME:
         for file in (f"{name}.png", f"{name}-dark.png", f"{name}.csv"):
-            assert (study.folder / "figures" / file).read_bytes() == (folder / "figures" / file).read_bytes()
+            assert (paper_run.folder / "figures" / file).read_bytes() == (folder / "figures" / file).read_bytes()
 
 
 def test_what_a_second_process_does_not_manage_is_drawn_here(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = copied(folder, tmp_path / "copy")
+    paper_run = copied(folder, tmp_path / "copy")
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
-    assert sorted(draw(study, SOME, jobs=2)) == sorted(SOME)
-    assert {path.name for path in (study.folder / "figures").iterdir()} == {
+    assert sorted(draw(paper_run, SOME, jobs=2)) == sorted(SOME)
+    assert {path.name for path in (paper_run.folder / "figures").iterdir()} == {
         file.format(name=name) for name in SOME for file in FILES
     }

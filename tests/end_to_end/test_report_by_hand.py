@@ -12,7 +12,7 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 from berlyne.paper.claims import CLAIMS, Evidence
 from berlyne.paper.claims.fitted import FITTED
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.robustness import ASKED
 from berlyne.paper.reproduction.variants import VARIANTS, evidence_of
 from unit.paper.reproduction.reading_page import Page, plain
@@ -171,9 +171,9 @@ def test_every_finding_that_does_not_agree_is_listed(page: Page, said: dict[str,
 
 
 def test_every_variant_says_which_verdicts_flip(page: Page, folder: Path, said: dict[str, Any]) -> None:
-    study = Study.open(folder)
+    paper_run = PaperRun.open(folder)
     for variant in VARIANTS:
-        other = evidence_of(study, variant)
+        other = evidence_of(paper_run, variant)
         words = {id_: CLAIMS[id_].verdict(other).word for id_ in ASKED}
         text = plain(page.text[f"variant-{variant.id}"])
         flips = [id_ for id_ in ASKED if words[id_] != said[id_]["verdict"]]

@@ -18,7 +18,7 @@ import xarray as xr
 from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.readings import READINGS
 from berlyne.paper.reproduction.run import STAGES, reproduce
 from berlyne.paper.reproduction.variants import VARIANTS
@@ -151,7 +151,7 @@ def test_one_thread_gives_the_same_numbers(finished: tuple[Path, str], tmp_path:
     done = run("reproduce", "alone", "--preset", "smoke", "--jobs", "1", "--only", parts, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in STAGES:
-        ours, theirs = Study(tmp_path / "alone", 4, 0).stage(name), Study(folder, 4, 0).stage(name)
+        ours, theirs = PaperRun(tmp_path / "alone", 4, 0).stage(name), PaperRun(folder, 4, 0).stage(name)
         assert ours.identical(theirs)
     first, second = (xr.open_zarr(place / "results.zarr").load() for place in (tmp_path / "alone", folder))
     assert first.identical(second)

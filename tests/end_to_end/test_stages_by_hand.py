@@ -17,7 +17,7 @@ from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
 from berlyne.paper.reproduction import robustness
 from berlyne.paper.reproduction.assumptions import DEFAULT
 from berlyne.paper.reproduction.claims_file import as_data
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.report import remake_report
 from berlyne.paper.reproduction.run import reproduce
 from berlyne.paper.reproduction.stages import STAGES
@@ -38,8 +38,8 @@ def folder(finished: tuple[Path, str]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(folder: Path) -> Study:
-    return Study(folder, N_WORLDS, 0)
+def paper_run(folder: Path) -> PaperRun:
+    return PaperRun(folder, N_WORLDS, 0)
 
 
 @every_class
@@ -266,8 +266,8 @@ def test_variants_of_the_tasks(world_class: str, folder: Path) -> None:
         assert float(here[loss].sel(strategy="PMC(VI)").isel(world=i)[k]) == pytest.approx(expected, abs=2e-5)
 
 
-def test_evidence(folder: Path, study: Study) -> None:
-    evidence = study.evidence
+def test_evidence(folder: Path, paper_run: PaperRun) -> None:
+    evidence = paper_run.evidence
     for name, here in stored(folder).items():
         for s in STRATEGIES:
             of = here.sel(strategy=s)
@@ -280,9 +280,11 @@ def test_evidence(folder: Path, study: Study) -> None:
 
 
 @pytest.mark.parametrize("variant", [v.id for v in VARIANTS])
-def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(variant: str, folder: Path, study: Study) -> None:
+def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(
+    variant: str, folder: Path, paper_run: PaperRun
+) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
-    base, evidence = study.evidence, evidence_of(study, chosen)
+    base, evidence = paper_run.evidence, evidence_of(paper_run, chosen)
     found = stage(folder, "sensitivity").sel(variant=variant)
     for world_class in CLASSES:
         n = N_STEPS[world_class] // (2 if variant == "half-length" else 1) + 1
@@ -321,9 +323,9 @@ def plain(verdicts: dict) -> str:
     return json.dumps(as_data(verdicts), sort_keys=True)
 
 
-def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, study: Study) -> None:
+def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, paper_run: PaperRun) -> None:
     said = {claim["id"]: claim for claim in json.loads((folder / "claims.json").read_text())}
-    for by in robustness.cells(study).values():
+    for by in robustness.cells(paper_run).values():
         for claim, cell in by.items():
             assert json.loads(plain({claim: cell.before}))[0] == said[claim]
     with (folder / "figures" / "sensitivity.csv").open() as file:
@@ -332,11 +334,11 @@ def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, study: 
 
 
 @pytest.mark.parametrize("variant", ["q-epsilon", "cap"])
-def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, study: Study, tmp_path: Path) -> None:
+def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, paper_run: PaperRun, tmp_path: Path) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
-    done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumed=DEFAULT.but(chosen.changes))
+    done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumed=DEFAULT.replace(chosen.changes))
     said = {claim["id"]: claim for claim in json.loads((tmp_path / "other" / "claims.json").read_text())}
-    for claim, cell in robustness.cells(study)[variant].items():
+    for claim, cell in robustness.cells(paper_run)[variant].items():
         ours = json.loads(plain({claim: cell.after}))[0]
         assert ours["verdict"] == said[claim]["verdict"] == done.verdicts[claim]
         for mine, theirs in zip(ours["findings"], said[claim]["findings"], strict=True):
@@ -344,7 +346,7 @@ def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, study: St
             assert mine["effect"] == pytest.approx(theirs["effect"], rel=1e-6)
             assert mine["p"] == pytest.approx(theirs["p"])
     assert set(done.default_verdicts) == set(done.verdicts)
-    assert done.default_verdicts == {id_: verdict.word for id_, verdict in study.verdicts.items()}
+    assert done.default_verdicts == {id_: verdict.word for id_, verdict in paper_run.verdicts.items()}
 
 
 def alone(label: str, items: list, function) -> list:
@@ -356,10 +358,10 @@ SMALL = {"sensitivity": {"variants": (Variant("gamma", "R5", "a discount", {"gam
 
 @pytest.mark.parametrize("name", STAGES)
 def test_every_setting_of_a_stage_decides_some_number(name: str, folder: Path) -> None:
-    study = Study(folder, 2, 0)
-    usual = replace(STAGES[name], **SMALL.get(name, {})).work_out(study, alone)
+    paper_run = PaperRun(folder, 2, 0)
+    usual = replace(STAGES[name], **SMALL.get(name, {})).compute(paper_run, alone)
     for setting, other in ((s, value) for (stage_, s), value in CHANGES.items() if stage_ == name):
-        found = replace(STAGES[name], **{**SMALL.get(name, {}), setting: other}).work_out(study, alone)
+        found = replace(STAGES[name], **{**SMALL.get(name, {}), setting: other}).compute(paper_run, alone)
         assert not found.equals(usual), setting
 
 
@@ -386,12 +388,12 @@ def test_no_report_is_made_from_numbers_of_other_settings(folder: Path, monkeypa
 def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    before = robustness.cells(Study(copy, N_WORLDS, 0))
-    study = Study(copy, N_WORLDS, 0)
-    changed = study.stage("sensitivity")
+    before = robustness.cells(PaperRun(copy, N_WORLDS, 0))
+    paper_run = PaperRun(copy, N_WORLDS, 0)
+    changed = paper_run.stage("sensitivity")
     changed["area"].loc[{"variant": "maze-law", "strategy": "PIG(greedy)"}] *= 100
-    study.keep(STAGES["sensitivity"], changed)
-    after = robustness.cells(Study(copy, N_WORLDS, 0))
+    paper_run.keep(STAGES["sensitivity"], changed)
+    after = robustness.cells(PaperRun(copy, N_WORLDS, 0))
     assert after["maze-law"]["embodiment-index"].after.word == "does not hold"
     assert after["maze-law"]["embodiment-index"].largest.of_effect > 100
     assert [

@@ -19,7 +19,7 @@ import numpy as np
 from berlyne import UTILITIES, Dirichlet, Explorer, OneTwoThree, maze
 from unit.resealed import resealed
 
-KINDS = {
+PRIORS = {
     "maze": (lambda: maze(0, side=4, n_transporters=6).prior, "PIG(VI)"),
     "full": (lambda: Dirichlet(0.5, n_states=6, n_actions=3), "PEIG(Q)"),
     "large": (lambda: Dirichlet(0.5, n_states=40, n_actions=2), "CB"),
@@ -32,7 +32,7 @@ ODD = (*NUMBERS, 0.5, -0.0, 1e-310, 1e300, float("inf"), float("nan"), None, "x"
 
 def saved(kind: str, path: Path) -> None:
     """A healthy explorer that has seen something."""
-    make, name = KINDS[kind]
+    make, name = PRIORS[kind]
     explorer, rng, s = Explorer(make(), name, seed=1), np.random.default_rng(2), 0
     for _ in range(60):
         s, a = explorer.choose_pair() if explorer.strategy.relocates else (s, explorer.act(s))
@@ -159,12 +159,12 @@ def some(seed: int, n: int, keep: str | None = None) -> Counter[str]:
     rng, found = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         healthy = {}
-        for kind in KINDS:
+        for kind in PRIORS:
             path = Path(folder) / f"{kind}.healthy"
             saved(kind, path)
             healthy[kind] = path.read_bytes(), digest(Explorer.load(path))
         for i in range(n):
-            kind, only_bytes = rng.choice(list(KINDS)), rng.random() < 0.4
+            kind, only_bytes = rng.choice(list(PRIORS)), rng.random() < 0.4
             path = Path(folder) / "explorer.npz"
             path.write_bytes(healthy[kind][0])
             (damage_bytes if only_bytes else damage_content)(path, rng)

@@ -48,7 +48,7 @@ def content_of_explorer(path: Path) -> tuple[Any, ...]:
     e = Explorer.load(path)
     told = e._told_states, e._told_closed, e._closed, e._last
     rng, lived = str(e._rng.bit_generator.state), (None if e._history is None else list(e._history))
-    arrays = e.model.counts, e.utility(), e._mind.memory()["visits"], e._mind.memory()["q"]
+    arrays = e.model.counts, e.utility(), e._mind.state_dict()["visits"], e._mind.state_dict()["q"]
     return *map(_bytes, arrays), *told, rng, lived, e.n_obs, tuple(e.states), tuple(e.actions), repr(e)
 
 
@@ -57,7 +57,7 @@ def _bytes(array: Any) -> bytes | None:
 
 
 Kind = tuple[Callable[[Path], None], Callable[[Path], tuple[Any, ...]]]
-KINDS: dict[str, Kind] = {
+PRIORS: dict[str, Kind] = {
     "world": (save_world, content_of_world),
     "explorer": (save_explorer, content_of_explorer),
 }
@@ -65,7 +65,7 @@ KINDS: dict[str, Kind] = {
 
 def flipped(kind: str, choose: Callable[[bytes], Iterable[int]]) -> Counter[str]:
     """Flip, one after another, the bits of a file that `choose` names, and count what comes of it."""
-    save, content_of = KINDS[kind]
+    save, content_of = PRIORS[kind]
     found = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.npz"
@@ -86,7 +86,7 @@ def flipped(kind: str, choose: Callable[[bytes], Iterable[int]]) -> Counter[str]
 
 def main() -> None:
     """Flip every bit, and print the counts."""
-    for kind in KINDS:
+    for kind in PRIORS:
         found = flipped(kind, lambda sound: range(8 * len(sound)))
         words = ("refused", "equal", "silent", "crashed")
         print(f"{kind}: {found.total()} flips", {word: found[word] for word in words})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.flips import KINDS, flipped
+from fuzz.flips import PRIORS, flipped
 
 
 def in_the_directory(sound: bytes) -> range:
@@ -12,14 +12,14 @@ def in_the_directory(sound: bytes) -> range:
     return range(8 * sound.index(b"PK\x01\x02"), 8 * len(sound), 3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_a_flipped_bit_in_the_directory_is_refused_or_changes_nothing(kind: str) -> None:
     found = flipped(kind, in_the_directory)
     assert found["silent"] == found["crashed"] == 0
     assert found["refused"] > 300 and found["equal"] > 100
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_a_flipped_bit_elsewhere_is_refused_or_changes_nothing(kind: str) -> None:
     found = flipped(kind, lambda sound: range(0, 8 * sound.index(b"PK\x01\x02"), 37))
     assert found["silent"] == found["crashed"] == 0

@@ -13,11 +13,11 @@ import numpy as np
 
 from oracles.enumerate_123 import Row
 
-Rule = Callable[[int, int, list[int]], np.ndarray]
+CompiledSpec = Callable[[int, int, list[int]], np.ndarray]
 """The estimate (N,) of row (a, s) from its outcomes in their order."""
 
 
-def histogram(alpha: float, support: np.ndarray) -> Rule:
+def histogram(alpha: float, support: np.ndarray) -> CompiledSpec:
     """Eqs. 7 and 8: a smoothed histogram over the possible outcomes."""
 
     def estimate(a: int, s: int, outcomes: list[int]) -> np.ndarray:
@@ -29,7 +29,7 @@ def histogram(alpha: float, support: np.ndarray) -> Rule:
     return estimate
 
 
-def enumerated(n_states: int, p_escape: Fraction) -> Rule:
+def enumerated(n_states: int, p_escape: Fraction) -> CompiledSpec:
     """Eq. 9: the mean over all target sets that explain the outcomes."""
     known: dict[tuple[int, frozenset[int]], np.ndarray] = {}
 
@@ -44,7 +44,7 @@ def enumerated(n_states: int, p_escape: Fraction) -> Rule:
 
 
 def learning_curves(
-    theta: np.ndarray, rule: Rule, history: Iterable[tuple[int, int, int]]
+    theta: np.ndarray, rule: CompiledSpec, history: Iterable[tuple[int, int, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Missing information in bits and L1 distance, before the first and after every step."""
     n_actions, n_states, _ = theta.shape

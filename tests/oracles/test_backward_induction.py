@@ -7,8 +7,8 @@ import pytest
 from quantecon.markov import DiscreteDP, backward_induction
 
 from berlyne import UTILITIES, InternalModel, explore
-from berlyne.agents.compiled_agent import CompiledMind
-from berlyne.strategies.coordination import KnowingWorld, ValueIteration, View
+from berlyne.agents.compiled_agent import CompiledAgent
+from berlyne.strategies.coordination import TrueModel, ValueIteration, View
 from berlyne.strategies.registry import Strategy
 from parity.zoo import CLASSES, sparse_truth, uneven
 
@@ -47,7 +47,7 @@ def test_value_iteration_is_backward_induction_of_eleven_terms(kind, utility, n_
     assert plain == pytest.approx(q, abs=1e-10)
     assert plain.max(axis=0) == pytest.approx(v, abs=1e-10)
     assert plain[policy, np.arange(world.n_states)] == pytest.approx(v, abs=1e-10)
-    mind = CompiledMind(InternalModel(world.prior), Strategy("any", ValueIteration(), utility), world)
+    mind = CompiledAgent(InternalModel(world.prior), Strategy("any", ValueIteration(), utility), world)
     for s, a, s_next in zip(run.states.tolist(), run.actions.tolist(), run.next_states.tolist(), strict=False):
         mind.observe(s, a, s_next)
     assert compiled_values(mind, world.n_states) == pytest.approx(q, abs=1e-10)
@@ -60,7 +60,7 @@ def test_other_horizons_and_discounts(kind, steps_back, gamma):
     model = InternalModel(world.prior)
     worth, method = UTILITIES["PIG"].of(model), ValueIteration(steps_back, gamma)
     q, _, _ = solve(worth, model.theta_hat, steps_back + 1, gamma)
-    mind = CompiledMind(model, Strategy("any", method, "PIG"), world)
+    mind = CompiledAgent(model, Strategy("any", method, "PIG"), world)
     assert compiled_values(mind, world.n_states) == pytest.approx(q, abs=1e-10)
 
 
@@ -69,5 +69,5 @@ def test_planning_with_the_true_world(kind):
     world = WORLDS[kind](3)
     worth = UTILITIES["PIG"].of(InternalModel(world.prior))
     q, _, _ = solve(worth, world.theta, 11, 1.0)
-    mind = CompiledMind(InternalModel(world.prior), Strategy("any", KnowingWorld(), "PIG"), world)
+    mind = CompiledAgent(InternalModel(world.prior), Strategy("any", TrueModel(), "PIG"), world)
     assert compiled_values(mind, world.n_states) == pytest.approx(q, abs=1e-10)

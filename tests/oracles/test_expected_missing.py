@@ -10,7 +10,7 @@ from scipy import stats
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, OneTwoThree
-from berlyne.models.uncertainty import Expected
+from berlyne.models.uncertainty import MissingInformationEstimate
 from oracles.drawn import maze_from_the_prior
 
 CLASSES = {"dense": berlyne.dense_world, "maze": berlyne.maze, "1-2-3": berlyne.one_two_three_world}
@@ -99,7 +99,7 @@ def test_the_whole_is_the_sum_of_the_rows_and_has_quantiles_of_a_gamma():
 
 
 def test_what_is_known_for_sure_has_no_interval():
-    known = Expected(0.0, 0.0, np.zeros((1, 1)))
+    known = MissingInformationEstimate(0.0, 0.0, np.zeros((1, 1)))
     assert (known.low, known.high) == (0.0, 0.0)
 
 

@@ -25,11 +25,11 @@ def run(request):
 @pytest.mark.parametrize("t", [0, 1, 2, 17, 60, N_STEPS - 1, N_STEPS])
 def test_counts_and_last_outcomes_are_those_of_the_steps_made(run, t):
     made = Counter(zip(run.states[:t].tolist(), run.actions[:t].tolist(), run.next_states[:t].tolist(), strict=True))
-    counts = run.moments.counts(t).dense()
+    counts = run.path_counts.counts(t).dense()
     assert {(s, a, z): n for (a, s, z), n in np.ndenumerate(counts) if n} == made
     last = {(s, a): z for s, a, z in list(zip(run.states, run.actions, run.next_states, strict=False))[:t]}
     m = run.world.n_actions
-    assert {divmod(r, m): z for r, z in run.moments.last(t).items()} == {k: int(z) for k, z in last.items()}
+    assert {divmod(r, m): z for r, z in run.path_counts.last(t).items()} == {k: int(z) for k, z in last.items()}
 
 
 @pytest.mark.parametrize("t", [0, 3, 50, N_STEPS])

@@ -159,7 +159,7 @@ def minds(run):
         if hasattr(world.prior, "grows"):
             mind = make_growing_mind(world.prior, world.n_actions, how, engine)
             mind.discover(int(run.states[0]))
-            mind.close(world.terminal)
+            mind.mark_terminal(world.terminal)
         else:
             mind = make_mind(InternalModel(world.prior), how, world, engine)
         for s, a, s_next in steps:

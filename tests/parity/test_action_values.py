@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from berlyne import InternalModel, explore, maze, strategy
-from berlyne.agents.compiled_agent import CompiledMind
-from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.compiled_agent import CompiledAgent
+from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.engine import value_iteration as plan
-from berlyne.strategies.coordination import KnowingWorld
+from berlyne.strategies.coordination import TrueModel
 from parity.zoo import AWKWARD, CLASSES, PLANNING
 
 
@@ -17,8 +17,11 @@ def worst_difference(world, how, n_steps, seed):
     """Largest difference of Q(., s) over a run, at every step in the state the explorer is in."""
     history = explore(world, how, n_steps=n_steps, seed=seed)
     seen = world if how.sees_world else None
-    fast, plain = CompiledMind(InternalModel(world.prior), how, world), PlainMind(InternalModel(world.prior), how, seen)
-    method = how.coordinate.inner if isinstance(how.coordinate, KnowingWorld) else how.coordinate
+    fast, plain = (
+        CompiledAgent(InternalModel(world.prior), how, world),
+        NumpyAgent(InternalModel(world.prior), how, seen),
+    )
+    method = how.coordinate.inner if isinstance(how.coordinate, TrueModel) else how.coordinate
     u = np.zeros(2)
     worst = 0.0
     for s, a, s_next in zip(
@@ -58,7 +61,7 @@ def test_in_any_state_asked_for_and_after_any_observation(listed, monkeypatch):
     rng = np.random.default_rng(0)
     for make in (maze, AWKWARD["5 actions"], AWKWARD["sparse truth"], CLASSES["1-2-3"]):
         world, how = make(8), strategy("PIG(VI)")
-        fast, plain = CompiledMind(InternalModel(world.prior), how, world), PlainMind(InternalModel(world.prior), how)
+        fast, plain = CompiledAgent(InternalModel(world.prior), how, world), NumpyAgent(InternalModel(world.prior), how)
         for _ in range(300):
             s, a, u = int(rng.integers(world.n_states)), int(rng.integers(world.n_actions)), rng.random()
             if rng.random() < 0.5:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, Explorer, InternalModel, Strategy, explore, strategy
-from berlyne.agents.compiled_agent import CompiledMind
-from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.compiled_agent import CompiledAgent
+from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Relocating
 from parity.test_engine_against_twin import check_parity
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
@@ -21,25 +21,25 @@ WARM = [
     strategy("Unembodied", lapse=0.5),
     Strategy("Unembodied by nothing", Relocating(), temperature=1.0),
 ]
-KINDS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "1 state", "one way")}}
+PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "1 state", "one way")}}
 EVERYONE = [*STRATEGIES.values(), *VARIANTS, *WARM]
 
 
 @pytest.mark.parametrize("how", WARM, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_the_same_actions_from_the_same_numbers(kind, how):
-    check_parity(KINDS[kind](4), how, 150, 4)
+    check_parity(PRIORS[kind](4), how, 150, 4)
 
 
 @pytest.mark.parametrize("how", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", ["dense", "maze", "1-2-3", "5 actions", "sparse truth"])
 def test_the_same_values_and_chances_anywhere_at_any_time(kind, how):
     """Also in states where the explorer is not: there it would have arrived."""
-    world = KINDS[kind](9)
+    world = PRIORS[kind](9)
     run = explore(world, how, n_steps=40, seed=2)
     fast, plain = (
-        CompiledMind(InternalModel(world.prior), how, world),
-        PlainMind(InternalModel(world.prior), how, world if how.sees_world else None),
+        CompiledAgent(InternalModel(world.prior), how, world),
+        NumpyAgent(InternalModel(world.prior), how, world if how.sees_world else None),
     )
     asked = np.random.default_rng(1).integers(world.n_states, size=(40, 2))
     for t in range(40):

@@ -8,7 +8,7 @@ import pytest
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, Strategy, World, explore, strategy
 from berlyne.agents.base import make_growing_mind
-from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Greedy, ValueIteration
 
 HOW = ["PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)", "CB", "LTA", "PLC(VI, lapse=0.1)"]
@@ -35,16 +35,16 @@ def test_plain_and_compiled_minds_think_alike(how):
         for mind in minds:
             mind.observe(s, a, s_next)
             if t in (20, 45):
-                mind.close(np.array([77, 3]))
+                mind.mark_terminal(np.array([77, 3]))
         s = 9 if s_next == 3 else s_next  # nothing is tried where episodes may end
         one, other = minds
         assert one.found == other.found and one.where == other.where
         assert one.utility() == pytest.approx(other.utility(), abs=1e-12)
         for z in (s, 3, 1000):
             assert one.action_values(z) == pytest.approx(other.action_values(z), abs=1e-11)
-    assert isinstance(minds[1]._mind, PlainMind) and len(minds[0].found) >= 8
+    assert isinstance(minds[1]._mind, NumpyAgent) and len(minds[0].found) >= 8
     for mind in minds:
-        mind.open(3)
+        mind.unmark_terminal(3)
     assert minds[0].utility() == pytest.approx(minds[1].utility(), abs=1e-12)
 
 

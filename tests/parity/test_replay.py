@@ -8,7 +8,7 @@ from berlyne.strategies.coordination import QLearning
 from parity.test_choice import WARM
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 
-KINDS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "1 state", "one way", "printed")}}
+PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "1 state", "one way", "printed")}}
 EVERYONE = [*STRATEGIES.values(), *VARIANTS, *WARM]
 COLD = [*STRATEGIES.values(), *VARIANTS]
 FOUND = (
@@ -48,10 +48,10 @@ def test_own_choices_have_probability_one_or_one_over_the_ties(kind, how):
 
 
 @pytest.mark.parametrize("how", EVERYONE, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_the_kernel_agrees_with_the_twin(kind, how):
     """Along a history of somebody else, and one that is found elsewhere now and then."""
-    world = KINDS[kind](6)
+    world = PRIORS[kind](6)
     run = explore(world, "Random", n_steps=90, seed=4)
     lines = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
     lines = np.concatenate([lines[:50], lines[70:], lines[50:70]])
@@ -83,9 +83,9 @@ def test_it_says_what_an_explorer_says_that_is_told_the_same(kind, how):
         explorer.observe(s, a, s_next)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_expected_missing_information_is_that_of_the_model_at_the_time(kind):
-    world = KINDS[kind](3)
+    world = PRIORS[kind](3)
     run = explore(world, "PIG(VI)", n_steps=120, seed=2, snapshots=[0, 1, 50, 119, 120])
     seen = replay(world, run, "PIG(VI)")
     before = seen.expected_missing_information.values

@@ -8,7 +8,7 @@ import pytest
 from berlyne import STRATEGIES, explore
 from parity.zoo import AWKWARD, CLASSES
 
-KINDS = {**CLASSES, "5 actions": AWKWARD["5 actions"], "33 states": AWKWARD["33 states"]}
+PRIORS = {**CLASSES, "5 actions": AWKWARD["5 actions"], "33 states": AWKWARD["33 states"]}
 
 
 def outcome(task):
@@ -21,11 +21,11 @@ def tasks(world):
     return [(world, name, seed) for name in STRATEGIES for seed in (0, 1)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_explorations_of_one_shared_world(kind):
-    expected = [outcome(task) for task in tasks(KINDS[kind](7))]
+    expected = [outcome(task) for task in tasks(PRIORS[kind](7))]
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(outcome, tasks(KINDS[kind](7))))  # a fresh world, prepared by whoever comes first
+        results = list(pool.map(outcome, tasks(PRIORS[kind](7))))  # a fresh world, prepared by whoever comes first
     for result, wanted in zip(results, expected, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(result, wanted, strict=True))
 

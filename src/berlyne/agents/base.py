@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from berlyne.agents.numpy_agent import PlainMind
-from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies.registry import Strategy
@@ -16,23 +16,23 @@ from berlyne.validation import (
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
-    from berlyne.agents.compiled_agent import CompiledMind
+    from berlyne.agents.compiled_agent import CompiledAgent
 
 
 Engine = Literal["auto", "compiled", "numpy"]
 
 
-Mind = Union["CompiledMind", PlainMind, GrowingMind]
+Mind = Union["CompiledAgent", NumpyAgent, OpenStateAgent]
 
 
 def make_mind(
     model: InternalModel, how: Strategy, world: World | None, engine: Engine = "auto"
-) -> CompiledMind | PlainMind:
+) -> CompiledAgent | NumpyAgent:
     """The mind that runs a strategy; only one that may see the world is handed it to plan with.
 
     Where the episodes of the world end, it is told.
     """
-    from berlyne.agents.compiled_agent import CompiledMind  # here, so that `import berlyne` need not import Numba
+    from berlyne.agents.compiled_agent import CompiledAgent  # here, so that `import berlyne` need not import Numba
 
     if hasattr(model.prior, "grows"):
         raise ValueError(
@@ -42,19 +42,19 @@ def make_mind(
     compiled = _is_compiled(model.prior, how, engine)
     if how.sees_world and world is None:
         raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
-    mind: CompiledMind | PlainMind
+    mind: CompiledAgent | NumpyAgent
     if compiled:
-        mind = CompiledMind(model, how, world)
+        mind = CompiledAgent(model, how, world)
     else:
-        mind = PlainMind(model, how, world if how.sees_world else None)
+        mind = NumpyAgent(model, how, world if how.sees_world else None)
     if world is not None and len(world.terminal):
-        mind.close(world.terminal)
+        mind.mark_terminal(world.terminal)
     return mind
 
 
-def make_growing_mind(prior: Any, n_actions: int, how: Strategy, engine: Engine = "auto") -> GrowingMind:
+def make_growing_mind(prior: Any, n_actions: int, how: Strategy, engine: Engine = "auto") -> OpenStateAgent:
     """The mind that runs a strategy where states are discovered."""
-    return GrowingMind(prior, n_actions, how, _is_compiled(prior.sized(1, n_actions), how, engine))
+    return OpenStateAgent(prior, n_actions, how, _is_compiled(prior.sized(1, n_actions), how, engine))
 
 
 def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.engine.action_selection import METHODS, first_agent, on_wider_graph, think_again
+from berlyne.engine.action_selection import METHODS, first_agent, invalidate, on_wider_graph
 from berlyne.engine.environment import Truth, truth_for
-from berlyne.engine.initial_belief import new_belief, rule_for
+from berlyne.engine.initial_belief import compiled_spec_for, new_belief
 from berlyne.engine.jit import entry_point
 from berlyne.engine.loop import act, explore, imagine, observe, replay, weigh_up
-from berlyne.engine.records import Thoughts, Trace
+from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, knows, restore, widened
 from berlyne.engine.successor_graph import rounded_up
 from berlyne.models.history import Ends, stretches
@@ -35,7 +35,7 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
     if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
         return False
     try:
-        rule_for(prior, strategy.utility)
+        compiled_spec_for(prior, strategy.utility)
     except KeyError:  # a utility for which this prior has no closed form
         return False
     return True
@@ -46,10 +46,10 @@ def restored_method(name: str, parameters: dict[str, Any]) -> Any:
     return {method.__name__: method for method in METHODS}[name](**parameters)
 
 
-class CompiledMind:
+class CompiledAgent:
     """Beliefs, utilities and choices of one explorer, for compiled kernels.
 
-    Same calls and same actions as `PlainMind`. `world` is needed by strategies that may see it, and
+    Same calls and same actions as `NumpyAgent`. `world` is needed by strategies that may see it, and
     tells how many slots each state may come to need.
     """
 
@@ -99,14 +99,14 @@ class CompiledMind:
         """The state it is in as far as it knows; -1 for unknown."""
         return int(self.agent.here[0])
 
-    def again(self, model: InternalModel) -> CompiledMind:
+    def copy(self, model: InternalModel) -> CompiledAgent:
         """Another mind that knows what this one does, which `model` is, and goes its own way."""
         blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
-        other = CompiledMind(blank, self.strategy)
+        other = CompiledAgent(blank, self.strategy)
         other.code = self.code
         last = model.last_outcomes
         tried = np.flatnonzero(last >= 0)
-        other.remember(self.memory(), np.stack([tried, last[tried]], axis=1))
+        other.load_state(self.state_dict(), np.stack([tried, last[tried]], axis=1))
         return other
 
     def imagine(self, s: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
@@ -121,16 +121,16 @@ class CompiledMind:
                 return
             self._widen()
 
-    def close(self, states: IntArray) -> None:
+    def mark_terminal(self, states: IntArray) -> None:
         """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
         graph, n_actions = self.belief.graph, self.model.n_actions
         worth = -np.inf if self.strategy.relocates else 0.0  # one that may go anywhere must not go there
         self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = worth
         if len(self.agent.q):
             self.agent.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
-        think_again(self.agent, self.belief)
+        invalidate(self.agent, self.belief)
 
-    def open(self, s: int) -> None:
+    def unmark_terminal(self, s: int) -> None:
         """Forget that episodes end in a state in which nothing was tried."""
         utility = self.strategy.utility
         assert utility is None or isinstance(utility, str)
@@ -140,10 +140,10 @@ class CompiledMind:
         self.belief.utility.reshape(-1, stride)[s, :n_actions] = untried
         if len(self.agent.q):
             self.agent.q.reshape(-1, stride)[s, :n_actions] = self.strategy.coordinate.initial
-        think_again(self.agent, self.belief)
+        invalidate(self.agent, self.belief)
 
     def run(
-        self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
+        self, world: World, trace: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
     ) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.
 
@@ -170,7 +170,7 @@ class CompiledMind:
         values = self.pair_values()
         return self.strategy.rule.probabilities(values.ravel()).reshape(values.shape)
 
-    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[Thoughts, int]:
+    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[ReplayRecord, int]:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made;
@@ -178,15 +178,15 @@ class CompiledMind:
         """
         known, done = new_belief(self.model, "novelty", world), 0
         left = float(self._left(known).sum())
-        thoughts = Thoughts.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
+        thoughts = ReplayRecord.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
         for begin, until, closed, opened in stretches(len(steps), ends):
             if closed:
                 thoughts.missing[begin] -= self._left(known)[closed].sum()
-                self.close(np.array(closed, dtype=np.int64))
+                self.mark_terminal(np.array(closed, dtype=np.int64))
             before = thoughts.missing[begin]
             for s in opened:  # when the line is made: before, it was an end
                 thoughts.missing[begin] += self._left(known)[s].sum()
-                self.open(s)
+                self.unmark_terminal(s)
             known, done = self.follow(known, thoughts, steps[:until], begin)
             thoughts.missing[begin] = before
             if done < until:
@@ -201,7 +201,7 @@ class CompiledMind:
         restore(known, self._observed(), last)
         return known
 
-    def follow(self, known: Belief, thoughts: Thoughts, steps: IntArray, begin: int) -> tuple[Belief, int]:
+    def follow(self, known: Belief, thoughts: ReplayRecord, steps: IntArray, begin: int) -> tuple[Belief, int]:
         """Think and learn along the lines from `begin` on, of which `thoughts` come to tell.
 
         `known` is what is known before them, with novelty as its utility. Returns what is known after them, and the
@@ -220,7 +220,7 @@ class CompiledMind:
         """What is left to learn of every row, (N, M), of a belief that values novelty."""
         return known.utility.reshape(-1, known.graph.stride)[:, : self.model.n_actions]
 
-    def _chances(self, thoughts: Thoughts, steps: IntArray, lines: slice) -> FloatArray:
+    def _chances(self, thoughts: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
         """The chance of every action in the state of some lines, (T, M); for one who may relocate among all pairs."""
         rule, n_actions, values = self.strategy.rule, self.model.n_actions, thoughts.values[lines]
         if not self.strategy.relocates:
@@ -257,7 +257,7 @@ class CompiledMind:
         s = np.searchsorted(graph.start, slot, side="right") - 1
         return np.stack([s * graph.n_actions + a, graph.succ[slot], by_slot[slot, a]], axis=1).astype(np.int64)
 
-    def memory(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """What the explorer has learned and cannot be worked out again, as arrays.
 
         counts : (K, 3), row r = s M + a, s_next and n, in the order in which a state's outcomes were first seen.
@@ -266,7 +266,7 @@ class CompiledMind:
         q = self.agent.q.reshape(-1, self.belief.graph.stride)[:, : self.model.n_actions]
         return {"counts": self._observed(), "visits": self.agent.visits[:-1], "q": q, "here": self.agent.here}
 
-    def remember(self, memory: dict[str, Any], last: IntArray) -> None:
+    def load_state(self, memory: dict[str, Any], last: IntArray) -> None:
         """Take up where the explorer that gave this `memory` was, which has observed nothing yet itself.
 
         last : (rows, 2), row and last outcome of every row that was tried.
@@ -289,7 +289,7 @@ class CompiledMind:
         if len(agent.q):
             shape = (self.model.n_states, graph.n_actions)
             agent.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", memory["q"], shape)
-        think_again(agent, self.belief)
+        invalidate(agent, self.belief)
 
     def _widen(self) -> None:
         """Double the slots of every state."""
@@ -308,7 +308,7 @@ def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0
 
 
 def checked_counts(counts: Any, last: Any, n_actions: int, n_states: int) -> tuple[IntArray, IntArray]:
-    """Counts and last outcomes, as `CompiledMind.remember` takes them, that fit together and into their range."""
+    """Counts and last outcomes, as `CompiledAgent.remember` takes them, that fit together and into their range."""
     rows = n_actions * n_states
     for name, lines, width in (("counts", counts, 3), ("last outcomes", last, 2)):
         array = np.asarray(lines)

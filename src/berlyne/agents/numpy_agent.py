@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.engine.records import Thoughts, Trace
+from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.information import kl_divergence
 from berlyne.models.history import Ends, stretches
 from berlyne.models.internal_model import ROUNDING, InternalModel
@@ -25,11 +25,11 @@ from berlyne.strategies.utilities import UTILITIES, first_utilities, novelty, ro
 from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, IntArray, check_dense, is_index
 from berlyne.worlds.world import World
 
-SURE = 1e-9
+Z99 = 1e-9
 """Probabilities of a user's own sum to one within this."""
 
 
-class PlainMind:
+class NumpyAgent:
     """Beliefs, utilities and choices of one explorer, as dense arrays.
 
     Parameters
@@ -103,7 +103,7 @@ class PlainMind:
                 f"give its method values(view, s) instead of choose, or probabilities(view, s) as well{OWN_METHOD}"
             )
         chance = np.asarray(self.coordinate.probabilities(self._seen_from(s), s), dtype=float)
-        if chance.shape != (self.view.n_actions,) or not np.all(chance >= 0.0) or abs(chance.sum() - 1.0) > SURE:
+        if chance.shape != (self.view.n_actions,) or not np.all(chance >= 0.0) or abs(chance.sum() - 1.0) > Z99:
             raise ValueError(
                 f"{self.strategy} has probabilities {chance.tolist()} in state {s}; "
                 f"they must be {self.view.n_actions} numbers of at least 0 that sum to 1"
@@ -163,7 +163,7 @@ class PlainMind:
         """The state it is in as far as it knows; -1 for unknown."""
         return self.here
 
-    def again(self, model: InternalModel) -> PlainMind:
+    def copy(self, model: InternalModel) -> NumpyAgent:
         """Another mind that knows what this one does, which `model` is, and goes its own way."""
         other = copy.copy(self)
         view = self.view
@@ -172,12 +172,12 @@ class PlainMind:
         other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
         return other
 
-    def grown(self, model: InternalModel) -> PlainMind:
+    def grown(self, model: InternalModel) -> NumpyAgent:
         """A mind that knows what this one does and more states, which `model` has: they come last.
 
         All rows are valued anew. Its method starts again, and is then told what it had in memory, if it can `grow`.
         """
-        other = PlainMind(model, replace(self.strategy, coordinate=self.coordinate))
+        other = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate))
         other.view.visits[: len(self.view.visits)] = self.view.visits
         other.here = self.here
         other._call("grow", other.view, self.view.memory)
@@ -199,13 +199,13 @@ class PlainMind:
             self.observe(s, a, s_next)
             s = begin if ends[s_next] else s_next
 
-    def close(self, states: IntArray) -> None:
+    def mark_terminal(self, states: IntArray) -> None:
         """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
         self.closed = np.union1d(self.closed, states)
         self._value_closed()
         self._call("close", self.view, states)
 
-    def open(self, s: int) -> None:
+    def unmark_terminal(self, s: int) -> None:
         """Forget that episodes end in a state in which nothing was tried."""
         self.closed = np.setdiff1d(self.closed, [s])
         utility, now = self.strategy.utility, self._first
@@ -218,7 +218,12 @@ class PlainMind:
         self.view.utility[:, self.closed] = -np.inf if self.strategy.relocates else 0.0
 
     def run(
-        self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray | None = None
+        self,
+        world: World,
+        trace: RunRecord,
+        u_agent: FloatArray,
+        u_world: FloatArray,
+        u_start: FloatArray | None = None,
     ) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them.
 
@@ -250,20 +255,20 @@ class PlainMind:
             trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[rows].sum())
         return len(u_world)
 
-    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[Thoughts, int]:
+    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[ReplayRecord, int]:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         Returns the lines learned as well: fewer if the next one is impossible. Expected missing information is NaN
         if the prior does not say it. `ends` are what is learned of ends on the way.
         """
         left = self._expected_missing()
-        thoughts = Thoughts.begun(len(steps), self.view.n_actions, float(left.sum()), False)
+        thoughts = ReplayRecord.begun(len(steps), self.view.n_actions, float(left.sum()), False)
         for begin, until, closed, opened in stretches(len(steps), ends):
             if closed:
-                self.close(np.array(closed, dtype=np.int64))
+                self.mark_terminal(np.array(closed, dtype=np.int64))
                 thoughts.missing[begin] = self._expected_missing().sum()
             for s in opened:
-                self.open(s)
+                self.unmark_terminal(s)
             left = self._expected_missing()
             for t, (s, a, s_next) in enumerate(steps[begin:until].tolist(), begin):
                 self._arrive(s)

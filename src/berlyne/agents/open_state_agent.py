@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.agents.numpy_agent import PlainMind
-from berlyne.engine.records import Thoughts, Trace
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.models.history import Ends, stretches
 from berlyne.models.internal_model import InternalModel, expected_rows
 from berlyne.priors.protocols import as_exact
@@ -27,7 +27,7 @@ from berlyne.validation import UNKNOWN_STATES, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
-    from berlyne.agents.compiled_agent import CompiledMind
+    from berlyne.agents.compiled_agent import CompiledAgent
     from berlyne.priors import ChineseRestaurant
 
 
@@ -35,7 +35,7 @@ NOTHING = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 """Keys and numbers of no transitions."""
 
 
-class GrowingMind:
+class OpenStateAgent:
     """Beliefs, utilities and choices of one explorer that discovers its states.
 
     Parameters
@@ -63,14 +63,14 @@ class GrowingMind:
         self._now = prior.given(Counts.from_keys(n_actions, 1, *NOTHING)) if self._learns else prior
         self.assumed = self._now.sized(1, n_actions)
         self.n_obs, self._fitted, self.n_made = 0, 0, 0
-        self._mind: CompiledMind | PlainMind
+        self._mind: CompiledAgent | NumpyAgent
         blank = InternalModel(self.assumed)
-        self._mind = self._compiled(blank) if compiled else PlainMind(blank, strategy)
+        self._mind = self._compiled(blank) if compiled else NumpyAgent(blank, strategy)
 
-    def _compiled(self, model: InternalModel) -> CompiledMind:
-        from berlyne.agents.compiled_agent import CompiledMind  # here, so that `import berlyne` need not import Numba
+    def _compiled(self, model: InternalModel) -> CompiledAgent:
+        from berlyne.agents.compiled_agent import CompiledAgent  # here, so that `import berlyne` need not import Numba
 
-        return CompiledMind(model, self.strategy)
+        return CompiledAgent(model, self.strategy)
 
     @property
     def by_itself(self) -> bool:
@@ -94,16 +94,16 @@ class GrowingMind:
         """Think with the cells and the concentration of now: all rows are valued anew."""
         self.assumed = self._now.sized(len(self.found) + 1, self.n_actions)
         self.n_made += 1
-        if isinstance(self._mind, PlainMind):
+        if isinstance(self._mind, NumpyAgent):
             self._mind = self._mind.grown(self.model())
         else:
-            memory = self._mind.memory()
+            memory = self._mind.state_dict()
             n_new = len(self.found) + 1 - len(memory["visits"])
             memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
             memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
             code, self._mind = self._mind.code, self._compiled(InternalModel(self.assumed))
             self._mind.code = code
-            self._mind.remember(memory, self._last_outcomes())
+            self._mind.load_state(memory, self._last_outcomes())
         self._close()
 
     def _last_outcomes(self) -> IntArray:
@@ -117,12 +117,12 @@ class GrowingMind:
         if self._now.describe() != before.describe():
             self._make_again()
 
-    def again(self) -> GrowingMind:
+    def copy(self) -> OpenStateAgent:
         """Another mind that knows what this one does, and goes its own way."""
         other = copy.copy(self)
         other.found, other.closed = list(self.found), set(self.closed)
         other._cell, other._last = dict(self._cell), dict(self._last)
-        other._mind = self._mind.again(self.model())
+        other._mind = self._mind.copy(self.model())
         other._close()
         return other
 
@@ -131,17 +131,17 @@ class GrowingMind:
         nowhere = [len(self.found)] if self.strategy.relocates else []
         cells = [self._cell[s] for s in sorted(self.closed) if s in self._cell] + nowhere
         if cells:
-            self._mind.close(np.array(cells, dtype=np.int64))
+            self._mind.mark_terminal(np.array(cells, dtype=np.int64))
 
-    def close(self, states: IntArray) -> None:
+    def mark_terminal(self, states: IntArray) -> None:
         """Know that episodes end in these states, once they are discovered."""
         self.closed.update(np.asarray(states).tolist())
         self._close()
 
-    def open(self, state: int) -> None:
+    def unmark_terminal(self, state: int) -> None:
         """Know that actions can be taken in this state after all."""
         self.closed.discard(state)
-        self._mind.open(self._cell[state])
+        self._mind.unmark_terminal(self._cell[state])
 
     @property
     def where(self) -> int:
@@ -233,7 +233,12 @@ class GrowingMind:
         return np.asarray(missing * counted, dtype=float), np.asarray(apart * counted, dtype=float)
 
     def run(
-        self, world: World, trace: Trace, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray | None = None
+        self,
+        world: World,
+        trace: RunRecord,
+        u_agent: FloatArray,
+        u_world: FloatArray,
+        u_start: FloatArray | None = None,
     ) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them."""
         missing, l1 = self._of_rows(world, np.arange(world.n_states * world.n_actions))
@@ -252,7 +257,7 @@ class GrowingMind:
             trace.missing[t + 1], trace.l1[t + 1] = missing.sum(), l1.sum()
         return len(u_world)
 
-    def replay(self, steps: IntArray, ends: Ends = ()) -> Thoughts:
+    def replay(self, steps: IntArray, ends: Ends = ()) -> ReplayRecord:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         The mind finds itself where the first line begins, and after each line where the next one does. These states
@@ -264,13 +269,13 @@ class GrowingMind:
         for s in steps[:1, 0].tolist():
             self.discover(s)
         left = float(self.expected_missing().sum())
-        thoughts = Thoughts.begun(len(steps), self.n_actions, left, self.strategy.relocates)
+        thoughts = ReplayRecord.begun(len(steps), self.n_actions, left, self.strategy.relocates)
         for first, until, closed, opened in stretches(len(steps), ends):
             if closed:
-                self.close(np.array(closed, dtype=np.int64))
+                self.mark_terminal(np.array(closed, dtype=np.int64))
                 thoughts.missing[first] = self.expected_missing().sum()
             for s in opened:
-                self.open(s)
+                self.unmark_terminal(s)
             t = first
             while t < until:
                 calm = self._calm(t, min(int(surprises[np.searchsorted(surprises, t)]), until))
@@ -296,19 +301,19 @@ class GrowingMind:
 
         It is `t` itself if the mind inside is not compiled.
         """
-        if isinstance(self._mind, PlainMind):
+        if isinstance(self._mind, NumpyAgent):
             return t
         return min(until, max(t, t + 2 * self._fitted - self.n_obs - 1)) if self._learns else until
 
-    def _follow(self, thoughts: Thoughts, cells: IntArray, begin: int) -> None:
+    def _follow(self, thoughts: ReplayRecord, cells: IntArray, begin: int) -> None:
         """Go along lines from `begin` on, which discover nothing."""
-        assert not isinstance(self._mind, PlainMind)
+        assert not isinstance(self._mind, NumpyAgent)
         self._mind.follow(self._mind.aside(self._last_outcomes()), thoughts, cells, begin)
         s, a, s_next = cells[begin:].T
         self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
         self.n_obs += len(s)
 
-    def _step(self, thoughts: Thoughts, steps: IntArray, t: int) -> None:
+    def _step(self, thoughts: ReplayRecord, steps: IntArray, t: int) -> None:
         """Think before line `t`, learn it, and discover what it shows and where the next one begins."""
         s, a, s_next = steps[t].tolist()
         cell, relocates = self._cell[s], self.strategy.relocates

@@ -14,7 +14,7 @@ from rich.table import Table
 from berlyne.commands.help import Command
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.verdict import FAILS, HOLDS, OPEN, tallied
-from berlyne.paper.reproduction.layout import PRESETS
+from berlyne.paper.reproduction.paper_run import PRESETS
 
 REPRODUCE = """
 berlyne reproduce --preset quick

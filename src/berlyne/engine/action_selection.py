@@ -11,28 +11,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.engine.argmax import NO_TREE, Tree, any_of, best_of, best_row, grow_tree, new_tree, update_tree, warm
+from berlyne.engine.argmax import (
+    NO_TREE,
+    Tree,
+    any_of,
+    best_of,
+    best_row,
+    grow_tree,
+    new_tree,
+    sample_softmax,
+    update_tree,
+)
 from berlyne.engine.caches import graph_and_truth, kept_repairs
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.engine.successor_graph import Graph
-from berlyne.engine.value_iteration import NOTHING_LISTED, Plan, action_values, first_plan, forget, start_over
+from berlyne.engine.value_iteration import NOTHING_LISTED, Plan, action_values, first_plan, mark_row_changed, start_over
 from berlyne.sparse import Support
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
     CounterBased,
     Greedy,
-    KnowingWorld,
     LeastTaken,
     QLearning,
     Relocating,
+    TrueModel,
     UniformChoice,
     ValueIteration,
 )
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
-METHODS = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, KnowingWorld, QLearning, Relocating)
+METHODS = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, TrueModel, QLearning, Relocating)
 """Methods that kernels know."""
 UNIFORM, LEAST_TAKEN, COUNTER, GREEDY, PLANNING, PLANNING_WITH_WORLD, Q_LEARNING, RELOCATING = range(len(METHODS))
 RATE, GAMMA = 0, 1
@@ -89,7 +99,7 @@ def first_agent(coordinate: Any, rule: ChoiceRule, belief: Belief, support: Supp
         tree,
         plan,
     )
-    think_again(agent, belief)
+    invalidate(agent, belief)
     return agent
 
 
@@ -102,7 +112,7 @@ def _knowing_plan(inner: ValueIteration, world: World, support: Support) -> Plan
     return first_plan(graph, weight, np.empty(0), inner.steps_back, inner.gamma, repairs)
 
 
-def think_again(agent: Agent, belief: Belief) -> None:
+def invalidate(agent: Agent, belief: Belief) -> None:
     """Forget all that was worked out from utilities: for an agent whose belief was put there from outside."""
     start_over(agent.plan, belief.utility)
     if len(agent.tree.top):
@@ -116,7 +126,7 @@ def on_wider_graph(agent: Agent, belief: Belief) -> Agent:
     return agent._replace(plan=agent.plan._replace(graph=belief.graph, weight=belief.weight, rest=belief.rest))
 
 
-@bare_kernel
+@jit_nrt_off
 def expected_visits(belief: Belief, visits: IntArray, s: int, values: FloatArray) -> None:
     """Minus the expected count of the next state under each action, into `values` (Sec. 3.5, CB)."""
     graph: Graph = belief.graph
@@ -127,7 +137,7 @@ def expected_visits(belief: Belief, visits: IntArray, s: int, values: FloatArray
             values[a] -= belief.weight[k * graph.stride + a] * visits[graph.succ[k]]
 
 
-@inlined
+@jit_inline
 def arrive(here: IntArray, visits: IntArray, s: int) -> None:
     """Count the visit if the agent is found in a state that its last step did not lead to."""
     if here[0] != s:
@@ -136,8 +146,8 @@ def arrive(here: IntArray, visits: IntArray, s: int) -> None:
         visits[-1] += 1
 
 
-@inlined
-def think(belief: Belief, agent: Agent, s: int) -> None:
+@jit_inline
+def compute_values(belief: Belief, agent: Agent, s: int) -> None:
     """What the method thinks of each action in state s, into `agent.values`."""
     method, values, stride = agent.method, agent.values, belief.graph.stride
     if method == PLANNING or method == PLANNING_WITH_WORLD:
@@ -155,7 +165,7 @@ def think(belief: Belief, agent: Agent, s: int) -> None:
         raise ValueError("a method that kernels do not know")
 
 
-@inlined
+@jit_inline
 def choose(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tuple[int, int]:
     """The state to act in, which only an agent that may relocate chooses, and the action.
 
@@ -168,23 +178,27 @@ def choose(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> 
         if lapses:
             r = any_of(belief.utility, u)
         else:
-            r = best_row(agent.tree, u) if agent.temperature == 0.0 else warm(belief.utility, agent.temperature, u)
+            r = (
+                best_row(agent.tree, u)
+                if agent.temperature == 0.0
+                else sample_softmax(belief.utility, agent.temperature, u)
+            )
         s, a = r // stride, r % stride
     elif lapses or method == UNIFORM:
         a = int(u * n_actions)
     else:
-        think(belief, agent, s)
-        a = best_of(agent.values, u) if agent.temperature == 0.0 else warm(agent.values, agent.temperature, u)
+        compute_values(belief, agent, s)
+        a = best_of(agent.values, u) if agent.temperature == 0.0 else sample_softmax(agent.values, agent.temperature, u)
     return s, a
 
 
-@inlined
-def adjust(belief: Belief, agent: Agent, s: int, a: int, s_next: int, reward: float) -> None:
+@jit_inline
+def after_step(belief: Belief, agent: Agent, s: int, a: int, s_next: int, reward: float) -> None:
     """After the belief has learned a transition: what the method makes of it, and where the agent now is."""
     stride = belief.graph.stride
     r = s * stride + a
     if agent.plan.depth > 0:
-        forget(agent.plan, belief.utility, s)
+        mark_row_changed(agent.plan, belief.utility, s)
     elif agent.method == RELOCATING:
         update_tree(agent.tree, r, belief.utility[r])
     elif agent.method == Q_LEARNING:

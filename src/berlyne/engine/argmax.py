@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.strategies import choice
 from berlyne.validation import FloatArray, IntArray
 
-lower_bound = inlined(choice.lower_bound)
+lower_bound = jit_inline(choice.lower_bound)
 
 
-@inlined
+@jit_inline
 def best_of(values: FloatArray, u: float) -> int:
     """Index of the largest value, ties broken uniformly by `u` in [0, 1)."""
     largest = values[0]
@@ -37,7 +37,7 @@ def best_of(values: FloatArray, u: float) -> int:
     return found
 
 
-@bare_kernel
+@jit_nrt_off
 def any_of(values: FloatArray, u: float) -> int:
     """Index of any value but -inf, which cannot be chosen, the one that `u` in [0, 1) points at."""
     n_possible = 0
@@ -52,13 +52,13 @@ def any_of(values: FloatArray, u: float) -> int:
     return found
 
 
-@inlined
+@jit_inline
 def weight_of(value: float, largest: float, temperature: float) -> float:
     """What the chance of a value is in proportion to."""
     return math.exp((value - largest) / temperature)
 
 
-@bare_kernel
+@jit_nrt_off
 def all_weights(values: FloatArray, temperature: float) -> tuple[float, float]:
     """The largest value, and the weights of all of them together."""
     largest, total = values[0], 0.0
@@ -69,8 +69,8 @@ def all_weights(values: FloatArray, temperature: float) -> tuple[float, float]:
     return largest, total
 
 
-@bare_kernel
-def warm(values: FloatArray, temperature: float, u: float) -> int:
+@jit_nrt_off
+def sample_softmax(values: FloatArray, temperature: float, u: float) -> int:
     """Index drawn from the softmax of the values by inversion of `u` in [0, 1); never one of no chance."""
     largest, total = all_weights(values, temperature)
     found, last, below = -1, 0, 0.0
@@ -107,7 +107,7 @@ def new_tree(n_nodes: int) -> Tree:
 NO_TREE = new_tree(0)
 
 
-@inlined
+@jit_inline
 def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     """How many rows below a node have at least `bound`, and the least utility among them.
 
@@ -122,7 +122,7 @@ def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     return n_ties, low
 
 
-@bare_kernel
+@jit_nrt_off
 def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     """The same by going down to where all or none of a node's tied rows count."""
     n_ties, low, depth = 0, np.inf, 0
@@ -142,7 +142,7 @@ def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     return n_ties, low
 
 
-@inlined
+@jit_inline
 def join(tree: Tree, node: int) -> None:
     """Renew an inner node of the tournament from its two children."""
     left, right = 2 * node, 2 * node + 1
@@ -153,7 +153,7 @@ def join(tree: Tree, node: int) -> None:
     tree.ties[node], tree.low[node] = n_left + n_right, min(low_left, low_right)
 
 
-@bare_kernel
+@jit_nrt_off
 def grow_tree(tree: Tree, utility: FloatArray) -> None:
     """Fill the tournament from all utilities; padding, at -inf, takes no part."""
     n_leaves = len(tree.top) // 2
@@ -165,7 +165,7 @@ def grow_tree(tree: Tree, utility: FloatArray) -> None:
         join(tree, node)
 
 
-@bare_kernel
+@jit_nrt_off
 def update_tree(tree: Tree, row: int, value: float) -> None:
     """Renew the path from one row to the root."""
     node = len(tree.top) // 2 + row
@@ -175,7 +175,7 @@ def update_tree(tree: Tree, row: int, value: float) -> None:
         join(tree, node)
 
 
-@bare_kernel
+@jit_nrt_off
 def best_row(tree: Tree, u: float) -> int:
     """Row of the largest utility, ties broken uniformly in the order of rows."""
     n_leaves, node = len(tree.top) // 2, 1

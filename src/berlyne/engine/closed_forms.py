@@ -7,7 +7,7 @@ from typing import Any
 
 from numba.extending import overload, register_jitable
 
-from berlyne.engine.jit import one_of
+from berlyne.engine.jit import dispatch
 from berlyne.priors.closed_forms import (
     FORMS,
     LARGE,
@@ -64,7 +64,7 @@ def _excess(x: Any) -> Any:
 
 BY_MOST = tuple(form.by_most for form in FORMS.values())
 """Whether each form depends on the largest pseudo-count."""
-term_of = one_of([form.term for form in FORMS.values()], often=False)
+term_of = dispatch([form.term for form in FORMS.values()], often=False)
 """`term_of(form, c)`: what an outcome of pseudo-count c adds to the sum of a form."""
-value_of = one_of([form.value for form in FORMS.values()], often=True)
+value_of = dispatch([form.value for form in FORMS.values()], often=True)
 """`value_of(form, sums)`: the utility of a row."""

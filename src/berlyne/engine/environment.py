@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.engine.caches import SMALL, graph_and_truth, kept_with
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.row_beliefs import Belief
 from berlyne.engine.successor_graph import Graph, spread
 from berlyne.frozen import read_only
@@ -78,7 +78,7 @@ def _distances(world: World, model: InternalModel, graph: Graph) -> tuple[FloatA
     return aligned, l1.ravel()
 
 
-@inlined
+@jit_inline
 def draw(indptr: IntArray, cumulative: FloatArray, r: int, u: float) -> int:
     """Position in the sparse rows of the outcome of row r for `u` in [0, 1).
 
@@ -95,7 +95,7 @@ def draw(indptr: IntArray, cumulative: FloatArray, r: int, u: float) -> int:
     return low
 
 
-@bare_kernel
+@jit_nrt_off
 def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int, s_next: int) -> float:
     """The probability of `s_next` in the sparse row at `begin:end`."""
     low, high = begin, end
@@ -108,7 +108,7 @@ def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int
     return data[low] if low < end and indices[low] == s_next else 0.0
 
 
-@bare_kernel
+@jit_nrt_off
 def row_distance_sharing(belief: Belief, truth: Truth, s: int, a: int) -> float:
     """L1 distance of one row from its estimate, where states in no slot share one estimate."""
     graph = belief.graph
@@ -125,7 +125,7 @@ def row_distance_sharing(belief: Belief, truth: Truth, s: int, a: int) -> float:
     return distance
 
 
-@inlined
+@jit_inline
 def row_distance(belief: Belief, truth: Truth, s: int, a: int) -> float:
     """L1 distance of one row from its estimate."""
     graph, distance = belief.graph, 0.0

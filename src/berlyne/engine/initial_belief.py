@@ -10,7 +10,7 @@ from berlyne.engine.caches import SMALL, kept_graph, kept_of_prior
 from berlyne.engine.row_beliefs import Belief, copied, first_belief
 from berlyne.engine.successor_graph import Graph, growing_graph, rounded_up
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors.protocols import CompiledPrior, Rule
+from berlyne.priors.protocols import CompiledPrior, CompiledSpec
 from berlyne.strategies.utilities import UTILITIES, first_utilities
 from berlyne.worlds.world import World
 
@@ -25,7 +25,7 @@ def new_belief(
 ) -> Belief:
     """What is believed before any data, which `model` has not seen; made once per prior and utility, then copied."""
     prior: Any = model.prior
-    kept, rule = kept_of_prior(prior), rule_for(prior, utility)
+    kept, rule = kept_of_prior(prior), compiled_spec_for(prior, utility)
     graph = _graph(prior, rule, world)
     key = "belief", utility, untried, graph.capacity
     if key in kept:
@@ -40,16 +40,16 @@ def new_belief(
     return copied(belief)
 
 
-def rule_for(prior: CompiledPrior, utility: str | None) -> Rule:
+def compiled_spec_for(prior: CompiledPrior, utility: str | None) -> CompiledSpec:
     """How a prior is compiled with a utility, worked out once; a `KeyError` if it has no closed form of that."""
     kept = kept_of_prior(prior)
     if ("rule", utility) not in kept:
         kept["rule", utility] = prior.rule(utility)
-    rule: Rule = kept["rule", utility]
+    rule: CompiledSpec = kept["rule", utility]
     return rule
 
 
-def _graph(prior: CompiledPrior, rule: Rule, world: World | None) -> Graph:
+def _graph(prior: CompiledPrior, rule: CompiledSpec, world: World | None) -> Graph:
     """Slots for all that can follow, or for what does: as many as a world lets happen, or a few to begin with."""
     n_states, n_actions = prior.n_states, prior.n_actions
     if rule.most_outcomes is None and not (prior.support.is_full and n_states > EXPLICIT):

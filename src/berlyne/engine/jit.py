@@ -32,7 +32,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, {"cache": True})
 
 
-def bare_kernel(function: Callable[P, R]) -> Callable[P, R]:
+def jit_nrt_off(function: Callable[P, R]) -> Callable[P, R]:
     """The same without counting references to arrays: for code that makes none, and so frees none.
 
     The caller holds the arrays. Taking one out of a record then costs nothing, so that kernels can take
@@ -41,7 +41,7 @@ def bare_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, {"cache": True, **_uncounted()})
 
 
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
+def jit_inline(function: Callable[P, R]) -> Callable[P, R]:
     """Compile into every caller: for what every step does, and for the few lines that kernels share.
 
     Records then cost nothing to hand on, while a kernel that is called takes them apart. But every level of
@@ -50,36 +50,36 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, {"inline": "always"})
 
 
-def folded(function: Callable[P, R]) -> Callable[P, R]:
+def jit_llvm_inline(function: Callable[P, R]) -> Callable[P, R]:
     """The same, but left to LLVM, which is quicker for functions of vectors that several kernels share."""
     return _compiled(function, {"forceinline": True, **_uncounted()})
 
 
-def one_of(functions: Sequence[Callable[..., R]], *, often: bool) -> Callable[..., R]:
+def dispatch(functions: Sequence[Callable[..., R]], *, often: bool) -> Callable[..., R]:
     """A function of a code and an argument that hands the argument to `functions[code]`, folded if it is called often.
 
     Codes are positions in the table that the functions come from, and exist nowhere else.
     """
-    last = inlined(functions[-1])
+    last = jit_inline(functions[-1])
 
     def otherwise(code: int, argument: Any) -> R:
         return last(argument)
 
-    rest = inlined(otherwise)
+    rest = jit_inline(otherwise)
     for code in reversed(range(len(functions) - 1)):
-        rest = _link(code, inlined(functions[code]), rest)
+        rest = _link(code, jit_inline(functions[code]), rest)
 
     def chosen(code: int, argument: Any) -> R:
         return rest(code, argument)
 
-    return folded(chosen) if often else _compiled(chosen, _uncounted())
+    return jit_llvm_inline(chosen) if often else _compiled(chosen, _uncounted())
 
 
 def _link(here: int, chosen: Callable[..., R], rest: Callable[..., R]) -> Callable[..., R]:
     def link(code: int, argument: Any) -> R:
         return chosen(argument) if code == here else rest(code, argument)
 
-    return inlined(link)
+    return jit_inline(link)
 
 
 def entry_point(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:

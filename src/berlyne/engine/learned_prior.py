@@ -19,12 +19,12 @@ from berlyne.engine.action_selection import Agent
 from berlyne.engine.argmax import grow_tree
 from berlyne.engine.closed_forms import term_of
 from berlyne.engine.environment import Truth, row_distance, true_probability
-from berlyne.engine.jit import bare_kernel, kernel
+from berlyne.engine.jit import jit_nrt_off, kernel
 from berlyne.engine.loop import explore
-from berlyne.engine.records import Trace
-from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, weigh
+from berlyne.engine.records import RunRecord
+from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, update_row
 from berlyne.engine.successor_graph import slot_of
-from berlyne.engine.value_iteration import forget
+from berlyne.engine.value_iteration import mark_row_changed
 from berlyne.validation import FloatArray, IntArray
 
 PRECISION = 1e-10
@@ -87,7 +87,7 @@ def no_histograms(belief: Belief, length: int) -> Histograms:
     )
 
 
-@bare_kernel
+@jit_nrt_off
 def count(seen: Histograms, r: int, n_entry: int, n_row: int) -> None:
     """Add an observation of row r, whose outcome had been seen `n_entry` and itself `n_row` times before."""
     c = seen.of_size[r]
@@ -97,7 +97,7 @@ def count(seen: Histograms, r: int, n_entry: int, n_row: int) -> None:
     seen.used[1 + c] = max(seen.used[1 + c], n_row + 1)
 
 
-@bare_kernel
+@jit_nrt_off
 def slope(seen: Histograms, alpha: float) -> tuple[float, float]:
     """First and second derivative of the log likelihood with respect to alpha, in nats."""
     first, second = 0.0, 0.0
@@ -114,7 +114,7 @@ def slope(seen: Histograms, alpha: float) -> tuple[float, float]:
     return first, second
 
 
-@bare_kernel
+@jit_nrt_off
 def says_nothing(seen: Histograms) -> bool:
     """Whether every alpha explains the data equally well: no row with a choice was seen twice."""
     most = 0
@@ -124,7 +124,7 @@ def says_nothing(seen: Histograms) -> bool:
     return most < 2
 
 
-@bare_kernel
+@jit_nrt_off
 def most_likely(seen: Histograms, alpha: float, low: float, high: float) -> float:
     """The alpha of largest likelihood between `low` and `high`: Newton's method on its logarithm, in a bracket."""
     below, above, alpha = low, high, min(max(alpha, low), high)
@@ -153,7 +153,7 @@ def most_likely(seen: Histograms, alpha: float, low: float, high: float) -> floa
     return alpha
 
 
-@bare_kernel
+@jit_nrt_off
 def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> float:
     """-sum theta log2 theta_hat of one row; less the entropy of the row it is its missing information, in bits."""
     graph, alpha = belief.graph, belief.numbers[0]
@@ -172,7 +172,7 @@ def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> 
     return loss
 
 
-@bare_kernel
+@jit_nrt_off
 def adopt(belief: Belief, agent: Agent, truth: Truth, logs: FloatArray, alpha: float) -> tuple[float, float]:
     """Estimate and value every row with a new alpha; returns log-loss in bits and L1 distance, summed over rows."""
     belief.numbers[0] = alpha
@@ -183,13 +183,13 @@ def adopt(belief: Belief, agent: Agent, truth: Truth, logs: FloatArray, alpha: f
     loss, distance = 0.0, 0.0
     for s in range(len(belief.graph.start)):
         for a in range(belief.graph.n_actions):
-            weigh(belief, s, a)
+            update_row(belief, s, a)
             loss += log_loss(belief, truth, logs, s, a)
             r = s * belief.graph.stride + a
             truth.l1[r] = row_distance(belief, truth, s, a)
             distance += truth.l1[r]
         if agent.plan.depth > 0:
-            forget(agent.plan, belief.utility, s)
+            mark_row_changed(agent.plan, belief.utility, s)
     agent.plan.home[0] = -1  # nothing that was planned holds any more
     if len(agent.tree.top):
         grow_tree(agent.tree, belief.utility)
@@ -201,7 +201,7 @@ def explore_learning(
     belief: Belief,
     agent: Agent,
     truth: Truth,
-    trace: Trace,
+    trace: RunRecord,
     refitting: Refitting,
     u_agent: FloatArray,
     u_world: FloatArray,
@@ -210,7 +210,7 @@ def explore_learning(
     graph, seen, alphas = belief.graph, refitting.seen, refitting.alphas
     alpha = best = alphas[0]
     for t in range(len(u_world)):
-        here = Trace(
+        here = RunRecord(
             trace.states[t : t + 2], trace.actions[t : t + 1], trace.outcomes[t : t + 1], trace.missing[t : t + 2],
             trace.l1[t : t + 2],
         )  # fmt: skip

@@ -9,33 +9,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from berlyne.engine.action_selection import RELOCATING, Agent, adjust, arrive, choose, think
+from berlyne.engine.action_selection import RELOCATING, Agent, after_step, arrive, choose, compute_values
 from berlyne.engine.argmax import all_weights, best_row
 from berlyne.engine.environment import Truth, draw, row_distance
-from berlyne.engine.jit import bare_kernel, inlined, kernel
-from berlyne.engine.records import Thoughts, Trace
+from berlyne.engine.jit import jit_inline, jit_nrt_off, kernel
+from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import Belief, find_slot, gained, has_moved, learn
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
-@inlined
-def take_in(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
+@jit_inline
+def observe_step(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
     """Learn one transition; returns how often it had been seen before, IMPOSSIBLE or FULL."""
     before = find_slot(belief, s, a, s_next)
     if before >= 0:
         r = s * belief.graph.stride + a
         predicted = belief.utility[r]
         before = learn(belief, s, a, s_next, before)
-        adjust(belief, agent, s, a, s_next, belief.utility[r] if belief.realised else predicted)  # reading R7
+        after_step(belief, agent, s, a, s_next, belief.utility[r] if belief.realised else predicted)  # reading R7
     return before
 
 
-@bare_kernel
+@jit_nrt_off
 def explore(
     belief: Belief,
     agent: Agent,
     truth: Truth,
-    trace: Trace,
+    trace: RunRecord,
     u_agent: FloatArray,
     u_world: FloatArray,
     u_start: FloatArray,
@@ -54,7 +54,7 @@ def explore(
         e = draw(truth.indptr, truth.cumulative, row, u_world[t])
         s_next = truth.indices[e]
 
-        before = take_in(belief, agent, s, a, s_next)
+        before = observe_step(belief, agent, s, a, s_next)
         if before < 0:
             return t
         trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, s_next
@@ -72,7 +72,7 @@ def explore(
     return len(u_world)
 
 
-@bare_kernel
+@jit_nrt_off
 def act(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tuple[int, int]:
     """The state to act in and the action to take, for a world that is not ours; s is -1 if it does not matter.
 
@@ -89,12 +89,12 @@ def act(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tup
     return s, a
 
 
-@bare_kernel
+@jit_nrt_off
 def observe(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
     """Learn what such a world did; returns as `take_in` does. What cannot be learned leaves no trace."""
     was = agent.here[0]
     arrive(agent.here, agent.visits, s)
-    before = take_in(belief, agent, s, a, s_next)
+    before = observe_step(belief, agent, s, a, s_next)
     if before < 0 and was != s:
         agent.here[0] = was
         agent.visits[s] -= 1
@@ -102,20 +102,20 @@ def observe(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
     return before
 
 
-@bare_kernel
+@jit_nrt_off
 def weigh_up(belief: Belief, agent: Agent, s: int) -> None:
     """What `act` would think of each action in state s, into `agent.values`; nothing else changes that lasts."""
     was = agent.here[0]
     arrive(agent.here, agent.visits, s)
-    think(belief, agent, s)
+    compute_values(belief, agent, s)
     if was != s:
         agent.visits[s] -= 1
         agent.visits[-1] -= 1
         agent.here[0] = was
 
 
-@bare_kernel
-def compare_all(belief: Belief, agent: Agent, thoughts: Thoughts, t: int) -> None:
+@jit_nrt_off
+def compare_all(belief: Belief, agent: Agent, thoughts: ReplayRecord, t: int) -> None:
     """What the chances of single pairs follow from, for an agent that may relocate."""
     thoughts.first[t] = best_row(agent.tree, 0.0)
     if agent.temperature == 0.0:
@@ -124,7 +124,7 @@ def compare_all(belief: Belief, agent: Agent, thoughts: Thoughts, t: int) -> Non
         thoughts.largest[t], thoughts.total[t] = all_weights(belief.utility, agent.temperature)
 
 
-@bare_kernel
+@jit_nrt_off
 def learn_aside(known: Belief, s: int, a: int, s_next: int) -> float:
     """Learn a transition that is possible, without acting on it; returns by how much the utility of its row rose."""
     r = s * known.graph.stride + a
@@ -134,9 +134,9 @@ def learn_aside(known: Belief, s: int, a: int, s_next: int) -> float:
     return rise
 
 
-@bare_kernel
+@jit_nrt_off
 def replay(
-    belief: Belief, agent: Agent, known: Belief, thoughts: Thoughts, steps: IntArray, begin: int
+    belief: Belief, agent: Agent, known: Belief, thoughts: ReplayRecord, steps: IntArray, begin: int
 ) -> tuple[int, int]:
     """Go along a recorded history from line `begin`; returns the first line not learned, and as `take_in` does why.
 
@@ -147,20 +147,20 @@ def replay(
     for t in range(begin, len(steps)):
         s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
         arrive(agent.here, agent.visits, s)
-        think(belief, agent, s)
+        compute_values(belief, agent, s)
         for b in range(len(agent.values)):
             thoughts.values[t, b] = agent.values[b]
             thoughts.utility[t, b] = belief.utility[s * stride + b]
         if agent.method == RELOCATING:
             compare_all(belief, agent, thoughts, t)
-        why = take_in(belief, agent, s, a, s_next)
+        why = observe_step(belief, agent, s, a, s_next)
         if why < 0:
             return t, why
         thoughts.missing[t + 1] = thoughts.missing[t] + learn_aside(known, s, a, s_next)
     return len(steps), 0
 
 
-@bare_kernel
+@jit_nrt_off
 def predicted(belief: Belief, s: int, a: int, u: float) -> int:
     """The outcome that the estimate of row (a, s) gives for `u` in [0, 1): first those in slots, then all others."""
     graph, left = belief.graph, u
@@ -188,7 +188,7 @@ def predicted(belief: Belief, s: int, a: int, u: float) -> int:
     return place
 
 
-@bare_kernel
+@jit_nrt_off
 def imagine(
     belief: Belief,
     agent: Agent,
@@ -207,7 +207,7 @@ def imagine(
         arrive(agent.here, agent.visits, s)
         s, a = choose(belief, agent, s, u_agent[t, 0], u_agent[t, 1])
         s_next = predicted(belief, s, a, u_world[t])
-        if take_in(belief, agent, s, a, s_next) < 0:
+        if observe_step(belief, agent, s, a, s_next) < 0:
             return t
         path[t + 1] = begin if ends[s_next] else s_next
     return len(u_world)

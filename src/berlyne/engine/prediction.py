@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from berlyne.engine.environment import Truth, draw
-from berlyne.engine.jit import bare_kernel
+from berlyne.engine.jit import jit_nrt_off
 from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, find_slot, gained, learn
 from berlyne.validation import FloatArray
 
 PIG, GAIN, PIG_SQUARE, GAIN_SQUARE = 0, 1, 2, 3
 
 
-@bare_kernel
+@jit_nrt_off
 def observe_rows(belief: Belief, truth: Truth, u: FloatArray, sums: FloatArray) -> bool:
     """Observe every row again and again; false if the world did what the prior calls impossible.
 
@@ -42,7 +42,7 @@ def observe_rows(belief: Belief, truth: Truth, u: FloatArray, sums: FloatArray) 
     return True
 
 
-@bare_kernel
+@jit_nrt_off
 def forget_row(belief: Belief, s: int, a: int, utility: float, length: int) -> None:
     """As if row (a, s) had never been observed: its counts, its utility, and the slots of its state."""
     graph = belief.graph

@@ -9,7 +9,7 @@ import numpy as np
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
 
-class Trace(NamedTuple):
+class RunRecord(NamedTuple):
     """Arrays that an exploration fills as it goes.
 
     states : (T + 1,), the state in which each action was taken, and the last one reached.
@@ -24,7 +24,7 @@ class Trace(NamedTuple):
     l1: FloatArray
 
     @classmethod
-    def begun(cls, n_steps: int, start: int, missing: float, l1: float) -> Trace:
+    def begun(cls, n_steps: int, start: int, missing: float, l1: float) -> RunRecord:
         """One that has made no step yet."""
         trace = cls(
             np.empty(n_steps + 1, dtype=np.int32),
@@ -36,13 +36,15 @@ class Trace(NamedTuple):
         trace.states[0], trace.missing[0], trace.l1[0] = start, missing, l1
         return trace
 
-    def between(self, begin: int, end: int) -> Trace:
+    def between(self, begin: int, end: int) -> RunRecord:
         """The steps from `begin` to `end`, in the same memory."""
         steps, times = slice(begin, end), slice(begin, end + 1)
-        return Trace(self.states[times], self.actions[steps], self.outcomes[steps], self.missing[times], self.l1[times])
+        return RunRecord(
+            self.states[times], self.actions[steps], self.outcomes[steps], self.missing[times], self.l1[times]
+        )
 
 
-class Thoughts(NamedTuple):
+class ReplayRecord(NamedTuple):
     """Arrays that a replay fills as it goes: what an explorer thinks before each step.
 
     values, utility, probabilities : (T, M), of the actions in the state of the step.
@@ -60,7 +62,7 @@ class Thoughts(NamedTuple):
     first: IntArray
 
     @classmethod
-    def begun(cls, n_steps: int, n_actions: int, missing: float, relocates: bool) -> Thoughts:
+    def begun(cls, n_steps: int, n_actions: int, missing: float, relocates: bool) -> ReplayRecord:
         """Those of an explorer that has seen nothing yet."""
         values, utility, probabilities = (np.empty((n_steps, n_actions)) for _ in range(3))
         of_all = n_steps if relocates else 0

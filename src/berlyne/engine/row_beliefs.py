@@ -11,8 +11,8 @@ are two layouts:
 One observation touches one row: O(slots of the state), independent of the number of states.
 
 This is the only file of the engine that knows the families of priors: to compile another one, add its class to
-`berlyne.priors.KINDS` and a case to `find_slot`, `weigh`, `revalue`, `has_moved` and `gained`. Formulas are those of
-the prior itself.
+`berlyne.priors.PRIORS` and a case to `find_slot`, `update_row`, `revalue`, `has_moved` and `gained`. Formulas are
+those of the prior itself.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.engine.closed_forms import BY_MOST, term_of, value_of
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.simd import lined_up, zeros_lined_up
 from berlyne.engine.successor_graph import Graph, positions, slot_of
-from berlyne.priors import KINDS
+from berlyne.priors import PRIORS
 from berlyne.priors.closed_forms import LN2, Sums
-from berlyne.priors.protocols import CompiledPrior, Rule
+from berlyne.priors.protocols import CompiledPrior, CompiledSpec
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
-DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(KINDS))
-"""Priors that kernels know, as `KINDS` has them."""
+DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(PRIORS))
+"""Priors that kernels know, as `PRIORS` has them."""
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
 LOG, TERM = 0, 1
@@ -67,10 +67,10 @@ class Belief(NamedTuple):
 
 def knows(prior: Any) -> bool:
     """Whether kernels know this prior; one that inherits from theirs may differ in anything."""
-    return type(prior) in KINDS.values()
+    return type(prior) in PRIORS.values()
 
 
-def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
+def first_belief(prior: CompiledPrior, rule: CompiledSpec, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
     """What is believed before any data; `utility` as in `Belief`."""
     n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
     weight = zeros_lined_up(len(graph.succ) * stride)
@@ -89,7 +89,7 @@ def first_belief(prior: CompiledPrior, rule: Rule, graph: Graph, utility: FloatA
         for i in range(len(rule.singled_out)):
             by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
         rest, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
-    family = list(KINDS).index(prior.describe().kind)
+    family = list(PRIORS).index(prior.describe().kind)
     numbers, table = rule.numbers.copy(), rule.table.copy()  # those of the rule may be shared, and read-only
     return Belief(graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, numbers, table)
 
@@ -120,13 +120,13 @@ def widened(belief: Belief, capacity: int) -> Belief:
     return belief._replace(graph=wide, weight=weight, n=wider(belief.n, graph.stride))
 
 
-@inlined
+@jit_inline
 def line_of(n_actions: int, a: int, n_seen: int, first: int) -> int:
     """The line of the table of 1-2-3 Worlds for a row of which so much is known."""
     return (a * (n_actions + 1) + n_seen) * 2 + first
 
 
-@inlined
+@jit_inline
 def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
     """The slot in which to count an outcome, made if need be; IMPOSSIBLE or FULL if there is none."""
     graph = belief.graph
@@ -149,7 +149,7 @@ def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
     return slot
 
 
-@inlined
+@jit_inline
 def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[float, float, float]:
     """Of a row with so many observations and outcomes: all pseudo-counts together; that of each state it has not seen;
     and what is added to the observations of one that it has.
@@ -161,8 +161,8 @@ def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[f
     return first * size + total, first, first
 
 
-@inlined
-def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
+@jit_inline
+def update_dirichlet_row(belief: Belief, s: int, a: int, before: int) -> Sums:
     """Estimates c / kappa of row (a, s), and the sums that its utility follows from."""
     graph, n, tally, table = belief.graph, belief.n, belief.tally, belief.table
     r = s * graph.stride + a
@@ -196,8 +196,8 @@ def weigh_dirichlet(belief: Belief, s: int, a: int, before: int) -> Sums:
     return Sums(kappa, total, c_more + most, n_most, last, others, len(graph.start))
 
 
-@inlined
-def weigh_one_two_three(belief: Belief, s: int, a: int) -> int:
+@jit_inline
+def update_one_two_three_row(belief: Belief, s: int, a: int) -> int:
     """Estimates of row (a, s), all of them in the table; returns the line of what is known of it."""
     graph = belief.graph
     r = s * graph.stride + a
@@ -217,30 +217,30 @@ def weigh_one_two_three(belief: Belief, s: int, a: int) -> int:
     return line
 
 
-@inlined
-def weigh(belief: Belief, s: int, a: int) -> None:
+@jit_inline
+def update_row(belief: Belief, s: int, a: int) -> None:
     """Estimate row (a, s) from its counts, and value it unless its utility is that of the last outcome."""
     r, valued = s * belief.graph.stride + a, belief.form >= 0 and not belief.realised
     if belief.family != ONE_TWO_THREE:
-        sums = weigh_dirichlet(belief, s, a, 0)
+        sums = update_dirichlet_row(belief, s, a, 0)
         if valued:
             belief.utility[r] = value_of(belief.form, sums)
     else:
-        line = weigh_one_two_three(belief, s, a)
+        line = update_one_two_three_row(belief, s, a)
         if valued:
             belief.utility[r] = belief.table[line, UTILITY]
 
 
-@inlined
+@jit_inline
 def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
     """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
     r = s * belief.graph.stride + a
     if belief.family != ONE_TWO_THREE:
-        sums = weigh_dirichlet(belief, s, a, before)
+        sums = update_dirichlet_row(belief, s, a, before)
         if belief.form >= 0:
             belief.utility[r] = value_of(belief.form, sums)
     elif before == 0:
-        line = weigh_one_two_three(belief, s, a)
+        line = update_one_two_three_row(belief, s, a)
         if belief.realised:
             was_first = 0 if s_next == 0 else belief.tally[r, FIRST]
             known = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN] - 1, was_first)
@@ -251,7 +251,7 @@ def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
         belief.utility[r] = 0.0  # a repeated outcome taught nothing
 
 
-@inlined
+@jit_inline
 def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> None:
     """Count so many observations."""
     i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
@@ -262,7 +262,7 @@ def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> Non
         belief.tally[r, FIRST] = 1
 
 
-@inlined
+@jit_inline
 def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
     """Count one observation, and estimate and value its row again; returns how often it had been seen before."""
     before: int = belief.n[slot * belief.graph.stride + a]
@@ -271,7 +271,7 @@ def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
     return before
 
 
-@bare_kernel
+@jit_nrt_off
 def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
     """Teach a belief of nothing yet what was observed; whether that is possible, and there is room for it.
 
@@ -291,18 +291,18 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
         if slot < 0 or belief.n[slot * stride + a] <= 0:
             return False
         if belief.family == ONE_TWO_THREE:
-            weigh(belief, s, a)
+            update_row(belief, s, a)
         revalue(belief, s, a, last[e, 1], belief.n[slot * stride + a] - 1)
     return True
 
 
-@inlined
+@jit_inline
 def has_moved(family: int, before: int) -> bool:
     """Whether an outcome seen so often before has changed the estimate of its row."""
     return family != ONE_TWO_THREE or before == 0
 
 
-@bare_kernel
+@jit_nrt_off
 def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: int, first_unseen: bool) -> float:
     """Missing information of one row of a 1-2-3 World, in bits: only unseen targets contribute."""
     unseen, missing = n_targets - n_seen, 0.0
@@ -314,7 +314,7 @@ def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: 
     return missing / n_targets
 
 
-@inlined
+@jit_inline
 def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
     """Information gained by the observation just learned, in bits (Eq. 10).
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.simd import LANES, zeros_lined_up
 from berlyne.sparse import Rows, Support
 from berlyne.validation import FloatArray, IndexArray, IntArray
@@ -84,7 +84,7 @@ def spread(graph: Graph, rows: Rows) -> FloatArray:
     return out
 
 
-@bare_kernel
+@jit_nrt_off
 def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntArray, multiple: int) -> int:
     """Fill `start`, `length` and `succ` with the states that any action can reach, ascending; returns the slots."""
     n_states, n_actions = len(graph.start), graph.n_actions
@@ -112,7 +112,7 @@ def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntAr
     return used
 
 
-@bare_kernel
+@jit_nrt_off
 def _find_entries(graph: Graph, indptr: IntArray, indices: IndexArray, found: IntArray) -> None:
     for r in range(len(indptr) - 1):
         s, a = r // graph.n_actions, r % graph.n_actions
@@ -123,7 +123,7 @@ def _find_entries(graph: Graph, indptr: IntArray, indices: IndexArray, found: In
             found[e] = k * graph.stride + a
 
 
-@inlined
+@jit_inline
 def slot_of(graph: Graph, s: int, s_next: int) -> int:
     """The slot of the step s -> s_next, -1 if there is none."""
     slot = -1

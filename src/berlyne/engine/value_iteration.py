@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel, folded, inlined
+from berlyne.engine.jit import jit_inline, jit_llvm_inline, jit_nrt_off
 from berlyne.engine.simd import LANES, add, four, gather, item, larger, largest, load, multiply_add, set_item
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
 from berlyne.priors.closed_forms import NOISE
@@ -174,7 +174,7 @@ def _as_lists(listed: BoolArray, begin: IntArray) -> IndexArray:
     return out
 
 
-@folded
+@jit_llvm_inline
 def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, shared: bool) -> float:
     """max_a Q_j(a, z) from V_{j-1}; `total` is the sum of V_{j-1} if every state has a share of each row.
 
@@ -202,7 +202,7 @@ def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, sh
     return largest(best)  # type: ignore[no-any-return]  # vectors are Any to mypy, this is a float
 
 
-@inlined
+@jit_inline
 def sweep(plan: Plan, utility: FloatArray, listed: IndexArray, begin: int, end: int, j: int) -> None:
     """V_j of the states `listed[begin:end]` from V_{j-1}."""
     for i in range(begin, end):
@@ -210,7 +210,7 @@ def sweep(plan: Plan, utility: FloatArray, listed: IndexArray, begin: int, end: 
         set_item(plan.values, z * plan.depth + j, plan.gamma * best_value(plan, utility, z, j, 0.0, False))
 
 
-@inlined
+@jit_inline
 def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
     """All V_j of all states, for rows that give every state in no slot the same share; returns the last sum."""
     n_states, depth, total = len(plan.graph.start), plan.depth, 0.0
@@ -228,7 +228,7 @@ def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
     return total
 
 
-@inlined
+@jit_inline
 def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> None:
     """V_j of all states, at `level[after:]`, from V_{j-1}, at `level[before:]`; the last block may do some twice."""
     graph, weight, level, gamma = plan.graph, plan.weight, plan.level, plan.gamma
@@ -251,7 +251,7 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> 
         set_item(level, after + z + 4, gamma * largest(best[4]))
 
 
-@inlined
+@jit_inline
 def plan_complete(plan: Plan, utility: FloatArray) -> None:
     """The last V_j of all states, where slot k of every state is state k: each level lies in one piece."""
     n_states, depth, level = len(plan.graph.start), plan.depth, plan.level
@@ -265,7 +265,7 @@ def plan_complete(plan: Plan, utility: FloatArray) -> None:
         plan.values[z * depth + depth - 1] = level[before + z]
 
 
-@bare_kernel
+@jit_nrt_off
 def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
     """Bring the whole cone of y up to date: find it by breadth-first search, then sweep its levels."""
     graph, mark, order, ends = plan.graph, plan.mark, plan.order, plan.ends
@@ -291,8 +291,8 @@ def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
         sweep(plan, utility, order, 0, ends[plan.depth - j], j)
 
 
-@inlined
-def forget(plan: Plan, utility: FloatArray, s: int) -> None:
+@jit_inline
+def mark_row_changed(plan: Plan, utility: FloatArray, s: int) -> None:
     """Note that a row of state `s` has changed, and renew V_0(s)."""
     if plan.home[0] == s:
         plan.home[1] += 1
@@ -304,7 +304,7 @@ def forget(plan: Plan, utility: FloatArray, s: int) -> None:
     plan.values[s * plan.depth] = plan.gamma * best
 
 
-@inlined
+@jit_inline
 def plan_after_step(plan: Plan, utility: FloatArray, x: int, y: int) -> None:
     """Bring the cone of y up to date after one observation in x, whose cone was, if need be from scratch."""
     states, edge = plan.repairs.states, plan.repairs.edge
@@ -320,7 +320,7 @@ def plan_after_step(plan: Plan, utility: FloatArray, x: int, y: int) -> None:
             begin = end
 
 
-@bare_kernel
+@jit_nrt_off
 def action_values(plan: Plan, utility: FloatArray, y: int, q: FloatArray) -> None:
     """Q_D(., y) into `q`, after bringing the cone of y up to date by the cheapest way there is."""
     graph, depth, total = plan.graph, plan.depth, 0.0

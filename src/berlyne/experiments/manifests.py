@@ -26,7 +26,7 @@ PAUSES = (0.0, 0.01, 0.1)
 REPAIR = "run again with --repair (repair=True) to compute it again"
 MISSING = "is missing"
 BROKEN = "is damaged (its checksum does not fit)"
-ELSEWHERE = "is damaged (it belongs elsewhere)"
+MISPLACED = "is damaged (it belongs elsewhere)"
 UNSEALED = "is damaged (its seal is gone)"
 SEAL_BROKEN = "is damaged (its seal does not fit)"
 
@@ -115,8 +115,8 @@ class Pieces:
         if not is_sound(content):
             return BROKEN
         if self.sealed and (known is None or checksum_of(content) not in known):
-            return ELSEWHERE
-        return None if holds(content, self.n_bytes[array]) else ELSEWHERE
+            return MISPLACED
+        return None if holds(content, self.n_bytes[array]) else MISPLACED
 
     def _counts_as_done(self, array: str, block: int, column: int) -> bool:
         """Whether the root, or for other arrays the areas, say that a piece is done."""

@@ -17,7 +17,7 @@ EVERY = 30.0
 
 
 @contextmanager
-def watched(experiment: Experiment, pieces: list[Piece], progress: bool | None) -> Iterator[Explored]:
+def progress_reporter(experiment: Experiment, pieces: list[Piece], progress: bool | None) -> Iterator[Explored]:
     """A function that is told the position of every exploration that ends, from any thread.
 
     progress : True shows bars, False nothing; None shows bars in a terminal, and a line now and then elsewhere.

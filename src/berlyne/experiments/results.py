@@ -13,7 +13,7 @@ import numpy as np
 from berlyne.experiments.measures import EXPECTED
 from berlyne.experiments.schema import FORMAT, n_positions, read_root, refuse_differences
 from berlyne.labels import several
-from berlyne.plotting import Shown, figures
+from berlyne.plotting import HtmlReprMixin, figures
 from berlyne.serialization import StoreError
 from berlyne.sparse import Counts
 from berlyne.validation import FloatArray
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MISSING = "missing_information"
 
 
-class Results(Shown):
+class Results(HtmlReprMixin):
     """Stored results of a study.
 
     Attributes

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from berlyne.experiments.manifests import REPAIR
-from berlyne.experiments.progress import watched
+from berlyne.experiments.progress import progress_reporter
 from berlyne.experiments.results import Results, opened
 from berlyne.experiments.shard import Shard
 from berlyne.experiments.shard import shard as parse_shard
@@ -65,7 +65,7 @@ def run_experiment(
         store = Store.open(place, experiment, part)
         _check(store, repair)
         pieces = store.missing()
-        with watched(store.experiment, pieces, progress) as explored:
+        with progress_reporter(store.experiment, pieces, progress) as explored:
             if n_processes is not None or cluster is not None:
                 from berlyne.experiments.dask import compute_on_cluster
 

@@ -28,7 +28,7 @@ from berlyne.experiments.worlds import (
     world_classes,
     world_id,
 )
-from berlyne.plotting import Shown
+from berlyne.plotting import HtmlReprMixin
 from berlyne.serialization import StoreError, read
 from berlyne.strategies.coordination import QLearning
 from berlyne.strategies.registry import PAPER_STRATEGIES, Strategy, strategy
@@ -49,7 +49,7 @@ ANY_STRATEGY = "*"
 
 
 @dataclass(frozen=True)
-class Experiment(Shown):
+class Experiment(HtmlReprMixin):
     """Worlds, strategies and how long to explore: a study, described.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from berlyne.experiments.manifests import study_of
 from berlyne.experiments.worlds import fingerprint, world_id
-from berlyne.priors import KINDS
+from berlyne.priors import PRIORS
 from berlyne.serialization import StoreError, pack, put, read, unpacked
 from berlyne.sparse import Rows
 from berlyne.worlds import World
@@ -79,7 +79,7 @@ def _identity(settings: dict[str, Any], label: str) -> dict[str, str]:
 
 
 def _content(settings: dict[str, Any], label: str, world: World) -> bytes | None:
-    own_prior = type(world.prior) not in KINDS.values()
+    own_prior = type(world.prior) not in PRIORS.values()
     try:
         said, arrays = described_world(world.with_prior(None) if own_prior else world)
     except ValueError:  # labels that no file can hold

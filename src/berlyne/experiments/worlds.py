@@ -18,7 +18,7 @@ import numpy as np
 
 from berlyne.experiments.opaque_env import Again, Untabled, again_like
 from berlyne.exploration.explore import NO_PRIOR
-from berlyne.priors import KINDS, OneTwoThree
+from berlyne.priors import PRIORS, OneTwoThree
 from berlyne.priors.protocols import grows
 from berlyne.sparse import Rows
 from berlyne.validation import STUDIES, FloatArray, check_count
@@ -350,7 +350,7 @@ def fingerprint(world: Place) -> str:
     elif hasattr(prior, "describe"):
         said = prior.describe()
         support = getattr(prior, "support", None)  # none where states are discovered
-        own = () if type(prior) in KINDS.values() else said.arrays.values()  # ours describe their support by arrays
+        own = () if type(prior) in PRIORS.values() else said.arrays.values()  # ours describe their support by arrays
         told = [*own, *(() if support is None else support.entries())]
         assumed, arrays = (said.kind, *said.parameters.values()), [*arrays, *told]
     elif prior is not None:

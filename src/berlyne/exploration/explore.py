@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from berlyne.agents.base import Engine, Mind, make_growing_mind, make_mind
-from berlyne.agents.open_state_agent import GrowingMind
-from berlyne.engine.records import Trace
+from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.engine.records import RunRecord
 from berlyne.exploration.run import Run, counts_of
 from berlyne.exploration.streams import streams
 from berlyne.labels import several
@@ -87,7 +87,7 @@ def explore(
     if not how.relocates:  # else it goes wherever it likes
         warn_of_unreachable(world, first, start is not None)
     mind, measures = _begun(world, how, first, engine)
-    trace = Trace.begun(n_steps, first, *measures)
+    trace = RunRecord.begun(n_steps, first, *measures)
     done, kept = 0, {}
     for until in [*times, n_steps]:
         while done < until:
@@ -101,7 +101,7 @@ def explore(
                 raise ValueError(f"the world did at step {done + made} what the prior calls impossible")
             done += n
         if until in times:
-            kept[until] = _counts(world, trace, until) if isinstance(mind, GrowingMind) else mind.counts()
+            kept[until] = _counts(world, trace, until) if isinstance(mind, OpenStateAgent) else mind.counts()
     # sums of many gains: rounding may leave them a little below the zero of a world known for sure
     missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
     return Run(world, how, missing, l1, trace.states, trace.actions, trace.outcomes, kept)
@@ -114,13 +114,13 @@ def _begun(world: World, how: Strategy, first: int, engine: Engine) -> tuple[Min
         growing = make_growing_mind(prior, world.n_actions, how, engine)
         growing.discover(first)
         if len(world.terminal):
-            growing.close(world.terminal)
+            growing.mark_terminal(world.terminal)
         return growing, growing.measures(world)
     model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
     return make_mind(model, how, world, engine), first_measures(world, model)
 
 
-def _counts(world: World, trace: Trace, until: int) -> Counts:
+def _counts(world: World, trace: RunRecord, until: int) -> Counts:
     """Transitions made before a time, between states as the world numbers them."""
     return counts_of(world, trace.states[:until], trace.actions[:until], trace.outcomes[:until])
 

@@ -20,7 +20,7 @@ from berlyne.exploration.env_run import EnvRun, ExplorationError, add_note
 from berlyne.exploration.explore import MOST_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.streams import streams
-from berlyne.labels import Found, several
+from berlyne.labels import GrowingLabels, several
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.priors.protocols import grows
 from berlyne.strategies.registry import Strategy
@@ -112,7 +112,7 @@ class _Path:
     """
 
     def __init__(self, env: Any, explorer: Explorer, observe: Callable[[Any], Hashable] | None, n_steps: int) -> None:
-        self.env, self.explorer, self.sight = env, explorer, Sight(explorer, observe)
+        self.env, self.explorer, self.sight = env, explorer, ObservationEncoder(explorer, observe)
         self.lines, self.rewards = np.zeros((n_steps, 4), dtype=np.int32), np.zeros(n_steps)
         self.terminated = np.zeros(n_steps, dtype=bool)
         self.first_draws: Any = explorer._rng.bit_generator.state
@@ -163,7 +163,7 @@ class _Path:
         return self.run()
 
 
-class Sight:
+class ObservationEncoder:
     """From observations to numbers of states: the one place that does it.
 
     A state that the explorer does not know is discovered, if its prior lets states be, and else refused.
@@ -183,13 +183,13 @@ class Sight:
         try:
             return label, self.labels.number(label, "the observation")
         except ValueError as error:
-            if self.observe is _itself or isinstance(self.labels, Found):
+            if self.observe is _itself or isinstance(self.labels, GrowingLabels):
                 raise
             raise ValueError(f"{error}; say in states= what observe= can give") from None
 
     def discover(self, label: Any, number: int) -> None:
         """Tell the explorer of a state that it does not know."""
-        if isinstance(self.labels, Found) and number == self.labels.size:
+        if isinstance(self.labels, GrowingLabels) and number == self.labels.size:
             self.explorer.discover([label])
 
 

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from berlyne.agents.base import Mind, make_growing_mind, make_mind
-from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.explorer_file import read, write
 from berlyne.exploration.lookahead import Gain, discovering_gain, imagined_gain
 from berlyne.exploration.streams import streams
 from berlyne.frozen import Frozen
-from berlyne.labels import Cells, Found, Labelled, Labels, history_of, in_words, several
+from berlyne.labels import DiscoveredLabels, GrowingLabels, Labelled, Labels, history_of, in_words, several
 from berlyne.models.history import read_one
 from berlyne.models.internal_model import InternalModel, labels_for
-from berlyne.models.uncertainty import Expected
-from berlyne.plotting import Shown, figures
+from berlyne.models.uncertainty import MissingInformationEstimate
+from berlyne.plotting import HtmlReprMixin, figures
 from berlyne.priors import Prior
 from berlyne.priors.protocols import check_prior, grows
 from berlyne.strategies.registry import Strategy, strategy
@@ -40,7 +40,7 @@ MOST_OBSERVATIONS = 2**31 - 1
 """They are counted in 32 bits."""
 
 
-class Explorer(Labelled, Shown, Frozen):
+class Explorer(Labelled, HtmlReprMixin, Frozen):
     """Chooses actions for a world that answers by itself.
 
     Given the same draws it takes the same actions as `explore`: with the same seed, and the states
@@ -81,7 +81,7 @@ class Explorer(Labelled, Shown, Frozen):
         if grows(prior):
             if n_states is not None:
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
-            self._begin(prior, (Found(), labels_for("action", n_actions, prior, actions)), strategy, rng)
+            self._begin(prior, (GrowingLabels(), labels_for("action", n_actions, prior, actions)), strategy, rng)
             self.discover(() if states is None else states)
             return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
@@ -107,7 +107,7 @@ class Explorer(Labelled, Shown, Frozen):
         self._history: array[int] | None = array("i")  # s, a, s_next and ended of each observation; None if not known
         self._u: FloatArray | None = None  # the draws of the next choice, once it was asked for
         self._mind: Mind
-        if isinstance(self.state_labels, Found):
+        if isinstance(self.state_labels, GrowingLabels):
             self._mind = make_growing_mind(self.prior, self.n_actions, self.strategy)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
@@ -173,7 +173,7 @@ class Explorer(Labelled, Shown, Frozen):
         a = self._number("a", a, self.action_labels)
         check_flag("ended", ended, optional=False)
         with self._one_at_a_time:
-            if isinstance(self.state_labels, Found):  # both must be right before either is discovered
+            if isinstance(self.state_labels, GrowingLabels):  # both must be right before either is discovered
                 self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
             s = self._met("s", s)
             self._observe(s, a, self._met("s_next", s_next), bool(ended))
@@ -181,13 +181,13 @@ class Explorer(Labelled, Shown, Frozen):
     def _met(self, name: str, state: Any) -> int:
         """The number of a state, which is discovered now if states are."""
         number = self._number(name, state, self.state_labels)
-        if isinstance(self.state_labels, Found) and number == self.state_labels.size:
+        if isinstance(self.state_labels, GrowingLabels) and number == self.state_labels.size:
             self.state_labels.add(state)
         return number
 
     def discover(self, states: Iterable[Any]) -> None:
         """Know that these states exist, without having been led there; for a prior whose states are discovered."""
-        if not isinstance(self._mind, GrowingMind):
+        if not isinstance(self._mind, OpenStateAgent):
             raise ValueError(f"all states are known to {self.prior!r}; there is nothing to discover")
         with self._one_at_a_time:
             for state in several("states", states):
@@ -201,7 +201,7 @@ class Explorer(Labelled, Shown, Frozen):
         reopened = s in self._closed  # actions can be taken here after all
         if reopened:
             self._closed.remove(s)
-            self._mind.open(s)
+            self._mind.unmark_terminal(s)
         try:
             self._mind.observe(s, a, s_next)
         except ValueError as error:
@@ -226,10 +226,12 @@ class Explorer(Labelled, Shown, Frozen):
         """
         with self._one_at_a_time:
             known = self.state_labels
-            labels = known.copy() if isinstance(known, Found) else known
+            labels = known.copy() if isinstance(known, GrowingLabels) else known
             lines = read_one(history, labels, self.action_labels)
             told = zip(lines.steps.tolist(), lines.ended.tolist(), strict=True)
-            if isinstance(known, Found):  # where nothing is impossible that has a name, and ends are known when found
+            if isinstance(
+                known, GrowingLabels
+            ):  # where nothing is impossible that has a name, and ends are known when found
                 ends = set(lines.ends.tolist())
                 for (s, a, s_next), ended in told:
                     over = ended or s_next in ends
@@ -247,7 +249,7 @@ class Explorer(Labelled, Shown, Frozen):
         """
         states = several("states", states)
         with self._one_at_a_time:
-            if isinstance(self.state_labels, Found):
+            if isinstance(self.state_labels, GrowingLabels):
                 self.discover(states)
             numbers = self._numbers("states", states, "a terminal state", self.state_labels)
             for number in numbers:
@@ -261,7 +263,7 @@ class Explorer(Labelled, Shown, Frozen):
         new = sorted(s for s in set(states) - self._closed if not self._tried(s))  # some end where one can also go on
         if new:
             self._closed.update(new)
-            self._mind.close(np.array(new, dtype=np.int64))
+            self._mind.mark_terminal(np.array(new, dtype=np.int64))
 
     @property
     def history(self) -> IntArray | list[tuple[Any, Any, Any]]:
@@ -292,13 +294,13 @@ class Explorer(Labelled, Shown, Frozen):
         self._forget()
         for t, line in enumerate([*lines.tolist(), None]):
             for s in told[0].get(t, []):
-                cast(GrowingMind, self._mind).discover(s)
+                cast(OpenStateAgent, self._mind).discover(s)
             self._close(told[1].get(t, []))
             if line is not None:
                 self._observe(*line)
         self._told_states, self._told_closed = ({s: t for t, s in _in_time(these) if t <= n_lines} for these in told)
-        if isinstance(self.state_labels, Found):
-            self.state_labels.keep(len(cast(GrowingMind, self._mind).found))
+        if isinstance(self.state_labels, GrowingLabels):
+            self.state_labels.keep(len(cast(OpenStateAgent, self._mind).found))
             self.discover(late[0])
         self.ends_in(late[1])
 
@@ -310,7 +312,7 @@ class Explorer(Labelled, Shown, Frozen):
         self._rng.bit_generator.state = first_draws
         self._u, self.n_obs = None, 0  # there are no draws to take back
         self._told_states = {s: t for s, t in self._told_states.items() if s < n_states}
-        if isinstance(self.state_labels, Found):
+        if isinstance(self.state_labels, GrowingLabels):
             self.state_labels = self.state_labels.first(n_states)
         self._live_again(lines)
 
@@ -325,8 +327,8 @@ class Explorer(Labelled, Shown, Frozen):
         """A copy of the internal model: estimates, counts and all measures."""
         with self._one_at_a_time:
             labels = self.state_labels, self.action_labels
-            if isinstance(self._mind, GrowingMind):
-                return self._mind.model((Cells(self.states), self.action_labels))
+            if isinstance(self._mind, OpenStateAgent):
+                return self._mind.model((DiscoveredLabels(self.states), self.action_labels))
             return InternalModel.from_counts(self.prior, self._mind.counts(), self._last, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -374,13 +376,13 @@ class Explorer(Labelled, Shown, Frozen):
         with self._one_at_a_time:
             return self._mind.utility()
 
-    def expected_missing_information(self, level: float = 0.95) -> Expected:
+    def expected_missing_information(self, level: float = 0.95) -> MissingInformationEstimate:
         """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
 
         States in which episodes end do not count: nothing can be tried there. Nor does elsewhere: what is to be learned
         in states that nobody has seen is not known to be there.
         """
-        left_out = {*self._closed, self.state_labels.size} if isinstance(self._mind, GrowingMind) else self._closed
+        left_out = {*self._closed, self.state_labels.size} if isinstance(self._mind, OpenStateAgent) else self._closed
         return self.model.expected_missing_information(level, left_out)
 
     def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
@@ -410,7 +412,7 @@ class Explorer(Labelled, Shown, Frozen):
                 )
             if self.strategy.relocates:
                 self._check_somewhere()
-            if isinstance(self._mind, GrowingMind):
+            if isinstance(self._mind, OpenStateAgent):
                 return discovering_gain(self._mind, here, n_steps, n_samples, seed)
             counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
             return imagined_gain(self._mind, counted, self._closed, max(here, 0), n_steps, n_samples, seed)
@@ -424,7 +426,7 @@ class Explorer(Labelled, Shown, Frozen):
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
         confidence = check_number("confidence", confidence, 0.0, 1.0)
-        if isinstance(self._mind, GrowingMind) and not self._last:
+        if isinstance(self._mind, OpenStateAgent) and not self._last:
             return False  # it knows of nothing that could be missing, which is not to know enough
         found = self.expected_missing_information().quantile(confidence)
         if np.isnan(found):
@@ -475,12 +477,12 @@ class Explorer(Labelled, Shown, Frozen):
         """While this lasts, actions can be taken in state `s`, even if it was taken for an end."""
         closed = s is not None and s in self._closed
         if closed:
-            self._mind.open(s)  # type: ignore[arg-type]  # a number, as the line above says
+            self._mind.unmark_terminal(s)  # type: ignore[arg-type]  # a number, as the line above says
         try:
             yield
         finally:
             if closed:
-                self._mind.close(np.array([s], dtype=np.int64))
+                self._mind.mark_terminal(np.array([s], dtype=np.int64))
 
     def _check_somewhere(self) -> None:
         """Refuse to choose a state where there is none that actions can be taken in."""

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from berlyne.agents.numpy_agent import PlainMind
-from berlyne.agents.open_state_agent import GrowingMind
-from berlyne.labels import Found, Labels
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.labels import GrowingLabels, Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
 from berlyne.priors.registry import prior_from
@@ -43,10 +43,10 @@ E = TypeVar("E", bound="Explorer")
 def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer, whole or not at all."""
     mind, how = explorer._mind, explorer.strategy
-    if isinstance(mind, PlainMind) or not _is_ours(how):
+    if isinstance(mind, NumpyAgent) or not _is_ours(how):
         raise ValueError(f"{how} with {explorer.prior!r} has a part of your own, which cannot be saved")
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-    grows = isinstance(mind, GrowingMind)
+    grows = isinstance(mind, OpenStateAgent)
     sizes = {"n_states": None if grows else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
@@ -62,9 +62,9 @@ def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "told_states": _pairs(explorer._told_states),
         "told_closed": _pairs(explorer._told_closed),
     }
-    if not isinstance(mind, GrowingMind):
+    if not isinstance(mind, OpenStateAgent):
         closed = np.array(sorted(explorer._closed), dtype=np.int64)
-        arrays |= {**mind.memory(), "last": _pairs(explorer._last), "closed": closed}
+        arrays |= {**mind.state_dict(), "last": _pairs(explorer._last), "closed": closed}
     if explorer._history is not None:
         arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
     write_packed(path, settings, arrays)
@@ -109,9 +109,9 @@ def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any])
     model = InternalModel(prior_from(said, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
     explorer._begin(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
-    if isinstance(explorer._mind, PlainMind | GrowingMind):
+    if isinstance(explorer._mind, NumpyAgent | OpenStateAgent):
         raise ValueError("it has a part of somebody's own")
-    explorer._mind.remember(arrays, arrays["last"])
+    explorer._mind.load_state(arrays, arrays["last"])
     explorer._close(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))
     explorer._last = {int(row): int(s_next) for row, s_next in arrays["last"]}
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
@@ -125,7 +125,7 @@ def _live_again(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, 
     """An explorer that discovers its states: what it was told and what it observed, in order."""
     said, history = settings["prior"], arrays["history"]
     actions = Labels("action", said["n_actions"], read_labels(settings["actions"]))
-    states = Found()
+    states = GrowingLabels()
     for label in read_labels(settings["states"]) or []:
         states.add(label)
     explorer._begin(prior_from(said, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings))
@@ -138,7 +138,7 @@ def _live_again(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, 
     explorer._told_closed = _told(explorer, arrays, "told_closed")
     explorer._live_again(history)
     mind = explorer._mind
-    assert isinstance(mind, GrowingMind)
+    assert isinstance(mind, OpenStateAgent)
     if states.all != labels or len(set(labels)) != len(labels) or mind.found != list(range(len(labels))):
         raise ValueError("the states are not those that were discovered")
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.agents.compiled_agent import CompiledMind, can_compile
+from berlyne.agents.compiled_agent import CompiledAgent, can_compile
 from berlyne.engine.learned_prior import TABLE, Refitting, explore_learning, no_histograms, with_own_table
-from berlyne.engine.records import Trace
+from berlyne.engine.records import RunRecord
 from berlyne.exploration.explore import first_measures
 from berlyne.exploration.streams import streams
 from berlyne.frozen import FrozenArrays
@@ -118,8 +118,8 @@ def explore_learning_alpha(
     assumed = world.with_prior(Dirichlet(alpha, prior.support))
     for_start, for_agent, for_world, _ = streams(seed)
     model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # given one line above
-    trace = Trace.begun(n_steps, first_state(world, None, for_start), *first_measures(assumed, model))
-    mind = CompiledMind(model, how, assumed)
+    trace = RunRecord.begun(n_steps, first_state(world, None, for_start), *first_measures(assumed, model))
+    mind = CompiledAgent(model, how, assumed)
     u = for_agent.random((n_steps, 2))
     if how.ties == "first":
         u[:, 0] = 0.0
@@ -137,7 +137,7 @@ def explore_learning_alpha(
 
 
 def _refitting(
-    mind: CompiledMind, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
+    mind: CompiledAgent, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
 ) -> Refitting:
     return Refitting(
         no_histograms(mind.belief, len(alphas)),

@@ -21,7 +21,7 @@ import numpy as np
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.log_file import Line
 from berlyne.labels import from_plain, plain_value, several
-from berlyne.priors import KINDS, Prior
+from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import Description
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy, strategy
@@ -77,7 +77,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _described(prior: Prior) -> Line:
     """What the first line says of a prior: all of it if it is ours, else what it looks like."""
-    if type(prior) not in KINDS.values():
+    if type(prior) not in PRIORS.values():
         return {"own": type(prior).__name__}
     said: Description = prior.describe()  # type: ignore[attr-defined]  # ours has it
     sizes = {"n_states": prior.n_states, "n_actions": prior.n_actions}  # type: ignore[attr-defined]  # and these
@@ -88,7 +88,7 @@ def _described(prior: Prior) -> Line:
 def _restored(said: Line) -> Prior:
     arrays = {name: np.asarray(values) for name, values in said["arrays"].items()}
     described = Description(said["kind"], said["parameters"], arrays)
-    found: Prior = KINDS[said["kind"]].described(said["n_states"], said["n_actions"], described)
+    found: Prior = PRIORS[said["kind"]].described(said["n_states"], said["n_actions"], described)
     return found
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from berlyne.agents.numpy_agent import PlainMind
-from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.streams import streams
 from berlyne.models.internal_model import InternalModel
 from berlyne.validation import FloatArray, Seed
 
 if TYPE_CHECKING:
-    from berlyne.agents.compiled_agent import CompiledMind
+    from berlyne.agents.compiled_agent import CompiledAgent
 
 
 class Gain(NamedTuple):
@@ -32,7 +32,7 @@ class Gain(NamedTuple):
 
 
 def imagined_gain(
-    mind: CompiledMind | PlainMind,
+    mind: CompiledAgent | NumpyAgent,
     model: InternalModel,
     closed: Collection[int],
     s: int,
@@ -50,19 +50,19 @@ def imagined_gain(
     _, for_agent, for_world, _ = streams(seed)
     gains = np.empty(n_samples)
     for i in range(n_samples):
-        imagined = mind.again(model)
+        imagined = mind.copy(model)
         u = for_agent.random((n_steps, 2))
         if mind.strategy.ties == "first":
             u[:, 0] = 0.0
         if closed:
-            imagined.close(np.flatnonzero(ends))
+            imagined.mark_terminal(np.flatnonzero(ends))
         imagined.imagine(s, ends, u, for_world.random(n_steps))
         after = InternalModel.from_counts(model.prior, imagined.counts(), {})
         gains[i] = before - after.expected_missing_information(without=closed).bits
     return _mean(gains)
 
 
-def discovering_gain(mind: GrowingMind, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
+def discovering_gain(mind: OpenStateAgent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
     """The same where states are discovered, in imagination too.
 
     What is missing would rise with every state that is imagined, so before and after cannot be compared. The gain is
@@ -74,7 +74,7 @@ def discovering_gain(mind: GrowingMind, s: int, n_steps: int, n_samples: int, se
         u = for_agent.random((n_steps, 2))
         if mind.strategy.ties == "first":
             u[:, 0] = 0.0
-        gains[i] = mind.again().imagine(s, u, for_world.random(n_steps))
+        gains[i] = mind.copy().imagine(s, u, for_world.random(n_steps))
     return _mean(gains)
 
 

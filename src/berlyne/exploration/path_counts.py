@@ -12,7 +12,7 @@ from berlyne.sparse import Counts
 from berlyne.validation import IndexArray, IntArray
 
 
-class Moments:
+class PathCounts:
     """The transitions of a path, ready to be counted up to any time.
 
     Parameters

@@ -16,7 +16,7 @@ from berlyne.engine.initial_belief import new_belief
 from berlyne.engine.prediction import observe_rows
 from berlyne.engine.row_beliefs import knows
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors import KINDS
+from berlyne.priors import PRIORS
 from berlyne.validation import FloatArray, Seed, check_count, generator
 from berlyne.worlds.world import World
 
@@ -59,7 +59,7 @@ def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Se
 
 def _sums(world: World, u: FloatArray) -> FloatArray:
     if not knows(world.prior):
-        raise ValueError(f"the world has the prior {world.prior!r}; gains are known for {' and '.join(KINDS)} only")
+        raise ValueError(f"the world has the prior {world.prior!r}; gains are known for {' and '.join(PRIORS)} only")
     model = InternalModel(world.prior)  # type: ignore[arg-type]  # `knows` has refused None
     belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
     if not observe_rows(belief, truth_for(world, model, belief.graph), u, sums):

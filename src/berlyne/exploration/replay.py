@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.agents.base import Engine, make_growing_mind, make_mind
-from berlyne.engine.records import Thoughts
+from berlyne.engine.records import ReplayRecord
 from berlyne.exploration.explore import NO_PRIOR
-from berlyne.labels import Found, Labels, column, in_words, several
+from berlyne.labels import GrowingLabels, Labels, column, in_words, several
 from berlyne.models.history import COLUMNS, End, History, read_history
 from berlyne.models.internal_model import InternalModel, labels_for
 from berlyne.priors import Prior
@@ -122,9 +122,9 @@ def expected_along(world: World | Prior, history: Any, **options: Any) -> FloatA
     return np.append(led.expected_missing_information.values[:1], led.expected_missing_information_after.values)
 
 
-def _found(states: Iterable[Hashable] | None) -> Found:
+def _found(states: Iterable[Hashable] | None) -> GrowingLabels:
     """Labels of the states that explorers know from the start, to which a history may add."""
-    labels = Found()
+    labels = GrowingLabels()
     for label in () if states is None else several("states", states):
         if labels.number(label) == labels.size:
             labels.add(label)
@@ -135,7 +135,7 @@ def _discovering(
     prior: Prior, how: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
 ) -> Dataset:
     """A replay in which states are discovered."""
-    known = labels[0].size if isinstance(labels[0], Found) else 0
+    known = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
     lines, parts = _with_ends(read_history(history, *labels), world), []
     for where in _by_subject(lines):
         mind = make_growing_mind(prior, labels[1].size, how, engine)
@@ -172,12 +172,12 @@ def _by_subject(lines: History) -> list[IntArray]:
 
 def _thoughts(
     model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray, ends: list[End]
-) -> tuple[Thoughts, int]:
+) -> tuple[ReplayRecord, int]:
     """What one explorer thinks along its lines, and how many of them it could learn."""
     return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world, ends)
 
 
-def _together(parts: list[tuple[IntArray, Thoughts]]) -> dict[str, FloatArray]:
+def _together(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArray]:
     """The thoughts of all explorers in the order of lines, by name."""
     found: dict[str, FloatArray] = {}
     for where, thoughts in parts:

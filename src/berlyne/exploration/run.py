@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.agents.base import make_growing_mind
-from berlyne.exploration.path_counts import Moments
+from berlyne.exploration.path_counts import PathCounts
 from berlyne.frozen import FrozenArrays
-from berlyne.labels import Cells
+from berlyne.labels import DiscoveredLabels
 from berlyne.models.internal_model import InternalModel
-from berlyne.plotting import Shown, figures, watching
+from berlyne.plotting import HtmlReprMixin, figures, watching
 from berlyne.priors.protocols import grows
 from berlyne.sparse import Counts
 from berlyne.strategies.registry import Strategy
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Run(Shown, FrozenArrays):
+class Run(HtmlReprMixin, FrozenArrays):
     """One finished exploration.
 
     missing_information : (n_steps + 1,), in bits, before the first and after every step.
@@ -96,10 +96,10 @@ class Run(Shown, FrozenArrays):
         return self.model_at(self.n_steps)
 
     @cached_property
-    def moments(self) -> Moments:
+    def path_counts(self) -> PathCounts:
         """What had been observed at any time."""
         world = self.world
-        return Moments(world.n_actions, world.n_states, self.states[:-1], self.actions, self.next_states)
+        return PathCounts(world.n_actions, world.n_states, self.states[:-1], self.actions, self.next_states)
 
     def model_at(self, t: int) -> InternalModel:
         """The explorer's internal model after `t` steps, found without replaying them, unless states are discovered."""
@@ -108,8 +108,8 @@ class Run(Shown, FrozenArrays):
         if grows(prior):
             return self._discovered(prior, t)
         labels = self.world.state_labels, self.world.action_labels
-        counts = self.counts if t == self.n_steps else self.moments.counts(t)
-        return InternalModel.from_counts(prior, counts, self.moments.last(t), labels)
+        counts = self.counts if t == self.n_steps else self.path_counts.counts(t)
+        return InternalModel.from_counts(prior, counts, self.path_counts.last(t), labels)
 
     def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
@@ -119,7 +119,7 @@ class Run(Shown, FrozenArrays):
         for s, a, s_next, now in steps:
             mind.observe(int(s), int(a), int(s_next))
             mind.discover(int(now))
-        return mind.model((Cells(self.world.states[s] for s in mind.found), self.world.action_labels))
+        return mind.model((DiscoveredLabels(self.world.states[s] for s in mind.found), self.world.action_labels))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: missing information against time."""

@@ -10,7 +10,8 @@ from berlyne.figures.curves import draw_bands, draw_curves, draw_env_run, draw_r
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.maps import draw_explorer, draw_model, draw_world
-from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms, telling_rows
+from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms
+from berlyne.figures.maze import example_rows as telling_rows
 from berlyne.figures.path import draw_path
 from berlyne.figures.prediction import draw_prediction
 from berlyne.figures.ranks import draw_ranks, draw_ranks_by_time

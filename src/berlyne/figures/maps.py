@@ -17,7 +17,7 @@ from berlyne.figures.map_edges import draw_ground
 from berlyne.figures.map_layout import LONGEST, Map, is_flat, map_of, map_of_model, points_per_unit, prepared, shown
 from berlyne.figures.state_quantities import Quantity, quantity, quantity_of_explorer
 from berlyne.figures.style import AGENT, BLUE, RC, SHADES
-from berlyne.labels import Cells
+from berlyne.labels import DiscoveredLabels
 from berlyne.models.internal_model import InternalModel, actions_of, cells_of
 from berlyne.validation import FloatArray, check_flag
 from berlyne.worlds.world import World, check_world
@@ -205,7 +205,7 @@ def on_states_of(world: World | None, model: InternalModel, found: Quantity) -> 
     if not found.placed:
         cells = cells_of(world, model)
         values = values[..., cells] if values.ndim == 1 else values[np.ix_(actions_of(world, model), cells)]
-        if isinstance(model.state_labels, Cells):
+        if isinstance(model.state_labels, DiscoveredLabels):
             values[..., cells == model.n_states - 1] = np.nan
     if len(world.terminal) and found.label:
         values[..., world.terminal] = np.nan

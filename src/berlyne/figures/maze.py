@@ -52,7 +52,7 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
     rows : pairs (a, s) whose transition distributions are drawn; two telling ones if left out.
     """
     maze = _geometry(world)
-    chosen = telling_rows(world) if rows is None else rows
+    chosen = example_rows(world) if rows is None else rows
     checked = [(check_index("a", a, world.n_actions), check_index("s", s, world.n_states)) for a, s in chosen]
     ax = _prepared(ax, maze.side)
     draw_walls(ax, maze)
@@ -227,7 +227,7 @@ def _draw_arrow(ax: Axes, centre: FloatArray, step: FloatArray, kind: str, p: fl
     ax.add_patch(head)
 
 
-def telling_rows(world: World) -> list[tuple[int, int]]:
+def example_rows(world: World) -> list[tuple[int, int]]:
     """Two rows that show as much as possible: pushes of every kind, about one bit of noise, far apart."""
     maze, theta = _geometry(world), world.rows
     kinds = np.stack([maze.passages, maze.transporters, ~maze.passages & ~maze.transporters])

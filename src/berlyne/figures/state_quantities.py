@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.labels import Cells
+from berlyne.labels import DiscoveredLabels
 from berlyne.models.internal_model import InternalModel, expected_rows
 from berlyne.sparse import by_action
 from berlyne.strategies.utilities import UTILITIES
@@ -91,7 +91,7 @@ def quantity_of_explorer(
 
 def _where_one_acts(model: InternalModel, found: Quantity) -> Quantity:
     """A quantity of a model's rows without a value elsewhere, unless nothing else is there."""
-    discovers = isinstance(model.state_labels, Cells) and model.n_states > 1
+    discovers = isinstance(model.state_labels, DiscoveredLabels) and model.n_states > 1
     return found.without([model.n_states - 1]) if discovers else found
 
 

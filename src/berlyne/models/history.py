@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.labels import Found, Labels
+from berlyne.labels import GrowingLabels, Labels
 from berlyne.validation import BoolArray, IntArray, is_index
 
 
@@ -115,7 +115,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     named = (states, actions, states)
     checked = [_numbered(name, column, given) for name, column, given in zip(COLUMNS, columns, named, strict=True)]
     steps = np.stack(checked, axis=1)
-    if isinstance(states, Found):  # an end that does not come up is none to those who discover
+    if isinstance(states, GrowingLabels):  # an end that does not come up is none to those who discover
         ends = np.array([s for s in map(states.number, ends) if s < states.size], dtype=np.int64)
     return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
 
@@ -148,10 +148,10 @@ def _of_run(run: Any, columns: list[Any], ends: Any, states: Labels, actions: La
     spoken = its is not None and actions.given is not None and its.action_labels.given is not None
     acted, actions = ([its.actions[a] for a in acted], actions) if spoken else (acted, Labels("action", actions.size))
     if its is not None and (
-        isinstance(states, Found) or (states.given is not None and its.state_labels.given is not None)
+        isinstance(states, GrowingLabels) or (states.given is not None and its.state_labels.given is not None)
     ):
         begun, led_to, ends = ([its.states[s] for s in those] for those in (begun, led_to, ends))
-    if isinstance(states, Found):
+    if isinstance(states, GrowingLabels):
         return _OfRun([begun, acted, led_to], list(ends), states, actions)
     if isinstance(ends, list):
         ends = np.array([states.number(s) for s in ends], dtype=np.int64)
@@ -238,7 +238,7 @@ def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
     for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
         try:
             found.append(labels.number(label, name))
-            if isinstance(labels, Found) and found[-1] == labels.size:
+            if isinstance(labels, GrowingLabels) and found[-1] == labels.size:
                 labels.add(label)
         except ValueError as error:
             raise ValueError(f"line {i} of the history, counted from 0: {error}") from None

@@ -16,10 +16,10 @@ import numpy as np
 
 from berlyne.frozen import Frozen
 from berlyne.information import entropy
-from berlyne.labels import SHOWN, Cells, Labelled, Labels, in_words
+from berlyne.labels import SHOWN, DiscoveredLabels, Labelled, Labels, in_words
 from berlyne.models.history import read_one
-from berlyne.models.uncertainty import Expected
-from berlyne.plotting import Shown, figures
+from berlyne.models.uncertainty import MissingInformationEstimate
+from berlyne.plotting import HtmlReprMixin, figures
 from berlyne.priors import Prior
 from berlyne.priors.protocols import as_exact, check_prior, estimated, one_more
 from berlyne.sparse import Counts, by_action
@@ -34,7 +34,7 @@ ROUNDING = 1e-12
 """Estimates that differ by less are the same."""
 
 
-class InternalModel(Labelled, Shown, Frozen):
+class InternalModel(Labelled, HtmlReprMixin, Frozen):
     """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters
@@ -206,7 +206,9 @@ class InternalModel(Labelled, Shown, Frozen):
             last[list(self._last.keys())] = list(self._last.values())
         return last
 
-    def expected_missing_information(self, level: float = 0.95, without: Collection[int] = ()) -> Expected:
+    def expected_missing_information(
+        self, level: float = 0.95, without: Collection[int] = ()
+    ) -> MissingInformationEstimate:
         """What the model itself expects to be missing, in bits: in all with an interval, and per row `[a, s]`.
 
         E[D(theta || theta_hat)] over worlds from the posterior (`berlyne.novelty` is this of each row). A prior of your
@@ -223,7 +225,7 @@ class InternalModel(Labelled, Shown, Frozen):
         rows[:, list(without)] = spread[:, list(without)] = 0.0
         draw = None if len(without) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
-        return Expected(float(rows.sum()), float(spread.sum()), rows, level, draws)
+        return MissingInformationEstimate(float(rows.sum()), float(spread.sum()), rows, level, draws)
 
     def plot(self, what: Any = "expected missing information", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw states coloured by a quantity: rooms of a maze, squares of a grid, nodes of a graph, or a matrix.
@@ -304,7 +306,7 @@ class InternalModel(Labelled, Shown, Frozen):
             s, a = np.divmod(np.arange(first, last), rows.n_actions)
             row = np.repeat(cells[s] * self.n_actions + actions[a], np.diff(rows.indptr[first : last + 1]))
             theta_hat[begin:end] = self.estimate_at(row, cells[rows.indices[begin:end]])
-        if isinstance(self.state_labels, Cells):
+        if isinstance(self.state_labels, DiscoveredLabels):
             theta_hat /= np.bincount(cells, minlength=self.n_states)[cells[rows.indices]]
         return theta_hat
 
@@ -353,7 +355,7 @@ PIECE = 1 << 18
 
 def cells_of(world: World, model: InternalModel) -> IntArray:
     """The model's number of each state of a world, (N,); of those that are not discovered, that of elsewhere."""
-    if not isinstance(model.state_labels, Cells):
+    if not isinstance(model.state_labels, DiscoveredLabels):
         return _matched(world.state_labels, model.state_labels)
     cells = np.full(world.n_states, model.n_states - 1)
     number = {label: s for s, label in enumerate(world.states)}

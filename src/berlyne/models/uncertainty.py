@@ -16,7 +16,7 @@ from berlyne.validation import FloatArray, check_number
 
 
 @dataclass(frozen=True)
-class Expected:
+class MissingInformationEstimate:
     """Missing information as the explorer expects it.
 
     bits : its mean, E[sum of D(theta || theta_hat) over rows].

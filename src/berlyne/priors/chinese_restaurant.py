@@ -23,7 +23,7 @@ import numpy as np
 from berlyne.frozen import Frozen
 from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, over_counts, without_noise
 from berlyne.priors.fitting import check_bounds, most_likely
-from berlyne.priors.protocols import Description, Rule, as_counts
+from berlyne.priors.protocols import CompiledSpec, Description, as_counts
 from berlyne.sparse import Counts, Rows, Support, by_action
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number
 
@@ -224,7 +224,7 @@ class ChineseRestaurant(Frozen):
         others = np.where(n > 1, self._c + self.d + (total - n), others_new)
         return np.asarray(FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, before, others, self._cells)))
 
-    def rule(self, utility: str | None) -> Rule:
+    def rule(self, utility: str | None) -> CompiledSpec:
         """How it is compiled: numbers hold c and d, line n of the table what an outcome seen n times adds to a sum.
 
         A `KeyError` for PMC, whose closed form needs pseudo-counts that differ by whole numbers.
@@ -235,7 +235,7 @@ class ChineseRestaurant(Frozen):
         n_rows = self._cells * self._n_actions
         even = np.full(n_rows, 1.0 / self._cells)
         form = -1 if utility is None else forms[utility]
-        return Rule(form, np.array([self._c, self.d]), table, even, (), np.empty((n_rows, 0)), None)
+        return CompiledSpec(form, np.array([self._c, self.d]), table, even, (), np.empty((n_rows, 0)), None)
 
     def describe(self) -> Description:
         """Concentration and discount."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from berlyne.frozen import Frozen
 from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, over_counts
-from berlyne.priors.protocols import Description, Rule, as_counts
+from berlyne.priors.protocols import CompiledSpec, Description, as_counts
 from berlyne.sparse import Counts, Rows, Support, by_action, checked_rows, checked_support, row_name
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number, generator
 
@@ -178,9 +178,9 @@ class Dirichlet(Frozen):
         gain[tried] = FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, c, others, self.n_states))
         return gain
 
-    def rule(self, utility: str | None) -> Rule:
+    def rule(self, utility: str | None) -> CompiledSpec:
         """How it is compiled: numbers hold alpha, line n of the table log(1 + 1 / c) and the term at c = alpha + n."""
-        return Rule(
+        return CompiledSpec(
             -1 if utility is None else {name: i for i, name in enumerate(FORMS)}[utility],
             np.array([self.alpha]),
             over_counts(self.alpha, utility),

@@ -22,8 +22,8 @@ import numpy as np
 from berlyne.frozen import Frozen, read_only
 from berlyne.priors.closed_forms import NOISE, without_noise
 from berlyne.priors.one_two_three_sets import Formula, Missing, first_unseen, log_consistent, missing, other_unseen
-from berlyne.priors.outcome_value import WORTH
-from berlyne.priors.protocols import Description, Rule, as_counts
+from berlyne.priors.outcome_value import OUTCOME_VALUE
+from berlyne.priors.protocols import CompiledSpec, Description, as_counts
 from berlyne.sparse import Counts, Rows, Support, by_action, row_name
 from berlyne.validation import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
 
@@ -288,7 +288,7 @@ class OneTwoThree(Frozen):
         for a, t, first in self._over_knowledge():
             for kind in (0, 1):
                 weight[a, t, first, kind], now, after, many = self._surprise(a, t, first, kind)
-                worth[a, t, first, kind] = WORTH[name](after, now, many)
+                worth[a, t, first, kind] = OUTCOME_VALUE[name](after, now, many)
         return weight, np.where(np.abs(worth) > NOISE, worth, 0.0)
 
     @cached_property
@@ -316,7 +316,7 @@ class OneTwoThree(Frozen):
             novelty[a, t, first] = without_noise(cross_entropy - np.log2(a + 1), cross_entropy)
         return novelty
 
-    def rule(self, utility: str | None) -> Rule:
+    def rule(self, utility: str | None) -> CompiledSpec:
         """How it is compiled, by a table over knowledge.
 
         Line (a (M + 1) + T) 2 + first_seen holds the estimates of state 0 and of other unseen states, the gains of
@@ -325,7 +325,7 @@ class OneTwoThree(Frozen):
         first = np.repeat(self._p_first[:, :, None], 2, axis=2)
         valued = np.zeros_like(first) if utility in (None, "PEIG") else self.table(str(utility))
         columns = [first, self._p_other, self._gain[..., 0], self._gain[..., 1], valued]
-        return Rule(
+        return CompiledSpec(
             -1 if utility is None else 0,
             np.empty(0),
             np.ascontiguousarray(np.stack(columns, axis=-1).reshape(-1, len(columns))),

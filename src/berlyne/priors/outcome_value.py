@@ -19,7 +19,7 @@ from berlyne.information import kl_divergence
 from berlyne.priors.closed_forms import without_noise
 from berlyne.validation import FloatArray
 
-Worth = Callable[[FloatArray, FloatArray, Any], Any]
+OutcomeValue = Callable[[FloatArray, FloatArray, Any], Any]
 
 
 def information_gained(after: FloatArray, now: FloatArray, many: Any) -> Any:
@@ -38,14 +38,14 @@ def l1_change(after: FloatArray, now: FloatArray, many: Any) -> Any:
     return np.sum(many * np.abs(after - now), axis=-1) / np.sum(many)
 
 
-WORTH: dict[str, Worth] = {"PIG": information_gained, "PMC": mode_change, "PLC": l1_change}
+OUTCOME_VALUE: dict[str, OutcomeValue] = {"PIG": information_gained, "PMC": mode_change, "PLC": l1_change}
 """By the utility that is its expectation."""
 
 
-def expected_worth(name: str, theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
+def expected_outcome_value(name: str, theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     """The expectation over outcomes s_star, given `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star.
 
     Never negative, and zero if it may be but rounding errors of probabilities.
     """
-    expected = np.dot(theta_hat, WORTH[name](theta_hat_after, theta_hat, np.ones(len(theta_hat))))
+    expected = np.dot(theta_hat, OUTCOME_VALUE[name](theta_hat_after, theta_hat, np.ones(len(theta_hat))))
     return float(without_noise(expected, theta_hat.max()))

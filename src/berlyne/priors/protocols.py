@@ -58,7 +58,7 @@ def estimated(prior: Prior, counts: IntArray) -> FloatArray:
     return theta_hat
 
 
-class Rule(NamedTuple):
+class CompiledSpec(NamedTuple):
     """How a prior and a utility are compiled: all that kernels need to know of them, as numbers.
 
     The family that the prior belongs to, in `berlyne.engine.row_beliefs`, says what `numbers` and `table` mean.
@@ -149,7 +149,7 @@ class CompiledPrior(ExactPrior, Protocol):
 
     support: Support
 
-    def rule(self, utility: str | None, /) -> Rule:
+    def rule(self, utility: str | None, /) -> CompiledSpec:
         """How it is compiled together with a utility; a `KeyError` if it has no closed form of that."""
         ...
 

@@ -9,7 +9,7 @@ from berlyne.priors.dirichlet import Dirichlet
 from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.protocols import Description, Prior
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)}
+PRIORS: dict[str, Any] = {kind.__name__: kind for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)}
 """Priors that describe themselves, by the kind that they say: these can be saved."""
 
 
@@ -18,5 +18,5 @@ def prior_from(said: dict[str, Any], arrays: dict[str, Any]) -> Prior:
     parameters = {name: value for name, value in said.items() if name not in ("kind", "n_states", "n_actions")}
     own = {name: values for name, values in arrays.items() if name.startswith("support_")}
     description = Description(said["kind"], parameters, own)
-    found: Prior = KINDS[said["kind"]].described(said["n_states"], said["n_actions"], description)
+    found: Prior = PRIORS[said["kind"]].described(said["n_states"], said["n_actions"], description)
     return found

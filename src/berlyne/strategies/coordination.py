@@ -159,7 +159,7 @@ class ValueIteration(Valuing):
 
 
 @dataclass(frozen=True)
-class KnowingWorld(Valuing):
+class TrueModel(Valuing):
     """A method that plans with the true world instead of the internal model: a positive control.
 
     Paper: Sec. 3.3, VI+. The world is used for coordination only; learning and utilities are as ever.
@@ -266,5 +266,5 @@ def decides_itself(coordinate: Any) -> bool:
     return own or not says_values(coordinate)
 
 
-METHODS: dict[str, Any] = {method.short: method for method in (Greedy, ValueIteration, KnowingWorld, QLearning)}
+METHODS: dict[str, Any] = {method.short: method for method in (Greedy, ValueIteration, TrueModel, QLearning)}
 """The methods that combine with any utility, by the name in brackets."""

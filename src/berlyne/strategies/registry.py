@@ -20,10 +20,10 @@ from berlyne.strategies.coordination import (
     METHODS,
     CounterBased,
     Greedy,
-    KnowingWorld,
     LeastTaken,
     QLearning,
     Relocating,
+    TrueModel,
     UniformChoice,
     ValueIteration,
     Valuing,
@@ -130,7 +130,7 @@ STRATEGIES = table(
     Strategy("CB", CounterBased()),
     Strategy("PIG(greedy)", Greedy(), "PIG"),
     Strategy("PIG(VI)", ValueIteration(), "PIG"),
-    Strategy("PIG(VI+)", KnowingWorld(ValueIteration()), "PIG"),  # control: plans with the true world
+    Strategy("PIG(VI+)", TrueModel(ValueIteration()), "PIG"),  # control: plans with the true world
     Strategy("PIG(Q)", QLearning(), "PIG"),
     Strategy("PEIG(greedy)", Greedy(), "PEIG"),
     Strategy("PEIG(VI)", ValueIteration(), "PEIG"),
@@ -218,7 +218,7 @@ def _compose(name: str) -> Strategy:
 
 def _with(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     """`base` with some parameters of its own changed, and its name saying so."""
-    knows = isinstance(base.coordinate, KnowingWorld)
+    knows = isinstance(base.coordinate, TrueModel)
     method = base.coordinate.inner if knows else base.coordinate
     allowed = [f.name for f in dataclasses.fields(method)]
     general = [*(["untried"] if base.utility == "PEIG" else []), "ties"]
@@ -234,4 +234,4 @@ def _with(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     said = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)
     name = f"{base.name[:-1]}, {said})" if base.name.endswith(")") else f"{base.name}({said})"
     said_here = {key: parameters[key] for key in general if key in parameters}
-    return dataclasses.replace(base, name=name, coordinate=KnowingWorld(method) if knows else method, **said_here)
+    return dataclasses.replace(base, name=name, coordinate=TrueModel(method) if knows else method, **said_here)

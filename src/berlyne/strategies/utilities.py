@@ -25,7 +25,7 @@ import numpy as np
 
 from berlyne.information import kl_divergence
 from berlyne.models.internal_model import InternalModel, expected_rows
-from berlyne.priors.outcome_value import expected_worth
+from berlyne.priors.outcome_value import expected_outcome_value
 from berlyne.sparse import by_action
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
@@ -50,7 +50,7 @@ def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     -------
     float >= 0; zero only if no possible outcome would change the model.
     """
-    return expected_worth("PIG", theta_hat, theta_hat_after)
+    return expected_outcome_value("PIG", theta_hat, theta_hat_after)
 
 
 def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
@@ -61,12 +61,12 @@ def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) ->
 
 def pmc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     """Predicted mode change of one row, Eq. 19 (`eq:PMC`); shapes as in `pig_of_row`."""
-    return expected_worth("PMC", theta_hat, theta_hat_after)
+    return expected_outcome_value("PMC", theta_hat, theta_hat_after)
 
 
 def plc_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
     """Predicted L1 change of one row, Eq. 20 (`eq:PLC`); shapes as in `pig_of_row`."""
-    return expected_worth("PLC", theta_hat, theta_hat_after)
+    return expected_outcome_value("PLC", theta_hat, theta_hat_after)
 
 
 def pig(model: InternalModel) -> FloatArray:

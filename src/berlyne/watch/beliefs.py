@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.agents.base import make_growing_mind
-from berlyne.agents.numpy_agent import PlainMind
-from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run
 from berlyne.information import kl_divergence
 from berlyne.models.internal_model import InternalModel
@@ -81,9 +81,9 @@ def _believed(run: Run) -> Iterator[Moved]:
         yield from _discovering(run, make_growing_mind(prior, run.world.n_actions, shown))
         return
     world = run.world
-    mind = PlainMind(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), shown)
+    mind = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), shown)
     if len(world.terminal):
-        mind.close(world.terminal)
+        mind.mark_terminal(world.terminal)
     before = _by_row(mind.view.theta_hat), _by_row(mind.view.utility)
     yield np.arange(len(before[0])), *before
     for s, a, s_next in _steps(run):
@@ -96,13 +96,13 @@ def _believed(run: Run) -> Iterator[Moved]:
         before = now
 
 
-def _discovering(run: Run, mind: GrowingMind) -> Iterator[Moved]:
+def _discovering(run: Run, mind: OpenStateAgent) -> Iterator[Moved]:
     """The same of an explorer that discovers its states; what it expects elsewhere is spread over all the others.
 
     When all are discovered there are no others, though it does not know: then rows sum to less than one.
     """
     if len(run.world.terminal):
-        mind.close(run.world.terminal)
+        mind.mark_terminal(run.world.terminal)
     mind.discover(int(run.states[0]))
     before = _spread(run, mind)
     yield np.arange(len(before[0])), *before
@@ -114,7 +114,7 @@ def _discovering(run: Run, mind: GrowingMind) -> Iterator[Moved]:
         before = now
 
 
-def _spread(run: Run, mind: GrowingMind) -> tuple[FloatArray, FloatArray]:
+def _spread(run: Run, mind: OpenStateAgent) -> tuple[FloatArray, FloatArray]:
     """Estimates (M N, N) and utilities (M N,) in the states of the world, from those of a mind that has cells."""
     n, found = run.world.n_states, mind.found
     cell = np.full(n, len(found))

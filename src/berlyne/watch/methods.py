@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from berlyne.agents.base import make_growing_mind
-from berlyne.agents.numpy_agent import PlainMind
-from berlyne.agents.open_state_agent import GrowingMind
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import grows
 from berlyne.strategies.coordination import (
     CounterBased,
     Greedy,
-    KnowingWorld,
     LeastTaken,
     QLearning,
     Relocating,
+    TrueModel,
     UniformChoice,
     ValueIteration,
     says_values,
@@ -40,7 +40,7 @@ def method_of(run: Run) -> dict[str, Any]:
         every step changes; "here", with `values` (T + 1, M) in the state of each step; or "unknown".
     """
     method = run.strategy.coordinate
-    kind, knows = type(method), type(method) is KnowingWorld
+    kind, knows = type(method), type(method) is TrueModel
     if kind in SIMPLE:
         return {"kind": SIMPLE[kind]}
     plans = kind is ValueIteration or (knows and type(method.inner) is ValueIteration)
@@ -59,27 +59,27 @@ def _grows(run: Run) -> bool:
     return grows(run.world.prior)
 
 
-def _mind(run: Run, how: Strategy) -> PlainMind | GrowingMind:
+def _mind(run: Run, how: Strategy) -> NumpyAgent | OpenStateAgent:
     """A mind that has seen nothing yet, whose method is its own."""
     how = replace(how, coordinate=copy.deepcopy(how.coordinate))
     world, prior = run.world, run.world.prior
     assert prior is not None
-    mind: PlainMind | GrowingMind
+    mind: NumpyAgent | OpenStateAgent
     if _grows(run):
         mind = make_growing_mind(prior, world.n_actions, how)
         mind.discover(int(run.states[0]))
     else:
         model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
-        mind = PlainMind(model, how, world if how.sees_world else None)
+        mind = NumpyAgent(model, how, world if how.sees_world else None)
     if len(world.terminal):
-        mind.close(world.terminal)
+        mind.mark_terminal(world.terminal)
     return mind
 
 
 def _learned(run: Run) -> tuple[FloatArray, FloatArray]:
     """Q-learning's table at first, by rows r = s M + a, and the entry (a, s) that each step left behind."""
     mind = _mind(run, run.strategy)
-    assert isinstance(mind, PlainMind)
+    assert isinstance(mind, NumpyAgent)
     first = np.ascontiguousarray(mind.view.memory.T).ravel()
     entries = np.empty(run.n_steps)
     for t in range(run.n_steps):
@@ -96,7 +96,7 @@ def _here(run: Run) -> FloatArray:
         s = int(run.states[t])
         values[t] = mind.action_values(s)
         mind.observe(s, int(run.actions[t]), int(run.next_states[t]))
-        if isinstance(mind, GrowingMind):
+        if isinstance(mind, OpenStateAgent):
             mind.discover(int(run.states[t + 1]))
     values[-1] = mind.action_values(int(run.states[-1]))
     return values

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.priors import KINDS, Prior
+from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import grows
 from berlyne.priors.registry import prior_from
 from berlyne.serialization import OtherFormatError, read_labels, saved_labels, unpacked, write_packed
@@ -59,7 +59,7 @@ def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     if isinstance(start, np.ndarray):
         arrays["start"] = start
     if prior is not None:
-        if type(prior) not in KINDS.values():
+        if type(prior) not in PRIORS.values():
             raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
         said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
         n_states = None if grows(prior) else world.n_states

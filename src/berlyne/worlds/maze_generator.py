@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel
+from berlyne.engine.jit import jit_nrt_off
 from berlyne.validation import BoolArray, FloatArray, IndexArray
 
 
@@ -21,7 +21,7 @@ def carve(neighbour: IndexArray, first: int, u: FloatArray) -> BoolArray:
     return passages
 
 
-@bare_kernel
+@jit_nrt_off
 def _carve(neighbour: IndexArray, u: FloatArray, passages: BoolArray, visited: BoolArray, path: IndexArray) -> None:
     """Fill `passages`; `path` begins with the first room."""
     depth, carved = 0, 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.labels import Labelled, Labels, spoken
-from berlyne.plotting import Shown, figures
+from berlyne.plotting import HtmlReprMixin, figures
 from berlyne.priors import Prior
 from berlyne.priors.protocols import check_prior, estimated, grows
 from berlyne.sparse import Rows, checked_rows, row_name
@@ -29,7 +29,7 @@ SUM_TOLERANCE = 1e-6
 """Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
 
 
-class World(Labelled, Shown):
+class World(Labelled, HtmlReprMixin):
     """A controllable Markov chain, and what an explorer of it may assume.
 
     Paper: Sec. 2.1; readings R1 and R13.

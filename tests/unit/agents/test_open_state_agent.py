@@ -7,8 +7,8 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World, explore, strategy
-from berlyne.agents.compiled_agent import CompiledMind
-from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.compiled_agent import CompiledAgent
+from berlyne.agents.numpy_agent import NumpyAgent
 
 HOW = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PLC(VI)", "PIG(Q)", "CB", "LTA", "Random"]
 
@@ -17,8 +17,8 @@ HOW = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PLC(VI)", "PIG(Q)", "CB", "LTA", "
 @pytest.mark.parametrize("d", [0.0, 0.3])
 def test_kernels_and_plain_numpy_agree(how, d):
     prior, rng, s = ChineseRestaurant(1.3, d, n_actions=3, n_states=7), np.random.default_rng(0), 0
-    plain = PlainMind(InternalModel(prior), strategy(how))
-    mind = plain if how.startswith("PMC") else CompiledMind(InternalModel(prior), strategy(how))
+    plain = NumpyAgent(InternalModel(prior), strategy(how))
+    mind = plain if how.startswith("PMC") else CompiledAgent(InternalModel(prior), strategy(how))
     for _ in range(150):
         u, s_next = rng.random(2), int(rng.integers(6))
         a = mind.act(s, u)

@@ -6,13 +6,13 @@ import pytest
 from numba.core.options import DefaultOptions
 
 from berlyne.engine import jit as compiling
-from berlyne.engine.jit import bare_kernel, entry_point, inlined, kernel, one_of
+from berlyne.engine.jit import dispatch, entry_point, jit_inline, jit_nrt_off, kernel
 
 
 def test_a_numba_without_the_option_to_count_no_references_is_refused(monkeypatch):
     monkeypatch.delattr(DefaultOptions, "_nrt")
     with pytest.raises(RuntimeError, match=f"Numba {numba.__version__} has no option _nrt"):
-        bare_kernel(lambda x: x)
+        jit_nrt_off(lambda x: x)
 
 
 def test_bare_kernels_count_no_references():
@@ -22,7 +22,7 @@ def test_bare_kernels_count_no_references():
     def make(n):
         return np.zeros(n)
 
-    @bare_kernel
+    @jit_nrt_off
     def make_barely(n):
         return np.zeros(n)
 
@@ -48,17 +48,17 @@ def test_kernels_are_stamped_with_all_sources():
 
 @pytest.mark.parametrize("often", [False, True])
 def test_one_of_several_functions_is_chosen_by_its_number(often):
-    chosen = one_of([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], often=often)
+    chosen = dispatch([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], often=often)
     ask = kernel(lambda code, x: chosen(code, x))
     assert [ask(code, 5.0) for code in range(3)] == [6.0, 10.0, -5.0]
 
 
 def test_an_entry_point_is_the_kernel_itself():
-    @inlined
+    @jit_inline
     def twice(x):
         return 2 * x
 
-    @bare_kernel
+    @jit_nrt_off
     def sum_of(values, k):
         total = 0.0
         for i in range(len(values)):

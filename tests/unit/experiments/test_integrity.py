@@ -231,7 +231,7 @@ def socket_at(path):
         listening.bind(path.name)
 
 
-KINDS = {
+PRIORS = {
     "pipe": os.mkfifo,
     "folder": os.mkdir,
     "socket": socket_at,
@@ -251,14 +251,14 @@ for place in sys.argv[2:]:
 """
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_what_is_no_file_is_refused_and_not_waited_for(healthy, tmp_path, kind):
     names = ["zarr.json", "state/c.0.0.0", "area/c.0.0", "area/seal.0.0", "world/c.0"]
     places = [tmp_path / str(i) for i in range(len(names))]
     for place, name in zip(places, names, strict=True):
         shutil.copytree(healthy, place)
         (place / name).unlink()
-        KINDS[kind](place / name)
+        PRIORS[kind](place / name)
     asked = [sys.executable, "-c", TIMED, str(Path(__file__).parents[2]), *map(str, places)]
     told = subprocess.run(asked, capture_output=True, text=True, timeout=90)
     expected = [f"StoreError {p / name} is a {kind}; it must be a file" for p, name in zip(places, names, strict=True)]

@@ -8,14 +8,14 @@ from berlyne import STRATEGIES, Dirichlet, InternalModel, OneTwoThree, World, de
 from parity.zoo import CLASSES, sparse_truth
 
 EMBODIED = [name for name, how in STRATEGIES.items() if not how.relocates]
-KINDS = {**CLASSES, "sparse truth": sparse_truth}
+PRIORS = {**CLASSES, "sparse truth": sparse_truth}
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_history_obeys_the_world(kind, name):
     """Every step is possible, and begins where the last one ended unless the strategy may relocate."""
-    world = KINDS[kind](1)
+    world = PRIORS[kind](1)
     run = explore(world, name, n_steps=200, seed=2)
     assert run.states.shape == (201,) and run.actions.shape == run.next_states.shape == (200,)
     assert run.n_steps == 200 and run.world is world and run.strategy is STRATEGIES[name]
@@ -28,9 +28,9 @@ def test_history_obeys_the_world(kind, name):
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("name", ["PIG(VI)", "Unembodied"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_model_and_snapshots_are_the_history_learned(kind, name, engine):
-    world = KINDS[kind](3)
+    world = PRIORS[kind](3)
     run = explore(world, name, n_steps=120, seed=1, snapshots=[120, 0, 7, 50, 7], engine=engine)
     history = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
     assert list(run.snapshots) == [0, 7, 50, 120]
@@ -50,9 +50,9 @@ def test_model_and_snapshots_are_the_history_learned(kind, name, engine):
 
 def test_snapshots_change_nothing_else():
     plain = explore(maze(0), "PIG(VI)", n_steps=100)
-    watched = explore(maze(0), "PIG(VI)", n_steps=100, snapshots=range(0, 101, 3))
-    assert np.array_equal(plain.actions, watched.actions)
-    assert np.array_equal(plain.missing_information, watched.missing_information)
+    progress_reporter = explore(maze(0), "PIG(VI)", n_steps=100, snapshots=range(0, 101, 3))
+    assert np.array_equal(plain.actions, progress_reporter.actions)
+    assert np.array_equal(plain.missing_information, progress_reporter.missing_information)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -147,10 +147,10 @@ def test_a_first_outcome_of_probability_zero_is_skipped():
 def _outcomes(world, u_world, engine):
     """What happens for these uniform numbers of the world."""
     from berlyne.agents.base import make_mind
-    from berlyne.engine.records import Trace
+    from berlyne.engine.records import RunRecord
 
     mind = make_mind(InternalModel(world.prior), strategy("Random"), world, engine)
-    trace = Trace.begun(len(u_world), 0, 0.0, 0.0)
+    trace = RunRecord.begun(len(u_world), 0, 0.0, 0.0)
     mind.run(world, trace, np.zeros((len(u_world), 2)), np.array(u_world))
     return trace.outcomes.tolist()
 

@@ -28,7 +28,7 @@ from parity.zoo import AWKWARD, CLASSES, VARIANTS
 from unit.resealed import resealed
 
 EMBODIED = [how for how in [*STRATEGIES.values(), *VARIANTS] if not how.relocates and not how.sees_world]
-KINDS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "40 states, 5 actions")}}
+PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "40 states, 5 actions")}}
 
 
 def steps(run):
@@ -36,9 +36,9 @@ def steps(run):
 
 
 @pytest.mark.parametrize("how", EMBODIED, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_it_repeats_an_exploration_given_its_seed_and_states(kind, how):
-    world = KINDS[kind](2)
+    world = PRIORS[kind](2)
     run = explore(world, how, n_steps=120, seed=8)
     explorer = Explorer(world.prior, how, seed=8)
     for s, a, s_next in steps(run):
@@ -49,9 +49,9 @@ def test_it_repeats_an_exploration_given_its_seed_and_states(kind, how):
     assert np.array_equal(explorer.model.last_outcomes, run.model.last_outcomes)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_unembodied_chooses_pairs(kind):
-    world = KINDS[kind](2)
+    world = PRIORS[kind](2)
     run = explore(world, "Unembodied", n_steps=120, seed=8)
     explorer = Explorer(world.prior, "Unembodied", seed=8)
     for s, a, s_next in steps(run):
@@ -169,9 +169,9 @@ def go_on(explorer, run, since, until):
 
 
 @pytest.mark.parametrize("how", SAVED, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_a_loaded_explorer_goes_on_as_the_saved_one(kind, how, tmp_path):
-    world = KINDS[kind](3)
+    world = PRIORS[kind](3)
     run = explore(world, "Random", n_steps=160, seed=5)  # the other's history, so that choices may differ from it
     whole = Explorer(world.prior, how, seed=1)
     go_on(whole, run, 0, 80)

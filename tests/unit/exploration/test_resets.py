@@ -7,7 +7,7 @@ import pytest
 
 from berlyne import ChineseRestaurant, Dirichlet, InternalModel, World, strategy
 from berlyne.agents.base import make_growing_mind, make_mind
-from berlyne.engine.records import Trace
+from berlyne.engine.records import RunRecord
 from berlyne.worlds.episodes import Episodes
 
 LAST = float(np.nextafter(1.0, 0.0))
@@ -30,7 +30,7 @@ def test_every_mind_draws_the_same_beginnings(engine):
         mind.discover(0)
     else:
         mind = make_mind(InternalModel(prior), how, world, engine)
-    trace = Trace.begun(6, 0, 1.0, 1.0)
+    trace = RunRecord.begun(6, 0, 1.0, 1.0)
     assert mind.run(world, trace, np.zeros((6, 2)), np.array([0.0, 0.3, 0.5, LAST, 0.1, 0.2]), u_start) == 6
     assert trace.states.tolist() == [0, 0, 0, 1, 0, 1, 1] and trace.outcomes.tolist() == [2] * 6
 
@@ -40,7 +40,7 @@ def test_outcomes_on_the_edge_belong_to_the_next_state(engine):
     theta = np.full((1, 2, 2), 0.5)
     prior = Dirichlet(1.0, n_states=2, n_actions=1)
     mind = make_mind(InternalModel(prior), strategy("Random"), None, engine)
-    trace = Trace.begun(4, 0, 1.0, 1.0)
+    trace = RunRecord.begun(4, 0, 1.0, 1.0)
     mind.run(World(theta, prior), trace, np.zeros((4, 2)), np.array([0.5, np.nextafter(0.5, 0.0), LAST, 0.0]))
     assert trace.outcomes.tolist() == [1, 0, 1, 0]
 

@@ -57,7 +57,7 @@ def test_softmax_of_any_values_is_safe(temperature):
         assert np.all(np.isfinite(probabilities)) and probabilities.sum() == pytest.approx(1.0)
         for u in (0.0, 0.5, np.nextafter(1.0, 0.0)):
             chosen = ChoiceRule(temperature).choose(values, np.array([u, 0.5]))
-            assert probabilities[chosen] > 0.0 and pick.warm(values, temperature, u) == chosen
+            assert probabilities[chosen] > 0.0 and pick.sample_softmax(values, temperature, u) == chosen
     assert ChoiceRule(1e-300).probabilities(VALUES).tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
@@ -69,7 +69,7 @@ def test_softmax_of_any_values_is_safe(temperature):
 def test_inversion_compiled_and_plain(values, temperature, u):
     values = np.array(values)
     plain = drawn_from(ChoiceRule(temperature).weights(values, values.max()), u)
-    assert pick.warm(values, temperature, u) == plain
+    assert pick.sample_softmax(values, temperature, u) == plain
     cumulative = np.cumsum(softmax(values / temperature))
     assert cumulative[plain] >= u - 1e-12 and (plain == 0 or cumulative[plain - 1] <= u + 1e-12)
 
@@ -79,7 +79,7 @@ def test_inversion_goes_by_the_order_of_actions_and_never_takes_what_has_no_chan
     last = np.nextafter(1.0, 0.0)
     assert [drawn_from(weights, u) for u in (0.0, 0.24, 0.25, 0.9, last)] == [1, 1, 3, 3, 3]
     cold = np.array([-1e9, 0.0, -1e9, np.log(3.0), -1e9])
-    assert [pick.warm(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
+    assert [pick.sample_softmax(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from berlyne.strategies.coordination import (
     Coordination,
     CounterBased,
     Greedy,
-    KnowingWorld,
     LeastTaken,
     QLearning,
     Relocating,
+    TrueModel,
     UniformChoice,
     ValueIteration,
     View,
@@ -99,7 +99,7 @@ def test_value_iteration_without_discount_has_eleven_terms():
 
 def test_knowing_world_is_its_inner_method_and_says_so():
     here = view(utility=[[1.0, 0.0], [0.0, 3.0]])
-    knowing = KnowingWorld(ValueIteration(steps_back=1))
+    knowing = TrueModel(ValueIteration(steps_back=1))
     assert knowing.sees_world and knowing.choose(here, 0, U) == 1
 
 
@@ -141,7 +141,7 @@ def test_the_tournament_of_rows_finds_what_a_scan_finds():
 
 
 def test_methods_are_coordinations():
-    methods = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, KnowingWorld, QLearning, Relocating)
+    methods = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, TrueModel, QLearning, Relocating)
     assert all(isinstance(method(), Coordination) for method in methods)
 
 

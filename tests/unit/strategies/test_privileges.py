@@ -7,13 +7,13 @@ import pytest
 
 from berlyne import STRATEGIES, InternalModel, Strategy, World, explore, strategy
 from berlyne.agents.base import make_mind
-from berlyne.agents.compiled_agent import CompiledMind
+from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.strategies.coordination import View
 from parity.zoo import AWKWARD, CLASSES, COMPOSED
 
 NAMES = dict.fromkeys([*STRATEGIES, *COMPOSED])
 BLIND = [name for name in NAMES if not strategy(name).sees_world]
-KINDS = {**CLASSES, "uneven": AWKWARD["5 actions"], "sparse truth": AWKWARD["sparse truth"]}
+PRIORS = {**CLASSES, "uneven": AWKWARD["5 actions"], "sparse truth": AWKWARD["sparse truth"]}
 
 
 def arrays_of(mind):
@@ -35,15 +35,15 @@ def same_support(world):
 
 
 @pytest.mark.parametrize("name", BLIND)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_a_compiled_mind_is_the_same_whatever_the_world(kind, name):
     """Everything it holds before the first step follows from the prior; nothing is shared with the world."""
-    world = KINDS[kind](3)
+    world = PRIORS[kind](3)
     if kind == "1-2-3":
         other = World(CLASSES[kind](4).rows, world.prior)
     else:
         other = same_support(world)
-    one, two = (CompiledMind(InternalModel(world.prior), strategy(name), w) for w in (world, other))
+    one, two = (CompiledAgent(InternalModel(world.prior), strategy(name), w) for w in (world, other))
     hidden = (world.rows.data, world.rows.cumulative)
     for (field, mine), (_, theirs) in zip(arrays_of(one), arrays_of(two), strict=True):
         if field not in ("order", "ends", "level", "values"):  # not yet written, like the first of a tree
@@ -52,11 +52,11 @@ def test_a_compiled_mind_is_the_same_whatever_the_world(kind, name):
         assert not any(np.shares_memory(mine, theta) for theta in hidden), field
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PRIORS)
 def test_vi_plus_plans_with_the_true_world_and_believes_like_everybody(kind):
-    world = KINDS[kind](3)
+    world = PRIORS[kind](3)
     knowing, blind = (
-        CompiledMind(InternalModel(world.prior), strategy(name), world) for name in ("PIG(VI+)", "PIG(VI)")
+        CompiledAgent(InternalModel(world.prior), strategy(name), world) for name in ("PIG(VI+)", "PIG(VI)")
     )
     for field in ("weight", "rest", "n", "tally", "utility"):
         assert np.array_equal(getattr(knowing.belief, field), getattr(blind.belief, field))

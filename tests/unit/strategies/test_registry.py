@@ -5,7 +5,7 @@ import pytest
 
 from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay, strategy
 from berlyne.exploration.learned_prior import explore_learning_alpha
-from berlyne.strategies.coordination import METHODS, Greedy, KnowingWorld, QLearning, ValueIteration
+from berlyne.strategies.coordination import METHODS, Greedy, QLearning, TrueModel, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES
 
 
@@ -26,7 +26,7 @@ def test_privileges_are_visible():
 def test_parameters_are_the_papers():
     """Readings R5 and R7."""
     assert STRATEGIES["PIG(VI)"].coordinate == ValueIteration(steps_back=10, gamma=1.0)
-    assert STRATEGIES["PIG(VI+)"].coordinate == KnowingWorld(ValueIteration(steps_back=10, gamma=1.0))
+    assert STRATEGIES["PIG(VI+)"].coordinate == TrueModel(ValueIteration(steps_back=10, gamma=1.0))
     assert STRATEGIES["PEIG(Q)"].coordinate == QLearning(learning_rate=0.5, gamma=0.9, epsilon=0.2, initial=0.0)
     assert all(how.untried is None for how in STRATEGIES.values())
 

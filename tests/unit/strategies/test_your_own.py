@@ -17,7 +17,7 @@ from berlyne import (
     pig,
 )
 from berlyne.agents.base import make_mind
-from berlyne.agents.numpy_agent import PlainMind
+from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.choice import best_of
 from berlyne.strategies.coordination import Greedy, QLearning, Relocating, ValueIteration
 from berlyne.strategies.utilities import UTILITIES, Utility
@@ -315,7 +315,7 @@ def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make
         UTILITIES, "ours", Utility("ours", lambda model: 1.0 / (1.0 + model.counts.sum(axis=-1)), "rare")
     )
     world, how = make(0), Strategy("ours(greedy)", Greedy(), "ours")
-    assert isinstance(make_mind(InternalModel(world.prior), how, world), PlainMind)
+    assert isinstance(make_mind(InternalModel(world.prior), how, world), NumpyAgent)
     with pytest.raises(ValueError, match="has a part that no kernel knows, which only engine='numpy' can run"):
         explore(world, how, n_steps=1, engine="compiled")
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from berlyne.validation import FloatArray, IntArray
 
-KINDS = {"Uint8Array": "<u1", "Uint16Array": "<u2", "Uint32Array": "<u4", "Int32Array": "<i4", "Float64Array": "<f8"}
+PRIORS = {"Uint8Array": "<u1", "Uint16Array": "<u2", "Uint32Array": "<u4", "Int32Array": "<i4", "Float64Array": "<f8"}
 
 
 def unpack(packed: dict[str, str]) -> Any:
-    return np.frombuffer(base64.b64decode(packed["bytes"]), dtype=KINDS[packed["type"]])
+    return np.frombuffer(base64.b64decode(packed["bytes"]), dtype=PRIORS[packed["type"]])
 
 
 def last_events(run: dict[str, Any], t: int) -> IntArray:

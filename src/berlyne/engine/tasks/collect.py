@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.lanes import LANES, Chain, best_of, put, value_of_best, weighted
 from berlyne.validation import FloatArray
@@ -42,7 +42,7 @@ def first_ledger(n_states: int, n_actions: int) -> Ledger:
     return Ledger(*(np.empty(n * LANES) for n in (n_states, n_states, n_states, n_actions, n_actions)))
 
 
-@bare_kernel
+@jit_nrt_off
 def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lowest: bool, total: FloatArray) -> None:
     """One step more to go: from what is believed and what is real in `total[s, lane]`, to the same one step earlier."""
     believed, hoped, entered, q, real = ledger
@@ -58,7 +58,7 @@ def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lo
         put(total, s, value_of_best(best, q, real, n_actions, lowest))
 
 
-@inlined
+@jit_inline
 def differ(after: FloatArray, entered: FloatArray, reward: FloatArray, lane: int) -> bool:
     """Whether the last step has added more in one state than in another; `entered` is from before it."""
     low, high = np.inf, -np.inf
@@ -68,7 +68,7 @@ def differ(after: FloatArray, entered: FloatArray, reward: FloatArray, lane: int
     return high - low > ALIKE
 
 
-@bare_kernel
+@jit_nrt_off
 def is_steady(ledger: Ledger, reward: FloatArray, total: FloatArray) -> bool:
     """Whether the last step has added the same in all states, to what is believed and to what is real.
 
@@ -80,7 +80,7 @@ def is_steady(ledger: Ledger, reward: FloatArray, total: FloatArray) -> bool:
     return True
 
 
-@bare_kernel
+@jit_nrt_off
 def collect(
     graph: Graph,
     weights: FloatArray,

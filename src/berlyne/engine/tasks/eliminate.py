@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel, inlined
+from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.simd import add, divide, four, item, multiply, multiply_add
 from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.lanes import LANES, line, mixed, put
@@ -71,7 +71,7 @@ def first_equations(elimination: Elimination) -> Equations:
     return Equations(*(np.empty(n) for n in (n_entries, size, size, size, size)))
 
 
-@inlined
+@jit_inline
 def end_at(equations: Equations, target: int, n_going: int) -> None:
     """Let every step cost one, and the chain of lane l end at state `target + l`."""
     for i in range(len(equations.leave)):
@@ -106,7 +106,7 @@ def _numbered(entries: IntArray, order: IntArray, first: int, rows: bool) -> tup
     return begin, state[: begin[-1] - first]
 
 
-@bare_kernel
+@jit_nrt_off
 def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: IntArray, state: IndexArray) -> None:
     """Fill `begin` and `state`, and number the `entries` that there are, see `_numbered`."""
     n = begin[0] = first
@@ -120,7 +120,7 @@ def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: In
         begin[t + 1] = n
 
 
-@bare_kernel
+@jit_nrt_off
 def find_order(entries: IntArray, left: BoolArray, order: IntArray) -> None:
     """Eliminate the cheapest state first, and so on; `entries[s, s_next]`, -1 for none, are filled in on the way."""
     for t in range(len(order)):
@@ -133,7 +133,7 @@ def find_order(entries: IntArray, left: BoolArray, order: IntArray) -> None:
                         entries[i, j] = 0
 
 
-@bare_kernel
+@jit_nrt_off
 def cheapest(entries: IntArray, left: BoolArray) -> int:
     """Of the states left, the one with the fewest products of transitions in and out (Markowitz)."""
     best, least = -1, 0
@@ -149,7 +149,7 @@ def cheapest(entries: IntArray, left: BoolArray) -> int:
     return best
 
 
-@bare_kernel
+@jit_nrt_off
 def find_products(elimination: Elimination, entries: IntArray) -> None:
     """Work out `fill`; nobody needs products that lead back to where they come from."""
     row, row_state, fill = elimination.row, elimination.row_state, elimination.fill
@@ -163,7 +163,7 @@ def find_products(elimination: Elimination, entries: IntArray) -> None:
                 f += 1
 
 
-@bare_kernel
+@jit_nrt_off
 def solve(elimination: Elimination, equations: Equations) -> None:
     """Expected cost until the chain ends, into `values`; all other arrays are used up."""
     order, row, row_state = elimination.order, elimination.row, elimination.row_state

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import folded
+from berlyne.engine.jit import jit_llvm_inline
 from berlyne.engine.simd import (
     add,
     add_outer,
@@ -67,20 +67,20 @@ def unblocked(blocks: FloatArray, n_columns: int) -> FloatArray:
     return columns[..., :n_columns, :]
 
 
-@folded
+@jit_llvm_inline
 def line(x: FloatArray, i: int) -> Line:
     """Line i of `x`."""
     found: Line = gather(x, PARTS, LANES * i)
     return found
 
 
-@folded
+@jit_llvm_inline
 def put(x: FloatArray, i: int, values: Line) -> None:
     """Write line i of `x`."""
     scatter(x, PARTS, LANES * i, values)
 
 
-@folded
+@jit_llvm_inline
 def mixed(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, first: int, last: int) -> Line:
     """`total` + sum of weight[k] x[succ[k]] over k from first to last; each lane has weights of its own."""
     k = first
@@ -102,13 +102,13 @@ def _weighted(width: int) -> Callable[[FloatArray, Chain, FloatArray, int, int],
             k += 1
         scatter(out, places, LANES * a, sums)
 
-    return folded(sums_of)
+    return jit_llvm_inline(sums_of)
 
 
 _one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
 
 
-@folded
+@jit_llvm_inline
 def weighted(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
     """out[a] = sum of p(s' | a, s) x[s'], for all actions; every lane has the same probabilities."""
     a, n_actions = 0, chain.graph.n_actions
@@ -123,7 +123,7 @@ def weighted(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
         _one(out, chain, x, s, a)
 
 
-@folded
+@jit_llvm_inline
 def best_of(q: FloatArray, n_actions: int) -> Line:
     """The largest q[a]."""
     best, a = line(q, 0), 1
@@ -133,7 +133,7 @@ def best_of(q: FloatArray, n_actions: int) -> Line:
     return best
 
 
-@folded
+@jit_llvm_inline
 def value_of_best(best: Line, q: FloatArray, real: FloatArray, n_actions: int, lowest: bool) -> Line:
     """The mean of real[a] over the actions whose q[a] is tied with the `best`, or that of the lowest of them."""
     size = larger(best, multiply(best, four(-1.0)))

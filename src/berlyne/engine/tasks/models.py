@@ -12,8 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel
-from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, copied, count, find_slot, first_belief, knows, weigh
+from berlyne.engine.jit import jit_nrt_off
+from berlyne.engine.row_beliefs import (
+    FIRST,
+    SEEN,
+    TOTAL,
+    Belief,
+    copied,
+    count,
+    find_slot,
+    first_belief,
+    knows,
+    update_row,
+)
 from berlyne.engine.successor_graph import graph_of, spread
 from berlyne.engine.tasks.eliminate import Elimination, list_elimination
 from berlyne.engine.tasks.lanes import Chain
@@ -147,7 +158,7 @@ def _estimates(prior: CompiledPrior, belief: Belief, counts: list[Counts]) -> Fl
     return out
 
 
-@bare_kernel
+@jit_nrt_off
 def estimate(belief: Belief, observed: Observed, first: int, out: FloatArray) -> int:
     """The estimates of the models from `first` on into `out[m]`, until one has seen what cannot be; returns which."""
     n_states, n_actions = len(belief.graph.start), belief.graph.n_actions
@@ -165,7 +176,7 @@ def estimate(belief: Belief, observed: Observed, first: int, out: FloatArray) ->
             count(belief, s, a, s_next, slot, observed.n[e])
         for s in range(n_states):
             for a in range(n_actions):
-                weigh(belief, s, a)
+                update_row(belief, s, a)
         for i in range(len(belief.weight)):
             out[m, i] = belief.weight[i]
     return len(out)

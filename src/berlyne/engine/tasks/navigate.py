@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel, folded, inlined
+from berlyne.engine.jit import jit_inline, jit_llvm_inline, jit_nrt_off
 from berlyne.engine.simd import add, at_least, divide, four, multiply, multiply_add, smaller
 from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, first_equations, solve
@@ -56,7 +56,7 @@ def first_search(elimination: Elimination, n_actions: int) -> Search:
     return Search(elimination, p, first_equations(elimination), q)
 
 
-@bare_kernel
+@jit_nrt_off
 def best_actions(
     model: Chain, search: Search, target: int, lowest: bool, actions: IndexArray, taken: FloatArray
 ) -> None:
@@ -92,7 +92,7 @@ def best_actions(
             break
 
 
-@inlined
+@jit_inline
 def enter(model: Chain, entry: IntArray, s: int, lane: int, a: int, p: FloatArray) -> None:
     """Enter into `p[entry, lane]` the transitions of action a in state s."""
     graph, weight = model.graph, model.weight
@@ -101,7 +101,7 @@ def enter(model: Chain, entry: IntArray, s: int, lane: int, a: int, p: FloatArra
             p[entry[k] * LANES + lane] = weight[k * graph.stride + a]
 
 
-@inlined
+@jit_inline
 def set_up(search: Search, target: int, n_going: int) -> None:
     """The equations of the present policy: every step costs one, and the chain ends at the target."""
     for i in range(len(search.p)):
@@ -109,7 +109,7 @@ def set_up(search: Search, target: int, n_going: int) -> None:
     end_at(search.equations, target, n_going)
 
 
-@inlined
+@jit_inline
 def better(q: FloatArray, n_actions: int, lane: int, now: int) -> int:
     """The action of least expected steps `q[a, lane]` (less one), or the present one if that is as good."""
     best, least = now, q[now * LANES + lane] - TIE_TOLERANCE * (1.0 + q[now * LANES + lane])
@@ -119,7 +119,7 @@ def better(q: FloatArray, n_actions: int, lane: int, now: int) -> int:
     return best
 
 
-@folded
+@jit_llvm_inline
 def share_out(q: FloatArray, n_actions: int, lowest: bool, s: int, taken: FloatArray) -> None:
     """How often to take each action of state s: equally often where `q[a, lane]`, steps less one, is least."""
     least, a = line(q, 0), 1
@@ -139,7 +139,7 @@ def share_out(q: FloatArray, n_actions: int, lowest: bool, s: int, taken: FloatA
         a += 1
 
 
-@bare_kernel
+@jit_nrt_off
 def mark_new(taken: FloatArray, known: FloatArray, target: int, n_actions: int, going: BoolArray) -> None:
     """Let go only the lanes whose policy differs from the known one before it arrives."""
     for lane in range(LANES):
@@ -149,7 +149,7 @@ def mark_new(taken: FloatArray, known: FloatArray, target: int, n_actions: int, 
         going[lane] = going[lane] and new
 
 
-@bare_kernel
+@jit_nrt_off
 def navigate(
     graph: Graph,
     weights: FloatArray,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import bare_kernel
+from berlyne.engine.jit import jit_nrt_off
 from berlyne.engine.simd import at_least, divide, four, item, larger, multiply, multiply_add, smaller
 from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, first_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, line, mixed, put
@@ -60,7 +60,7 @@ def first_walk(truth: Chain, elimination: Elimination) -> Walk:
     return Walk(truth, elimination, *room, np.empty(LANES, dtype=np.bool_))
 
 
-@bare_kernel
+@jit_nrt_off
 def follow(walk: Walk, taken: FloatArray, target: int) -> None:
     """Into `steps[slot, lane]`: the probability of each transition of a policy; none out of its target."""
     graph, weight, steps = walk.truth.graph, walk.truth.weight, walk.steps
@@ -76,7 +76,7 @@ def follow(walk: Walk, taken: FloatArray, target: int) -> None:
                 steps[k * LANES + s - target] = 0.0
 
 
-@bare_kernel
+@jit_nrt_off
 def times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
     """Into `out[s, lane]`, for lanes that are `going`: u_cap = E[min(T, cap)] of the time T to the target.
 
@@ -105,7 +105,7 @@ def times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
         before, now, after = now, after, before
 
 
-@bare_kernel
+@jit_nrt_off
 def solve_without_cap(walk: Walk, target: int) -> None:
     """How the policies fare without a cap: into `never[s, lane]` the chance of never arriving, and into
     `equations.values` the expected number of steps before it is settled which, E[sum over t of P(T > t) - never].
@@ -126,7 +126,7 @@ def solve_without_cap(walk: Walk, target: int) -> None:
         solve(walk.elimination, walk.equations)
 
 
-@bare_kernel
+@jit_nrt_off
 def lay_out(walk: Walk, target: int) -> None:
     """The equations of the policies in the world."""
     graph, entry, equations = walk.truth.graph, walk.elimination.entry, walk.equations
@@ -138,7 +138,7 @@ def lay_out(walk: Walk, target: int) -> None:
     end_at(equations, target, min(LANES, len(graph.start) - target))
 
 
-@bare_kernel
+@jit_nrt_off
 def compare_rest(walk: Walk, now: FloatArray, after: FloatArray, t: int) -> None:
     """Of what is left of these steps, r before and r_next after step t: how fast it falls, and how much there is.
 
@@ -163,7 +163,7 @@ def compare_rest(walk: Walk, now: FloatArray, after: FloatArray, t: int) -> None
     put(rest, 3, longest)
 
 
-@bare_kernel
+@jit_nrt_off
 def close_rest(walk: Walk, after: FloatArray, t: int, cap: int, out: FloatArray) -> None:
     """Write u_cap into `out` and stop the lane, where what is left after step t is known well enough.
 
@@ -183,7 +183,7 @@ def close_rest(walk: Walk, after: FloatArray, t: int, cap: int, out: FloatArray)
                     out[i] = whole[i] + cap * never[i] - left
 
 
-@bare_kernel
+@jit_nrt_off
 def power(ratio: float, n: int) -> float:
     """ratio^n, for a ratio of at most one; 0 if it is not positive."""
     if n == 0:
@@ -191,7 +191,7 @@ def power(ratio: float, n: int) -> float:
     return math.exp(n * math.log(ratio)) if ratio > 0.0 else 0.0
 
 
-@bare_kernel
+@jit_nrt_off
 def compare(before: FloatArray, now: FloatArray, after: FloatArray, extremes: FloatArray) -> None:
     """Of the increments y and y_next between three u in a row: how they decay, and how large they still are.
 
@@ -216,7 +216,7 @@ def compare(before: FloatArray, now: FloatArray, after: FloatArray, extremes: Fl
     put(extremes, 3, longest)
 
 
-@bare_kernel
+@jit_nrt_off
 def close(now: FloatArray, after: FloatArray, extremes: FloatArray, going: BoolArray, n: int, out: FloatArray) -> bool:
     """Write u_{t + n} into `out` and stop the lane, where it is known well enough; returns whether any goes on.
 
@@ -238,7 +238,7 @@ def close(now: FloatArray, after: FloatArray, extremes: FloatArray, going: BoolA
     return any_going
 
 
-@bare_kernel
+@jit_nrt_off
 def geometric(decay: float, n: int) -> float:
     """Sum of r, r^2, ..., r^n for r = 1 - decay."""
     if decay * n < 1e-14:

@@ -17,7 +17,7 @@ LITTLE = 0.5
 EARLY, CAUGHT_UP = 0.1, 0.5
 """Ours: PEIG(Q) is behind at first if it is so after this part of the run, and catches up late if at the end it is
 behind by less than this fraction of the most it ever was."""
-SURE, VERY_SURE = 2.576, 3.29
+Z99, VERY_SURE = 2.576, 3.29
 """Ours: standard errors that are exceeded by chance once in a hundred and once in a thousand times."""
 
 
@@ -49,7 +49,7 @@ def _index_finding(e: Evidence, name: str, published: float) -> Finding:
     off = abs(mean - published)
     # the published average of 200 worlds has an error of its own, and is rounded to two digits
     allowing = max(off - 0.005, 0.0) / float(np.hypot(error, error * np.sqrt(e.n_worlds / 200)))
-    ok = allowing < SURE if e.n_worlds >= ENOUGH or allowing >= SURE else None
+    ok = allowing < Z99 if e.n_worlds >= ENOUGH or allowing >= Z99 else None
     measured = (
         f"{mean:.3f} with standard error {error:.3f}, {off / error:.1f} standard errors from the published value. "
         f"Allowing for the two digits printed and for the sampling error of the paper's own 200 worlds: {allowing:.1f}"
@@ -59,7 +59,7 @@ def _index_finding(e: Evidence, name: str, published: float) -> Finding:
         f"average {published:g}",
         measured,
         ok,
-        f"less than {SURE:g} standard errors away, with that allowance",
+        f"less than {Z99:g} standard errors away, with that allowance",
         mean,
         mean - 1.96 * error,
         mean + 1.96 * error,

@@ -20,7 +20,7 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims.evidence import Index, Pool, Ranking
 from berlyne.priors.dirichlet import LEAST_ALPHA
 from berlyne.serialization import StoreError, read
-from berlyne.strategies.coordination import KnowingWorld, QLearning, UniformChoice, ValueIteration
+from berlyne.strategies.coordination import QLearning, TrueModel, UniformChoice, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES, Strategy, strategy
 from berlyne.validation import ASSUMPTIONS
 from berlyne.worlds import PAPER_WORLDS, WORLDS
@@ -115,7 +115,7 @@ class Assumptions:
     def __getitem__(self, key: str) -> Any:
         return self.changed.get(key, KEYS[key].default)
 
-    def but(self, changes: Mapping[str, Any]) -> Assumptions:
+    def replace(self, changes: Mapping[str, Any]) -> Assumptions:
         """The same with some changes."""
         return Assumptions({**self.changed, **changes})
 
@@ -157,7 +157,7 @@ class Assumptions:
     def _parameters(self, name: str) -> dict[str, Any]:
         """What is assumed of one strategy."""
         base = STRATEGIES[name]
-        method = base.coordinate.inner if isinstance(base.coordinate, KnowingWorld) else base.coordinate
+        method = base.coordinate.inner if isinstance(base.coordinate, TrueModel) else base.coordinate
         mine: list[str] = []
         if isinstance(method, ValueIteration):
             mine += ["gamma", "steps_back"]

@@ -13,15 +13,17 @@ from berlyne.paper.reproduction.stages import STAGES
 from berlyne.serialization import put, read
 
 if TYPE_CHECKING:
-    from berlyne.paper.reproduction.layout import Study
+    from berlyne.paper.reproduction.paper_run import PaperRun
 
 
-def stamp(study: Study, needs: tuple[str, ...]) -> str:
+def stamp(paper_run: PaperRun, needs: tuple[str, ...]) -> str:
     """All that decides what is made from some stages: their settings, what is assumed, and the code."""
     said = {
-        "explorations": study.experiment.describe(),
-        "assumptions": study.assumptions.describe(),
-        "stages": {name: study.under(stage).stamp(study) for name, stage in STAGES.items() if name in needs},
+        "explorations": paper_run.experiment.describe(),
+        "assumptions": paper_run.assumptions.describe(),
+        "stages": {
+            name: paper_run.configured(stage).stamp(paper_run) for name, stage in STAGES.items() if name in needs
+        },
         "code": _code(),
     }
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
@@ -30,18 +32,18 @@ def stamp(study: Study, needs: tuple[str, ...]) -> str:
 class Made:
     """The stamps of what a study's folder holds, by part."""
 
-    def __init__(self, study: Study) -> None:
-        self.study, self.place = study, study.folder / "data" / "made.json"
+    def __init__(self, paper_run: PaperRun) -> None:
+        self.paper_run, self.place = paper_run, paper_run.folder / "data" / "made.json"
         self.stamps = _read(read(self.place))
 
     def has(self, part: str, needs: tuple[str, ...], *made: str) -> bool:
         """Whether a part is there as it would be made again; `made` are its files."""
-        there = all((self.study.folder / name).is_file() for name in made)
-        return there and self.stamps.get(part) == stamp(self.study, needs)
+        there = all((self.paper_run.folder / name).is_file() for name in made)
+        return there and self.stamps.get(part) == stamp(self.paper_run, needs)
 
     def keep(self, part: str, needs: tuple[str, ...]) -> None:
         """Note that a part was made."""
-        self.stamps[part] = stamp(self.study, needs)
+        self.stamps[part] = stamp(self.paper_run, needs)
         self.place.parent.mkdir(parents=True, exist_ok=True)
         put(self.place, json.dumps(self.stamps).encode())
 

@@ -11,22 +11,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 
 FEW = 4
 """So many figures are drawn sooner than a second process has started."""
 
 
-def draw(study: Study, names: Sequence[str], jobs: int = 1) -> Iterator[str]:
+def draw(paper_run: PaperRun, names: Sequence[str], jobs: int = 1) -> Iterator[str]:
     """Draw figures into the folder of a study; yields the name of each when it is drawn.
 
     What a second process does not manage is drawn here, so that what went wrong is seen here.
     """
     here, there = (list(names), []) if jobs < 2 or len(names) <= FEW else _shared(names)
-    helper = _helper(study, there) if there else None
+    helper = _helper(paper_run, there) if there else None
     try:
         for name in here:
-            _draw_one(study, name)
+            _draw_one(paper_run, name)
             yield name
         if helper is not None and helper.wait() == 0:
             yield from there
@@ -36,7 +36,7 @@ def draw(study: Study, names: Sequence[str], jobs: int = 1) -> Iterator[str]:
             helper.kill()
             helper.wait()
     for name in there:
-        _draw_one(study, name)
+        _draw_one(paper_run, name)
         yield name
 
 
@@ -47,20 +47,20 @@ def _shared(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in there], there
 
 
-def _helper(study: Study, names: list[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "berlyne.paper.reproduction.draw_figures", str(study.folder), *names]
+def _helper(paper_run: PaperRun, names: list[str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "berlyne.paper.reproduction.draw_figures", str(paper_run.folder), *names]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def _draw_one(study: Study, name: str) -> None:
-    FIGURES[name].draw(study).save(study.folder / "figures", name, locked=True)
+def _draw_one(paper_run: PaperRun, name: str) -> None:
+    FIGURES[name].draw(paper_run).save(paper_run.folder / "figures", name, locked=True)
 
 
 def main(arguments: list[str]) -> None:
     """Draw the figures that were named."""
-    study = Study.open(Path(arguments[0]))
+    paper_run = PaperRun.open(Path(arguments[0]))
     for name in arguments[1:]:
-        _draw_one(study, name)
+        _draw_one(paper_run, name)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.published import FIGURE_POOLS, PUBLISHED_INDEX, TASK_LEVELS
 from berlyne.paper.claims.task_ranks import TASKS, ranks_at_times, task_ranks, task_reach
 from berlyne.paper.reproduction.captions import CAPTIONS
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.robustness import AS_READ, ASKED, cells
 from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.stats import embodiment_index
@@ -36,61 +36,61 @@ class FigureOfPaper:
     title: str
     place: str
     says: str
-    draw: Callable[[Study], Drawing]
+    draw: Callable[[PaperRun], Drawing]
     needs: tuple[str, ...] = ()
     caption: str = ""
 
 
-def _example_maze(study: Study) -> Drawing:
-    world = study.world("maze", 0)
+def _example_maze(paper_run: PaperRun) -> Drawing:
+    world = paper_run.world("maze", 0)
     return figures.draw_maze_and_rows(world, figures.telling_rows(world))
 
 
-def _dense_world(study: Study) -> Drawing:
-    return figures.draw_graph(study.world("dense", 0))
+def _dense_world(paper_run: PaperRun) -> Drawing:
+    return figures.draw_graph(paper_run.world("dense", 0))
 
 
-def _one_two_three(study: Study) -> Drawing:
-    return figures.draw_graph(study.world("1-2-3", 0), marked=0, centred=0)
+def _one_two_three(paper_run: PaperRun) -> Drawing:
+    return figures.draw_graph(paper_run.world("1-2-3", 0), marked=0, centred=0)
 
 
-def _prediction(study: Study) -> Drawing:
-    return figures.draw_prediction(study.stage("gains"), above_only=("1-2-3",))
+def _prediction(paper_run: PaperRun) -> Drawing:
+    return figures.draw_prediction(paper_run.stage("gains"), above_only=("1-2-3",))
 
 
-def _curves(name: str, measure: str = "missing_information", minus: str | None = None) -> Callable[[Study], Drawing]:
-    def draw(study: Study) -> Drawing:
-        return figures.draw_curves(study.results, FIGURE_POOLS[name], measure, minus)
+def _curves(name: str, measure: str = "missing_information", minus: str | None = None) -> Callable[[PaperRun], Drawing]:
+    def draw(paper_run: PaperRun) -> Drawing:
+        return figures.draw_curves(paper_run.results, FIGURE_POOLS[name], measure, minus)
 
     return draw
 
 
-def _structure(study: Study) -> Drawing:
-    stage = study.stage("structure")
-    areas = [study.results.areas(str(name)) for name in stage["world_class"].values]
+def _structure(paper_run: PaperRun) -> Drawing:
+    stage = paper_run.stage("structure")
+    areas = [paper_run.results.areas(str(name)) for name in stage["world_class"].values]
     greedy, free = (np.stack([a.sel(strategy=s).values for a in areas]) for s in ("PIG(greedy)", "Unembodied"))
     return figures.draw_structure(
         stage.assign(embodiment_index=(("world_class", "world"), embodiment_index(greedy, free)))
     )
 
 
-def _index_by_length(study: Study) -> Drawing:
-    stage = study.stage("lengths")
+def _index_by_length(paper_run: PaperRun) -> Drawing:
+    stage = paper_run.stage("lengths")
     greedy, free = (stage["area"].sel(strategy=s) for s in ("PIG(greedy)", "Unembodied"))
     index = greedy.copy(data=embodiment_index(greedy.values, free.values))
-    used = {name: study.assumptions.n_steps(name) for name in PAPER_WORLDS}
+    used = {name: paper_run.assumptions.n_steps(name) for name in PAPER_WORLDS}
     return figures.draw_index_by_length(stage.assign(embodiment_index=index), PUBLISHED_INDEX, used)
 
 
-def _ranks(study: Study) -> Drawing:
-    ranks = task_ranks(study.stage("tasks"), study.assumptions["tasks.ranking"])
+def _ranks(paper_run: PaperRun) -> Drawing:
+    ranks = task_ranks(paper_run.stage("tasks"), paper_run.assumptions["tasks.ranking"])
     return figures.draw_ranks(ranks, "PIG(VI)", {alpha: task_reach(ranks, alpha) for alpha in TASK_LEVELS})
 
 
-def _ranks_by_time(study: Study) -> Drawing:
+def _ranks_by_time(paper_run: PaperRun) -> Drawing:
     import xarray as xr
 
-    tasks = study.stage("tasks")
+    tasks = paper_run.stage("tasks")
     dims = ("world_class", "snapshot", "world", "strategy")
     ranked = {
         task: (dims, np.stack([ranks_at_times(tasks, name, task, FIGURE_POOLS["fig8"]) for name in PAPER_WORLDS]))
@@ -100,35 +100,35 @@ def _ranks_by_time(study: Study) -> Drawing:
     return figures.draw_ranks_by_time(xr.Dataset(ranked, {**labels, "snapshot": tasks["snapshot"].values}))
 
 
-def _concentration(study: Study) -> Drawing:
-    return figures.draw_concentration(study.stage("learned"))
+def _concentration(paper_run: PaperRun) -> Drawing:
+    return figures.draw_concentration(paper_run.stage("learned"))
 
 
-def _sensitivity(study: Study) -> Drawing:
+def _sensitivity(paper_run: PaperRun) -> Drawing:
     variants = {AS_READ: AS_READ, **{v.id: f"{v.text} ({v.reading})" for v in VARIANTS}}
-    return figures.draw_sensitivity(_cells(study), {id_: CLAIMS[id_].short for id_ in ASKED}, variants)
+    return figures.draw_sensitivity(_cells(paper_run), {id_: CLAIMS[id_].short for id_ in ASKED}, variants)
 
 
-def _cells(study: Study) -> xr.Dataset:
+def _cells(paper_run: PaperRun) -> xr.Dataset:
     """Verdict, largest change of an effect and kind of flip, by variant and claim; those as read come first."""
     import xarray as xr
 
     dims = ("variant", "claim")
     found: dict[str, list[list[Any]]] = {
-        "verdict": [[study.verdicts[id_].word for id_ in ASKED]],
+        "verdict": [[paper_run.verdicts[id_].word for id_ in ASKED]],
         "change": [[0.0] * len(ASKED)],
         "flip": [[""] * len(ASKED)],
     }
-    for by in cells(study).values():
+    for by in cells(paper_run).values():
         found["verdict"].append([by[id_].after.word if id_ in by else "" for id_ in ASKED])
         found["change"].append([by[id_].size if id_ in by else np.nan for id_ in ASKED])
         found["flip"].append([by[id_].flip if id_ in by else "" for id_ in ASKED])
-    labels = {"variant": [AS_READ, *cells(study)], "claim": list(ASKED)}
+    labels = {"variant": [AS_READ, *cells(paper_run)], "claim": list(ASKED)}
     return xr.Dataset({name: (dims, rows) for name, rows in found.items()}, labels)
 
 
 def _figure(
-    name: str, title: str, place: str, says: str, draw: Callable[[Study], Drawing], needs: tuple[str, ...] = ()
+    name: str, title: str, place: str, says: str, draw: Callable[[PaperRun], Drawing], needs: tuple[str, ...] = ()
 ) -> FigureOfPaper:
     return FigureOfPaper(name, title, place, says, draw, needs, CAPTIONS[name])
 

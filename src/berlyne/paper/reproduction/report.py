@@ -9,10 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study
 from berlyne.paper.reproduction.page.against_default import against_default
 from berlyne.paper.reproduction.page.claim_details import evidence
-from berlyne.paper.reproduction.page.context import Shown, default_of, value_text
+from berlyne.paper.reproduction.page.context import PageContext, default_of, value_text
 from berlyne.paper.reproduction.page.figure_cards import figures
 from berlyne.paper.reproduction.page.fitted_readings import fitted
 from berlyne.paper.reproduction.page.introduction import question
@@ -21,6 +20,7 @@ from berlyne.paper.reproduction.page.provenance import making, readings
 from berlyne.paper.reproduction.page.replays import replay_data, replays
 from berlyne.paper.reproduction.page.summary import claims, summary, tally_text
 from berlyne.paper.reproduction.page.variant_effects import sensitivity
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.serialization import StoreError, put, read
 
@@ -41,35 +41,35 @@ SECTIONS = {
 """The sections in their order, by their ids; one that has nothing to say is left out."""
 
 
-def write_report(study: Study, seconds: Mapping[str, float]) -> Path:
+def write_report(paper_run: PaperRun, seconds: Mapping[str, float]) -> Path:
     """Write `report.html` into the study's folder; returns the page."""
-    took = {**_stored_seconds(study.folder), **seconds}
-    put(study.folder / "report.html", _page(study, took).encode())
-    put(study.folder / "seconds.json", json.dumps(took).encode())
-    return study.folder / "report.html"
+    took = {**_stored_seconds(paper_run.folder), **seconds}
+    put(paper_run.folder / "report.html", _page(paper_run, took).encode())
+    put(paper_run.folder / "seconds.json", json.dumps(took).encode())
+    return paper_run.folder / "report.html"
 
 
 def remake_report(folder: Path) -> Path:
     """Make the report again from what a folder holds; nothing is run."""
-    study = Study.open(folder)
+    paper_run = PaperRun.open(folder)
     missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
     if missing:
         raise StoreError(f"{folder} lacks figures ({', '.join(missing)}); run: berlyne reproduce {folder}")
-    stale = [name for name, stage in STAGES.items() if not study.has(stage)]
+    stale = [name for name, stage in STAGES.items() if not paper_run.has(stage)]
     if stale:
         raise StoreError(
             f"{folder} has other numbers than these settings give ({', '.join(stale)}); run: berlyne reproduce {folder}"
         )
-    if study.assumptions.changed and not (default_of(study).folder / "results.zarr").is_dir():
+    if paper_run.assumptions.changed and not (default_of(paper_run).folder / "results.zarr").is_dir():
         raise StoreError(f"{folder} lacks the default to compare with; run: berlyne reproduce {folder}")
-    return write_report(study, {})
+    return write_report(paper_run, {})
 
 
-def _page(study: Study, seconds: Mapping[str, float]) -> str:
-    return page(Shown.of(study, seconds))
+def _page(paper_run: PaperRun, seconds: Mapping[str, float]) -> str:
+    return page(PageContext.of(paper_run, seconds))
 
 
-def page(shown: Shown) -> str:
+def page(shown: PageContext) -> str:
     """The whole page."""
     made = {id_: make(shown) for id_, (_, make) in SECTIONS.items()}
     links = "".join(f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in made.items() if html)
@@ -87,22 +87,22 @@ def page(shown: Shown) -> str:
     )
 
 
-def _title(shown: Shown) -> str:
-    changed = ", under other assumptions" if shown.study.assumptions.changed else ""
+def _title(shown: PageContext) -> str:
+    changed = ", under other assumptions" if shown.paper_run.assumptions.changed else ""
     return f"Learning in embodied action-perception loops through exploration: a reproduction{changed}"
 
 
-def _subtitle(shown: Shown) -> str:
+def _subtitle(shown: PageContext) -> str:
     return (
         "<p>Every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv 1112.1125), worked out anew "
-        f"in {shown.study.n_worlds} worlds of each of three classes. Of {len(shown.verdicts)} claims, "
+        f"in {shown.paper_run.n_worlds} worlds of each of three classes. Of {len(shown.verdicts)} claims, "
         f'<a href="#summary">{escape(tally_text(shown))}</a>.</p>'
     )
 
 
-def _banner(shown: Shown) -> str:
+def _banner(shown: PageContext) -> str:
     """What says that this is not how we read the paper."""
-    changed = shown.study.assumptions.changed
+    changed = shown.paper_run.assumptions.changed
     if not changed:
         return ""
     said = ", ".join(f"{key} = {value_text(value)}" for key, value in changed.items())

@@ -15,7 +15,7 @@ from berlyne.paper.claims.compare import p_text
 from berlyne.paper.reproduction.variants import VARIANTS, evidence_of
 
 if TYPE_CHECKING:
-    from berlyne.paper.reproduction.layout import Study
+    from berlyne.paper.reproduction.paper_run import PaperRun
 
 ASKED = tuple(
     id_ for id_, claim in CLAIMS.items() if claim.needs and set(claim.needs) <= {"explorations", "tasks", "structure"}
@@ -100,13 +100,13 @@ class Cell:
 
 
 @lru_cache(maxsize=1)
-def cells(study: Study) -> dict[str, dict[str, Cell]]:
+def cells(paper_run: PaperRun) -> dict[str, dict[str, Cell]]:
     """Every claim under every variant that it is asked again under, by ids: `cells[variant][claim]`."""
     found = {}
     for variant in VARIANTS:
-        evidence = evidence_of(study, variant)
+        evidence = evidence_of(paper_run, variant)
         asked = [id_ for id_ in ASKED if variant.tasks or "tasks" not in CLAIMS[id_].needs]
-        found[variant.id] = {id_: Cell(study.verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in asked}
+        found[variant.id] = {id_: Cell(paper_run.verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in asked}
     return found
 
 

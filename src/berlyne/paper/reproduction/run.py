@@ -18,7 +18,7 @@ from berlyne.paper.reproduction.build_stamps import Made
 from berlyne.paper.reproduction.claims_file import as_data, words_of
 from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study, mark
+from berlyne.paper.reproduction.paper_run import PaperRun, mark
 from berlyne.paper.reproduction.parallel import spread
 from berlyne.paper.reproduction.report import write_report
 from berlyne.paper.reproduction.stages import STAGES
@@ -38,7 +38,7 @@ class Reproduction:
     verdicts : the word on every claim; default_verdicts : the same under the default assumptions, if others were made.
     """
 
-    study: Study
+    paper_run: PaperRun
     verdicts: dict[str, str] = field(default_factory=dict)
     default_verdicts: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -62,28 +62,28 @@ def reproduce(
         if part not in PARTS:
             raise SettingsError(f"there is no part {part!r} of the reproduction; there are {', '.join(PARTS)}")
     folder.mkdir(parents=True, exist_ok=True)
-    study = Study(folder, n_worlds, seed, assumed)
-    if study.holds_more():
+    paper_run = PaperRun(folder, n_worlds, seed, assumed)
+    if paper_run.holds_more():
         raise SettingsError(
             f"{folder} holds a reproduction with more than {n_worlds} worlds; use another folder for this"
         )
-    done, wanted, threads = Reproduction(study), _needed(only), jobs or os.cpu_count() or 1
+    done, wanted, threads = Reproduction(paper_run), _needed(only), jobs or os.cpu_count() or 1
     with only_writer(folder / "reproduction"):
-        mark(study)
-        _compute(study, wanted, threads, done.seconds)
-        made = Made(study)
+        mark(paper_run)
+        _compute(paper_run, wanted, threads, done.seconds)
+        made = Made(paper_run)
         with _timed(done.seconds, "figures"):
-            _draw(study, [name for name in FIGURES if name in wanted], made, threads)
+            _draw(paper_run, [name for name in FIGURES if name in wanted], made, threads)
         if "claims" in wanted:
             with _timed(done.seconds, "claims"):
-                done.verdicts = _check(study, made)
+                done.verdicts = _check(paper_run, made)
             if assumed.changed:
                 with _timed(done.seconds, "default"):
                     below = reproduce(folder / "default", n_worlds, seed, jobs, ("claims",))
                     done.default_verdicts = below.verdicts
         if "report" in wanted:
             with _timed(done.seconds, "report"):
-                done.report = _report(study, made, done.seconds)
+                done.report = _report(paper_run, made, done.seconds)
     return done
 
 
@@ -104,34 +104,34 @@ def _needed(only: tuple[str, ...]) -> set[str]:
     return wanted
 
 
-def _compute(study: Study, wanted: set[str], jobs: int, seconds: dict[str, float]) -> None:
+def _compute(paper_run: PaperRun, wanted: set[str], jobs: int, seconds: dict[str, float]) -> None:
     if "explorations" in wanted:
         with _timed(seconds, "explorations"):
-            study.experiment.run(study.folder / "results.zarr", jobs=jobs)
+            paper_run.experiment.run(paper_run.folder / "results.zarr", jobs=jobs)
     for name, stage in STAGES.items():
-        if name in wanted and not study.has(stage):
+        if name in wanted and not paper_run.has(stage):
             with _timed(seconds, name):
-                study.keep(stage, study.under(stage).work_out(study, spread(jobs)))
+                paper_run.keep(stage, paper_run.configured(stage).compute(paper_run, spread(jobs)))
 
 
-def _check(study: Study, made: Made) -> dict[str, str]:
+def _check(paper_run: PaperRun, made: Made) -> dict[str, str]:
     """The word on every claim; `claims.json` has all that it rests on."""
-    place = study.folder / "claims.json"
+    place = paper_run.folder / "claims.json"
     if not made.has("claims", CLAIMS_NEED, place.name):
-        put(place, json.dumps(as_data(study.verdicts), indent=1).encode())
+        put(place, json.dumps(as_data(paper_run.verdicts), indent=1).encode())
         made.keep("claims", CLAIMS_NEED)
     return words_of(place, read(place))
 
 
-def _report(study: Study, made: Made, seconds: dict[str, float]) -> Path:
+def _report(paper_run: PaperRun, made: Made, seconds: dict[str, float]) -> Path:
     """The page, made anew unless nothing that it shows has changed."""
     if not made.has("report", tuple(STAGES), "report.html"):
-        write_report(study, seconds)
+        write_report(paper_run, seconds)
         made.keep("report", tuple(STAGES))
-    return study.folder / "report.html"
+    return paper_run.folder / "report.html"
 
 
-def _draw(study: Study, names: list[str], made: Made, jobs: int = 1) -> None:
+def _draw(paper_run: PaperRun, names: list[str], made: Made, jobs: int = 1) -> None:
     """Draw the figures that are not there as they would be drawn again."""
     from rich.console import Console
     from rich.progress import track
@@ -140,10 +140,10 @@ def _draw(study: Study, names: list[str], made: Made, jobs: int = 1) -> None:
     files = {name: [f"figures/{file.format(name=name)}" for file in FILES] for name in names}
     missing = [name for name in names if not made.has(name, needs[name], *files[name])]
     for file in (file for name in missing for file in files[name]):  # which are written beside their places first
-        path = study.folder / file
+        path = paper_run.folder / file
         only_file(path.with_name(path.name + PARTIAL))
     console = Console(stderr=True)
-    drawn = draw(study, missing, jobs)
+    drawn = draw(paper_run, missing, jobs)
     for name in track(drawn, "figures", len(missing), console=console, disable=not console.is_terminal):
         made.keep(name, needs[name])
 

@@ -13,7 +13,7 @@ from berlyne.worlds import PAPER_WORLDS
 if TYPE_CHECKING:
     import xarray as xr
 
-    from berlyne.paper.reproduction.layout import Study
+    from berlyne.paper.reproduction.paper_run import PaperRun
 
 WorldAt = tuple[str, int]
 """Class and index of a world."""
@@ -35,24 +35,24 @@ class Stage(ABC):
     version: ClassVar[int] = 1
 
     @abstractmethod
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
 
     def explorers(self) -> tuple[str, ...]:
         """The strategies that its numbers depend on."""
         return ()
 
-    def stamp(self, study: Study) -> str:
+    def stamp(self, paper_run: PaperRun) -> str:
         """All that decides the numbers, as text: numbers with another stamp are not these."""
         said = {
             "version": self.version,
             "settings": asdict(self),
-            "strategies": [repr(study.strategy(name)) for name in self.explorers()],
-            **study.worlds_in_short,
+            "strategies": [repr(paper_run.strategy(name)) for name in self.explorers()],
+            **paper_run.worlds_in_short,
         }
         return json.dumps(said, sort_keys=True)
 
 
-def every_world(study: Study) -> list[WorldAt]:
+def every_world(paper_run: PaperRun) -> list[WorldAt]:
     """Class and index of every world."""
-    return [(name, i) for name in PAPER_WORLDS for i in range(study.n_worlds)]
+    return [(name, i) for name in PAPER_WORLDS for i in range(paper_run.n_worlds)]

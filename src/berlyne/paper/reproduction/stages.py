@@ -27,7 +27,7 @@ from berlyne.worlds.structure import controllability, structure_index
 if TYPE_CHECKING:
     import xarray as xr
 
-    from berlyne.paper.reproduction.layout import Study
+    from berlyne.paper.reproduction.paper_run import PaperRun
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Structure(Stage):
     name: ClassVar[str] = "structure"
     horizon: int = LAGS
 
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
         def of_world(at: WorldAt) -> tuple[float, Any]:
-            world = study.world(*at)
+            world = paper_run.world(*at)
             return structure_index(world), controllability(world, self.horizon)
 
-        found = each("structure", every_world(study), of_world)
-        shape = (len(PAPER_WORLDS), study.n_worlds)
+        found = each("structure", every_world(paper_run), of_world)
+        shape = (len(PAPER_WORLDS), paper_run.n_worlds)
         index = np.array([f[0] for f in found]).reshape(shape)
         reach = np.array([f[1] for f in found]).reshape(*shape, self.horizon)
         return xr.Dataset(
@@ -66,16 +66,16 @@ class Gains(Stage):
     n_obs: int = 20
     n_trials: int = 50
 
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
         def of_world(at: WorldAt) -> Any:
-            seed = stream(study.seed, f"{world_id(*at)}/gains")
-            return pig_against_gain(study.world(*at), self.n_obs, self.n_trials, seed)
+            seed = stream(paper_run.seed, f"{world_id(*at)}/gains")
+            return pig_against_gain(paper_run.world(*at), self.n_obs, self.n_trials, seed)
 
-        found = each("predicted and realised gain", every_world(study), of_world)
-        shape = (len(PAPER_WORLDS), study.n_worlds, self.n_obs)
+        found = each("predicted and realised gain", every_world(paper_run), of_world)
+        shape = (len(PAPER_WORLDS), paper_run.n_worlds, self.n_obs)
         arrays = {
             name: np.array([getattr(f, name) for f in found]).reshape(shape)
             for name in ("pig", "gain", "pig_sq", "gain_sq")
@@ -106,30 +106,30 @@ class Learned(Stage):
         """The one that explores with either prior."""
         return (self.strategy,)
 
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        classes, how = ("dense", "maze"), study.strategy(self.strategy)
-        n_steps = {name: study.assumptions.n_steps(name) for name in classes}
+        classes, how = ("dense", "maze"), paper_run.strategy(self.strategy)
+        n_steps = {name: paper_run.assumptions.n_steps(name) for name in classes}
 
         def of_world(at: tuple[str, int, float]) -> Any:
-            seed = stream(study.seed, f"{world_id(*at[:2])}/learned prior")
+            seed = stream(paper_run.seed, f"{world_id(*at[:2])}/learned prior")
             told: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
-            return explore_learning_alpha(study.world(*at[:2]), how, n_steps[at[0]], seed, **told)
+            return explore_learning_alpha(paper_run.world(*at[:2]), how, n_steps[at[0]], seed, **told)
 
-        jobs = [(name, i, start) for name in classes for i in range(study.n_worlds) for start in self.starts]
-        shape = (len(classes), study.n_worlds, len(self.starts), max(n_steps.values()) + 1)
+        jobs = [(name, i, start) for name in classes for i in range(paper_run.n_worlds) for start in self.starts]
+        shape = (len(classes), paper_run.n_worlds, len(self.starts), max(n_steps.values()) + 1)
         learned, alpha = np.full((2, *shape), np.nan, dtype=np.float32)
         given = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
         for (name, i, start), run in zip(jobs, each("learned prior", jobs, of_world), strict=True):
             place = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
             learned[place], alpha[place] = run.missing_information, run.alpha
         for c, name in enumerate(classes):
-            told = explorations(study, name)["missing_information"].sel(strategy=self.strategy).values
+            told = explorations(paper_run, name)["missing_information"].sel(strategy=self.strategy).values
             given[c, :, : n_steps[name] + 1] = told
         dims = ("world_class", "world", "start", "time")
-        true = [study.world(name, 0).prior.alpha for name in classes]  # type: ignore[union-attr]  # Dirichlet
+        true = [paper_run.world(name, 0).prior.alpha for name in classes]  # type: ignore[union-attr]  # Dirichlet
         return xr.Dataset(
             {
                 "given": (("world_class", "world", "time"), given, {"units": "bits"}),
@@ -155,25 +155,25 @@ class Lengths(Stage):
         """Those whose areas make the embodiment index."""
         return self.strategies
 
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
         relative = np.linspace(self.shortest, self.longest, self.n_lengths)  # length of a run, in ours
 
         def of_world(at: WorldAt) -> Any:
-            last = np.round(relative * study.assumptions.n_steps(at[0])).astype(int)
+            last = np.round(relative * paper_run.assumptions.n_steps(at[0])).astype(int)
             areas = []
             for name in self.strategies:
-                how = study.strategy(name)
-                seed = stream(study.seed, f"{world_id(*at)}/{how.name}")  # the stored runs, gone on with
-                run = explore(study.world(*at), how, n_steps=int(last[-1]), seed=seed)
+                how = paper_run.strategy(name)
+                seed = stream(paper_run.seed, f"{world_id(*at)}/{how.name}")  # the stored runs, gone on with
+                run = explore(paper_run.world(*at), how, n_steps=int(last[-1]), seed=seed)
                 areas.append(np.cumsum(run.missing_information)[last])
             return np.array(areas)
 
-        found = each("longer runs", every_world(study), of_world)
-        areas = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(self.strategies), len(relative))
-        steps = np.array([np.round(relative * study.assumptions.n_steps(name)) for name in PAPER_WORLDS])
+        found = each("longer runs", every_world(paper_run), of_world)
+        areas = np.array(found).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(self.strategies), len(relative))
+        steps = np.array([np.round(relative * paper_run.assumptions.n_steps(name)) for name in PAPER_WORLDS])
         return xr.Dataset(
             {
                 "area": (("world_class", "world", "strategy", "share"), areas, {"units": "bits"}),

@@ -18,7 +18,7 @@ from berlyne.worlds import PAPER_WORLDS, World
 if TYPE_CHECKING:
     import xarray as xr
 
-    from berlyne.paper.reproduction.layout import Study
+    from berlyne.paper.reproduction.paper_run import PaperRun
 
 
 @dataclass(frozen=True)
@@ -41,24 +41,24 @@ class Tasks(Stage):
         """All of the paper's."""
         return PAPER_STRATEGIES
 
-    def judge(self, study: Study, world_class: str, index: int) -> tasks.Tasks:
+    def judge(self, paper_run: PaperRun, world_class: str, index: int) -> tasks.Tasks:
         """The tasks of one world of a study, which know their objective optimum; those of the last worlds are kept."""
-        return _judge(self, study.world(world_class, index), study.seed, world_id(world_class, index))
+        return _judge(self, paper_run.world(world_class, index), paper_run.seed, world_id(world_class, index))
 
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        counts = {name: stored_counts(study, name) for name in PAPER_WORLDS}
+        counts = {name: stored_counts(paper_run, name) for name in PAPER_WORLDS}
 
         def of_world(at: WorldAt) -> Any:
-            world = study.world(*at)
+            world = paper_run.world(*at)
             models = counts[at[0]][at[1]].reshape(-1, world.n_actions, world.n_states, world.n_states)
-            return self.judge(study, *at).losses(models)
+            return self.judge(paper_run, *at).losses(models)
 
-        found = each("tasks", every_world(study), of_world)
-        times = list(study.experiment.snapshots)
-        losses = np.array(found).reshape(len(PAPER_WORLDS), study.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
+        found = each("tasks", every_world(paper_run), of_world)
+        times = list(paper_run.experiment.snapshots)
+        losses = np.array(found).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
         dims = ("world_class", "world", "strategy", "snapshot")
         return xr.Dataset(
             {
@@ -76,8 +76,8 @@ def _judge(how: Tasks, world: World, seed: int, id_: str) -> tasks.Tasks:
     return tasks.Tasks(world, rewards, cap=how.cap_per_state * world.n_states, horizon=horizon, ties=how.ties)
 
 
-def stored_counts(study: Study, world_class: str) -> Any:
+def stored_counts(paper_run: PaperRun, world_class: str) -> Any:
     """Counts at the snapshots of all worlds of a class, (world, strategy, snapshot, transition): read at once."""
-    world = study.world(world_class, 0)
+    world = paper_run.world(world_class, 0)
     size = world.n_actions * world.n_states**2
-    return explorations(study, world_class)["counts"].isel(transition=slice(0, size)).values
+    return explorations(paper_run, world_class)["counts"].isel(transition=slice(0, size)).values

@@ -29,7 +29,7 @@ from berlyne.worlds.structure import controllability, structure_index
 if TYPE_CHECKING:
     import xarray as xr
 
-    from berlyne.paper.reproduction.layout import Study
+    from berlyne.paper.reproduction.paper_run import PaperRun
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def again(one: Assumptions, other: Assumptions, world_class: str) -> Again:
     return Again(worlds, acting, losing("cap_per_state"), losing("horizon", "paid", "n_rewards"), begins)
 
 
-Found = dict[tuple[str, str | None], Any]
+VariantFindings = dict[tuple[str, str | None], Any]
 """What a variant gives in one world: by the name of the number, and of the strategy if it is one's."""
 
 
@@ -129,29 +129,29 @@ class Sensitivity(Stage):
         """All of the paper's, which variants replace."""
         return PAPER_STRATEGIES
 
-    def stamp(self, study: Study) -> str:
+    def stamp(self, paper_run: PaperRun) -> str:
         """All that decides the numbers; the tasks are those of another stage."""
-        return f"{super().stamp(study)} {study.under(Tasks()).stamp(study)}"
+        return f"{super().stamp(paper_run)} {paper_run.configured(Tasks()).stamp(paper_run)}"
 
-    def work_out(self, study: Study, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
-        others = {v.id: study.but(v.changes) for v in self.variants}
-        needed = {(v.id, c): _needed(study, v, c) for v in self.variants for c in PAPER_WORLDS}
+        others = {v.id: paper_run.replace(v.changes) for v in self.variants}
+        needed = {(v.id, c): _needed(paper_run, v, c) for v in self.variants for c in PAPER_WORLDS}
         # a world serves all its variants while it is at hand
-        jobs = [(v, c, i) for c in PAPER_WORLDS for i in range(study.n_worlds) for v in others if any(needed[v, c])]
-        stored = {c: stored_counts(study, c) for c in PAPER_WORLDS if any(needed[v, c].from_stored for v in others)}
+        jobs = [(v, c, i) for c in PAPER_WORLDS for i in range(paper_run.n_worlds) for v in others if any(needed[v, c])]
+        stored = {c: stored_counts(paper_run, c) for c in PAPER_WORLDS if any(needed[v, c].from_stored for v in others)}
 
-        as_read = study.stage("tasks")
+        as_read = paper_run.stage("tasks")
         lost = np.stack([as_read[loss].values for loss in LOSSES], axis=-1)  # (class, world, strategy, snapshot, task)
 
-        def of_world(job: tuple[str, str, int]) -> Found:
+        def of_world(job: tuple[str, str, int]) -> VariantFindings:
             variant, world_class, i = job
             here = needed[variant, world_class]
             counts = stored[world_class][i] if here.from_stored else None
             losses = lost[PAPER_WORLDS.index(world_class), i] if here.begins else None
-            return _work_out(study, others[variant], (world_class, i), here, AsRead(counts, losses))
+            return _work_out(paper_run, others[variant], (world_class, i), here, AsRead(counts, losses))
 
-        out = _blank(study, others)
+        out = _blank(paper_run, others)
         arrays = {name: array.values for name, array in out.data_vars.items()}
         for (variant, world_class, i), found in zip(jobs, each("sensitivity", jobs, of_world), strict=True):
             place = (list(others).index(variant), PAPER_WORLDS.index(world_class))
@@ -159,25 +159,26 @@ class Sensitivity(Stage):
                 where = place if strategy is None else (*place, PAPER_STRATEGIES.index(strategy))
                 if name == "curve":  # the mean over worlds is enough
                     line = arrays[name][where]
-                    line[: len(value)] = np.nan_to_num(line[: len(value)]) + value / study.n_worlds
+                    line[: len(value)] = np.nan_to_num(line[: len(value)]) + value / paper_run.n_worlds
                 else:
                     arrays[name][(*where, i)] = value
         return out
 
 
-def _needed(study: Study, variant: Variant, world_class: str) -> Again:
-    found = again(study.assumptions, study.assumptions.but(variant.changes), world_class)
+def _needed(paper_run: PaperRun, variant: Variant, world_class: str) -> Again:
+    found = again(paper_run.assumptions, paper_run.assumptions.replace(variant.changes), world_class)
     return found if variant.tasks else found._replace(navigate=(), collect=())
 
 
-def _blank(study: Study, others: Mapping[str, Study]) -> xr.Dataset:
+def _blank(paper_run: PaperRun, others: Mapping[str, PaperRun]) -> xr.Dataset:
     """A dataset with nothing in it."""
     import xarray as xr
 
     longest = max(o.assumptions.n_steps(c) for o in others.values() for c in PAPER_WORLDS) + 1
     sizes = {
         "variant": len(others), "world_class": len(PAPER_WORLDS), "strategy": len(PAPER_STRATEGIES),
-        "world": study.n_worlds, "snapshot": len(study.assumptions["tasks.times"]), "time": longest, "lag": LAGS,
+        "world": paper_run.n_worlds, "snapshot": len(paper_run.assumptions["tasks.times"]),
+        "time": longest, "lag": LAGS,
     }  # fmt: skip
     dims = {
         "area": ("strategy", "world"),
@@ -207,9 +208,9 @@ class AsRead(NamedTuple):
     losses: Any
 
 
-def _work_out(study: Study, other: Study, at: WorldAt, needed: Again, as_read: AsRead) -> Found:
+def _work_out(paper_run: PaperRun, other: PaperRun, at: WorldAt, needed: Again, as_read: AsRead) -> VariantFindings:
     """What is other than as read in one world."""
-    found: Found = {}
+    found: VariantFindings = {}
     world, n_steps = other.world(*at), other.assumptions.n_steps(at[0])
     steps = snapshot_steps(other.experiment.snapshots, n_steps)
     models: dict[str, Any] = {}
@@ -225,9 +226,13 @@ def _work_out(study: Study, other: Study, at: WorldAt, needed: Again, as_read: A
     for name in {*needed.navigate, *needed.collect} - set(models):
         models[name] = as_read.counts[PAPER_STRATEGIES.index(name)]
     if needed.navigate or needed.collect:
-        before = snapshot_steps(study.experiment.snapshots, study.assumptions.n_steps(at[0])) if needed.begins else []
+        before = (
+            snapshot_steps(paper_run.experiment.snapshots, paper_run.assumptions.n_steps(at[0]))
+            if needed.begins
+            else []
+        )
         fresh = [k for k, step in enumerate(steps) if step not in before]
-        found |= _losses(other.under(Tasks()).judge(other, *at), needed, {s: m[fresh] for s, m in models.items()})
+        found |= _losses(other.configured(Tasks()).judge(other, *at), needed, {s: m[fresh] for s, m in models.items()})
         for name in needed.navigate if before else ():
             old = as_read.losses[PAPER_STRATEGIES.index(name)]
             for task, loss in enumerate(LOSSES):
@@ -241,7 +246,7 @@ def _work_out(study: Study, other: Study, at: WorldAt, needed: Again, as_read: A
     return found
 
 
-def _losses(judge: tasks.Tasks, needed: Again, models: Mapping[str, Any]) -> Found:
+def _losses(judge: tasks.Tasks, needed: Again, models: Mapping[str, Any]) -> VariantFindings:
     """Losses of some models of each strategy: of both tasks at once if the same strategies have both."""
     n, m = judge.n_states, judge.n_actions
 
@@ -260,15 +265,15 @@ def _losses(judge: tasks.Tasks, needed: Again, models: Mapping[str, Any]) -> Fou
     }
 
 
-def evidence_of(study: Study, variant: Variant) -> Evidence:
+def evidence_of(paper_run: PaperRun, variant: Variant) -> Evidence:
     """What there would be to judge by if the paper were read as `variant` does."""
-    base, other = study.evidence, study.but(variant.changes)
+    base, other = paper_run.evidence, paper_run.replace(variant.changes)
     found = base.stages["sensitivity"].sel(variant=variant.id)
     areas, l1_areas, curves = (
         {c: dict(by) for c, by in old.items()} for old in (base.areas, base.l1_areas, base.curves)
     )
     for world_class in PAPER_WORLDS:
-        for name in again(study.assumptions, other.assumptions, world_class).explore:
+        for name in again(paper_run.assumptions, other.assumptions, world_class).explore:
             here = found.sel(world_class=world_class, strategy=name)
             areas[world_class][name], l1_areas[world_class][name] = here["area"].values, here["l1_area"].values
             if name in CURVED:

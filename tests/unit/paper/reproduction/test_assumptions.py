@@ -11,7 +11,7 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction.assumptions import DEFAULT, KEYS, Assumptions, assumptions
 from berlyne.paper.reproduction.build_stamps import stamp
-from berlyne.paper.reproduction.layout import Study, assumed_in, mark
+from berlyne.paper.reproduction.paper_run import PaperRun, assumed_in, mark
 from berlyne.paper.reproduction.readings import READINGS
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.paper.reproduction.variants import VARIANTS
@@ -63,33 +63,33 @@ def test_every_key_is_tried_here() -> None:
 
 @every_key
 def test_what_is_set_reaches_every_stage_that_it_decides(key: str, tmp_path: Path) -> None:
-    usual, other = Study(tmp_path, 2, 0), Study(tmp_path, 2, 0, DEFAULT.but({key: OTHER[key][0]}))
-    stale = {n for n, s in STAGES.items() if usual.under(s).stamp(usual) != other.under(s).stamp(other)}
+    usual, other = PaperRun(tmp_path, 2, 0), PaperRun(tmp_path, 2, 0, DEFAULT.replace({key: OTHER[key][0]}))
+    stale = {n for n, s in STAGES.items() if usual.configured(s).stamp(usual) != other.configured(s).stamp(other)}
     assert stale == OTHER[key][1]
     assert stamp(usual, ()) != stamp(other, ())  # figures, claims and the report
 
 
 @every_key
 def test_the_default_is_no_change(key: str) -> None:
-    assert DEFAULT.but({key: KEYS[key].default}) == DEFAULT
-    assert DEFAULT.but({key: OTHER[key][0]}).changed == {key: OTHER[key][0]}
+    assert DEFAULT.replace({key: KEYS[key].default}) == DEFAULT
+    assert DEFAULT.replace({key: OTHER[key][0]}).changed == {key: OTHER[key][0]}
     assert DEFAULT[key] == KEYS[key].default
     assert KEYS[key].reading in {*READINGS, ""}
 
 
 def test_strategies_and_worlds_are_as_assumed() -> None:
-    assumed = DEFAULT.but({"gamma": 0.9, "q.epsilon": 0.1, "untried": 0.0, "ties": "first", "maze.alpha": 0.5})
+    assumed = DEFAULT.replace({"gamma": 0.9, "q.epsilon": 0.1, "untried": 0.0, "ties": "first", "maze.alpha": 0.5})
     of = assumed.strategies
     assert of["PIG(VI)"] == strategy("PIG(VI)", gamma=0.9, ties="first")
     assert of["PIG(VI+)"] == strategy("PIG(VI+)", gamma=0.9, ties="first")
     assert of["PEIG(Q)"] == strategy("PEIG(Q)", epsilon=0.1, untried=0.0)
     assert of["Random"] == STRATEGIES["Random"]
     assert of["LTA"] == strategy("LTA", ties="first")
-    study = Study(Path(), 2, 0, assumed)
-    assert study.world("maze", 1).prior.alpha == 0.5
-    assert study.world("dense", 1).prior.alpha == 1.0
-    assert DEFAULT.but({"maze.n_steps": 77}).experiment(2, 0).classes[1].n_steps == 77
-    assert DEFAULT.but({"tasks.times": [0.5, 1.0]}).experiment(2, 0).snapshots == (0.5, 1.0)
+    paper_run = PaperRun(Path(), 2, 0, assumed)
+    assert paper_run.world("maze", 1).prior.alpha == 0.5
+    assert paper_run.world("dense", 1).prior.alpha == 1.0
+    assert DEFAULT.replace({"maze.n_steps": 77}).experiment(2, 0).classes[1].n_steps == 77
+    assert DEFAULT.replace({"tasks.times": [0.5, 1.0]}).experiment(2, 0).snapshots == (0.5, 1.0)
 
 
 def test_the_default_experiment_is_that_of_the_paper() -> None:
@@ -151,28 +151,28 @@ def test_a_file_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> No
 
 
 def test_a_folder_keeps_what_it_assumes(tmp_path: Path) -> None:
-    mine = DEFAULT.but({"gamma": 0.9, "tasks.times": [0.5, 1.0]})
-    mark(Study(tmp_path, 4, 0, mine))
+    mine = DEFAULT.replace({"gamma": 0.9, "tasks.times": [0.5, 1.0]})
+    mark(PaperRun(tmp_path, 4, 0, mine))
     assert assumed_in(tmp_path) == mine
-    mark(Study(tmp_path, 4, 0, mine))
+    mark(PaperRun(tmp_path, 4, 0, mine))
     with pytest.raises(SettingsError, match=r"made with gamma = 0.9, tasks.times = .*, and the default is asked for"):
-        mark(Study(tmp_path, 4, 0))
+        mark(PaperRun(tmp_path, 4, 0))
 
 
 def test_a_folder_without_a_mark_that_holds_explorations_assumes_the_default(tmp_path: Path) -> None:
     (tmp_path / "results.zarr").mkdir()
-    mark(Study(tmp_path, 4, 0))
+    mark(PaperRun(tmp_path, 4, 0))
     assert assumed_in(tmp_path) == DEFAULT
     (tmp_path / "reproduction.json").unlink()
     with pytest.raises(SettingsError, match=r"made with the default, and gamma = 0.9 is asked for"):
-        mark(Study(tmp_path, 4, 0, Assumptions({"gamma": 0.9})))
+        mark(PaperRun(tmp_path, 4, 0, Assumptions({"gamma": 0.9})))
 
 
 @pytest.mark.parametrize("name", ["zarr.json", "notes.txt", "area", "thesis"])
 def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(SettingsError, match=rf"holds something else \({name}\); use a folder that is new or empty"):
-        mark(Study(tmp_path, 4, 0))
+        mark(PaperRun(tmp_path, 4, 0))
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -180,12 +180,12 @@ def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path
 def test_a_damaged_mark_is_one_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "reproduction.json").write_text(text)
     with pytest.raises(StoreError, match=r"reproduction.json is damaged"):
-        mark(Study(tmp_path, 4, 0))
+        mark(PaperRun(tmp_path, 4, 0))
 
 
 def test_variants_change_what_can_be_set() -> None:
     for variant in VARIANTS:
-        assert DEFAULT.but(variant.changes) != DEFAULT
+        assert DEFAULT.replace(variant.changes) != DEFAULT
         assert {KEYS[key].reading for key in variant.changes} == {variant.reading}
     asked = {variant.reading for variant in VARIANTS}
     assert {"R3", "R6", "R7", "R8", "R11", "R12", "R14", "R16", "R18", "R19", "R20"} <= asked

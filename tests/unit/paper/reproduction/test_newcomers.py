@@ -25,14 +25,14 @@ from pathlib import Path
 import berlyne
 from berlyne.paper.claims import CLAIMS, published
 from berlyne.paper.reproduction import assumptions, figure_list, variants
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from unit.paper.claims.invented import as_published
 
-print(Study(Path(), 4, 0).experiment.describe())
+print(PaperRun(Path(), 4, 0).experiment.describe())
 print(published.FIGURE_POOLS, published.POSITIVE_CONTROLS, list(figure_list.FIGURES))
 print(published.CURVE_POOL, variants.VARIANTS, list(assumptions.KEYS))
 for variant in variants.VARIANTS:
-    other = assumptions.DEFAULT.but(variant.changes)
+    other = assumptions.DEFAULT.replace(variant.changes)
     print([variants.again(assumptions.DEFAULT, other, name) for name in berlyne.worlds.PAPER_WORLDS])
 published = as_published()
 for claim in CLAIMS.values():

@@ -19,11 +19,11 @@ from berlyne.paper.claims.verdict import InPool
 from berlyne.paper.reproduction import report
 from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions, assumptions
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study
 from berlyne.paper.reproduction.page import claim_details as evidence
 from berlyne.paper.reproduction.page import misfit, not_held, summary
 from berlyne.paper.reproduction.page import variant_effects as sensitivity
-from berlyne.paper.reproduction.page.context import Shown, command
+from berlyne.paper.reproduction.page.context import PageContext, command
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.readings import READINGS
 from berlyne.paper.reproduction.robustness import ASKED, Cell
 from berlyne.paper.reproduction.variants import VARIANTS
@@ -81,9 +81,9 @@ def cells(found: Mapping[str, Verdict], **moves: tuple[str, float, bool]) -> dic
     return table
 
 
-def shown(found: Mapping[str, Verdict], n_worlds: int = 200, folder: Path = Path(), **other: Any) -> Shown:
+def shown(found: Mapping[str, Verdict], n_worlds: int = 200, folder: Path = Path(), **other: Any) -> PageContext:
     assumed = other.pop("assumed", DEFAULT)
-    return Shown(Study(folder, n_worlds, 7, assumed), found, **other)
+    return PageContext(PaperRun(folder, n_worlds, 7, assumed), found, **other)
 
 
 @pytest.fixture
@@ -308,9 +308,9 @@ def test_a_finding_that_turns_within_a_verdict_that_stays_is_not_hidden() -> Non
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.id)
 def test_the_command_of_a_variant_assumes_what_the_variant_does(variant: Any) -> None:
-    words = shlex.split(command(DEFAULT.but(variant.changes).changed))
+    words = shlex.split(command(DEFAULT.replace(variant.changes).changed))
     assert words[:3] == ["berlyne", "reproduce", "FOLDER"] and set(words[3::2]) == {"--set"}
-    assert assumptions(words[4::2]) == DEFAULT.but(variant.changes)
+    assert assumptions(words[4::2]) == DEFAULT.replace(variant.changes)
 
 
 def test_the_default_is_compared_with_nothing(folder: Path) -> None:
@@ -341,7 +341,7 @@ def test_other_assumptions_are_compared_with_the_default(folder: Path) -> None:
     assert "1 verdict flips: 1 by an effect against the default" in re.sub("<[^>]+>", "", html)
 
 
-def moves_of(here: Shown, id_: str) -> str:
+def moves_of(here: PageContext, id_: str) -> str:
     """What moved of a claim against the default, as the page has it."""
     tables = [lines for said, lines in Page(report.page(here)).tables if said == "Every claim"]
     (line,) = [line for lines in tables for line in lines if line["claim"] == id_]
@@ -413,9 +413,9 @@ def test_fitted_readings_say_how_they_were_chosen(folder: Path) -> None:
 def test_no_report_is_made_again_without_the_default_to_compare_with(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = Study(folder, 4, 0, Assumptions({"gamma": 0.9}))
-    monkeypatch.setattr(Study, "open", lambda _: study)
-    monkeypatch.setattr(Study, "has", lambda *_: True)
+    paper_run = PaperRun(folder, 4, 0, Assumptions({"gamma": 0.9}))
+    monkeypatch.setattr(PaperRun, "open", lambda _: paper_run)
+    monkeypatch.setattr(PaperRun, "has", lambda *_: True)
     with pytest.raises(StoreError, match="lacks the default to compare with; run: berlyne reproduce"):
         report.remake_report(folder)
 

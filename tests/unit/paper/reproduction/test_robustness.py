@@ -97,22 +97,22 @@ def test_claims_that_no_exploration_task_or_structure_decides_are_not_asked_agai
     ],
 )
 def test_only_what_a_variant_can_move_is_run_again(variant, world_class, worlds, explore, navigate, collect) -> None:
-    needed = again(DEFAULT, DEFAULT.but(CHANGES[variant]), world_class)
+    needed = again(DEFAULT, DEFAULT.replace(CHANGES[variant]), world_class)
     assert needed == (worlds, explore, navigate, collect, variant == "half-length")
     assert needed.from_stored == (variant in ("cap", "leaving"))
 
 
 def test_only_planners_are_run_again_with_another_discount() -> None:
     planners = ("PIG(VI)", "PIG(VI+)", "PEIG(VI)", "PMC(VI)", "PLC(VI)")
-    assert again(DEFAULT, DEFAULT.but({"gamma": 0.9}), "dense") == (False, *[planners] * 3, False)
+    assert again(DEFAULT, DEFAULT.replace({"gamma": 0.9}), "dense") == (False, *[planners] * 3, False)
 
 
 @pytest.mark.parametrize("changes", [{"gamma": 0.9}, {"tasks.horizon": 9}, {"maze.side": 5}])
 def test_runs_that_differ_in_more_than_their_length_do_not_begin_alike(changes) -> None:
     shorter = {"maze.n_steps": 1250}
-    assert again(DEFAULT, DEFAULT.but(shorter), "maze").begins
-    assert not again(DEFAULT, DEFAULT.but({**shorter, **changes}), "maze").begins
-    assert not again(DEFAULT, DEFAULT.but({"maze.n_steps": 5000}), "maze").begins
+    assert again(DEFAULT, DEFAULT.replace(shorter), "maze").begins
+    assert not again(DEFAULT, DEFAULT.replace({**shorter, **changes}), "maze").begins
+    assert not again(DEFAULT, DEFAULT.replace({"maze.n_steps": 5000}), "maze").begins
 
 
 def test_claims_about_tasks_are_asked_again_where_they_rest_on_a_fitted_reading_and_where_tasks_are_read() -> None:

@@ -13,9 +13,9 @@ import xarray as xr
 
 from berlyne.experiments import Experiment
 from berlyne.exploration.learned_prior import Schedule
-from berlyne.paper.reproduction import layout as study_module
+from berlyne.paper.reproduction import paper_run as study_module
 from berlyne.paper.reproduction import run as run_module
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.run import reproduce
 from berlyne.paper.reproduction.stage import Stage
 from berlyne.paper.reproduction.stages import STAGES
@@ -55,15 +55,15 @@ def changed(name: str, setting: str) -> Stage:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with something of every stage."""
     folder = tmp_path_factory.mktemp("kept")
-    study = Study(folder, 4, 0)
+    paper_run = PaperRun(folder, 4, 0)
     for stage in STAGES.values():
-        study.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
+        paper_run.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
     return folder
 
 
 def fresh(folder: Path) -> set[str]:
     """The stages of a folder that need not be worked out again."""
-    return {name for name, stage in STAGES.items() if Study(folder, 4, 0).has(stage)}
+    return {name for name, stage in STAGES.items() if PaperRun(folder, 4, 0).has(stage)}
 
 
 def test_every_setting_of_every_stage_is_changed_here() -> None:
@@ -91,8 +91,8 @@ def test_a_stage_of_another_version_is_not_there(name: str, kept: Path, monkeypa
 
 @every_stage
 def test_a_stage_of_another_study_is_not_there(name: str, kept: Path) -> None:
-    for study in (Study(kept, 5, 0), Study(kept, 4, 1)):
-        assert not study.has(STAGES[name])
+    for paper_run in (PaperRun(kept, 5, 0), PaperRun(kept, 4, 1)):
+        assert not paper_run.has(STAGES[name])
 
 
 def test_stages_of_other_runs_are_not_there(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,15 +118,15 @@ def test_stages_of_another_strategy_of_that_name_are_not_there(
 
 
 def test_a_stage_stamped_as_it_used_to_be_is_not_there(tmp_path: Path) -> None:
-    stage, study = STAGES["structure"], Study(tmp_path, 4, 0)
-    study.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
+    stage, paper_run = STAGES["structure"], PaperRun(tmp_path, 4, 0)
+    paper_run.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
     place = tmp_path / "data" / "structure.zarr" / "zarr.json"
     said = json.loads(place.read_text())
     assert said["attributes"].pop("stamp")
     said["attributes"]["study"] = '{"n_worlds": 4, "seed": 0}'
     place.write_text(json.dumps(said))
-    assert study.stage("structure").sizes == {"world": 1}
-    assert not study.has(stage)
+    assert paper_run.stage("structure").sizes == {"world": 1}
+    assert not paper_run.has(stage)
 
 
 @pytest.fixture
@@ -134,14 +134,14 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a reproduction works out, with the work itself left out."""
     done: list[str] = []
 
-    def pretend(stage: Stage, study: Study, each: Any) -> xr.Dataset:
+    def pretend(stage: Stage, paper_run: PaperRun, each: Any) -> xr.Dataset:
         done.append(stage.name)
         return xr.Dataset({"x": ("world", [1.0])})
 
     monkeypatch.setattr(Experiment, "run", lambda *_, **__: None)
     monkeypatch.setattr(run_module, "FIGURES", {})  # one has the name of a stage
     for stage in STAGES.values():
-        monkeypatch.setattr(type(stage), "work_out", pretend)
+        monkeypatch.setattr(type(stage), "compute", pretend)
     return done
 
 
@@ -186,9 +186,9 @@ def test_what_a_part_rests_on_is_worked_out_with_it(part: str, rests_on: set[str
 
 
 def test_the_experiment_of_a_study_is_made_once(tmp_path: Path) -> None:
-    study = Study(tmp_path, 4, 0)
-    assert study.experiment is study.experiment
-    assert study.world("maze", 1) is study.world("maze", 1)
+    paper_run = PaperRun(tmp_path, 4, 0)
+    assert paper_run.experiment is paper_run.experiment
+    assert paper_run.world("maze", 1) is paper_run.world("maze", 1)
 
 
 def test_the_sizes_of_presets_are_those_of_the_documentation() -> None:

@@ -9,7 +9,7 @@ from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction import report, run
 from berlyne.paper.reproduction.build_stamps import Made
 from berlyne.paper.reproduction.claims_file import words_of
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '{"a": "x"}', '{"a": null}', "[" * 100_000, "\udcff", '{"a": [1]}'])
@@ -37,17 +37,17 @@ def test_links_beside_the_report_are_refused(tmp_path, monkeypatch, name):
     (tmp_path / f"{name}.partial").symlink_to(tmp_path / "notes")
     monkeypatch.setattr(report, "_page", lambda *_: "<p>page</p>")
     with pytest.raises(StoreError, match=rf"{name}\.partial is a symbolic link and not a file of ours"):
-        report.write_report(Study(tmp_path, 1, 0), {})
+        report.write_report(PaperRun(tmp_path, 1, 0), {})
     assert (tmp_path / "notes").read_text() == "mine"
 
 
 def test_a_link_beside_the_claims_is_refused(tmp_path, monkeypatch):
     (tmp_path / "notes").write_text("mine")
     (tmp_path / "claims.json.partial").symlink_to(tmp_path / "notes")
-    monkeypatch.setattr(Study, "verdicts", {})
-    study = Study(tmp_path, 1, 0)
+    monkeypatch.setattr(PaperRun, "verdicts", {})
+    paper_run = PaperRun(tmp_path, 1, 0)
     with pytest.raises(StoreError, match=r"claims\.json\.partial is a symbolic link and not a file of ours"):
-        run._check(study, Made(study))
+        run._check(paper_run, Made(paper_run))
     assert (tmp_path / "notes").read_text() == "mine"
 
 
@@ -61,11 +61,11 @@ def test_a_damaged_claims_file_is_one_sentence(tmp_path, text):
 def test_damaged_stamps_are_as_good_as_none(tmp_path, text):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "made.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    made = Made(Study(tmp_path, 1, 0))
+    made = Made(PaperRun(tmp_path, 1, 0))
     assert made.stamps == {}
     made.keep("fig3", ())
-    assert Made(Study(tmp_path, 1, 0)).has("fig3", ())
-    assert not Made(Study(tmp_path, 2, 0)).has("fig3", ())
+    assert Made(PaperRun(tmp_path, 1, 0)).has("fig3", ())
+    assert not Made(PaperRun(tmp_path, 2, 0)).has("fig3", ())
     assert not made.has("fig3", (), "figures/fig3.png")
 
 
@@ -78,5 +78,5 @@ def test_links_beside_a_figure_are_refused_before_it_is_drawn(tmp_path, kind):
     with pytest.raises(
         StoreError, match=rf"{name}{re.escape(kind)}\.partial is a symbolic link and not a file of ours"
     ):
-        run._draw(Study(tmp_path, 1, 0), [name], Made(Study(tmp_path, 1, 0)))
+        run._draw(PaperRun(tmp_path, 1, 0), [name], Made(PaperRun(tmp_path, 1, 0)))
     assert (tmp_path / "notes").read_text() == "mine"

@@ -7,7 +7,7 @@ from html import escape
 
 from berlyne.paper.claims import Finding
 from berlyne.paper.reproduction.assumptions import KEYS
-from berlyne.paper.reproduction.page.context import Shown, command, value_text
+from berlyne.paper.reproduction.page.context import PageContext, command, value_text
 from berlyne.paper.reproduction.page.html import (
     HtmlCell,
     bullets,
@@ -23,9 +23,9 @@ from berlyne.paper.reproduction.page.variant_effects import counted, flip_lines,
 from berlyne.paper.reproduction.robustness import EFFECT, Cell, Change, effect_text
 
 
-def against_default(shown: Shown) -> str:
+def against_default(shown: PageContext) -> str:
     """The section; nothing for the default."""
-    changed = shown.study.assumptions.changed
+    changed = shown.paper_run.assumptions.changed
     if not changed:
         return ""
     cells = {id_: Compared(shown.default[id_], found) for id_, found in shown.verdicts.items()}

@@ -7,7 +7,7 @@ from html import escape
 from berlyne.paper.claims import CLAIMS, Finding
 from berlyne.paper.claims.compare import POOLS
 from berlyne.paper.claims.published import CURVE_POOL, FIGURE_POOLS
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
     NOTHING,
     POOL_NAMES,
@@ -31,7 +31,7 @@ from berlyne.stats import Friedman
 from berlyne.strategies.registry import PAPER_STRATEGIES
 
 
-def evidence(shown: Shown) -> str:
+def evidence(shown: PageContext) -> str:
     """The section."""
     return section(
         "evidence",
@@ -48,16 +48,16 @@ def evidence(shown: Shown) -> str:
     )
 
 
-def _deciding(shown: Shown) -> str:
+def _deciding(shown: PageContext) -> str:
     return {
         "curves": f"the {len(CURVE_POOL)} strategies drawn in the figures of learning curves, and in tasks the "
         f"{len(FIGURE_POOLS['fig8'])} of Fig. 8,",
         "figure": "the strategies of the figure alone",
         "all": f"all {len(PAPER_STRATEGIES)} strategies",
-    }[shown.study.assumptions["pool"]]
+    }[shown.paper_run.assumptions["pool"]]
 
 
-def _claim(shown: Shown, id_: str) -> str:
+def _claim(shown: PageContext, id_: str) -> str:
     claim, found = CLAIMS[id_], shown.verdicts[id_]
     fragile = shown.fragile(id_)
     warning = f'<span class="small">flips with {len(fragile)} of {len(shown.cells)} variants</span>' if fragile else ""
@@ -71,7 +71,7 @@ def _claim(shown: Shown, id_: str) -> str:
     return folded(summary, inside, f"claim-{id_}", "claim")
 
 
-def _notes(shown: Shown, id_: str) -> list[str]:
+def _notes(shown: PageContext, id_: str) -> list[str]:
     """What the verdict rests on."""
     claim, fragile = CLAIMS[id_], shown.fragile(id_)
     notes = [f"Figures: {listed(map(figure_link, claim.figures))}."] if claim.figures else []
@@ -92,9 +92,9 @@ def _notes(shown: Shown, id_: str) -> list[str]:
     return notes
 
 
-def findings_table(shown: Shown, findings: tuple[Finding, ...]) -> str:
+def findings_table(shown: PageContext, findings: tuple[Finding, ...]) -> str:
     """Every finding, with the p-value that decides and those in other pools."""
-    others = [pool for pool in POOLS if pool != shown.study.assumptions["pool"]]
+    others = [pool for pool in POOLS if pool != shown.paper_run.assumptions["pool"]]
     pooled = any(finding.pools for finding in findings)
     tested = pooled or any(finding.p is not None for finding in findings)
     heads = ["what", "the paper says", "our criterion", "measured"]
@@ -115,7 +115,7 @@ def findings_table(shown: Shown, findings: tuple[Finding, ...]) -> str:
     return table("Findings", heads, rows)
 
 
-def _friedman(shown: Shown, findings: tuple[Finding, ...]) -> str:
+def _friedman(shown: PageContext, findings: tuple[Finding, ...]) -> str:
     """Friedman's tests of the pools that the p-values are from."""
     tested = [finding for finding in findings if finding.friedman is not None]
     if not tested:

@@ -11,35 +11,35 @@ from typing import Any
 from berlyne.paper.claims import CLAIMS, Verdict
 from berlyne.paper.claims.compare import ENOUGH
 from berlyne.paper.claims.verdict import HOLDS
-from berlyne.paper.reproduction.layout import Study
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.robustness import Cell, cells
 from berlyne.paper.reproduction.variants import VARIANTS
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageContext:
     """All that the sections of the page are made from.
 
     cells : every claim that is asked again, under every variant: `cells[variant][claim]`.
     default : the verdicts under the default assumptions; empty if these are the default.
     """
 
-    study: Study
+    paper_run: PaperRun
     verdicts: Mapping[str, Verdict]
     cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
     default: Mapping[str, Verdict] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, study: Study, seconds: Mapping[str, float]) -> Shown:
+    def of(cls, paper_run: PaperRun, seconds: Mapping[str, float]) -> PageContext:
         """What is stored of a study; if it assumes something else than the default, of that beside it, too."""
-        default = default_of(study).verdicts if study.assumptions.changed else {}
-        return cls(study, study.verdicts, cells(study), default, seconds)
+        default = default_of(paper_run).verdicts if paper_run.assumptions.changed else {}
+        return cls(paper_run, paper_run.verdicts, cells(paper_run), default, seconds)
 
     @property
     def few(self) -> bool:
         """Whether there are too few worlds to say that two strategies are alike."""
-        return self.study.n_worlds < ENOUGH
+        return self.paper_run.n_worlds < ENOUGH
 
     def group(self, claim: str) -> str:
         """What the verdict on a claim counts as."""
@@ -58,9 +58,9 @@ class Shown:
         return [claim for claim, verdict in self.verdicts.items() if verdict.word != HOLDS]
 
 
-def default_of(study: Study) -> Study:
+def default_of(paper_run: PaperRun) -> PaperRun:
     """The same worlds under the default assumptions, in the folder beside the numbers of the study."""
-    return Study(study.folder / "default", study.n_worlds, study.seed)
+    return PaperRun(paper_run.folder / "default", paper_run.n_worlds, paper_run.seed)
 
 
 VARIANT_TEXTS = {variant.id: variant.text for variant in VARIANTS}

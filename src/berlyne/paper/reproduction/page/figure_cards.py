@@ -8,8 +8,7 @@ from html import escape
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.published import FIGURE_POOLS
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.layout import Study
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
     LOOKS,
     bullets,
@@ -20,6 +19,7 @@ from berlyne.paper.reproduction.page.html import (
     section,
     verdict,
 )
+from berlyne.paper.reproduction.paper_run import PaperRun
 
 IN_OPENING = ("figS1", "fig1", "figS2")
 """Figures that stand where worlds are introduced."""
@@ -60,12 +60,12 @@ def seen(name: str) -> str:
     return _CURVES.format(measure=measure, names=", ".join(FIGURE_POOLS[name]))
 
 
-def picture(study: Study, name: str) -> str:
+def picture(paper_run: PaperRun, name: str) -> str:
     """A figure as part of the page, and the one for dark screens if there is one."""
-    dark = study.folder / "figures" / f"{name}-dark.png"
+    dark = paper_run.folder / "figures" / f"{name}-dark.png"
     media = 'media="screen and (prefers-color-scheme: dark)"'
     source = f'<source {media} srcset="{_as_link(dark.read_bytes())}" />' if dark.is_file() else ""
-    plain = _as_link((study.folder / "figures" / f"{name}.png").read_bytes())
+    plain = _as_link((paper_run.folder / "figures" / f"{name}.png").read_bytes())
     class_ = ' class="both"' if source else ""
     return f'<picture{class_}>{source}<img alt="{escape(seen(name))}" src="{plain}"></picture>'
 
@@ -74,10 +74,10 @@ def _as_link(png: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
-def card(study: Study, name: str, title_html: str, below: str, unfolded_html: str = "") -> str:
+def card(paper_run: PaperRun, name: str, title_html: str, below: str, unfolded_html: str = "") -> str:
     """A figure with a few words, which grows when it is unfolded."""
     spec = FIGURES[name]
-    caption = str(getattr(spec, "caption", "")).replace("{n}", str(study.n_worlds))
+    caption = str(getattr(spec, "caption", "")).replace("{n}", str(paper_run.n_worlds))
     files = " ".join(f'<a href="figures/{name}.{kind}">{kind}</a>' for kind in ("png", "svg", "csv"))
     inside = (
         (paragraph(escape(caption)) if caption else "")
@@ -87,12 +87,12 @@ def card(study: Study, name: str, title_html: str, below: str, unfolded_html: st
     )
     short = f'<span class="below">{escape(below)}</span>' if below else ""
     return (
-        f'<details class="figure" id="figure-{name}"><summary>{picture(study, name)}<b>{title_html}</b>{short}'
+        f'<details class="figure" id="figure-{name}"><summary>{picture(paper_run, name)}<b>{title_html}</b>{short}'
         f'</summary><div class="caption">{inside}</div></details>'
     )
 
 
-def figures(shown: Shown) -> str:
+def figures(shown: PageContext) -> str:
     """The section."""
     cards = "".join(_with_claims(shown, name) for name in FIGURES if name not in IN_OPENING)
     there = listed(figure_link(name) for name in IN_OPENING if name in FIGURES)
@@ -107,13 +107,13 @@ def figures(shown: Shown) -> str:
     )
 
 
-def _with_claims(shown: Shown, name: str) -> str:
+def _with_claims(shown: PageContext, name: str) -> str:
     about = [id_ for id_ in shown.verdicts if name in CLAIMS[id_].figures]
     lines = [f"{claim_link(id_)} {verdict(shown.group(id_))}: {escape(_counted(shown, id_))}" for id_ in about]
     marks = "".join(_mark(shown.group(id_)) for id_ in about)
     spec = FIGURES[name]
     title_html = f"{escape(_short_place(spec.place))}: {escape(spec.title)}{f' <span>{marks}</span>' if marks else ''}"
-    return card(shown.study, name, title_html, "", f"<p><b>Here:</b></p>{bullets(lines)}" if lines else "")
+    return card(shown.paper_run, name, title_html, "", f"<p><b>Here:</b></p>{bullets(lines)}" if lines else "")
 
 
 def _short_place(place: str) -> str:
@@ -127,7 +127,7 @@ def _mark(group: str) -> str:
     return f'<span class="{class_}" title="{group}">{sign}</span>'
 
 
-def _counted(shown: Shown, id_: str) -> str:
+def _counted(shown: PageContext, id_: str) -> str:
     """What a verdict says: how many findings agree, and each that does not."""
     found = shown.verdicts[id_]
     agree = sum(finding.ok is True for finding in found.findings)

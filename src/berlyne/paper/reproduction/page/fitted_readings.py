@@ -6,12 +6,12 @@ from html import escape
 
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.fitted import FITTED
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import claim_link, listed, paragraph, section, table, text, verdict
 from berlyne.paper.reproduction.readings import READINGS
 
 
-def fitted(shown: Shown) -> str:
+def fitted(shown: PageContext) -> str:
     """The section."""
     rows = []
     for reading, fit in FITTED.items():
@@ -42,5 +42,5 @@ def fitted(shown: Shown) -> str:
     )
 
 
-def _verdict(shown: Shown, id_: str) -> str:
+def _verdict(shown: PageContext, id_: str) -> str:
     return verdict(shown.verdicts[id_].word) if id_ in shown.verdicts else ""

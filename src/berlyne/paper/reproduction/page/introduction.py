@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from berlyne.paper.claims.published import POSITIVE_CONTROLS
-from berlyne.paper.reproduction.layout import Study
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.figure_cards import card
 from berlyne.paper.reproduction.page.html import paragraph, section, table
+from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.strategies.registry import PAPER_STRATEGIES
 from berlyne.worlds import title
 
@@ -25,7 +25,7 @@ UTILITIES = {
 """What a strategy maximises, by the name of its utility."""
 
 
-def question(shown: Shown) -> str:
+def question(shown: PageContext) -> str:
     """The section that a reader without the paper needs."""
     return section(
         "question",
@@ -39,14 +39,14 @@ def question(shown: Shown) -> str:
             "rule, value an action in a state by the information that it is predicted to gain (PIG), and plan ahead by "
             "value iteration (VI)."
         ),
-        _worlds(shown.study),
-        _strategies(shown.study),
+        _worlds(shown.paper_run),
+        _strategies(shown.paper_run),
         _curves(),
     )
 
 
-def _worlds(study: Study) -> str:
-    cards = "".join(card(study, name, escape(title(c)), world_text(study, c)) for c, name in PICTURES.items())
+def _worlds(paper_run: PaperRun) -> str:
+    cards = "".join(card(paper_run, name, escape(title(c)), world_text(paper_run, c)) for c, name in PICTURES.items())
     return (
         "<h3>Three classes of worlds</h3>"
         + paragraph(
@@ -57,9 +57,9 @@ def _worlds(study: Study) -> str:
     )
 
 
-def world_text(study: Study, world_class: str) -> str:
+def world_text(paper_run: PaperRun, world_class: str) -> str:
     """What the worlds of a class are, in a sentence or two."""
-    world, how = study.world(world_class, 0), study.assumptions
+    world, how = paper_run.world(world_class, 0), paper_run.assumptions
     size = f"{world.n_states} states, {world.n_actions} actions, {how.n_steps(world_class)} steps of exploration."
     if world_class == "dense":
         return (
@@ -78,9 +78,9 @@ def world_text(study: Study, world_class: str) -> str:
     )
 
 
-def methods(study: Study) -> dict[str, str]:
+def methods(paper_run: PaperRun) -> dict[str, str]:
     """How actions are chosen, by the name that a method has in the names of strategies."""
-    how = study.assumptions
+    how = paper_run.assumptions
     return {
         "greedy": "the action of largest utility in the present state",
         "VI": f"value iteration: the action of largest utility summed over this and the next {how['steps_back']} steps "
@@ -99,9 +99,9 @@ def crossed() -> list[str]:
     return [name for name in PAPER_STRATEGIES if "(" in name]
 
 
-def _strategies(study: Study) -> str:
+def _strategies(paper_run: PaperRun) -> str:
     worth = table("What a strategy may maximise", ("utility", "of an action in a state"), _rows(UTILITIES))
-    how = table("How it chooses actions", ("method", "chooses"), _rows(methods(study)))
+    how = table("How it chooses actions", ("method", "chooses"), _rows(methods(paper_run)))
     return (
         f"<h3>{len(PAPER_STRATEGIES)} strategies</h3>"
         + paragraph(

@@ -10,7 +10,7 @@ from itertools import combinations
 from berlyne.models.internal_model import InternalModel
 from berlyne.paper.claims import CLAIMS, Finding
 from berlyne.paper.claims.compare import POOLS
-from berlyne.paper.reproduction.page.context import VARIANT_TEXTS, Shown
+from berlyne.paper.reproduction.page.context import VARIANT_TEXTS, PageContext
 from berlyne.paper.reproduction.page.html import (
     NOTHING,
     POOL_NAMES,
@@ -75,12 +75,12 @@ def _kinds(prior: OneTwoThree) -> Iterator[Kind]:
                 yield Kind(a + 1, n_seen, first, float(pig(model)[a, 0]), float(plc(model)[a, 0]))
 
 
-def misfit(shown: Shown) -> str:
+def misfit(shown: PageContext) -> str:
     """The explanation; nothing if no claim fails, or is left open, by it."""
     found = [id_ for id_ in shown.not_held() if any(explained(id_, finding) for finding in shown.verdicts[id_].against)]
     if not found:
         return ""
-    prior = shown.study.world("1-2-3", 0).prior
+    prior = shown.paper_run.world("1-2-3", 0).prior
     assert isinstance(prior, OneTwoThree)
     known = kinds(prior)
     return (
@@ -90,13 +90,13 @@ def misfit(shown: Shown) -> str:
         + paragraph(_orders(known))
         + folded("PIG and PLC of every kind of transition distribution", _kind_table(known, prior.n_states))
         + paragraph(_over_variants(shown))
-        + ("" if shown.study.assumptions.changed else paragraph(_over_800()))
+        + ("" if shown.paper_run.assumptions.changed else paragraph(_over_800()))
     )
 
 
-def _lead(shown: Shown, found: list[str]) -> str:
+def _lead(shown: PageContext, found: list[str]) -> str:
     many = "One claim" if len(found) == 1 else f"{['', '', 'Two', 'Three'][len(found)]} claims"
-    here = f"{shown.study.n_worlds} worlds cannot decide it." if shown.few else "Here that does not come out."
+    here = f"{shown.paper_run.n_worlds} worlds cannot decide it." if shown.few else "Here that does not come out."
     return (
         f"{many} ({listed(map(claim_link, found))}), one reason. In the paper, PLC(VI) is significantly slower than "
         "PIG(VI) in 1-2-3 Worlds, still slower there by L1 distance, and PIG(VI) is the only strategy among the best "
@@ -110,7 +110,7 @@ def pair_finding(findings: tuple[Finding, ...]) -> Finding | None:
     return next((finding for finding in findings if PAIR in finding.about), None)
 
 
-def _measured(shown: Shown) -> str:
+def _measured(shown: PageContext) -> str:
     rows = []
     for id_, measure in ASKED.items():
         finding = pair_finding(shown.verdicts[id_].findings) if id_ in shown.verdicts else None
@@ -123,7 +123,7 @@ def _measured(shown: Shown) -> str:
         if finding.about.startswith("PLC(VI)")
     ]
     heads = ("PLC(VI) against PIG(VI)", "difference [95 %]", *(f"p, {POOL_NAMES[pool]}" for pool in POOLS))
-    among = POOL_NAMES["all"] if shown.study.assumptions["pool"] == "all" else "the strategies of Fig. 8"
+    among = POOL_NAMES["all"] if shown.paper_run.assumptions["pool"] == "all" else "the strategies of Fig. 8"
     return table(f"In this study; the p-value of tasks is among {among}", heads, rows)
 
 
@@ -176,7 +176,7 @@ def _kind_table(known: tuple[Kind, ...], n_states: int) -> str:
     )
 
 
-def _over_variants(shown: Shown) -> str:
+def _over_variants(shown: PageContext) -> str:
     told = []
     for id_, measure in ASKED.items():
         found = {v: pair_finding(by[id_].after.findings) for v, by in shown.cells.items() if id_ in by}

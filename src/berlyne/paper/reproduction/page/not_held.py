@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from berlyne.paper.claims import CLAIMS, Finding
 from berlyne.paper.claims.verdict import FAILS, OPEN
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
     NOTHING,
     HtmlCell,
@@ -22,7 +22,7 @@ from berlyne.paper.reproduction.page.misfit import explained, misfit
 HEADS = ("claim", "what", "the paper says", "our criterion", "measured", "agrees", "why")
 
 
-def not_held(shown: Shown) -> str:
+def not_held(shown: PageContext) -> str:
     """The section; nothing if every claim holds."""
     claims = shown.not_held()
     if not claims:
@@ -40,7 +40,7 @@ def not_held(shown: Shown) -> str:
     )
 
 
-def _row(shown: Shown, id_: str, finding: Finding) -> tuple[HtmlCell, ...]:
+def _row(shown: PageContext, id_: str, finding: Finding) -> tuple[HtmlCell, ...]:
     return (
         claim_link(id_),
         text(finding.about),
@@ -52,12 +52,12 @@ def _row(shown: Shown, id_: str, finding: Finding) -> tuple[HtmlCell, ...]:
     )
 
 
-def why(shown: Shown, id_: str, finding: Finding) -> str:
+def why(shown: PageContext, id_: str, finding: Finding) -> str:
     """The cause as far as it is known: explained below, too few worlds, or what it takes for the claim to hold."""
     if explained(id_, finding):
         return f'<a href="#{CLAIMS[id_].misfit}">PLC(VI) against PIG(VI)</a>'
     if finding.ok is None:
-        return f"{shown.study.n_worlds} worlds cannot tell" if shown.few else "it cannot be decided"
+        return f"{shown.paper_run.n_worlds} worlds cannot tell" if shown.few else "it cannot be decided"
     turning = shown.fragile(id_)
     rests = listed(map(reading_link, CLAIMS[id_].rests_on))
     if turning:

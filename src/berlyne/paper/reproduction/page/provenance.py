@@ -7,13 +7,13 @@ from html import escape
 from berlyne.experiments.schema import versions
 from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.assumptions import KEYS
-from berlyne.paper.reproduction.page.context import Shown, command, value_text
+from berlyne.paper.reproduction.page.context import PageContext, command, value_text
 from berlyne.paper.reproduction.page.html import folded, paragraph, section, table
 from berlyne.paper.reproduction.readings import READINGS
 from berlyne.worlds import PAPER_WORLDS, title
 
 
-def readings(shown: Shown) -> str:
+def readings(shown: PageContext) -> str:
     """Where the paper is silent, ambiguous or misprinted, and what was done."""
     rows = [(name, escape(printed), escape(done) + _here(shown, name)) for name, (printed, done) in READINGS.items()]
     listed = table("Readings by number", ("reading", "printed", "done"), rows)
@@ -30,20 +30,20 @@ def readings(shown: Shown) -> str:
     )
 
 
-def _here(shown: Shown, reading: str) -> str:
+def _here(shown: PageContext, reading: str) -> str:
     """What is assumed otherwise on this page."""
     said = [
         f"{key} = {value_text(value)}"
-        for key, value in shown.study.assumptions.changed.items()
+        for key, value in shown.paper_run.assumptions.changed.items()
         if KEYS[key].reading == reading
     ]
     return f" <b>Here: {escape(', '.join(said))}.</b>" if said else ""
 
 
-def making(shown: Shown) -> str:
+def making(shown: PageContext) -> str:
     """How the page was made, and where its numbers are."""
-    study = shown.study
-    runs = ", ".join(f"{title(name)} {study.assumptions.n_steps(name)} steps" for name in PAPER_WORLDS)
+    paper_run = shown.paper_run
+    runs = ", ".join(f"{title(name)} {paper_run.assumptions.n_steps(name)} steps" for name in PAPER_WORLDS)
     packages = ", ".join(f"{name} {version}" for name, version in versions().items())
     rows = [(escape(name), f"{value:.1f}") for name, value in shown.seconds.items()]
     took = f"{sum(shown.seconds.values()):.0f} seconds"
@@ -51,10 +51,10 @@ def making(shown: Shown) -> str:
         "making",
         "Making",
         paragraph(
-            f"{study.n_worlds} worlds of each class ({escape(runs)}), seed {study.seed}. {escape(packages)}. Command: "
-            f"<code>{escape(command(study.assumptions.changed))}</code>. The same seed gives the same numbers, "
-            "whatever the order and the number of cores. Explorations are in <code>results.zarr</code>, what was "
-            "worked out from them in <code>data/</code>, the numbers behind figures in <code>figures/*.csv</code>, "
+            f"{paper_run.n_worlds} worlds of each class ({escape(runs)}), seed {paper_run.seed}. {escape(packages)}. "
+            f"Command: <code>{escape(command(paper_run.assumptions.changed))}</code>. The same seed gives the same "
+            "numbers, whatever the order and the number of cores. Explorations are in <code>results.zarr</code>, what "
+            "was worked out from them in <code>data/</code>, the numbers behind figures in <code>figures/*.csv</code>, "
             "verdicts and all findings in <code>claims.json</code>."
         ),
         folded(f"Seconds of computing: {took}", table("Seconds", ("part", "seconds"), rows)) if rows else "",

@@ -7,7 +7,7 @@ from html import escape
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.claims.verdict import GROUP_TEXTS, ON_ITS_OWN, WITH_HELP, said_of, tallied
-from berlyne.paper.reproduction.page.context import Shown
+from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
     LOOKS,
     claim_link,
@@ -30,7 +30,7 @@ LEGEND = (
 )
 
 
-def summary(shown: Shown) -> str:
+def summary(shown: PageContext) -> str:
     """The section."""
     groups = [shown.group(id_) for id_ in shown.verdicts]
     tally = "".join(
@@ -42,7 +42,7 @@ def summary(shown: Shown) -> str:
         "summary",
         "Verdicts",
         paragraph(
-            f"{len(groups)} claims of the paper can be checked. Of these, in {shown.study.n_worlds} worlds of each "
+            f"{len(groups)} claims of the paper can be checked. Of these, in {shown.paper_run.n_worlds} worlds of each "
             "class:"
         ),
         f'<ul class="tally">{tally}</ul>',
@@ -51,12 +51,12 @@ def summary(shown: Shown) -> str:
     )
 
 
-def tally_text(shown: Shown) -> str:
+def tally_text(shown: PageContext) -> str:
     """The same in a line."""
     return "; ".join(tallied([shown.group(id_) for id_ in shown.verdicts]))
 
 
-def _why_not_independent(shown: Shown) -> str:
+def _why_not_independent(shown: PageContext) -> str:
     first = [id_ for id_ in shown.verdicts if shown.group(id_) == ON_ITS_OWN]
     resting = [id_ for id_ in first if CLAIMS[id_].rests_on]
     return (
@@ -69,16 +69,16 @@ def _why_not_independent(shown: Shown) -> str:
     )
 
 
-def _few(shown: Shown) -> str:
+def _few(shown: PageContext) -> str:
     if not shown.few:
         return ""
     return paragraph(
-        f"With {shown.study.n_worlds} worlds of each class, strategies that are not told apart decide nothing: such "
-        "claims are undecided. The paper has 200 worlds of each class."
+        f"With {shown.paper_run.n_worlds} worlds of each class, strategies that are not told apart decide nothing: "
+        "such claims are undecided. The paper has 200 worlds of each class."
     )
 
 
-def claims(shown: Shown) -> str:
+def claims(shown: PageContext) -> str:
     """One line for every claim."""
     return section(
         "claims",
@@ -93,7 +93,7 @@ def claims(shown: Shown) -> str:
     )
 
 
-def _row(shown: Shown, id_: str) -> tuple[str, ...]:
+def _row(shown: PageContext, id_: str) -> tuple[str, ...]:
     claim = CLAIMS[id_]
     return (
         f'{claim_link(id_)}<br><span class="small">{escape(claim.short)}</span>',
@@ -104,7 +104,7 @@ def _row(shown: Shown, id_: str) -> tuple[str, ...]:
     )
 
 
-def flip_text(shown: Shown, id_: str) -> str:
+def flip_text(shown: PageContext, id_: str) -> str:
     """What flips a verdict; that nothing does; or that it was not asked."""
     if not shown.asked_again(id_):
         return '<span class="small">not asked again</span>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from berlyne.paper.reproduction.page.context import Shown, command
+from berlyne.paper.reproduction.page.context import PageContext, command
 from berlyne.paper.reproduction.page.html import (
     bullets,
     claim_link,
@@ -22,7 +22,7 @@ from berlyne.paper.reproduction.robustness import FLIPS, Cell, Change, effect_te
 from berlyne.paper.reproduction.variants import VARIANTS, Variant
 
 
-def sensitivity(shown: Shown) -> str:
+def sensitivity(shown: PageContext) -> str:
     """The section."""
     asked = [id_ for id_ in shown.verdicts if shown.asked_again(id_)]
     left = [id_ for id_ in shown.verdicts if id_ not in asked]
@@ -32,10 +32,10 @@ def sensitivity(shown: Shown) -> str:
         "Sensitivity",
         paragraph(
             f"Where the paper leaves a choice, {len(asked)} claims were asked again with another choice, in the same "
-            f"{shown.study.n_worlds} worlds of each class. Each entry is what the command in it gives, with the number "
-            "of worlds and the seed of this page. A verdict may stay while an effect moves far, and flip while none "
-            "moves: so every entry says which difference of areas moved most, or of ranks in tasks if no area did, and "
-            "unfolds to all claims. A flip is <b>by an effect</b> if the effect "
+            f"{shown.paper_run.n_worlds} worlds of each class. Each entry is what the command in it gives, with the "
+            "number of worlds and the seed of this page. A verdict may stay while an effect moves far, and flip while "
+            "none moves: so every entry says which difference of areas moved most, or of ranks in tasks if no area "
+            "did, and unfolds to all claims. A flip is <b>by an effect</b> if the effect "
             "leaves its 95 % confidence interval as read, or has none; <b>by a hair</b> if it moves within; and <b>by "
             "company</b> if it is the same to the digit. Then what was read otherwise is not about the pair that is "
             "compared: p-values compare mean ranks, and these depend on all strategies in the test (R16)."
@@ -50,15 +50,15 @@ def sensitivity(shown: Shown) -> str:
     )
 
 
-def _variant(shown: Shown, variant: Variant) -> str:
+def _variant(shown: PageContext, variant: Variant) -> str:
     cells = shown.cells[variant.id]
     flipped = {id_: cell for id_, cell in cells.items() if cell.flip}
-    again = command(shown.study.assumptions.but(variant.changes).changed)
+    again = command(shown.paper_run.assumptions.replace(variant.changes).changed)
     said = (
         f"<div><h3>{escape(variant.text)}</h3><p>{reading_link(variant.reading)} <code>{escape(again)}</code></p></div>"
     )
     head, most = f"<b>{counted(flipped.values())}</b>", largest(cells)
-    if shown.study.assumptions.but(variant.changes) == shown.study.assumptions:
+    if shown.paper_run.assumptions.replace(variant.changes) == shown.paper_run.assumptions:
         head, most = "<b>this is what the page assumes</b>", ""
     lines = [*flip_lines(flipped), *within_lines(cells)]
     said_of = f"<p>{head}</p>{bullets(lines)}<p>{most}</p>" if lines else f"<p>{head}. {most}</p>"

@@ -41,7 +41,7 @@ MARK = "reproduction.json"
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class PaperRun:
     """One reproduction: its folder, size, seed and assumptions. What was read or worked out for it is kept with it."""
 
     folder: Path
@@ -50,7 +50,7 @@ class Study:
     assumptions: Assumptions = DEFAULT
 
     @classmethod
-    def open(cls, folder: Path) -> Study:
+    def open(cls, folder: Path) -> PaperRun:
         """The reproduction that `folder` holds, whatever its size."""
         if not (folder / "results.zarr").is_dir():
             raise StoreError(f"there is no reproduction in {folder}; make one with: berlyne reproduce {folder}")
@@ -75,11 +75,11 @@ class Study:
     def _strategies(self) -> dict[str, Strategy]:
         return self.assumptions.strategies
 
-    def but(self, changes: Mapping[str, Any]) -> Study:
+    def replace(self, changes: Mapping[str, Any]) -> PaperRun:
         """The study of the same worlds under other assumptions."""
-        return replace(self, assumptions=self.assumptions.but(changes))
+        return replace(self, assumptions=self.assumptions.replace(changes))
 
-    def under(self, stage: StageKind) -> StageKind:
+    def configured(self, stage: StageKind) -> StageKind:
         """A stage with the settings that are assumed: those whose keys begin with its name."""
         mine = {
             key.partition(".")[2]: value
@@ -135,7 +135,9 @@ class Study:
 
         path = self.folder / "data" / f"{stage.name}.zarr"
         try:
-            return path.is_dir() and xr.open_zarr(path, chunks=None).attrs.get("stamp") == self.under(stage).stamp(self)
+            return path.is_dir() and xr.open_zarr(path, chunks=None).attrs.get("stamp") == self.configured(stage).stamp(
+                self
+            )
         except (StoreError, KeyError, ValueError, OSError):
             return False
 
@@ -143,7 +145,7 @@ class Study:
         """Store the numbers of a stage, whole or not at all."""
         path = self.folder / "data" / f"{stage.name}.zarr"
         path.parent.mkdir(parents=True, exist_ok=True)
-        dataset = dataset.assign_attrs(stamp=self.under(stage).stamp(self), versions=json.dumps(versions()))
+        dataset = dataset.assign_attrs(stamp=self.configured(stage).stamp(self), versions=json.dumps(versions()))
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
         with (
             atomic_folder(path, replace=True, sync=True) as partial,
@@ -167,21 +169,21 @@ def assumed_in(folder: Path) -> Assumptions | None:
         raise StoreError(f"{place} is damaged ({error}); use another folder") from None
 
 
-def mark(study: Study) -> None:
+def mark(paper_run: PaperRun) -> None:
     """Say in its folder what the study assumes; an error if the folder assumes something else, or is no such folder."""
-    folder, there = study.folder, assumed_in(study.folder)
+    folder, there = paper_run.folder, assumed_in(paper_run.folder)
     if there is None:
         others = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
         if others:
             raise SettingsError(f"{folder} holds something else ({others[0]}); use a folder that is new or empty")
-        there = DEFAULT if (folder / "results.zarr").is_dir() else study.assumptions
-    if there != study.assumptions:
+        there = DEFAULT if (folder / "results.zarr").is_dir() else paper_run.assumptions
+    if there != paper_run.assumptions:
         was, asked = (
             ", ".join(f"{k} = {v}" for k, v in a.describe().items()) or "the default"
-            for a in (there, study.assumptions)
+            for a in (there, paper_run.assumptions)
         )
         raise SettingsError(f"{folder} was made with {was}, and {asked} is asked for; use another folder for this")
-    put(folder / MARK, json.dumps({"assumptions": study.assumptions.describe()}).encode())
+    put(folder / MARK, json.dumps({"assumptions": paper_run.assumptions.describe()}).encode())
 
 
 def _is_ours(name: str) -> bool:
