@@ -1,7 +1,7 @@
 """How an action is chosen, and what a method of coordination remembers.
 
 This is the only file that knows methods: to compile another one, add its class to `METHODS`, what it needs to
-`first_agent`, and a case to `think`, and to `adjust` if it learns. What they do is said in
+`first_agent`, and a case to `compute_values`, and to `after_step` if it learns. What they do is said in
 plain NumPy in `berlyne.strategies.coordination`.
 """
 

@@ -91,7 +91,7 @@ def act(belief: Belief, agent: Agent, s: int, u: float, u_explore: float) -> tup
 
 @jit_nrt_off
 def observe(belief: Belief, agent: Agent, s: int, a: int, s_next: int) -> int:
-    """Learn what such a world did; returns as `take_in` does. What cannot be learned leaves no trace."""
+    """Learn what such a world did; returns as `observe_step` does. What cannot be learned leaves no trace."""
     was = agent.here[0]
     arrive(agent.here, agent.visits, s)
     before = observe_step(belief, agent, s, a, s_next)
@@ -138,7 +138,7 @@ def learn_aside(known: Belief, s: int, a: int, s_next: int) -> float:
 def replay(
     belief: Belief, agent: Agent, known: Belief, thoughts: ReplayRecord, steps: IntArray, begin: int
 ) -> tuple[int, int]:
-    """Go along a recorded history from line `begin`; returns the first line not learned, and as `take_in` does why.
+    """Follow a recorded history from line `begin`; returns the first line not learned, and why as `observe_step` does.
 
     known : what is known before line `begin`, with novelty as its utility; it has as much room as the belief.
     steps : (T, 3), lines s, a, s_next.
