@@ -55,9 +55,9 @@ def bare_kernels(study: berlyne.Experiment) -> float:
         for kind in study.classes:
             for i in range(study.n_worlds):
                 world = kind.world(study.seed, i)
-                for how in study.strategies:
-                    seed = stream(study.seed, f"{world_id(kind.name, i)}/{how}")
-                    berlyne.explore(world, how, n_steps=kind.n_steps, seed=seed)
+                for strategy in study.strategies:
+                    seed = stream(study.seed, f"{world_id(kind.name, i)}/{strategy}")
+                    berlyne.explore(world, strategy, n_steps=kind.n_steps, seed=seed)
     return kernels.seconds
 
 
@@ -86,7 +86,7 @@ def measure(n_worlds: int) -> dict[str, float]:
     """One round of both."""
     study = berlyne.Experiment(n_worlds=n_worlds, snapshots=SNAPSHOTS)
     with tempfile.TemporaryDirectory() as folder:
-        piece._RECENT.kept.clear()  # so that worlds are drawn in every round
+        piece._WORLD_CACHE.cached.clear()  # so that worlds are drawn in every round
         return {"bare kernels": bare_kernels(study), **whole_study(study, Path(folder) / "results.zarr")}
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import berlyne
 from berlyne import InternalModel, World, strategy
-from berlyne.agents.base import make_mind
+from berlyne.agents.base import make_agent
 from berlyne.engine.records import RunRecord
-from berlyne.exploration.explore import first_measures
+from berlyne.exploration.explore import initial_measures
 from berlyne.exploration.streams import streams
 
 RUN_LENGTHS = {"Dense World": 3000, "Maze": 2500, "1-2-3 World": 1250}
@@ -49,16 +49,16 @@ class Loop:
         assert world.prior is not None
         self.world = world
         model = InternalModel(world.prior)
-        self.mind = make_mind(model, strategy(name), world, "compiled")
-        self.trace, self.done = RunRecord.begun(n_steps, 0, *first_measures(world, model)), 0
+        self.agent = make_agent(model, strategy(name), world, "compiled")
+        self.record, self.done = RunRecord.allocate(n_steps, 0, *initial_measures(world, model)), 0
         _, self.for_agent, self.for_world = streams(seed)
 
     def go_on(self, n_steps: int) -> float:
         """Microseconds per step of the next piece."""
         u_agent, u_world = self.for_agent.random((n_steps, 2)), self.for_world.random(n_steps)
-        here = self.trace.between(self.done, self.done + n_steps)
+        here = self.record.between(self.done, self.done + n_steps)
         self.done += n_steps
-        return seconds(lambda: self.mind.run(self.world, here, u_agent, u_world)) / n_steps * 1e6
+        return seconds(lambda: self.agent.run(self.world, here, u_agent, u_world)) / n_steps * 1e6
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

@@ -168,11 +168,11 @@ def command_line() -> str:
 
 def verdicts() -> str:
     """A page of what became of every claim in the last reproduction."""
-    from berlyne.paper.claims.verdict import tallied
+    from berlyne.paper.claims.verdict import group_counts
 
     claims = json.loads((ROOT / "docs" / "verdicts" / "claims.json").read_text(encoding="utf-8"))
     made = json.loads((ROOT / "docs" / "verdicts" / "made.json").read_text(encoding="utf-8"))
-    count = "; ".join(tallied([claim["group"] for claim in claims]))
+    count = "; ".join(group_counts([claim["group"] for claim in claims]))
     lines = [
         "# Verdicts",
         "",

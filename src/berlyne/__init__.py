@@ -17,7 +17,8 @@ from berlyne.exploration.run import Run
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
-from berlyne.strategies.registry import STRATEGIES, Strategy, strategy
+from berlyne.strategies.registry import STRATEGIES, Strategy
+from berlyne.strategies.registry import get_strategy as strategy
 from berlyne.strategies.utilities import UTILITIES, novelty, peig, pig, plc, pmc
 from berlyne.watch import watch
 from berlyne.worlds import (

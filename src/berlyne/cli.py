@@ -7,7 +7,7 @@ import sys
 import click
 
 import berlyne
-from berlyne.commands.errors import said, sentence
+from berlyne.commands.errors import describe_os_error, error_line
 from berlyne.commands.help import Group
 from berlyne.commands.lab import lab
 from berlyne.commands.listing import list_
@@ -41,8 +41,8 @@ def main() -> None:
     try:
         commands(prog_name="berlyne")
     except OSError as error:
-        sys.exit(sentence(said(error)))
+        sys.exit(error_line(describe_os_error(error)))
     except MemoryError:
         sys.exit("berlyne: the memory of this machine is not enough")
     except (ValueError, StoreError) as error:
-        sys.exit(sentence(str(error)))
+        sys.exit(error_line(str(error)))

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from berlyne.frozen import Frozen
-from berlyne.validation import check_index, in_short
+from berlyne.validation import check_index, short_repr
 
 UNDISCOVERED = "elsewhere"
 """What the cell of all that is not discovered is called."""
-SHOWN = 6
+MAX_LABELS_SHOWN = 6
 """Most labels that a message lists."""
 
 
@@ -62,7 +62,7 @@ class Labels(Frozen):
         return f"give {self.kind}s= to another World or Explorer"
 
     @property
-    def given(self) -> Sequence[Any] | None:
+    def custom(self) -> Sequence[Any] | None:
         """The labels if there are any, None for numbers: what makes the same labels again."""
         return None if self._number is None else self.all
 
@@ -75,9 +75,9 @@ class Labels(Frozen):
         if self._number is None:
             return check_index(name, label, self.size)
         try:
-            return self._number[without_numpy(label)]
+            return self._number[without_numpy_scalars(label)]
         except (KeyError, TypeError):
-            raise ValueError(f"{name} is {in_short(label)}; {self._instead(label)}") from None
+            raise ValueError(f"{name} is {short_repr(label)}; {self._instead(label)}") from None
 
     def numbers(self, labels: Iterable[Any], name: str) -> list[int]:
         """The numbers of several labels."""
@@ -91,9 +91,9 @@ class Labels(Frozen):
         near = difflib.get_close_matches(str(label), words, n=1)
         if near:
             return f"there is no such {self.kind}, the nearest is {words[near[0]]!r}"
-        listed = ", ".join(repr(known) for known in self.all[:SHOWN])
+        listed = ", ".join(repr(known) for known in self.all[:MAX_LABELS_SHOWN])
         article = "an" if self.kind[0] in "aeiou" else "a"
-        return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > SHOWN)}"
+        return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > MAX_LABELS_SHOWN)}"
 
 
 class Labelled:
@@ -125,12 +125,12 @@ class GrowingLabels(Labels):
 
     def number(self, label: Any, name: str | None = None) -> int:
         """The number of a label; the next free one if it was not discovered."""
-        label = without_numpy(label)
+        label = without_numpy_scalars(label)
         try:
             number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
-                f"{name or self.kind} is {in_short(label)}, which is not hashable; use a string or a tuple, "
+                f"{name or self.kind} is {short_repr(label)}, which is not hashable; use a string or a tuple, "
                 "and of an environment say in observe= what state an observation stands for"
             ) from None
         if number == self.size and label != label:
@@ -141,23 +141,23 @@ class GrowingLabels(Labels):
 
     def add(self, label: Any) -> None:
         """Give the next number to a label that has none."""
-        label = without_numpy(label)
+        label = without_numpy_scalars(label)
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1
 
     def copy(self) -> GrowingLabels:
         """The same labels, to which others may be added."""
-        return self.first(self.size)
+        return self.copy_first(self.size)
 
-    def first(self, size: int) -> GrowingLabels:
+    def copy_first(self, size: int) -> GrowingLabels:
         """The first labels alone, to which others may be added."""
         other = GrowingLabels()
         for label in self.all[:size]:
             other.add(label)
         return other
 
-    def keep(self, size: int) -> None:
+    def truncate(self, size: int) -> None:
         """Forget all but the first so many."""
         for label in self.all[size:]:
             del self._number[label]
@@ -176,15 +176,15 @@ class DiscoveredLabels(Labels):
 def _listed(kind: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ValueError(f"{kind}s are {given!r}; they must be a list of labels")
-    return tuple(without_numpy(value) for value in given)
+    return tuple(without_numpy_scalars(value) for value in given)
 
 
-def without_numpy(label: Any) -> Any:
+def without_numpy_scalars(label: Any) -> Any:
     """A label with the values that NumPy's scalars stand for: hashable, but they print and save unlike them."""
     if isinstance(label, np.generic):
         return label.item()
     if type(label) is tuple and any(isinstance(part, np.generic | tuple) for part in label):
-        return tuple(without_numpy(part) for part in label)
+        return tuple(without_numpy_scalars(part) for part in label)
     return label
 
 
@@ -202,9 +202,9 @@ def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
     return number
 
 
-def history_of(lines: Any, states: Labels, actions: Labels) -> Any:
+def labelled_history(lines: Any, states: Labels, actions: Labels) -> Any:
     """Lines of numbers (s, a, s_next), `(n, 3)`, as they were told: the array itself, or a list if there are labels."""
-    if states.given is None and actions.given is None:
+    if states.custom is None and actions.custom is None:
         return lines
     return [(states[s], actions[a], states[s_next]) for s, a, s_next in lines.tolist()]
 
@@ -223,7 +223,7 @@ def in_words(message: str, states: Labels, actions: Labels) -> str:
         labels = actions if word.startswith("a") else states
         return f"{word}{between}{labels[int(number)]!r}" if int(number) < labels.size else match.group()
 
-    return message if states.given is None and actions.given is None else _MENTIONED.sub(label, message)
+    return message if states.custom is None and actions.custom is None else _MENTIONED.sub(label, message)
 
 
 def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
@@ -237,7 +237,7 @@ def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
         raise ValueError(said) from None
 
 
-def column(values: list[Any]) -> Any:
+def label_array(values: list[Any]) -> Any:
     """Labels as an array of one dimension, whatever they are."""
     plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
     if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
@@ -247,31 +247,31 @@ def column(values: list[Any]) -> Any:
     return objects
 
 
-def plain_value(label: Any) -> Any:
+def label_to_json(label: Any) -> Any:
     """A label as JSON can hold it: tuples as `{"tuple": [...]}`, NumPy's scalars as the values they stand for.
 
     Raises
     ------
     ValueError for what is neither a string, a number, a bool, None, nor a tuple of these.
     """
-    label = without_numpy(label)
+    label = without_numpy_scalars(label)
     if isinstance(label, tuple):
-        return {"tuple": [plain_value(part) for part in label]}
+        return {"tuple": [label_to_json(part) for part in label]}
     if label is None or type(label) in (str, int, bool) or (type(label) is float and np.isfinite(label)):
         return label
     raise ValueError(f"the label {label!r} cannot be saved; only strings, numbers, bools, None and tuples of these can")
 
 
-def from_plain(value: Any) -> Any:
-    """The inverse of `plain_value`."""
+def label_from_json(value: Any) -> Any:
+    """The inverse of `label_to_json`."""
     if isinstance(value, dict):
-        return tuple(from_plain(part) for part in value["tuple"])
+        return tuple(label_from_json(part) for part in value["tuple"])
     if isinstance(value, list):
         raise ValueError("a label is a list")
     return value
 
 
-def several(name: str, values: Any) -> list[Any]:
+def as_list(name: str, values: Any) -> list[Any]:
     """The values of an iterable; a string is one value, not its letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"{name} is {values!r}; it must be a list, such as [{values!r}]")

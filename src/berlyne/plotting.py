@@ -9,12 +9,12 @@ import importlib
 from types import ModuleType
 
 
-def figures() -> ModuleType:
+def figures_package() -> ModuleType:
     """The package `berlyne.figures`, imported on first use."""
     return importlib.import_module("berlyne.figures")
 
 
-def watching() -> ModuleType:
+def watch_package() -> ModuleType:
     """The package `berlyne.watch`, imported on first use."""
     return importlib.import_module("berlyne.watch")
 
@@ -23,5 +23,5 @@ class HtmlReprMixin:
     """What notebooks show as a card: a small picture and the numbers one asks for first (`berlyne.figures.cards`)."""
 
     def _repr_html_(self) -> str:
-        html: str = figures().card(self)
+        html: str = figures_package().card(self)
         return html

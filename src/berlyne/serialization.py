@@ -4,7 +4,7 @@
 the new one, never a part of it. Links are never followed. If anything fails, the target stays as it was and no partial
 file is left. A full disk is reported in one sentence that names the file.
 
-`read` never waits for a pipe or a device, and never reads more than it was asked for. `only_writer` holds a lock that
+`read` never waits for a pipe or a device, and never reads more than it was asked for. `exclusive_lock` holds a lock that
 ends with its process.
 
 World and explorer files are archives: settings and arrays in one `.npz`, without code. The settings list every array
@@ -31,9 +31,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from berlyne.labels import Labels, from_plain, plain_value
+from berlyne.labels import Labels, label_from_json, label_to_json
 
-PARTIAL = ".partial"
+PARTIAL_SUFFIX = ".partial"
 """Suffix of a file or folder that is not complete yet."""
 REASONS = {
     errno.ENOSPC: "no space left on the device",
@@ -101,8 +101,10 @@ def atomic_write(
         If the disk is full, is read-only, or fails in another way.
     """
     target = Path(path)
-    partial = target.with_name(target.name + PARTIAL if locked else f"{target.name}.{os.urandom(6).hex()}{PARTIAL}")
-    with reported(target, UNCHANGED, partial):
+    partial = target.with_name(
+        target.name + PARTIAL_SUFFIX if locked else f"{target.name}.{os.urandom(6).hex()}{PARTIAL_SUFFIX}"
+    )
+    with report_write_errors(target, UNCHANGED, partial):
         if not locked:
             _check_target(target)
         file = _created(partial, parents)
@@ -117,7 +119,7 @@ def atomic_write(
                 partial.unlink()
             raise
     if sync_folder:
-        with reported(target, "the file is in place, but a power failure may undo that"):
+        with report_write_errors(target, "the file is in place, but a power failure may undo that"):
             _sync_folder(target.parent)
 
 
@@ -134,14 +136,14 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
     sync : bool
         Whether to flush the files in it first; leave it out if they were written by `atomic_write`.
     """
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL_SUFFIX}")
     if replace:
         shutil.rmtree(partial, ignore_errors=True)
-    with reported(path, NOT_KEPT, partial):
+    with report_write_errors(path, NOT_KEPT, partial):
         partial.mkdir()  # an error if anything has this name
     try:
         yield partial
-        with reported(path, NOT_KEPT, partial):
+        with report_write_errors(path, NOT_KEPT, partial):
             if sync:
                 _sync_tree(partial)
             if replace and path.exists():
@@ -153,7 +155,7 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
 
 
 @contextmanager
-def reported(path: str | os.PathLike[str], outcome: str, *also: Path) -> Iterator[None]:
+def report_write_errors(path: str | os.PathLike[str], outcome: str, *also: Path) -> Iterator[None]:
     """Turn errors of the system about `path`, or below the paths in `also`, into a `WriteError` that names `path`."""
     try:
         yield
@@ -235,7 +237,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-LARGEST = 1 << 28
+MAX_FILE_BYTES = 1 << 28
 """Most bytes of a file, unless something else is said: metadata of a million worlds fit."""
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -254,7 +256,7 @@ class StoreError(RuntimeError):
     """A store that cannot be used as asked: says which and why."""
 
 
-def read(path: Path, at_most: int = LARGEST) -> bytes | None:
+def read_file(path: Path, at_most: int = MAX_FILE_BYTES) -> bytes | None:
     """What a file holds, up to one byte more than `at_most`; None if there is none."""
     try:
         handle = os.open(path, _READ)
@@ -272,23 +274,23 @@ def read(path: Path, at_most: int = LARGEST) -> bytes | None:
         return file.read(at_most + 1)
 
 
-def put(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
+def write_store_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
     """Write a file of a store that this process alone may write, whole or not at all.
 
     Renames keep their order, so a file that is put after another is never there without it. The folder is therefore
     not synced after every file, which would double the cost of a chunk; `sync_folder` asks for it.
     """
-    only(path.with_name(path.name + PARTIAL))
+    check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     atomic_write(path, content, locked=True, parents=True, sync_folder=sync_folder)
 
 
-def remove(path: Path) -> None:
+def remove_store_file(path: Path) -> None:
     """Remove a file, if it is there; an error if its name belongs to something else."""
-    only(path, stat.S_IFREG)
+    check_file_type(path, stat.S_IFREG)
     path.unlink(missing_ok=True)
 
 
-def only(path: Path, kind: int = stat.S_IFREG) -> None:
+def check_file_type(path: Path, kind: int = stat.S_IFREG) -> None:
     """An error if `path` is there and not of this kind; links are not followed."""
     try:
         found = stat.S_IFMT(os.lstat(path).st_mode)
@@ -312,13 +314,13 @@ class BusyError(StoreError):
     who : which process, where and since when.
     """
 
-    def __init__(self, path: Path, who: str) -> None:
-        super().__init__(f"{path} is being written by {who}; wait for it, or use another place")
-        self.who = who
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"{path} is being written by {holder}; wait for it, or use another place")
+        self.holder = holder
 
 
 @contextmanager
-def only_writer(path: Path) -> Iterator[None]:
+def exclusive_lock(path: Path) -> Iterator[None]:
     """Hold the store at `path` for writing, or say who does.
 
     The lock is the operating system's, on a file beside the store: it ends with the process. Links are
@@ -329,7 +331,9 @@ def only_writer(path: Path) -> Iterator[None]:
     with _locked(beside, path) as file:
         me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now().isoformat(timespec="seconds")}
         try:
-            with reported(beside, _NOTHING):  # past the buffer, which on a full disk would fail again when it is closed
+            with report_write_errors(
+                beside, _NOTHING
+            ):  # past the buffer, which on a full disk would fail again when it is closed
                 os.ftruncate(file.fileno(), 0)
                 os.lseek(file.fileno(), 0, os.SEEK_SET)
                 os.write(file.fileno(), json.dumps(me).encode())
@@ -352,9 +356,9 @@ def _locked(beside: Path, path: Path) -> IO[str]:
             file.seek(0)
             said = file.read(_MOST)
             if not locked:
-                raise BusyError(path, _who(said))
+                raise BusyError(path, _lock_holder(said))
             if _is_there(file, beside):
-                if said and _who(said) == _NOBODY:  # not left by a killed run
+                if said and _lock_holder(said) == _NOBODY:  # not left by a killed run
                     raise StoreError(f"{beside} is not a lock of berlyne, and would be lost; move it elsewhere")
                 file.seek(0)
                 return file
@@ -366,8 +370,8 @@ def _locked(beside: Path, path: Path) -> IO[str]:
 
 def _opened(beside: Path) -> IO[str]:
     """The lock file, made if need be; an error if something else has its name."""
-    only(beside)
-    with reported(beside, _NOTHING):
+    check_file_type(beside)
+    with report_write_errors(beside, _NOTHING):
         return open(
             beside, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666)
         )
@@ -380,10 +384,10 @@ def _is_there(file: IO[str], beside: Path) -> bool:
         return False
 
 
-def _who(written: str) -> str:
+def _lock_holder(written: str) -> str:
     try:
-        who = json.loads(written)
-        return f"process {who['pid']} on {who['host']} since {who['since']}"
+        holder = json.loads(written)
+        return f"process {holder['pid']} on {holder['host']} since {holder['since']}"
     except (ValueError, KeyError, TypeError):
         return _NOBODY
 
@@ -410,11 +414,11 @@ def _try_lock(file: Any) -> bool:
     return True
 
 
-LARGEST_ARCHIVE = 1 << 30
+MAX_ARCHIVE_BYTES = 1 << 30
 """Most bytes that a file may unpack to."""
 
 
-class OtherFormatError(ValueError):
+class UnsupportedFormatError(ValueError):
     """A sound file of a format that is not read."""
 
     def __init__(self, version: object) -> None:
@@ -422,12 +426,12 @@ class OtherFormatError(ValueError):
         self.version = version
 
 
-def write_packed(path: str | os.PathLike[str], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+def write_archive(path: str | os.PathLike[str], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write settings that JSON can hold, and arrays."""
-    atomic_write(path, lambda file: pack(file, settings, arrays))
+    atomic_write(path, lambda file: pack_archive(file, settings, arrays))
 
 
-def pack(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+def pack_archive(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write them into an open file; equal content gives equal bytes."""
     arrays = {name: np.asarray(values) for name, values in arrays.items()}
     text = json.dumps({**settings, "members": _array_types(arrays)}, default=np.generic.item)
@@ -435,7 +439,7 @@ def pack(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> N
     np.savez_compressed(file, **members, checksum=np.array(_checksum(members)))
 
 
-def unpacked(
+def read_archive(
     file: IO[bytes], kind: str, formats: Collection[int], unsealed: Collection[int] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read the settings and arrays of a packed file, and verify them.
@@ -460,8 +464,8 @@ def unpacked(
     """
     with zipfile.ZipFile(file) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
-    if size > LARGEST_ARCHIVE:
-        raise ValueError(f"it unpacks to {size} bytes; that is more than {LARGEST_ARCHIVE}")
+    if size > MAX_ARCHIVE_BYTES:
+        raise ValueError(f"it unpacks to {size} bytes; that is more than {MAX_ARCHIVE_BYTES}")
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
@@ -470,7 +474,7 @@ def unpacked(
     if holds != kind:
         raise ValueError(f"it holds a {holds}; it must hold a {kind}")
     if version not in (*formats, *unsealed):
-        raise OtherFormatError(version)
+        raise UnsupportedFormatError(version)
     if version not in unsealed:
         _verify_archive(settings.pop("members"), arrays, str(arrays.pop("checksum")))
     del arrays["settings"]
@@ -501,11 +505,11 @@ def _checksum(members: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def saved_labels(labels: Labels) -> list[Any] | None:
+def labels_to_json(labels: Labels) -> list[Any] | None:
     """Labels as JSON holds them, None for numbers."""
-    return None if labels.given is None else [plain_value(label) for label in labels.given]
+    return None if labels.custom is None else [label_to_json(label) for label in labels.custom]
 
 
-def read_labels(stored: list[Any] | None) -> list[Any] | None:
+def labels_from_json(stored: list[Any] | None) -> list[Any] | None:
     """The inverse, for the constructor of `Labels`."""
-    return None if stored is None else [from_plain(value) for value in stored]
+    return None if stored is None else [label_from_json(value) for value in stored]

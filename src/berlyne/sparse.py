@@ -170,7 +170,7 @@ class Rows(FrozenArrays):
         where = slice(self.indptr[r], self.indptr[r + 1])
         return self.indices[where], self.data[where]
 
-    def numbers(self) -> IntArray:
+    def row_numbers(self) -> IntArray:
         """Row number of every stored entry."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
@@ -178,13 +178,13 @@ class Rows(FrozenArrays):
         """Sum of one value per stored entry within each row, `(M N,)`."""
         if np.all(self.indptr[1:] > self.indptr[:-1]):
             return np.add.reduceat(values, self.indptr[:-1])
-        return np.asarray(np.bincount(self.numbers(), values, len(self.indptr) - 1), dtype=np.float64)
+        return np.asarray(np.bincount(self.row_numbers(), values, len(self.indptr) - 1), dtype=np.float64)
 
     def dense(self) -> FloatArray:
         """`theta[a, s, s_next]`, shape `(M, N, N)`."""
         check_dense("theta", self.n_actions, self.n_states, "world.rows, which stores non-zero entries only")
         theta = np.zeros((self.n_actions, self.n_states, self.n_states))
-        s, a = np.divmod(self.numbers(), self.n_actions)
+        s, a = np.divmod(self.row_numbers(), self.n_actions)
         theta[a, s, self.indices] = self.data
         return theta
 

@@ -24,11 +24,11 @@ from typing import Literal
 
 import numpy as np
 
-from berlyne.engine.tasks.collect import collect, first_ledger
-from berlyne.engine.tasks.lanes import LANES, blocked, unblocked
+from berlyne.engine.tasks.collect import collect, new_ledger
+from berlyne.engine.tasks.lanes import LANES, pack_lanes, unpack_lanes
 from berlyne.engine.tasks.models import Layout, Model, Models, Reader
-from berlyne.engine.tasks.navigate import Policies, first_search, navigate
-from berlyne.engine.tasks.walk import first_walk
+from berlyne.engine.tasks.navigate import Policies, navigate, new_search
+from berlyne.engine.tasks.walk import new_walk
 from berlyne.frozen import Frozen, read_only
 from berlyne.validation import FloatArray, Seed, check_count, generator
 from berlyne.worlds.world import World, check_world
@@ -135,7 +135,7 @@ class Tasks(Frozen):
     @property
     def best_times(self) -> FloatArray:
         """E[min(steps, cap)] of the objectively best policies, `(N, N)` over [start, target]."""
-        return unblocked(self._optimum.times, self.n_states).T
+        return unpack_lanes(self._optimum.times, self.n_states).T
 
     @cached_property
     def best_totals(self) -> FloatArray:
@@ -152,7 +152,7 @@ class Tasks(Frozen):
 
     def _navigation_times(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         blocks = [self._navigate(layout, weights, self._optimum).times for layout, weights in batches]
-        return np.asarray(unblocked(np.concatenate(blocks), self.n_states).transpose(0, 2, 1))
+        return np.asarray(unpack_lanes(np.concatenate(blocks), self.n_states).transpose(0, 2, 1))
 
     def _reward_totals(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         return np.concatenate([self._collect(layout, weights) for layout, weights in batches])
@@ -173,8 +173,8 @@ class Tasks(Frozen):
         times, taken = np.zeros((len(weights), n_blocks, size)), np.empty((n_blocks, size * self.n_actions))
         found = Policies(np.empty_like(known.actions), taken, times)
         search, walk = (
-            first_search(layout.elimination, self.n_actions),
-            first_walk(self._truth, self._reader.truth.elimination),
+            new_search(layout.elimination, self.n_actions),
+            new_walk(self._truth, self._reader.truth.elimination),
         )
         navigate(layout.graph, weights, search, walk, known, found, self.cap, self._lowest)
         return found
@@ -182,10 +182,10 @@ class Tasks(Frozen):
     def _collect(self, layout: Layout, weights: FloatArray) -> FloatArray:
         if self.rewards is None:
             raise ValueError("these tasks have no rewards; make them as Tasks(world, rewards)")
-        blocks, ledger = blocked(self.rewards), first_ledger(self.n_states, self.n_actions)
+        blocks, ledger = pack_lanes(self.rewards), new_ledger(self.n_states, self.n_actions)
         out = np.empty((len(weights), *blocks.shape))
         collect(layout.graph, weights, self._truth, ledger, blocks, self.horizon, self._lowest, out)
-        return unblocked(out, len(self.rewards))
+        return unpack_lanes(out, len(self.rewards))
 
 
 def _checked_rewards(rewards: FloatArray, n_states: int) -> FloatArray:

@@ -37,7 +37,7 @@ def seed_sequence(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
     raise ValueError(f"seed is {seed!r}; it must be a non-negative int, a numpy SeedSequence or a numpy Generator")
 
 
-def in_short(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value as messages show it: on one line, arrays by their shape, and cut where it is long."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}"
@@ -55,7 +55,7 @@ def check_count(name: str, value: int, at_least: int) -> int:
 def check_index(name: str, value: int, size: int) -> int:
     """`value` as an int from 0 to `size - 1`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < size:
-        raise ValueError(f"{name} is {in_short(value)}; it must be a whole number from 0 to {size - 1}")
+        raise ValueError(f"{name} is {short_repr(value)}; it must be a whole number from 0 to {size - 1}")
     return int(value)
 
 

@@ -82,8 +82,8 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Callable[..., P
     said: list[str] = []
     contexts = []
 
-    def open_(name: str, fragment: str = "", width: int = WIDE, **how: object) -> Page:
-        context = browser.new_context(viewport={"width": width, "height": HEIGHT}, **how)  # type: ignore[arg-type]  # options
+    def open_(name: str, fragment: str = "", width: int = WIDE, **options: object) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": HEIGHT}, **options)  # type: ignore[arg-type]  # options
         contexts.append(context)
         page = context.new_page()
 

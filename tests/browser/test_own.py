@@ -41,7 +41,9 @@ def runs() -> list[berlyne.Run]:
     mine = berlyne.Strategy("Cautious", Cautious(), "PIG")
     function = berlyne.Strategy("A function", lambda view, s, u: int(u[0] < 0.5), None)
     asked = [(mine, flat), (function, flat), ("PIG(VI)", Pooled()), ("PIG(VI)", berlyne.ChineseRestaurant(1.0))]
-    return [berlyne.explore(berlyne.World(theta, prior, start=1), how, n_steps=30, seed=3) for how, prior in asked]
+    return [
+        berlyne.explore(berlyne.World(theta, prior, start=1), strategy, n_steps=30, seed=3) for strategy, prior in asked
+    ]
 
 
 def test_what_is_not_known_is_said(runs: list[berlyne.Run], browser: Browser, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_what_a_person_comes_to_believe_is_what_the_model_does(name: str, opened
         expected = world.sample(a, s, next(uniform))
         assert page.evaluate("a => berlyne.takeover.take(a)", a) == expected
         model.observe(s, a, expected)
-        s = world.episodes.draw(next(uniform)) if world.episodes.ends[expected] else expected
+        s = world.episodes.draw(next(uniform)) if world.episodes.is_terminal[expected] else expected
         missing.append(model.missing_information(world))
     assert page.evaluate("() => berlyne.person.stateAt(berlyne.person.nSteps)") == s
     np.testing.assert_allclose(page.evaluate("() => berlyne.person.curve"), missing, atol=1e-9)

@@ -62,14 +62,14 @@ def small_disk(tmp_path):
     mounted = []
 
     def mount(options):
-        how = (
+        options = (
             ["-o", f"remount,{options}", str(folder)]
             if mounted
             else ["-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
         )
         if os.geteuid() != 0 or not shutil.which("mount"):
             pytest.skip("only root may mount a small disk")
-        done = subprocess.run(["mount", *how], capture_output=True, text=True, timeout=LIMIT)
+        done = subprocess.run(["mount", *options], capture_output=True, text=True, timeout=LIMIT)
         if done.returncode and not mounted:
             pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
         assert done.returncode == 0, done.stderr
@@ -187,7 +187,7 @@ def save_drawing(place):
 
 def save_stage(place):
     paper_run = PaperRun(place.parents[1], 1, 0)
-    paper_run.keep(Kept(), xr.Dataset({"x": ("n", np.random.default_rng(0).random(100_000))}))
+    paper_run.save_stage(Kept(), xr.Dataset({"x": ("n", np.random.default_rng(0).random(100_000))}))
 
 
 class Kept(Stage):
@@ -198,7 +198,7 @@ class Kept(Stage):
     def stamp(self, paper_run):
         return "stamp"
 
-    def compute(self, paper_run, each):
+    def compute(self, paper_run, map_items):
         raise NotImplementedError
 
 

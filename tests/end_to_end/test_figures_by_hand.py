@@ -409,7 +409,7 @@ def test_sensitivity(paper_run: PaperRun, folder: Path) -> None:
     as_read = {id_: CLAIMS[id_].verdict(paper_run.evidence) for id_ in asked}
     assert found["as read"] == {id_: (verdict.word, "", 0.0) for id_, verdict in as_read.items()}
     for variant in (v for v in sensitivity.VARIANTS if v.id in ("ties", "maze-law", "half-length", "pool-all", "cap")):
-        evidence = sensitivity.evidence_of(paper_run, variant)
+        evidence = sensitivity.variant_evidence(paper_run, variant)
         for id_ in asked:
             verdict = CLAIMS[id_].verdict(evidence)
             word, flip, change = found[variant.id][id_]

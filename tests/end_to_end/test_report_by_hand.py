@@ -13,8 +13,8 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from berlyne.paper.claims import CLAIMS, Evidence
 from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.robustness import ASKED
-from berlyne.paper.reproduction.variants import VARIANTS, evidence_of
+from berlyne.paper.reproduction.robustness import REEVALUATED
+from berlyne.paper.reproduction.variants import VARIANTS, variant_evidence
 from unit.paper.reproduction.reading_page import Page, plain
 
 from .by_hand import STRATEGIES, stage, stored
@@ -173,10 +173,10 @@ def test_every_finding_that_does_not_agree_is_listed(page: Page, said: dict[str,
 def test_every_variant_says_which_verdicts_flip(page: Page, folder: Path, said: dict[str, Any]) -> None:
     paper_run = PaperRun.open(folder)
     for variant in VARIANTS:
-        other = evidence_of(paper_run, variant)
-        words = {id_: CLAIMS[id_].verdict(other).word for id_ in ASKED}
+        other = variant_evidence(paper_run, variant)
+        words = {id_: CLAIMS[id_].verdict(other).word for id_ in REEVALUATED}
         text = plain(page.text[f"variant-{variant.id}"])
-        flips = [id_ for id_ in ASKED if words[id_] != said[id_]["verdict"]]
+        flips = [id_ for id_ in REEVALUATED if words[id_] != said[id_]["verdict"]]
         number = f"{len(flips)} verdict" if flips else "no verdict flips"
         assert number in text
         for id_ in flips:

@@ -16,12 +16,12 @@ from berlyne.experiments.store import StoreError
 from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
 from berlyne.paper.reproduction import robustness
 from berlyne.paper.reproduction.assumptions import DEFAULT
-from berlyne.paper.reproduction.claims_file import as_data
+from berlyne.paper.reproduction.claims_file import verdicts_as_data
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.report import remake_report
+from berlyne.paper.reproduction.report import rebuild_report
 from berlyne.paper.reproduction.run import reproduce
 from berlyne.paper.reproduction.stages import STAGES
-from berlyne.paper.reproduction.variants import VARIANTS, Variant, evidence_of
+from berlyne.paper.reproduction.variants import VARIANTS, Variant, variant_evidence
 from oracles import tasks_by_enumeration, tasks_by_iteration
 from unit.paper.reproduction.test_stages import CHANGES
 
@@ -177,20 +177,20 @@ TASKS_ONLY = {"cap": "navigation_loss", "leaving": "reward_loss"}
 
 
 def explored(world_: berlyne.World, name: str, i: int, world_class: str, **parameters: object) -> berlyne.Run:
-    how = berlyne.strategy(name, **parameters)
-    seed = by_hand.stream(f"{world_class}/{i:03d}/{how.name}")
-    return berlyne.explore(world_, how, n_steps=N_STEPS[world_class], seed=seed)
+    strategy = berlyne.strategy(name, **parameters)
+    seed = by_hand.stream(f"{world_class}/{i:03d}/{strategy.name}")
+    return berlyne.explore(world_, strategy, n_steps=N_STEPS[world_class], seed=seed)
 
 
-def losses(found: berlyne.Run, world_class: str, i: int, t: int, **how: int) -> tuple[float, float]:
+def losses(found: berlyne.Run, world_class: str, i: int, t: int, **options: int) -> tuple[float, float]:
     """Navigation and reward loss after t steps, by iteration."""
     theta = found.world.theta
     theta_hat = estimate(world_class, counts_after(found, t), theta)
     n = theta.shape[1]
     rewards = np.random.default_rng(by_hand.stream(f"{world_class}/{i:03d}/rewards")).standard_normal((10, n))
     return (
-        tasks_by_iteration.navigation_loss(theta, theta_hat, cap=how.get("cap_per_state", 20) * n),
-        tasks_by_iteration.reward_loss(theta, theta_hat, rewards, horizon=how.get("horizon", 100)),
+        tasks_by_iteration.navigation_loss(theta, theta_hat, cap=options.get("cap_per_state", 20) * n),
+        tasks_by_iteration.reward_loss(theta, theta_hat, rewards, horizon=options.get("horizon", 100)),
     )
 
 
@@ -284,7 +284,7 @@ def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(
     variant: str, folder: Path, paper_run: PaperRun
 ) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
-    base, evidence = paper_run.evidence, evidence_of(paper_run, chosen)
+    base, evidence = paper_run.evidence, variant_evidence(paper_run, chosen)
     found = stage(folder, "sensitivity").sel(variant=variant)
     for world_class in CLASSES:
         n = N_STEPS[world_class] // (2 if variant == "half-length" else 1) + 1
@@ -320,7 +320,7 @@ def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(
 
 
 def plain(verdicts: dict) -> str:
-    return json.dumps(as_data(verdicts), sort_keys=True)
+    return json.dumps(verdicts_as_data(verdicts), sort_keys=True)
 
 
 def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, paper_run: PaperRun) -> None:
@@ -330,13 +330,13 @@ def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, paper_r
             assert json.loads(plain({claim: cell.before}))[0] == said[claim]
     with (folder / "figures" / "sensitivity.csv").open() as file:
         drawn = {line["claim"]: line["verdict"] for line in csv.DictReader(file) if line["variant"] == "as read"}
-    assert drawn == {claim: said[claim]["verdict"] for claim in robustness.ASKED}
+    assert drawn == {claim: said[claim]["verdict"] for claim in robustness.REEVALUATED}
 
 
 @pytest.mark.parametrize("variant", ["q-epsilon", "cap"])
 def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, paper_run: PaperRun, tmp_path: Path) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
-    done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumed=DEFAULT.replace(chosen.changes))
+    done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumptions=DEFAULT.replace(chosen.changes))
     said = {claim["id"]: claim for claim in json.loads((tmp_path / "other" / "claims.json").read_text())}
     for claim, cell in robustness.cells(paper_run)[variant].items():
         ours = json.loads(plain({claim: cell.after}))[0]
@@ -382,7 +382,7 @@ def test_a_changed_setting_works_out_its_stage_again_and_nothing_else(
 def test_no_report_is_made_from_numbers_of_other_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STAGES, "gains", replace(STAGES["gains"], n_trials=51))
     with pytest.raises(StoreError, match=r"other numbers than these settings give \(gains\); run: berlyne reproduce"):
-        remake_report(folder)
+        rebuild_report(folder)
 
 
 def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(folder: Path, tmp_path: Path) -> None:
@@ -392,10 +392,10 @@ def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(folder: Path, tmp
     paper_run = PaperRun(copy, N_WORLDS, 0)
     changed = paper_run.stage("sensitivity")
     changed["area"].loc[{"variant": "maze-law", "strategy": "PIG(greedy)"}] *= 100
-    paper_run.keep(STAGES["sensitivity"], changed)
+    paper_run.save_stage(STAGES["sensitivity"], changed)
     after = robustness.cells(PaperRun(copy, N_WORLDS, 0))
     assert after["maze-law"]["embodiment-index"].after.word == "does not hold"
-    assert after["maze-law"]["embodiment-index"].largest.of_effect > 100
+    assert after["maze-law"]["embodiment-index"].largest.effect_change > 100
     assert [
         v
         for v in after

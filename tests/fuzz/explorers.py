@@ -72,14 +72,14 @@ def damage_bytes(path: Path, rng: random.Random) -> None:
     data = bytearray(path.read_bytes())
     for _ in range(rng.choice((1, 1, 1, 2, 20))):
         at = rng.randrange(len(data))
-        how = rng.randrange(5)
-        if how == 0:
+        damage = rng.randrange(5)
+        if damage == 0:
             data[at] ^= 1 << rng.randrange(8)
-        elif how == 1:
+        elif damage == 1:
             data[at] = rng.randrange(256)
-        elif how == 2:
+        elif damage == 2:
             del data[at : at + rng.choice((1, 4, 1000))]
-        elif how == 3:
+        elif damage == 3:
             data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice((1, 4, 64))))
         else:
             data[at : at + 8] = rng.choice((b"\0" * 8, b"\xff" * 8))
@@ -117,22 +117,22 @@ def _damage_settings(settings: dict[str, object], rng: random.Random) -> None:
 
 def _damage_array(arrays: dict[str, np.ndarray], rng: random.Random) -> None:
     name = rng.choice(list(arrays))
-    values, how = arrays[name], rng.randrange(9)
-    if how == 0:
+    values, damage = arrays[name], rng.randrange(9)
+    if damage == 0:
         del arrays[name]
-    elif how == 1:
+    elif damage == 1:
         arrays[name] = values[: rng.randrange(len(values) + 1)]
-    elif how == 2:
+    elif damage == 2:
         arrays[name] = values.astype(rng.choice(("f4", "f8", "i1", "i8", "u8", "U5", "?", "c16")))
-    elif how == 3:
+    elif damage == 3:
         arrays[name] = np.repeat(values, 2, axis=0)
-    elif how == 4:
+    elif damage == 4:
         arrays[name] = values.reshape(-1)
-    elif how == 5:
+    elif damage == 5:
         arrays[name] = values[::-1]
     elif values.size:
-        changed = values.astype(float) if how == 6 else values.copy()
-        number = rng.choice((np.nan, np.inf, -np.inf, 0.5)) if how == 6 else rng.choice(NUMBERS)
+        changed = values.astype(float) if damage == 6 else values.copy()
+        number = rng.choice((np.nan, np.inf, -np.inf, 0.5)) if damage == 6 else rng.choice(NUMBERS)
         with np.errstate(all="ignore"):
             changed.reshape(-1)[rng.randrange(changed.size)] = np.array(number).astype(changed.dtype)
         arrays[name] = changed

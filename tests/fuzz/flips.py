@@ -46,9 +46,9 @@ def content_of_world(path: Path) -> tuple[Any, ...]:
 def content_of_explorer(path: Path) -> tuple[Any, ...]:
     """All that tells the explorer in a file from others."""
     e = Explorer.load(path)
-    told = e._told_states, e._told_closed, e._closed, e._last
+    told = e._declared_states, e._declared_terminal, e._terminal, e._last_outcomes
     rng, lived = str(e._rng.bit_generator.state), (None if e._history is None else list(e._history))
-    arrays = e.model.counts, e.utility(), e._mind.state_dict()["visits"], e._mind.state_dict()["q"]
+    arrays = e.model.counts, e.utility(), e._agent.state_dict()["visits"], e._agent.state_dict()["q"]
     return *map(_bytes, arrays), *told, rng, lived, e.n_obs, tuple(e.states), tuple(e.actions), repr(e)
 
 

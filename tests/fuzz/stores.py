@@ -301,8 +301,8 @@ def fuzz(n: int, seed: int = 0) -> list[tuple[int, str, str, str]]:
                 hung = True
             worker.kill()
         if len(found) < n:
-            how = f"hung for {PATIENCE:.0f} s" if hung else f"ended with {worker.returncode}"
-            found.append((len(found), "unknown", "crashed", how))
+            outcome = f"hung for {PATIENCE:.0f} s" if hung else f"ended with {worker.returncode}"
+            found.append((len(found), "unknown", "crashed", outcome))
     return found
 
 

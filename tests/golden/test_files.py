@@ -30,9 +30,9 @@ def test_an_explorer_saved_before_goes_on_as_it_did(kind):
 def test_estimates_that_are_worked_out_again_are_those_that_were_stored(kind, tmp_path):
     """Format 1 held them; they are no longer read, and no longer written."""
     Explorer.load(FILES / f"{kind}.npz").save(tmp_path / "again.npz")
-    belief = Explorer.load(tmp_path / "again.npz")._mind.belief
+    belief = Explorer.load(tmp_path / "again.npz")._agent.belief
     with np.load(FILES / f"{kind}.npz") as old:
-        assert np.array_equal(belief.n, old["mind_n"]) and np.array_equal(belief.rest, old["mind_share"])
+        assert np.array_equal(belief.n, old["mind_n"]) and np.array_equal(belief.base_weight, old["mind_share"])
         assert np.array_equal(belief.weight, old["mind_weight"])
         assert belief.utility == pytest.approx(old["mind_utility"], rel=1e-12)
 

@@ -25,12 +25,12 @@ def solve(utility, theta_hat, n_terms, gamma):
     return q, values[0], policies[0]
 
 
-def compiled_values(mind, n_states):
+def compiled_values(agent, n_states):
     """Q(., s) of the compiled explorer in every state."""
-    q = np.empty((mind.model.n_actions, n_states))
+    q = np.empty((agent.model.n_actions, n_states))
     for s in range(n_states):
-        mind.act(s, np.zeros(2))
-        q[:, s] = mind.agent.values
+        agent.act(s, np.zeros(2))
+        q[:, s] = agent.choice_state.values
     return q
 
 
@@ -47,10 +47,10 @@ def test_value_iteration_is_backward_induction_of_eleven_terms(kind, utility, n_
     assert plain == pytest.approx(q, abs=1e-10)
     assert plain.max(axis=0) == pytest.approx(v, abs=1e-10)
     assert plain[policy, np.arange(world.n_states)] == pytest.approx(v, abs=1e-10)
-    mind = CompiledAgent(InternalModel(world.prior), Strategy("any", ValueIteration(), utility), world)
+    agent = CompiledAgent(InternalModel(world.prior), Strategy("any", ValueIteration(), utility), world)
     for s, a, s_next in zip(run.states.tolist(), run.actions.tolist(), run.next_states.tolist(), strict=False):
-        mind.observe(s, a, s_next)
-    assert compiled_values(mind, world.n_states) == pytest.approx(q, abs=1e-10)
+        agent.observe(s, a, s_next)
+    assert compiled_values(agent, world.n_states) == pytest.approx(q, abs=1e-10)
 
 
 @pytest.mark.parametrize(("steps_back", "gamma"), [(0, 1.0), (1, 1.0), (10, 0.0), (10, 0.95), (30, 0.9)])
@@ -60,8 +60,8 @@ def test_other_horizons_and_discounts(kind, steps_back, gamma):
     model = InternalModel(world.prior)
     worth, method = UTILITIES["PIG"].of(model), ValueIteration(steps_back, gamma)
     q, _, _ = solve(worth, model.theta_hat, steps_back + 1, gamma)
-    mind = CompiledAgent(model, Strategy("any", method, "PIG"), world)
-    assert compiled_values(mind, world.n_states) == pytest.approx(q, abs=1e-10)
+    agent = CompiledAgent(model, Strategy("any", method, "PIG"), world)
+    assert compiled_values(agent, world.n_states) == pytest.approx(q, abs=1e-10)
 
 
 @pytest.mark.parametrize("kind", WORLDS)
@@ -69,5 +69,5 @@ def test_planning_with_the_true_world(kind):
     world = WORLDS[kind](3)
     worth = UTILITIES["PIG"].of(InternalModel(world.prior))
     q, _, _ = solve(worth, world.theta, 11, 1.0)
-    mind = CompiledAgent(InternalModel(world.prior), Strategy("any", TrueModel(), "PIG"), world)
-    assert compiled_values(mind, world.n_states) == pytest.approx(q, abs=1e-10)
+    agent = CompiledAgent(InternalModel(world.prior), Strategy("any", TrueModel(), "PIG"), world)
+    assert compiled_values(agent, world.n_states) == pytest.approx(q, abs=1e-10)

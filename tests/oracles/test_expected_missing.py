@@ -135,19 +135,23 @@ def test_expectation_is_a_little_too_high_in_mazes(n_steps):
 def test_expectation_and_interval_are_calibrated_in_worlds_from_the_prior(kind):
     """The mean of (true - expected) is zero within its error, and the interval holds the truth as often as it says."""
     n_worlds, level = 200, 0.9
-    for how, n_steps in [("PIG(VI)", 60), ("PIG(VI)", 400), ("Random", 200)]:
+    for strategy, n_steps in [("PIG(VI)", 60), ("PIG(VI)", 400), ("Random", 200)]:
         off, inside = [], 0
         for seed in range(n_worlds):
             world = CLASSES[kind](seed, ergodic=False) if kind == "1-2-3" else CLASSES[kind](seed)
-            run = berlyne.explore(world, how, n_steps=n_steps, seed=seed)
+            run = berlyne.explore(world, strategy, n_steps=n_steps, seed=seed)
             expected = run.model.expected_missing_information(level)
             off.append(run.missing_information[-1] - expected.bits)
             inside += expected.low - 1e-9 <= run.missing_information[-1] <= expected.high + 1e-9
         error = np.std(off, ddof=1) / np.sqrt(n_worlds)
-        assert abs(np.mean(off)) < 3.5 * error + 1e-9, (kind, how, n_steps, np.mean(off), error)
+        assert abs(np.mean(off)) < 3.5 * error + 1e-9, (kind, strategy, n_steps, np.mean(off), error)
         error = np.sqrt(level * (1 - level) / n_worlds)
-        assert inside / n_worlds > level - 4 * error, (how, n_steps, inside)
-        assert inside / n_worlds < level + 4 * error or kind == "1-2-3", (how, n_steps, inside)  # whose bits are few
+        assert inside / n_worlds > level - 4 * error, (strategy, n_steps, inside)
+        assert inside / n_worlds < level + 4 * error or kind == "1-2-3", (
+            strategy,
+            n_steps,
+            inside,
+        )  # whose bits are few
 
 
 @pytest.mark.slow

@@ -5,9 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from berlyne import ChineseRestaurant, Dirichlet, World, explore, fit_alpha, fit_c, strategy
-from berlyne.agents.base import make_growing_mind
+from berlyne import ChineseRestaurant, Dirichlet, World, explore, fit_alpha, fit_c
+from berlyne.agents.base import make_open_state_agent
 from berlyne.sparse import Counts
+from berlyne.strategies.registry import get_strategy
 from oracles.row_in_decimals import estimate, peig, utilities
 
 LEAST, MOST = 1e-140, 1e12
@@ -61,18 +62,18 @@ def test_a_row_under_a_dirichlet_prior(alpha):
 @pytest.mark.parametrize("name", ["PIG(greedy)", "PEIG(greedy)", "PLC(greedy)", "novelty(greedy)"])
 @pytest.mark.parametrize(("c", "d"), [(LEAST, 0.0), (1e-17, 0.0), (LEAST, 1e-300), (1e-20, 0.999999), (MOST, 0.5)])
 def test_kernels_value_such_rows_as_the_oracle_does(c, d, name):
-    how = strategy(name, untried=0.0) if name.startswith("PEIG") else strategy(name)
+    strategy = get_strategy(name, untried=0.0) if name.startswith("PEIG") else get_strategy(name)
     for compiled in (True, False):
-        mind = make_growing_mind(ChineseRestaurant(c, d), 1, how, "compiled" if compiled else "numpy")
+        agent = make_open_state_agent(ChineseRestaurant(c, d), 1, strategy, "compiled" if compiled else "numpy")
         for s, s_next in [(0, 0), (0, 0), (0, 1), (1, 2), (2, 2)]:
-            mind.observe(s, 0, s_next)
+            agent.observe(s, 0, s_next)
         rows = [[2, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0]]
         if name.startswith("PEIG"):
             before = [[2, 0, 0, 0], [0] * 4, [0] * 4]
             truth = [peig(pseudo_counts(c, d, row), last) for row, last in zip(before, (1, 2, 2), strict=True)]
         else:
-            truth = [utilities(pseudo_counts(c, d, row))[str(how.utility)] for row in rows]
-        assert mind.utility()[0, :3] == pytest.approx(truth, **tolerance(c))
+            truth = [utilities(pseudo_counts(c, d, row))[str(strategy.utility)] for row in rows]
+        assert agent.utility()[0, :3] == pytest.approx(truth, **tolerance(c))
 
 
 @pytest.mark.parametrize("c", [LEAST, 1e-60, 1.0, MOST])

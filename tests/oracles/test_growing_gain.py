@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Explorer, Strategy, explore, maze
-from berlyne.agents.base import make_growing_mind
-from berlyne.strategies.registry import strategy
+from berlyne.agents.base import make_open_state_agent
+from berlyne.strategies.registry import get_strategy
 
 TOLD = [("a", 0, "b"), ("b", 1, "a"), ("a", 0, "b"), ("a", 1, "c"), ("c", 0, "a")]
 
@@ -51,9 +51,9 @@ def numbered(told):
 
 
 @pytest.mark.parametrize("d", [0.0, 0.3])
-@pytest.mark.parametrize("how", ["PIG(greedy)", "Random", "PIG(VI, temperature=0.2)", "PEIG(Q)", "PMC(greedy)"])
-def test_one_step_teaches_what_the_actions_that_may_be_taken_predict(how, d):
-    explorer = Explorer(ChineseRestaurant(0.8, d), how, seed=1, n_actions=2)
+@pytest.mark.parametrize("strategy", ["PIG(greedy)", "Random", "PIG(VI, temperature=0.2)", "PEIG(Q)", "PMC(greedy)"])
+def test_one_step_teaches_what_the_actions_that_may_be_taken_predict(strategy, d):
+    explorer = Explorer(ChineseRestaurant(0.8, d), strategy, seed=1, n_actions=2)
     explorer.observe_many(TOLD)
     lines = numbered(TOLD)
     for s, number in (("a", 0), ("c", 2)):
@@ -143,12 +143,12 @@ def likelihood(c, d, lines):
 def test_c_is_found_on_the_way():
     """At every discovery and doubling it is the most likely of a grid; between them it stays."""
     grid, d = np.exp(np.linspace(np.log(1e-3), np.log(1e3), 1201)), 0.2
-    mind = make_growing_mind(ChineseRestaurant("ml", d), 2, strategy("PIG(greedy)"))
+    agent = make_open_state_agent(ChineseRestaurant("ml", d), 2, get_strategy("PIG(greedy)"))
     rng, lines, found, fitted, s, n_refits = np.random.default_rng(2), [], {0}, 0, 0, 0
-    mind.discover(0)
+    agent.discover(0)
     for t in range(1, 70):
         a, s_next = int(rng.integers(2)), int(rng.integers(min(2 + t // 8, 6)))
-        mind.observe(s, a, s_next)
+        agent.observe(s, a, s_next)
         lines.append((s, a, s_next))
         if s_next not in found or t >= 2 * fitted:
             fitted, found = t, found | {s_next}
@@ -156,21 +156,21 @@ def test_c_is_found_on_the_way():
             repeated = len({line[:2] for line in lines}) < len(lines)
             if not repeated:
                 expected = 1.0
-        assert mind.assumed.c == pytest.approx(expected, rel=0.012)
+        assert agent.current_prior.c == pytest.approx(expected, rel=0.012)
         s = s_next
     assert n_refits >= 8 and len(found) == 6
-    fixed = make_growing_mind(ChineseRestaurant(mind.assumed.c, d), 2, strategy("PIG(greedy)"))
-    for number in mind.found:
+    fixed = make_open_state_agent(ChineseRestaurant(agent.current_prior.c, d), 2, get_strategy("PIG(greedy)"))
+    for number in agent.discovered:
         fixed.discover(number)
     for line in lines:
         fixed.observe(*line)
-    assert mind.utility() == pytest.approx(fixed.utility(), abs=1e-12)
+    assert agent.utility() == pytest.approx(fixed.utility(), abs=1e-12)
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PIG(Q)"])
-def test_a_run_with_c_found_on_the_way_measures_and_believes_by_it(how):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)"])
+def test_a_run_with_c_found_on_the_way_measures_and_believes_by_it(strategy):
     world = maze(1, side=3, n_transporters=4).with_prior(ChineseRestaurant("ml"))
-    run = explore(world, how, n_steps=50, seed=2)
+    run = explore(world, strategy, n_steps=50, seed=2)
     assert run.model.prior.c != 1.0 and run.model.prior.n_states == len(set(run.states.tolist())) + 1
     c, found = run.model.prior.c, list(run.model.states[:-1])
     total = 0.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from berlyne import Dirichlet, Explorer, strategy
+from berlyne import Dirichlet, Explorer
+from berlyne.strategies.registry import get_strategy
 from oracles import dirichlet_row
 
 N, M, END = 3, 2, 2
@@ -50,8 +51,8 @@ def left_after(c, s, start, n_steps, steps_back, first_of_ties):
 
 @pytest.mark.parametrize("ties", ["uniform", "first"])
 def test_steps_in_imagination_know_of_ends(ties):
-    how = strategy("PIG(VI)", steps_back=2, ties=ties)
-    explorer = Explorer(Dirichlet(1.0, n_states=N, n_actions=M), how, seed=0)
+    strategy = get_strategy("PIG(VI)", steps_back=2, ties=ties)
+    explorer = Explorer(Dirichlet(1.0, n_states=N, n_actions=M), strategy, seed=0)
     c = np.ones((M, N, N))
     for s, a, z, ended in TOLD:
         explorer.observe(s, a, z, ended=ended)
@@ -69,7 +70,7 @@ def test_ties_in_imagination_are_broken_as_the_strategy_says():
     support[:, 1, :2] = support[:, 2, 2] = True
     worth = dirichlet_row.expected_gain([1.0, 1.0])
     first, uniform = (
-        Explorer(Dirichlet(1.0, support), strategy("PIG(greedy)", ties=ties)).expected_gain(2, s=0, n_samples=400)
+        Explorer(Dirichlet(1.0, support), get_strategy("PIG(greedy)", ties=ties)).expected_gain(2, s=0, n_samples=400)
         for ties in ("first", "uniform")
     )
     assert first.bits == pytest.approx(worth) and first.standard_error == pytest.approx(0.0, abs=1e-12)

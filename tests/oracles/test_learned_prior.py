@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import UTILITIES, Dirichlet, InternalModel, World, fit_alpha, strategy
+from berlyne import UTILITIES, Dirichlet, InternalModel, World, fit_alpha
 from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
 from berlyne.exploration.streams import streams
 from berlyne.sparse import Counts
 from berlyne.strategies.coordination import View
+from berlyne.strategies.registry import get_strategy
 
 WORLDS = {
     "dense": lambda: berlyne.dense_world(3),
@@ -73,20 +74,22 @@ def test_steps_one_at_a_time_are_the_same_steps():
 @pytest.mark.parametrize("name", ["dense", "maze"])
 def test_every_action_is_the_one_that_the_concentration_in_use_asks_for(name, name_of_strategy):
     """Each decision again in plain NumPy, from the counts so far and the concentration of that time."""
-    world, how, n_steps = WORLDS[name](), strategy(name_of_strategy), 180
-    run = explore_learning_alpha(world, how, n_steps, seed=1)
+    world, strategy, n_steps = WORLDS[name](), get_strategy(name_of_strategy), 180
+    run = explore_learning_alpha(world, strategy, n_steps, seed=1)
     u = streams(1)[1].random((n_steps, 2))
     for t in range(n_steps):
         prior = Dirichlet(run.alpha[t], world.prior.support)
         model = InternalModel.from_counts(prior, Counts.from_dense(counts_after(run, t)), {})
-        utility = UTILITIES[how.utility].of(model) if how.utility else np.zeros((world.n_actions, world.n_states))
-        theta_hat = world.theta if how.sees_world else model.theta_hat
+        utility = (
+            UTILITIES[strategy.utility].of(model) if strategy.utility else np.zeros((world.n_actions, world.n_states))
+        )
+        theta_hat = world.theta if strategy.sees_world else model.theta_hat
         visits = np.bincount(run.states[: t + 1], minlength=world.n_states)
         view = View(utility, theta_hat, model.counts, visits)
-        if how.relocates:
-            assert how.coordinate.choose_pair(view, u[t]) == (run.states[t], run.actions[t])
+        if strategy.relocates:
+            assert strategy.coordinate.choose_pair(view, u[t]) == (run.states[t], run.actions[t])
         else:
-            assert how.coordinate.choose(view, int(run.states[t]), u[t]) == run.actions[t]
+            assert strategy.coordinate.choose(view, int(run.states[t]), u[t]) == run.actions[t]
     assert len(np.unique(run.alpha)) > 5
 
 

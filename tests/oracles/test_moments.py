@@ -34,7 +34,7 @@ def test_counts_and_last_outcomes_are_those_of_the_steps_made(run, t):
 
 @pytest.mark.parametrize("t", [0, 3, 50, N_STEPS])
 def test_the_model_misses_what_the_curve_says_row_by_row(run, t):
-    model, told = run.model_at(t), InternalModel(run.world.prior, states=run.world.state_labels.given)
+    model, told = run.model_at(t), InternalModel(run.world.prior, states=run.world.state_labels.custom)
     told.observe_many(run.history[:t])
     np.testing.assert_array_equal(model.theta_hat, told.theta_hat)
     theta, theta_hat = run.world.theta, told.theta_hat

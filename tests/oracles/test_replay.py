@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import digamma
 
-from berlyne import Dirichlet, explore, maze, one_two_three_world, replay, strategy
+from berlyne import Dirichlet, explore, maze, one_two_three_world, replay
+from berlyne.strategies.registry import get_strategy
 from oracles.enumerate_123 import Row
 
 N_STATES, N_ACTIONS, ALPHA = 5, 3, 0.7
@@ -69,8 +70,8 @@ def test_planning_in_a_dirichlet_world(kind, engine, temperature, lapse):
         prior, pseudo = world.prior, world.prior.alpha * (world.prior.estimate(np.zeros((4, 9, 9), dtype=int)) > 0)
         run = explore(world, "Random", n_steps=60, seed=1)
         lines = np.stack([run.states[:-1], run.actions, run.next_states], 1)
-    how = strategy("PIG(VI)", steps_back=4, gamma=0.9, temperature=temperature, lapse=lapse)
-    seen = replay(prior, lines, how, engine=engine)
+    strategy = get_strategy("PIG(VI)", steps_back=4, gamma=0.9, temperature=temperature, lapse=lapse)
+    seen = replay(prior, lines, strategy, engine=engine)
     values, logs, left = by_hand(pseudo, lines.tolist(), temperature, lapse, 4, 0.9)
     assert seen.action_values.values == pytest.approx(values, abs=1e-10)
     assert seen.log_likelihood.values == pytest.approx(logs, abs=1e-8)

@@ -13,9 +13,10 @@ from math import comb
 
 import numpy as np
 
-from berlyne import ChineseRestaurant, Dirichlet, InternalModel, OneTwoThree, Strategy, World, explore, strategy
-from berlyne.agents.base import make_growing_mind, make_mind
+from berlyne import ChineseRestaurant, Dirichlet, InternalModel, OneTwoThree, Strategy, World, explore
+from berlyne.agents.base import make_agent, make_open_state_agent
 from berlyne.strategies.coordination import Relocating
+from berlyne.strategies.registry import get_strategy
 
 MEASURES = ("missing", "l1", "utility", "values", "direct")
 """Largest differences: of missing information and L1 distance along runs, of utilities and action values at their ends,
@@ -66,17 +67,17 @@ def random_strategy(rng, grows):
         chance["untried"] = float(rng.uniform(0.0, 1.0))
     method = str(rng.choice(["greedy", "VI", "Q", "CB", "LTA", "Random", "anywhere"] + ["VI+"] * (not grows)))
     if method == "Random":
-        return strategy("Random")
+        return get_strategy("Random")
     if method in ("CB", "LTA"):
         chance.pop("untried", None)
-        return strategy(method, **chance)
+        return get_strategy(method, **chance)
     if method == "anywhere":
         return Strategy("anywhere", Relocating(), utility, **chance)
     own = {
         "VI": {"steps_back": int(rng.integers(7)), "gamma": float(rng.choice([1.0, 0.9]))},
         "Q": {"learning_rate": 0.4, "gamma": 0.8, "epsilon": float(rng.choice([0.0, 0.3])), "initial": 0.1},
     }
-    return strategy(f"{utility}({method})", **own.get(method.rstrip("+"), {}), **chance)
+    return get_strategy(f"{utility}({method})", **own.get(method.rstrip("+"), {}), **chance)
 
 
 def random_case(seed):
@@ -151,37 +152,37 @@ def direct(run):
     return float(missing[:, going_on].sum())
 
 
-def minds(run):
+def agents(run):
     """A compiled and a plain mind that have seen what a run saw."""
-    world, how = run.world, run.strategy
+    world, strategy = run.world, run.strategy
     steps = list(zip(run.states.tolist(), run.actions.tolist(), run.next_states.tolist(), strict=False))
     for engine in ("compiled", "numpy"):
         if hasattr(world.prior, "grows"):
-            mind = make_growing_mind(world.prior, world.n_actions, how, engine)
-            mind.discover(int(run.states[0]))
-            mind.mark_terminal(world.terminal)
+            agent = make_open_state_agent(world.prior, world.n_actions, strategy, engine)
+            agent.discover(int(run.states[0]))
+            agent.mark_terminal(world.terminal)
         else:
-            mind = make_mind(InternalModel(world.prior), how, world, engine)
+            agent = make_agent(InternalModel(world.prior), strategy, world, engine)
         for s, a, s_next in steps:
-            mind.observe(s, a, s_next)
-        yield mind
+            agent.observe(s, a, s_next)
+        yield agent
 
 
 def differences(seed, n_steps=60):
     """The largest differences in one random world, by what they are of."""
-    world, how = random_case(seed)
+    world, strategy = random_case(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # states out of reach are as good as any
-        fast, plain = (explore(world, how, n_steps, seed, engine=engine) for engine in ("compiled", "numpy"))
+        fast, plain = (explore(world, strategy, n_steps, seed, engine=engine) for engine in ("compiled", "numpy"))
     for name in ("states", "actions", "next_states"):
-        assert np.array_equal(getattr(fast, name), getattr(plain, name)), (seed, how, world, name)
-    one, other = minds(fast)
+        assert np.array_equal(getattr(fast, name), getattr(plain, name)), (seed, strategy, world, name)
+    one, other = agents(fast)
     going_on = np.setdiff1d(np.unique(fast.states), world.terminal).tolist()
-    if how.relocates:
-        values = [np.where(np.isfinite(mind.pair_values()), mind.pair_values(), 0.0) for mind in (one, other)]
+    if strategy.relocates:
+        values = [np.where(np.isfinite(agent.pair_values()), agent.pair_values(), 0.0) for agent in (one, other)]
     else:
-        values = [np.array([mind.action_values(s) for s in going_on]) for mind in (one, other)]
-    utility = [np.where(np.isfinite(mind.utility()), mind.utility(), 0.0) for mind in (one, other)]
+        values = [np.array([agent.action_values(s) for s in going_on]) for agent in (one, other)]
+    utility = [np.where(np.isfinite(agent.utility()), agent.utility(), 0.0) for agent in (one, other)]
     expected = direct(fast)
     found = (
         np.abs(fast.missing_information - plain.missing_information).max(),

@@ -3,68 +3,69 @@
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, Explorer, InternalModel, Strategy, explore, strategy
+from berlyne import STRATEGIES, Explorer, InternalModel, Strategy, explore
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Relocating
+from berlyne.strategies.registry import get_strategy
 from parity.test_engine_against_twin import check_parity
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 
 WARM = [
-    *(strategy(name, temperature=0.2, lapse=0.05) for name in STRATEGIES if name != "Random"),
-    strategy("PIG(VI)", temperature=1e-4),
-    strategy("PIG(greedy)", temperature=1e-3),
-    strategy("CB", temperature=3.0),
-    strategy("LTA", lapse=0.5),
-    strategy("PIG(VI)", lapse=1.0),
-    strategy("PIG(Q)", epsilon=0.3, temperature=0.1, lapse=0.1),
-    strategy("Unembodied", lapse=0.5),
+    *(get_strategy(name, temperature=0.2, lapse=0.05) for name in STRATEGIES if name != "Random"),
+    get_strategy("PIG(VI)", temperature=1e-4),
+    get_strategy("PIG(greedy)", temperature=1e-3),
+    get_strategy("CB", temperature=3.0),
+    get_strategy("LTA", lapse=0.5),
+    get_strategy("PIG(VI)", lapse=1.0),
+    get_strategy("PIG(Q)", epsilon=0.3, temperature=0.1, lapse=0.1),
+    get_strategy("Unembodied", lapse=0.5),
     Strategy("Unembodied by nothing", Relocating(), temperature=1.0),
 ]
 PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "1 state", "one way")}}
 EVERYONE = [*STRATEGIES.values(), *VARIANTS, *WARM]
 
 
-@pytest.mark.parametrize("how", WARM, ids=str)
+@pytest.mark.parametrize("strategy", WARM, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
-def test_the_same_actions_from_the_same_numbers(kind, how):
-    check_parity(PRIORS[kind](4), how, 150, 4)
+def test_the_same_actions_from_the_same_numbers(kind, strategy):
+    check_parity(PRIORS[kind](4), strategy, 150, 4)
 
 
-@pytest.mark.parametrize("how", EVERYONE, ids=str)
+@pytest.mark.parametrize("strategy", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", ["dense", "maze", "1-2-3", "5 actions", "sparse truth"])
-def test_the_same_values_and_chances_anywhere_at_any_time(kind, how):
+def test_the_same_values_and_chances_anywhere_at_any_time(kind, strategy):
     """Also in states where the explorer is not: there it would have arrived."""
     world = PRIORS[kind](9)
-    run = explore(world, how, n_steps=40, seed=2)
+    run = explore(world, strategy, n_steps=40, seed=2)
     fast, plain = (
-        CompiledAgent(InternalModel(world.prior), how, world),
-        NumpyAgent(InternalModel(world.prior), how, world if how.sees_world else None),
+        CompiledAgent(InternalModel(world.prior), strategy, world),
+        NumpyAgent(InternalModel(world.prior), strategy, world if strategy.sees_world else None),
     )
     asked = np.random.default_rng(1).integers(world.n_states, size=(40, 2))
     for t in range(40):
         s = int(run.states[t])
-        if how.relocates:
+        if strategy.relocates:
             assert fast.pair_values() == pytest.approx(plain.pair_values(), abs=1e-10)
             assert fast.pair_probabilities() == pytest.approx(plain.pair_probabilities(), abs=1e-9)
         else:
             for z in (*asked[t].tolist(), s):
                 assert fast.action_values(z) == pytest.approx(plain.action_values(z), abs=1e-10)
                 assert fast.probabilities(z) == pytest.approx(plain.probabilities(z), abs=1e-9)
-        for mind in (fast, plain):
-            mind.observe(s, int(run.actions[t]), int(run.next_states[t]))
+        for agent in (fast, plain):
+            agent.observe(s, int(run.actions[t]), int(run.next_states[t]))
 
 
-@pytest.mark.parametrize("how", [h for h in EVERYONE if not h.sees_world], ids=str)
-def test_asking_changes_nothing_and_what_is_done_had_a_chance(how):
+@pytest.mark.parametrize("strategy", [h for h in EVERYONE if not h.sees_world], ids=str)
+def test_asking_changes_nothing_and_what_is_done_had_a_chance(strategy):
     world = CLASSES["maze"](3)
-    run = explore(world, how, n_steps=100, seed=5)
-    explorer = Explorer(world.prior, how, seed=5)
+    run = explore(world, strategy, n_steps=100, seed=5)
+    explorer = Explorer(world.prior, strategy, seed=5)
     elsewhere = np.random.default_rng(0).integers(world.n_states, size=100).tolist()
     for s, a, s_next, z in zip(
         run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), elsewhere, strict=True
     ):
-        if how.relocates:
+        if strategy.relocates:
             chance, values = explorer.probabilities(), explorer.action_values()
             assert explorer.choose_pair() == (s, a) and chance[s, a] > 0.0
             assert chance.shape == values.shape == (world.n_states, world.n_actions)

@@ -16,8 +16,8 @@ NAMED = {"ids": str}
 
 
 def check_parity(world, strategy, n_steps, seed):
-    how = {"n_steps": n_steps, "seed": seed, "snapshots": [n_steps // 3, n_steps]}
-    fast, plain = (explore(world, strategy, engine=engine, **how) for engine in ("compiled", "numpy"))
+    settings = {"n_steps": n_steps, "seed": seed, "snapshots": [n_steps // 3, n_steps]}
+    fast, plain = (explore(world, strategy, engine=engine, **settings) for engine in ("compiled", "numpy"))
     assert fast.actions.tolist() == plain.actions.tolist()
     assert fast.states.tolist() == plain.states.tolist()
     assert fast.next_states.tolist() == plain.next_states.tolist()
@@ -47,20 +47,20 @@ def test_over_a_whole_run_of_the_paper(kind):
 
 @pytest.mark.parametrize("strategy", PLANNING, **NAMED)
 def test_in_worlds_too_large_for_lists_of_repairs(strategy, monkeypatch):
-    monkeypatch.setattr(plan, "LISTED", 0)
+    monkeypatch.setattr(plan, "MAX_LISTED", 0)
     check_parity(maze(1, side=8), strategy, 100, 1)
     check_parity(AWKWARD["5 actions"](1), strategy, 100, 1)
 
 
 def test_with_counts_beyond_the_table_of_logarithms(monkeypatch):
-    monkeypatch.setattr(forms, "TABLE", 3)
-    monkeypatch.setattr(kept, "_OF_ALIKE", OrderedDict())
-    forms.over_counts.cache_clear()
+    monkeypatch.setattr(forms, "TABLE_SIZE", 3)
+    monkeypatch.setattr(kept, "_SHARED_CACHES", OrderedDict())
+    forms.table_over_counts.cache_clear()
     for utility in ("PIG", "PEIG", "novelty", "PLC"):
         for kind in ("1 action", "33 states", "5 actions"):
             check_parity(AWKWARD[kind](2), f"{utility}(VI)", 300, 2)
-    assert forms.over_counts(1.0, "PIG").shape == (3, 2)
-    forms.over_counts.cache_clear()
+    assert forms.table_over_counts(1.0, "PIG").shape == (3, 2)
+    forms.table_over_counts.cache_clear()
 
 
 def test_in_pieces(monkeypatch):

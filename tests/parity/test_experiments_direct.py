@@ -13,20 +13,20 @@ __all__ = ["small_blocks"]
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
-def by_hand(experiment, kind, index, how):
+def by_hand(experiment, kind, index, strategy):
     """One exploration of a study, made without its machinery."""
     steps = snapshot_steps(experiment.snapshots, kind.n_steps)
-    seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{how.name}")
+    seed = stream(experiment.seed, f"{world_id(kind.name, index)}/{strategy.name}")
     world = kind.world(experiment.seed, index)
-    return explore(world, how, n_steps=kind.n_steps, seed=seed, snapshots=steps), steps
+    return explore(world, strategy, n_steps=kind.n_steps, seed=seed, snapshots=steps), steps
 
 
 def assert_stored(experiment, found):
     for kind in experiment.classes:
         for index in range(experiment.n_worlds):
-            for how in experiment.strategies:
-                run, steps = by_hand(experiment, kind, index, how)
-                kept = found.dataset.sel(world=world_id(kind.name, index), strategy=how.name)
+            for strategy in experiment.strategies:
+                run, steps = by_hand(experiment, kind, index, strategy)
+                kept = found.dataset.sel(world=world_id(kind.name, index), strategy=strategy.name)
                 n = kind.n_steps
                 for name in ("missing_information", "l1_distance"):
                     stored = kept[name].values
@@ -36,14 +36,14 @@ def assert_stored(experiment, found):
                 assert kept["area"].values == run.area and kept["area"].dtype == np.float64
                 assert np.array_equal(kept["state"].values[: n + 1], run.states)
                 assert np.array_equal(kept["action"].values[:n], run.actions)
-                history = found.history(world_id(kind.name, index), how.name)
+                history = found.history(world_id(kind.name, index), strategy.name)
                 assert np.array_equal(history, np.stack([run.states[:-1], run.actions, run.next_states], axis=1))
                 m, n_states = run.world.n_actions, run.world.n_states
                 for j, t in enumerate(steps):
                     flat = kept["counts"].values[j]
                     counts = flat[: m * n_states**2].reshape(m, n_states, n_states)
                     assert np.array_equal(counts, run.snapshots[t].dense()) and flat.sum() == t
-                    from_path = found.counts(world_id(kind.name, index), how.name, t, n_states, m)
+                    from_path = found.counts(world_id(kind.name, index), strategy.name, t, n_states, m)
                     assert np.array_equal(from_path.dense(), counts)
 
 

@@ -81,10 +81,10 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
     """One of two processes is killed with SIGKILL as soon as it has work; its nanny starts another."""
     slow, killed = larger(measures={"slept": _sleep}), []
     if whose == "our own":
-        how, working = {"workers": 2}, _spawned
+        options, working = {"workers": 2}, _spawned
     else:
         local = request.getfixturevalue("local")
-        how = {"cluster": local.scheduler_address}
+        options = {"cluster": local.scheduler_address}
 
         def working():
             # not the default one: two that take turns as such leave neither, and a mark that says there is one
@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
     killer.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        slow.run(tmp_path / "killed", **how)
+        slow.run(tmp_path / "killed", **options)
     killer.join(timeout=LIMIT)
     assert len(killed) == 1 and not _is_alive(killed[0])
     slow.run(tmp_path / "one", jobs=2)
@@ -152,7 +152,7 @@ def test_the_error_of_a_piece_comes_back_with_its_name(tmp_path, local):
 def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
     wanted = r"has numba \S+, and 0\.1 is wanted; install the same versions$"
     with pytest.raises(StoreError, match=rf"^the worker {wanted}"):
-        dask_cluster.compute_elsewhere(study(), None, None, {"numba": "0.1"})  # on one that came late
+        dask_cluster.compute_on_worker(study(), None, None, {"numba": "0.1"})  # on one that came late
     monkeypatch.setattr(dask_cluster, "versions", lambda: {"numba": "0.1"})
     with pytest.raises(StoreError, match=rf"^the worker at tcp://\S+ {wanted}"):
         study().run(tmp_path / "r.zarr", cluster=local.scheduler_address)
@@ -162,7 +162,7 @@ def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
     "address", ["tcp://127.0.0.1:9", "nonsense", "tcp://", "inproc://", "inproc://a/1/2", "tls://"]
 )
 def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_cluster, "CONNECT_TIMEOUT", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {address}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
     assert dask.config.get("scheduler", None) is None  # or else nothing that Dask does here would work any more
@@ -171,7 +171,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "ucx://a:1"])
 def test_a_scheduler_that_needs_more_than_an_address(tmp_path, address, monkeypatch):
     """Certificates, or a transport that is not installed."""
-    monkeypatch.setattr(dask_cluster, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_cluster, "CONNECT_TIMEOUT", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler (can be reached|answers) at {address}"):
         study().run(tmp_path / "r.zarr", cluster=address)
 
@@ -187,7 +187,7 @@ import sys, time
 from berlyne.cli import main
 from berlyne.experiments import dask as cluster
 from berlyne.experiments import store
-store.BLOCK, cluster.WAIT, cluster.SAY = 2, 4.0, 1.0
+store.BLOCK, cluster.WORKER_TIMEOUT, cluster.NOTICE_DELAY = 2, 4.0, 1.0
 main()
 """
 STUDY = """
@@ -300,6 +300,6 @@ def test_nothing_to_compute_needs_no_cluster(tmp_path):
 def test_threads_share_worlds_or_not(tmp_path, monkeypatch):
     """Worlds that are forgotten at once and drawn again give the same bits."""
     larger().run(tmp_path / "kept", jobs=2)
-    monkeypatch.setattr(piece, "_RECENT", piece._RecentWorlds(most=1))
+    monkeypatch.setattr(piece, "_WORLD_CACHE", piece._WorldCache(max_worlds=1))
     larger().run(tmp_path / "drawn again", jobs=2)
     assert_same_store(tmp_path / "kept", tmp_path / "drawn again")

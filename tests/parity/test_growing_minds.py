@@ -6,46 +6,50 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import ChineseRestaurant, Explorer, Strategy, World, explore, strategy
-from berlyne.agents.base import make_growing_mind
+from berlyne import ChineseRestaurant, Explorer, Strategy, World, explore
+from berlyne.agents.base import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Greedy, ValueIteration
+from berlyne.strategies.registry import get_strategy
 
-HOW = ["PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)", "CB", "LTA", "PLC(VI, lapse=0.1)"]
+TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)", "CB", "LTA", "PLC(VI, lapse=0.1)"]
 
 
-@pytest.mark.parametrize("how", [*HOW, "Unembodied"])
+@pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, "Unembodied"])
 @pytest.mark.parametrize("c", [0.9, "ml"])
-def test_plain_and_compiled_minds_grow_alike(how, c):
+def test_plain_and_compiled_minds_grow_alike(strategy, c):
     theta = np.random.default_rng(1).dirichlet(np.full(6, 0.4), (2, 6))
     world = World(theta, ChineseRestaurant(c, 0.2), start=0, terminal=[4])
-    compiled, plain = (explore(world, how, n_steps=70, seed=3, engine=engine) for engine in ("compiled", "numpy"))
+    compiled, plain = (explore(world, strategy, n_steps=70, seed=3, engine=engine) for engine in ("compiled", "numpy"))
     for name in ("states", "actions", "next_states"):
         assert np.array_equal(getattr(compiled, name), getattr(plain, name))
     assert compiled.missing_information == pytest.approx(plain.missing_information, abs=1e-9)
     assert len(set(compiled.states.tolist())) > 3
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_plain_and_compiled_minds_think_alike(how):
+@pytest.mark.parametrize("strategy", TESTED_STRATEGIES)
+def test_plain_and_compiled_minds_think_alike(strategy):
     rng, s = np.random.default_rng(4), 9
-    minds = [make_growing_mind(ChineseRestaurant(1.1), 3, strategy(how), engine) for engine in ("compiled", "numpy")]
+    agents = [
+        make_open_state_agent(ChineseRestaurant(1.1), 3, get_strategy(strategy), engine)
+        for engine in ("compiled", "numpy")
+    ]
     for t in range(60):
         a, s_next = int(rng.integers(3)), int(rng.integers(9 - min(t // 6, 8), 10))
-        for mind in minds:
-            mind.observe(s, a, s_next)
+        for agent in agents:
+            agent.observe(s, a, s_next)
             if t in (20, 45):
-                mind.mark_terminal(np.array([77, 3]))
+                agent.mark_terminal(np.array([77, 3]))
         s = 9 if s_next == 3 else s_next  # nothing is tried where episodes may end
-        one, other = minds
-        assert one.found == other.found and one.where == other.where
+        one, other = agents
+        assert one.discovered == other.discovered and one.current_state == other.current_state
         assert one.utility() == pytest.approx(other.utility(), abs=1e-12)
         for z in (s, 3, 1000):
             assert one.action_values(z) == pytest.approx(other.action_values(z), abs=1e-11)
-    assert isinstance(minds[1]._mind, NumpyAgent) and len(minds[0].found) >= 8
-    for mind in minds:
-        mind.unmark_terminal(3)
-    assert minds[0].utility() == pytest.approx(minds[1].utility(), abs=1e-12)
+    assert isinstance(agents[1]._inner, NumpyAgent) and len(agents[0].discovered) >= 8
+    for agent in agents:
+        agent.unmark_terminal(3)
+    assert agents[0].utility() == pytest.approx(agents[1].utility(), abs=1e-12)
 
 
 def test_a_method_of_ones_own_that_plans_as_ours_does_acts_as_ours_does():
@@ -72,8 +76,8 @@ def test_a_utility_of_ones_own_is_asked_of_the_cells_of_now():
     def bonus(theta_hat, theta_hat_after, counts):
         return 1.0 / np.sqrt(1.0 + counts.sum()) + 0.01 * len(theta_hat)
 
-    how = Strategy("bonus", Greedy(), utility=bonus)
-    explorer = Explorer(ChineseRestaurant(1.0), how, n_actions=2)
+    strategy = Strategy("bonus", Greedy(), utility=bonus)
+    explorer = Explorer(ChineseRestaurant(1.0), strategy, n_actions=2)
     explorer.observe("a", 0, "b")
     explorer.observe("b", 1, "c")
     expected = np.ones((2, 4))

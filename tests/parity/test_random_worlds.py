@@ -22,10 +22,10 @@ def test_the_worlds_are_of_all_kinds():
     assert min(kinds.count(kind) for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)) >= 10
     for some in (
         [bool(len(world.terminal)) for world, _ in cases],
-        [world.state_labels.given is None for world, _ in cases],
-        [how.temperature > 0.0 for _, how in cases],
-        [how.lapse > 0.0 for _, how in cases],
-        [how.relocates for _, how in cases],
+        [world.state_labels.custom is None for world, _ in cases],
+        [strategy.temperature > 0.0 for _, strategy in cases],
+        [strategy.lapse > 0.0 for _, strategy in cases],
+        [strategy.relocates for _, strategy in cases],
         [isinstance(world.start, np.ndarray) for world, _ in cases],
     ):
         assert min(some.count(True), some.count(False)) >= 4

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, novelty, replay, strategy
+from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, novelty, replay
 from berlyne.strategies.coordination import QLearning
+from berlyne.strategies.registry import get_strategy
 from parity.test_choice import WARM
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 
@@ -17,45 +18,45 @@ FOUND = (
 )  # fmt: skip
 
 
-def one_over_ties(values, how):
+def one_over_ties(values, strategy):
     """The chance of the best of some values, as reading R8 says it."""
     tied = np.count_nonzero(values >= values.max() - 1e-12 * abs(values.max()))
-    return 1.0 if how.ties == "first" else 1.0 / tied
+    return 1.0 if strategy.ties == "first" else 1.0 / tied
 
 
-@pytest.mark.parametrize("how", COLD, ids=str)
+@pytest.mark.parametrize("strategy", COLD, ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
-def test_own_choices_have_probability_one_or_one_over_the_ties(kind, how):
+def test_own_choices_have_probability_one_or_one_over_the_ties(kind, strategy):
     world = CLASSES[kind](1)
-    run = explore(world, how, n_steps=200, seed=3)
-    seen = replay(world, run, how)
+    run = explore(world, strategy, n_steps=200, seed=3)
+    seen = replay(world, run, strategy)
     taken = np.exp(seen.log_likelihood.values)
     explorer, epsilon = None, 0.0
-    if isinstance(how.coordinate, QLearning):
-        epsilon = how.coordinate.epsilon
-    if how.relocates:
-        explorer = Explorer(world.prior, how, seed=3)
+    if isinstance(strategy.coordinate, QLearning):
+        epsilon = strategy.coordinate.epsilon
+    if strategy.relocates:
+        explorer = Explorer(world.prior, strategy, seed=3)
     for t in range(200):
         s, a, s_next = int(run.states[t]), int(run.actions[t]), int(run.next_states[t])
         values = seen.action_values.values[t] if explorer is None else explorer.utility().ravel()
-        best = (1 - epsilon) * one_over_ties(values, how) + epsilon / world.n_actions
+        best = (1 - epsilon) * one_over_ties(values, strategy) + epsilon / world.n_actions
         explored = epsilon / world.n_actions
         assert taken[t] == pytest.approx(best) or (epsilon and taken[t] == pytest.approx(explored))
         if explorer is not None:
             explorer.observe(s, a, s_next)
-    if isinstance(how.coordinate, QLearning) and epsilon == 0.0:
+    if isinstance(strategy.coordinate, QLearning) and epsilon == 0.0:
         assert taken.min() > 0.0
 
 
-@pytest.mark.parametrize("how", EVERYONE, ids=str)
+@pytest.mark.parametrize("strategy", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
-def test_the_kernel_agrees_with_the_twin(kind, how):
+def test_the_kernel_agrees_with_the_twin(kind, strategy):
     """Along a history of somebody else, and one that is found elsewhere now and then."""
     world = PRIORS[kind](6)
     run = explore(world, "Random", n_steps=90, seed=4)
     lines = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
     lines = np.concatenate([lines[:50], lines[70:], lines[50:70]])
-    fast, plain = (replay(world, lines, how, engine=engine) for engine in ("compiled", "numpy"))
+    fast, plain = (replay(world, lines, strategy, engine=engine) for engine in ("compiled", "numpy"))
     assert fast.attrs == plain.attrs and fast.sizes == {"step": 90, "action": world.n_actions}
     for name in FOUND:
         assert fast[name].values == pytest.approx(plain[name].values, abs=1e-9), name
@@ -64,16 +65,16 @@ def test_the_kernel_agrees_with_the_twin(kind, how):
     assert np.exp(fast.log_likelihood.values) == pytest.approx(taken)
 
 
-@pytest.mark.parametrize("how", [h for h in EVERYONE if not h.sees_world], ids=str)
+@pytest.mark.parametrize("strategy", [h for h in EVERYONE if not h.sees_world], ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
-def test_it_says_what_an_explorer_says_that_is_told_the_same(kind, how):
+def test_it_says_what_an_explorer_says_that_is_told_the_same(kind, strategy):
     world = CLASSES[kind](2)
     run = explore(world, "CB", n_steps=60, seed=9)
-    seen, explorer = replay(world.prior, run, how), Explorer(world.prior, how)
+    seen, explorer = replay(world.prior, run, strategy), Explorer(world.prior, strategy)
     for t, (s, a, s_next) in enumerate(
         zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True)
     ):
-        if how.relocates:
+        if strategy.relocates:
             values, chance = explorer.action_values()[s], explorer.probabilities()[s]
         else:
             values, chance = explorer.action_values(s), explorer.probabilities(s)
@@ -118,8 +119,8 @@ def test_one_that_may_see_the_world_plans_with_it_and_needs_it():
 
 def test_softmax_of_own_choices_is_likelier_at_the_temperature_they_were_made_at():
     world = CLASSES["maze"](0)
-    run = explore(world, strategy("PIG(VI)", temperature=0.2), n_steps=2000, seed=0)
+    run = explore(world, get_strategy("PIG(VI)", temperature=0.2), n_steps=2000, seed=0)
     colder, right, warmer = (
-        float(replay(world, run, strategy("PIG(VI)", temperature=t)).log_likelihood.sum()) for t in (0.05, 0.2, 0.8)
+        float(replay(world, run, get_strategy("PIG(VI)", temperature=t)).log_likelihood.sum()) for t in (0.05, 0.2, 0.8)
     )
     assert right > max(colder, warmer)

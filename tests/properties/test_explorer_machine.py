@@ -15,8 +15,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, Strategy, strategy
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, Strategy
 from berlyne.strategies.coordination import Relocating
+from berlyne.strategies.registry import get_strategy
 
 N, M, SEED = 4, 2, 5
 SUPPORT = np.random.default_rng(8).random((M, N, N)) < 0.6
@@ -33,13 +34,13 @@ GROWING = {
     "discount": lambda: ChineseRestaurant(0.2, 0.5),
     "learning": lambda: ChineseRestaurant("ml"),
 }
-HOW = [
-    strategy("PIG(VI)", steps_back=3),
-    strategy("PEIG(Q)", epsilon=0.3, learning_rate=0.3, initial=0.2),
-    strategy("PLC(greedy)", temperature=0.1, lapse=0.2),
-    strategy("CB"),
-    strategy("LTA", ties="first"),
-    strategy("Random"),
+TESTED_STRATEGIES = [
+    get_strategy("PIG(VI)", steps_back=3),
+    get_strategy("PEIG(Q)", epsilon=0.3, learning_rate=0.3, initial=0.2),
+    get_strategy("PLC(greedy)", temperature=0.1, lapse=0.2),
+    get_strategy("CB"),
+    get_strategy("LTA", ties="first"),
+    get_strategy("Random"),
     Strategy("Unembodied", Relocating(), "PIG", lapse=0.3),
 ]
 STEPS = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, M - 1), st.integers(0, N - 1)), min_size=2, max_size=6)
@@ -50,12 +51,12 @@ EXAMPLES = int(os.environ.get("BERLYNE_EXAMPLES", "15"))
 class Machine(RuleBasedStateMachine):
     """An explorer, and what was told to it."""
 
-    how: Strategy
+    strategy: Strategy
 
     def make(self):
         """An explorer that has been told nothing."""
         sizes = {"n_actions": M} if self.grows else {}
-        return Explorer(self.prior(), self.how, seed=SEED, **self.named, **sizes)
+        return Explorer(self.prior(), self.strategy, seed=SEED, **self.named, **sizes)
 
     def begin(self, prior, labels, steps):
         self.prior, self.grows = prior, prior in GROWING.values()
@@ -95,7 +96,7 @@ class Machine(RuleBasedStateMachine):
     @property
     def somewhere(self):
         """Whether there is a state that one may go to."""
-        return len(self.explorer._closed) < self.explorer.n_states
+        return len(self.explorer._terminal) < self.explorer.n_states
 
     @property
     def n_obs(self):
@@ -128,7 +129,7 @@ class Machine(RuleBasedStateMachine):
     @rule(s=st.integers(0, N - 1))
     def ask(self, s):
         """Asking changes nothing, however often."""
-        if self.how.relocates:
+        if self.strategy.relocates:
             if self.somewhere:
                 assert self.explorer.choose_pair() == self.explorer.choose_pair()
         elif s in self.known:
@@ -190,7 +191,7 @@ class Machine(RuleBasedStateMachine):
         assert np.allclose(one.utility(), other.utility(), **near)
         ours, theirs = one.expected_missing_information(), other.expected_missing_information()
         assert np.allclose(ours.rows, theirs.rows, **near) and np.isclose(ours.bits, theirs.bits, **near)
-        if self.how.relocates:
+        if self.strategy.relocates:
             if self.somewhere:
                 assert np.allclose(one.action_values(), other.action_values(), **near)
                 assert np.allclose(one.probabilities(), other.probabilities(), **near)
@@ -213,17 +214,19 @@ class Discovering(Machine):
         self.begin(prior, labels, steps)
 
 
-def case(machine, how):
+def case(machine, strategy):
     """The machine with one strategy: Hypothesis stays near examples that it has, and may leave some strategies out."""
-    test = type(machine.__name__, (machine,), {"how": how}).TestCase
+    test = type(machine.__name__, (machine,), {"strategy": strategy}).TestCase
     test.settings = settings(max_examples=EXAMPLES, stateful_step_count=12)
     return test
 
 
-TestFixedPlanning, TestDiscoveringPlanning = (case(machine, HOW[0]) for machine in (Machine, Discovering))
-TestFixedLearning, TestDiscoveringLearning = (case(machine, HOW[1]) for machine in (Machine, Discovering))
-TestFixedWarm, TestDiscoveringWarm = (case(machine, HOW[2]) for machine in (Machine, Discovering))
-TestFixedCounting, TestDiscoveringCounting = (case(machine, HOW[3]) for machine in (Machine, Discovering))
-TestFixedLeastTaken, TestDiscoveringLeastTaken = (case(machine, HOW[4]) for machine in (Machine, Discovering))
-TestFixedRandom, TestDiscoveringRandom = (case(machine, HOW[5]) for machine in (Machine, Discovering))
-TestFixedAnywhere, TestDiscoveringAnywhere = (case(machine, HOW[6]) for machine in (Machine, Discovering))
+TestFixedPlanning, TestDiscoveringPlanning = (case(machine, TESTED_STRATEGIES[0]) for machine in (Machine, Discovering))
+TestFixedLearning, TestDiscoveringLearning = (case(machine, TESTED_STRATEGIES[1]) for machine in (Machine, Discovering))
+TestFixedWarm, TestDiscoveringWarm = (case(machine, TESTED_STRATEGIES[2]) for machine in (Machine, Discovering))
+TestFixedCounting, TestDiscoveringCounting = (case(machine, TESTED_STRATEGIES[3]) for machine in (Machine, Discovering))
+TestFixedLeastTaken, TestDiscoveringLeastTaken = (
+    case(machine, TESTED_STRATEGIES[4]) for machine in (Machine, Discovering)
+)
+TestFixedRandom, TestDiscoveringRandom = (case(machine, TESTED_STRATEGIES[5]) for machine in (Machine, Discovering))
+TestFixedAnywhere, TestDiscoveringAnywhere = (case(machine, TESTED_STRATEGIES[6]) for machine in (Machine, Discovering))

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from berlyne import STRATEGIES, dense_world, explore, maze, one_two_three_world, strategy
+from berlyne import STRATEGIES, dense_world, explore, maze, one_two_three_world
 from berlyne.models.internal_model import InternalModel
+from berlyne.strategies.registry import get_strategy
 from berlyne.strategies.utilities import pig
 
 N_SEEDS = 400
 SMALLEST = 1e-4
 """p-values below this are not accepted; seeds are fixed."""
 
-EMBODIED = [name for name, how in STRATEGIES.items() if not how.relocates]
+EMBODIED = [name for name, strategy in STRATEGIES.items() if not strategy.relocates]
 TIED = {
     "dense": (dense_world(0), EMBODIED),  # before any data all actions of a state are alike
     "maze": (maze(0), EMBODIED),
@@ -23,8 +24,8 @@ TIED = {
 CASES = [(kind, name) for kind, (_, names) in TIED.items() for name in names]
 
 
-def first_actions(world, how):
-    return [explore(world, how, n_steps=1, seed=seed).actions[0] for seed in range(N_SEEDS)]
+def first_actions(world, strategy):
+    return [explore(world, strategy, n_steps=1, seed=seed).actions[0] for seed in range(N_SEEDS)]
 
 
 def p_value(drawn, n):
@@ -54,7 +55,7 @@ def test_start_states_are_uniform():
 
 
 def test_the_check_sees_ties_that_are_not_broken():
-    assert p_value(first_actions(maze(0), strategy("PIG(VI)", ties="first")), 4) < SMALLEST
+    assert p_value(first_actions(maze(0), get_strategy("PIG(VI)", ties="first")), 4) < SMALLEST
 
 
 def test_successive_ties_are_broken_independently():

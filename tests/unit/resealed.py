@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.serialization import write_packed
+from berlyne.serialization import write_archive
 
 
 def resealed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object], to: Path | None = None) -> None:
@@ -19,4 +19,4 @@ def resealed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], obje
     settings = json.loads(str(arrays.pop("settings")))
     del settings["members"], arrays["checksum"]
     change(settings, arrays)
-    write_packed(to or path, settings, arrays)
+    write_archive(to or path, settings, arrays)

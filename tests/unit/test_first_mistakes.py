@@ -203,7 +203,7 @@ def test_a_string_is_one_label_not_its_letters(prior):
     for call in (explorer.ends_in, lambda one: explorer.act("a", among=one)):
         with pytest.raises(ValueError, match=r"^(states|among) is 'ab'; it must be a list, such as \['ab'\]$"):
             call("ab")
-    assert list(explorer.states) == ["a", "b"] and not explorer._closed
+    assert list(explorer.states) == ["a", "b"] and not explorer._terminal
 
 
 def test_states_that_are_discovered_are_told_in_a_list():

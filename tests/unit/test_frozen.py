@@ -23,7 +23,7 @@ from berlyne import (
     one_two_three_world,
 )
 from berlyne.exploration.learned_prior import explore_learning_alpha
-from berlyne.priors.closed_forms import over_counts
+from berlyne.priors.closed_forms import table_over_counts
 from berlyne.strategies.coordination import METHODS
 from berlyne.tasks import Tasks
 
@@ -32,8 +32,8 @@ PRIORS = {
     "maze": (maze(0, side=3, n_transporters=2).prior, {"alpha": 5.0}),
     "1-2-3": (OneTwoThree(6), {"p_escape": 0.5, "formula": "printed", "n_states": 7, "n_actions": 2, "support": None}),
     "restaurant": (ChineseRestaurant(2.0, 0.1), {"c": 5.0, "d": 0.5, "n_states": 3, "n_actions": 2, "support": None}),
-    "sized": (ChineseRestaurant(2.0, n_states=4, n_actions=2), {"c": 0.5, "learns": True, "grows": True}),
-    "learning": (ChineseRestaurant("ml"), {"c": 3.0, "learns": False}),
+    "sized": (ChineseRestaurant(2.0, n_states=4, n_actions=2), {"c": 0.5, "is_adaptive": True, "grows": True}),
+    "learning": (ChineseRestaurant("ml"), {"c": 3.0, "is_adaptive": False}),
 }
 every_prior = pytest.mark.parametrize("name", PRIORS)
 
@@ -82,10 +82,10 @@ def test_replacing_is_refused_where_making_is():
 def test_a_prior_that_learns_says_so_after_replacing():
     """Its c is no number until an explorer has found one, so that another prior of it learns as well."""
     learning = dataclasses.replace(ChineseRestaurant("ml", n_actions=2), d=0.5)
-    assert learning.learns and learning.c == "ml" and learning.d == 0.5
+    assert learning.is_adaptive and learning.c == "ml" and learning.d == 0.5
     counts = InternalModel(learning.sized(3, 2)).sparse_counts
-    found = learning.given(counts)
-    assert found is not learning and not found.learns and found.c == 1.0
+    found = learning.fitted(counts)
+    assert found is not learning and not found.is_adaptive and found.c == 1.0
 
 
 def test_a_run_with_a_replaced_prior_is_that_of_a_fresh_one():
@@ -169,7 +169,7 @@ WORLDS = {
     "dense": lambda: dense_world(0),
     "maze": lambda: maze(0),
     "1-2-3": lambda: one_two_three_world(0),
-    "episodes": lambda: dense_world(0).changed(terminal=[3], start={0: 0.5, 1: 0.5}),
+    "episodes": lambda: dense_world(0).replace(terminal=[3], start={0: 0.5, 1: 0.5}),
     "given": lambda: World(dense_world(0).rows, Dirichlet(1.0, dense_world(1).rows.support)),
 }
 
@@ -195,7 +195,7 @@ def test_nothing_that_a_run_leaves_behind_can_be_written_to(kind):
 
 def test_tables_that_priors_share_are_read_only():
     prior = OneTwoThree(6)
-    for array in (prior.table("PIG"), prior.table("novelty"), over_counts(1.0, "PIG"), prior.support.sizes):
+    for array in (prior.table("PIG"), prior.table("novelty"), table_over_counts(1.0, "PIG"), prior.support.sizes):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import Dirichlet, Explorer, InternalModel, World, dense_world, explore, maze, pig
-from berlyne.labels import Labels, from_plain, in_words, plain_value
+from berlyne.labels import Labels, in_words, label_from_json, label_to_json
 
 THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
 STATES, ACTIONS = ["red", "blue", ("a", 1)], ["l", "r"]
@@ -20,13 +20,13 @@ def test_a_label_is_looked_up_both_ways():
     labels = Labels("state", 3, STATES)
     assert [labels.number(label) for label in STATES] == [0, 1, 2]
     assert [labels[i] for i in range(3)] == STATES
-    assert labels.all == tuple(STATES) == labels.given
+    assert labels.all == tuple(STATES) == labels.custom
 
 
 @pytest.mark.parametrize("given", [None, range(4), [0, 1, 2, 3], np.arange(4)])
 def test_numbers_stay_numbers_without_a_dictionary(given):
     labels = Labels("state", 4, given)
-    assert labels.given is None and labels._number is None and labels.all == range(4)
+    assert labels.custom is None and labels._number is None and labels.all == range(4)
     assert labels.number(3) == 3 and labels[3] == 3
 
 
@@ -199,4 +199,4 @@ def test_a_label_that_json_cannot_hold_is_refused_when_saved(tmp_path):
 
 @pytest.mark.parametrize("label", ["x", 3, 2.5, True, None, (), ("x", (1, None))])
 def test_plain_values_come_back(label):
-    assert from_plain(plain_value(label)) == label and type(from_plain(plain_value(label))) is type(label)
+    assert label_from_json(label_to_json(label)) == label and type(label_from_json(label_to_json(label))) is type(label)

@@ -12,7 +12,7 @@ ANYWHERE = Strategy("anywhere", Relocating(), "PIG", lapse=0.9)
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 def test_nothing_is_tried_in_a_terminal_state(engine):
-    world = dense_world(0).changed(terminal=[3, 7])
+    world = dense_world(0).replace(terminal=[3, 7])
     run = explore(world, ANYWHERE, n_steps=300, seed=0, engine=engine)
     assert not set(run.states[:-1].tolist()) & {3, 7} and len(set(run.states.tolist())) == 8
     assert run.missing_information[-1] == pytest.approx(run.model.missing_information(world), rel=1e-9)
@@ -42,7 +42,7 @@ def test_chances_are_those_of_what_is_done():
 
 @pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=10, n_actions=4), ChineseRestaurant(1.0)], ids=repr)
 def test_a_replay_gives_the_chances_that_the_explorer_had(prior):
-    world = dense_world(0, n_actions=4).changed(terminal=[3], prior=prior)
+    world = dense_world(0, n_actions=4).replace(terminal=[3], prior=prior)
     run = explore(world, ANYWHERE, n_steps=30, seed=0)
     seen = replay(world, run, ANYWHERE)
     sizes = {} if hasattr(prior, "n_states") and prior.n_states else {"n_actions": 4}

@@ -246,13 +246,13 @@ def interrupt(_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("how", [{"steps": {7: interrupt}}, {"resets": {2: interrupt}}], ids=["step", "reset"])
-def test_an_interrupt_stays_one_and_carries_the_run(how):
-    env = Ring(**how)
+@pytest.mark.parametrize("options", [{"steps": {7: interrupt}}, {"resets": {2: interrupt}}], ids=["step", "reset"])
+def test_an_interrupt_stays_one_and_carries_the_run(options):
+    env = Ring(**options)
     with pytest.raises(KeyboardInterrupt) as caught:
         explore_env(env, "PIG(VI)", n_steps=100, seed=0)
     assert type(caught.value) is KeyboardInterrupt and not isinstance(caught.value, Exception)
-    n = 7 if "steps" in how else len(env.log)
+    n = 7 if "steps" in options else len(env.log)
     assert n > 4
     check_kept(caught.value.run, env.log, n)
     assert any("run" in note and f"{n} steps" in note for note in caught.value.__notes__)

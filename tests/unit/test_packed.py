@@ -85,9 +85,9 @@ def test_an_array_is_the_same_in_whatever_order_it_lies_in_memory():
     wide = np.arange(6.0).reshape(2, 3)
     for array in (wide, np.asfortranarray(wide), wide[:, ::-1], np.empty((0, 2)), np.array(3), wide.astype(">f8")):
         file = io.BytesIO()
-        packed.pack(file, {"format": 7, "kind": "test"}, {"it": array})
+        packed.pack_archive(file, {"format": 7, "kind": "test"}, {"it": array})
         file.seek(0)
-        settings, arrays = packed.unpacked(file, "test", (7,))
+        settings, arrays = packed.read_archive(file, "test", (7,))
         assert settings == {"format": 7, "kind": "test"}
         assert np.array_equal(arrays["it"], array) and arrays["it"].dtype == array.dtype
 
@@ -95,7 +95,7 @@ def test_an_array_is_the_same_in_whatever_order_it_lies_in_memory():
 def test_equal_content_gives_equal_bytes():
     files = io.BytesIO(), io.BytesIO()
     for file in files:
-        packed.pack(file, {"format": 7}, {"it": np.arange(5)})
+        packed.pack_archive(file, {"format": 7}, {"it": np.arange(5)})
     assert files[0].getvalue() == files[1].getvalue()
     assert [entry.filename for entry in zipfile.ZipFile(files[0]).infolist()] == [
         "settings.npy", "it.npy", "checksum.npy",

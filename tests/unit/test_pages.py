@@ -8,7 +8,7 @@ import pytest
 import berlyne
 from berlyne import validation as pages
 from berlyne.experiments.spec import SettingsError
-from berlyne.paper.reproduction.assumptions import assumptions
+from berlyne.paper.reproduction.assumptions import parse_assumptions
 
 ROOT = Path(__file__).parents[2]
 NAMED = {name: text for name, text in vars(pages).items() if isinstance(text, str) and text.startswith("; see ")}
@@ -51,7 +51,7 @@ def small_study(**said):
         (lambda: berlyne.strategy("curious"), lambda: berlyne.strategy("PIG(IV)"), "how-to/own-method"),
         (lambda: small_study(measures=["foo"]), lambda: small_study(measures=["l1_distence"]), "how-to/own-measure"),
         (lambda: small_study(worlds=["ring"]), lambda: small_study(worlds=["mazes"]), "how-to/run-a-study"),
-        (lambda: assumptions(["x=1"]), lambda: assumptions(["gama=1"]), "how-to/change-an-assumption"),
+        (lambda: parse_assumptions(["x=1"]), lambda: parse_assumptions(["gama=1"]), "how-to/change-an-assumption"),
     ],
     ids=["strategy", "measure", "class of worlds", "assumption"],
 )

@@ -15,7 +15,7 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, Explorer, World, serialization
-from berlyne.serialization import WriteError, atomic_folder, atomic_write, reported
+from berlyne.serialization import WriteError, atomic_folder, atomic_write, report_write_errors
 from waiting import LIMIT
 
 THETA = np.array([[[0.5, 0.5], [0.0, 1.0]]])
@@ -173,7 +173,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
         (partial / "below" / "file").write_bytes(b"one")
         assert not place.exists()
     with pytest.raises(OSError, match=r"^cannot write .*it: no space left on the device; none$") as caught:  # noqa: SIM117
-        with atomic_folder(place, replace=True) as partial, reported(place, "none", partial):
+        with atomic_folder(place, replace=True) as partial, report_write_errors(place, "none", partial):
             raise OSError(28, "No space left on device", str(partial / "below"))
     assert caught.value.errno == 28 and (place / "below" / "file").read_bytes() == b"one"
     with atomic_folder(place, replace=True) as partial:

@@ -12,7 +12,7 @@ def test_rows_of_one_state_lie_together():
     assert rows.indptr.tolist() == [0, 2, 3, 4, 6]  # (a=0, s=0), (a=1, s=0), (a=0, s=1), (a=1, s=1)
     assert rows.indices.tolist() == [0, 1, 0, 1, 0, 1]
     assert rows.data.tolist() == [0.5, 0.5, 1.0, 1.0, 0.25, 0.75]
-    assert rows.numbers().tolist() == [0, 0, 1, 2, 3, 3]
+    assert rows.row_numbers().tolist() == [0, 0, 1, 2, 3, 3]
     assert by_action(np.arange(4), 2).tolist() == [[0, 2], [1, 3]]
 
 

@@ -3,7 +3,7 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, World
-from berlyne.engine.tasks.lanes import blocked, unblocked
+from berlyne.engine.tasks.lanes import pack_lanes, unpack_lanes
 from berlyne.sparse import Rows
 from berlyne.tasks import Tasks, draw_rewards, navigation_loss
 
@@ -116,9 +116,9 @@ def test_a_prior_of_ones_own_is_read_through_its_estimate():
 @pytest.mark.parametrize("n_columns", [1, 11, 12, 13, 40])
 def test_blocks_hold_the_columns_in_order(n_columns):
     columns = np.random.default_rng(0).random((n_columns, 5))
-    blocks = blocked(columns)
+    blocks = pack_lanes(columns)
     assert blocks.shape == (-(-n_columns // 12), 60)
-    assert np.array_equal(unblocked(blocks, n_columns), columns)
+    assert np.array_equal(unpack_lanes(blocks, n_columns), columns)
 
 
 def test_rewards_are_standard_normal_and_seeded():

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "compiled", "numpy"]
 
 
-Mind = Union["CompiledAgent", NumpyAgent, OpenStateAgent]
+AnyAgent = Union["CompiledAgent", NumpyAgent, OpenStateAgent]
 
 
-def make_mind(
-    model: InternalModel, how: Strategy, world: World | None, engine: Engine = "auto"
+def make_agent(
+    model: InternalModel, strategy: Strategy, world: World | None, engine: Engine = "auto"
 ) -> CompiledAgent | NumpyAgent:
     """The mind that runs a strategy; only one that may see the world is handed it to plan with.
 
@@ -39,33 +39,33 @@ def make_mind(
             f"{model.prior!r} has a number of cells, the last of which is no state; leave n_states out of the prior, "
             f"so that states are discovered{UNKNOWN_STATES}"
         )
-    compiled = _is_compiled(model.prior, how, engine)
-    if how.sees_world and world is None:
-        raise ValueError(f"{how} plans with the true world, which is not known here; use one without +")
-    mind: CompiledAgent | NumpyAgent
+    compiled = _is_compiled(model.prior, strategy, engine)
+    if strategy.sees_world and world is None:
+        raise ValueError(f"{strategy} plans with the true world, which is not known here; use one without +")
+    agent: CompiledAgent | NumpyAgent
     if compiled:
-        mind = CompiledAgent(model, how, world)
+        agent = CompiledAgent(model, strategy, world)
     else:
-        mind = NumpyAgent(model, how, world if how.sees_world else None)
+        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
     if world is not None and len(world.terminal):
-        mind.mark_terminal(world.terminal)
-    return mind
+        agent.mark_terminal(world.terminal)
+    return agent
 
 
-def make_growing_mind(prior: Any, n_actions: int, how: Strategy, engine: Engine = "auto") -> OpenStateAgent:
+def make_open_state_agent(prior: Any, n_actions: int, strategy: Strategy, engine: Engine = "auto") -> OpenStateAgent:
     """The mind that runs a strategy where states are discovered."""
-    return OpenStateAgent(prior, n_actions, how, _is_compiled(prior.sized(1, n_actions), how, engine))
+    return OpenStateAgent(prior, n_actions, strategy, _is_compiled(prior.sized(1, n_actions), strategy, engine))
 
 
-def _is_compiled(prior: Prior, how: Strategy, engine: Engine) -> bool:
+def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
     """Whether kernels run a strategy with this prior."""
     from berlyne.agents.compiled_agent import can_compile
 
     if engine not in ("auto", "compiled", "numpy"):
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
-    compilable = can_compile(prior, how)
+    compilable = can_compile(prior, strategy)
     if engine == "compiled" and not compilable:
         raise ValueError(
-            f"{how} with {prior!r} has a part that no kernel knows, which only engine='numpy' can run{ENGINE}"
+            f"{strategy} with {prior!r} has a part that no kernel knows, which only engine='numpy' can run{ENGINE}"
         )
     return compilable and engine != "numpy"

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.engine.action_selection import METHODS, first_agent, invalidate, on_wider_graph
-from berlyne.engine.environment import Truth, truth_for
+from berlyne.engine.action_selection import METHODS, invalidate, new_choice_state, rebind_belief
+from berlyne.engine.environment import Truth, new_truth
 from berlyne.engine.initial_belief import compiled_spec_for, new_belief
 from berlyne.engine.jit import entry_point
-from berlyne.engine.loop import act, explore, imagine, observe, replay, weigh_up
+from berlyne.engine.loop import act, evaluate_actions, explore, imagine, observe, replay
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, knows, restore, widened
-from berlyne.engine.successor_graph import rounded_up
-from berlyne.models.history import Ends, stretches
+from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, is_compiled_prior, restore, with_capacity
+from berlyne.engine.successor_graph import round_up
+from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
 from berlyne.sparse import Counts
 from berlyne.strategies.registry import Strategy
@@ -25,13 +25,13 @@ from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 NO_RESETS: FloatArray = np.empty(0)
-MOST = 2**31 - 1
+MAX_COUNT = 2**31 - 1
 """Most observations: they are counted in 32 bits."""
 
 
 def can_compile(prior: Any, strategy: Strategy) -> bool:
     """Whether prior, utility and method are all ones that the kernels know."""
-    known_parts = knows(prior) and type(strategy.coordinate) in METHODS
+    known_parts = is_compiled_prior(prior) and type(strategy.coordinate) in METHODS
     if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
         return False
     try:
@@ -41,7 +41,7 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
     return True
 
 
-def restored_method(name: str, parameters: dict[str, Any]) -> Any:
+def make_method(name: str, parameters: dict[str, Any]) -> Any:
     """The method of coordination of that name."""
     return {method.__name__: method for method in METHODS}[name](**parameters)
 
@@ -60,9 +60,9 @@ class CompiledAgent:
         assert strategy.utility is None or isinstance(strategy.utility, str)
         self.model, self.strategy = model, strategy
         self.belief = new_belief(model, strategy.utility, world, strategy.untried)
-        self.agent = first_agent(strategy.coordinate, strategy.rule, self.belief, prior.support, world)
+        self.choice_state = new_choice_state(strategy.coordinate, strategy.rule, self.belief, prior.support, world)
         self._truth: Truth | None = None
-        self.code: dict[str, Any] = {}  # entry points; minds of the same strategy and kind of prior share them
+        self.entry_points: dict[str, Any] = {}  # entry points; minds of the same strategy and kind of prior share them
 
     def act(self, s: int, u: FloatArray) -> int:
         """The action to take in state `s`."""
@@ -73,14 +73,14 @@ class CompiledAgent:
         return self._choose(-1, u)
 
     def _choose(self, s: int, u: FloatArray) -> tuple[int, int]:
-        s, a = self._call("act", act, self.belief, self.agent, s, float(u[0]), float(u[1]))
+        s, a = self._call("act", act, self.belief, self.choice_state, s, float(u[0]), float(u[1]))
         return int(s), int(a)
 
     def _call(self, name: str, kernel: Any, *arguments: Any) -> Any:
         """What a kernel returns, whose arguments always have the same types."""
-        if name not in self.code:
-            self.code[name] = entry_point(kernel, arguments)
-        return self.code[name](*arguments)
+        if name not in self.entry_points:
+            self.entry_points[name] = entry_point(kernel, arguments)
+        return self.entry_points[name](*arguments)
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
@@ -92,18 +92,18 @@ class CompiledAgent:
             raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
 
     def _take_in(self, s: int, a: int, s_next: int) -> int:
-        return int(self._call("observe", observe, self.belief, self.agent, s, a, s_next))
+        return int(self._call("observe", observe, self.belief, self.choice_state, s, a, s_next))
 
     @property
-    def where(self) -> int:
+    def current_state(self) -> int:
         """The state it is in as far as it knows; -1 for unknown."""
-        return int(self.agent.here[0])
+        return int(self.choice_state.current_state[0])
 
     def copy(self, model: InternalModel) -> CompiledAgent:
         """Another mind that knows what this one does, which `model` is, and goes its own way."""
         blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
         other = CompiledAgent(blank, self.strategy)
-        other.code = self.code
+        other.entry_points = self.entry_points
         last = model.last_outcomes
         tried = np.flatnonzero(last >= 0)
         other.load_state(self.state_dict(), np.stack([tried, last[tried]], axis=1))
@@ -116,7 +116,7 @@ class CompiledAgent:
         """
         path, done = np.full(len(u_world) + 1, s, dtype=np.int32), 0
         while True:
-            done += imagine(self.belief, self.agent, s, ends, path[done:], u_agent[done:], u_world[done:])
+            done += imagine(self.belief, self.choice_state, s, ends, path[done:], u_agent[done:], u_world[done:])
             if done == len(u_world):
                 return
             self._widen()
@@ -126,9 +126,9 @@ class CompiledAgent:
         graph, n_actions = self.belief.graph, self.model.n_actions
         worth = -np.inf if self.strategy.relocates else 0.0  # one that may go anywhere must not go there
         self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = worth
-        if len(self.agent.q):
-            self.agent.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
-        invalidate(self.agent, self.belief)
+        if len(self.choice_state.q):
+            self.choice_state.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
+        invalidate(self.choice_state, self.belief)
 
     def unmark_terminal(self, s: int) -> None:
         """Forget that episodes end in a state in which nothing was tried."""
@@ -138,24 +138,24 @@ class CompiledAgent:
         stride, n_actions = self.belief.graph.stride, self.model.n_actions
         untried = fresh.utility.reshape(-1, fresh.graph.stride)[s, :n_actions]
         self.belief.utility.reshape(-1, stride)[s, :n_actions] = untried
-        if len(self.agent.q):
-            self.agent.q.reshape(-1, stride)[s, :n_actions] = self.strategy.coordinate.initial
-        invalidate(self.agent, self.belief)
+        if len(self.choice_state.q):
+            self.choice_state.q.reshape(-1, stride)[s, :n_actions] = self.strategy.coordinate.initial
+        invalidate(self.choice_state, self.belief)
 
     def run(
-        self, world: World, trace: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
+        self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
     ) -> int:
         """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.
 
         `u_start` (T,) draws where episodes begin; it may be empty if the world has no terminal states. Returns the
         steps made.
         """
-        return explore(self.belief, self.agent, self.truth(world), trace, u_agent, u_world, u_start)
+        return explore(self.belief, self.choice_state, self.truth(world), record, u_agent, u_world, u_start)
 
     def action_values(self, s: int) -> FloatArray:
         """What the method thinks of each action in state `s`, (M,)."""
-        self._call("weigh_up", weigh_up, self.belief, self.agent, s)
-        return self.agent.values.copy()
+        self._call("weigh_up", evaluate_actions, self.belief, self.choice_state, s)
+        return self.choice_state.values.copy()
 
     def pair_values(self) -> FloatArray:
         """What a method that may relocate thinks of all pairs, `[s, a]`."""
@@ -170,7 +170,9 @@ class CompiledAgent:
         values = self.pair_values()
         return self.strategy.rule.probabilities(values.ravel()).reshape(values.shape)
 
-    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[ReplayRecord, int]:
+    def replay(
+        self, steps: IntArray, world: World | None = None, ends: TerminalChanges = ()
+    ) -> tuple[ReplayRecord, int]:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made;
@@ -178,65 +180,65 @@ class CompiledAgent:
         """
         known, done = new_belief(self.model, "novelty", world), 0
         left = float(self._left(known).sum())
-        thoughts = ReplayRecord.begun(len(steps), self.model.n_actions, left, self.strategy.relocates)
-        for begin, until, closed, opened in stretches(len(steps), ends):
+        record = ReplayRecord.allocate(len(steps), self.model.n_actions, left, self.strategy.relocates)
+        for begin, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
-                thoughts.missing[begin] -= self._left(known)[closed].sum()
+                record.missing[begin] -= self._left(known)[closed].sum()
                 self.mark_terminal(np.array(closed, dtype=np.int64))
-            before = thoughts.missing[begin]
+            before = record.missing[begin]
             for s in opened:  # when the line is made: before, it was an end
-                thoughts.missing[begin] += self._left(known)[s].sum()
+                record.missing[begin] += self._left(known)[s].sum()
                 self.unmark_terminal(s)
-            known, done = self.follow(known, thoughts, steps[:until], begin)
-            thoughts.missing[begin] = before
+            known, done = self.replay_lines(known, record, steps[:until], begin)
+            record.missing[begin] = before
             if done < until:
                 break
-        return thoughts, done
+        return record, done
 
-    def aside(self, last: IntArray) -> Belief:
+    def copy_with_novelty(self, last: IntArray) -> Belief:
         """All that this mind knows, with novelty as its utility; `last` is as `remember` takes it."""
         known = new_belief(self.model, "novelty")
         if known.graph.capacity < self.belief.graph.capacity:
-            known = widened(known, self.belief.graph.capacity)
+            known = with_capacity(known, self.belief.graph.capacity)
         restore(known, self._observed(), last)
         return known
 
-    def follow(self, known: Belief, thoughts: ReplayRecord, steps: IntArray, begin: int) -> tuple[Belief, int]:
-        """Think and learn along the lines from `begin` on, of which `thoughts` come to tell.
+    def replay_lines(self, known: Belief, record: ReplayRecord, steps: IntArray, begin: int) -> tuple[Belief, int]:
+        """Think and learn along the lines from `begin` on, of which `record` come to tell.
 
         `known` is what is known before them, with novelty as its utility. Returns what is known after them, and the
         first line that could not be learned, or how many lines there are.
         """
         done, why = begin, 0
         while done < len(steps) and why != IMPOSSIBLE:
-            done, why = replay(self.belief, self.agent, known, thoughts, steps, done)
+            done, why = replay(self.belief, self.choice_state, known, record, steps, done)
             if why == FULL:
                 self._widen()
-                known = widened(known, self.belief.graph.capacity)
-        thoughts.probabilities[begin:done] = self._chances(thoughts, steps, slice(begin, done))
+                known = with_capacity(known, self.belief.graph.capacity)
+        record.probabilities[begin:done] = self._chances(record, steps, slice(begin, done))
         return known, done
 
     def _left(self, known: Belief) -> FloatArray:
         """What is left to learn of every row, (N, M), of a belief that values novelty."""
         return known.utility.reshape(-1, known.graph.stride)[:, : self.model.n_actions]
 
-    def _chances(self, thoughts: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
+    def _chances(self, record: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
         """The chance of every action in the state of some lines, (T, M); for one who may relocate among all pairs."""
-        rule, n_actions, values = self.strategy.rule, self.model.n_actions, thoughts.values[lines]
+        rule, n_actions, values = self.strategy.rule, self.model.n_actions, record.values[lines]
         if not self.strategy.relocates:
             return rule.probabilities(values)
         if rule.first:
             rows = steps[lines, :1] * self.belief.graph.stride + np.arange(n_actions)
-            share = np.asarray(rows == thoughts.first[lines, None], dtype=float)
+            share = np.asarray(rows == record.first[lines, None], dtype=float)
         else:
-            share = rule.weights(values, thoughts.largest[lines, None]) / thoughts.total[lines, None]
+            share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
         n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither where episodes end nor in the padding
-        return rule.with_lapses(share, thoughts.utility[lines] > -np.inf, n_possible)
+        return rule.add_lapses(share, record.utility[lines] > -np.inf, n_possible)
 
     def truth(self, world: World) -> Truth:
         """What the loop sees of the world, and measures this mind against."""
         if self._truth is None:
-            self._truth = truth_for(world, self.model, self.belief.graph)
+            self._truth = new_truth(world, self.model, self.belief.graph)
         return self._truth
 
     def utility(self) -> FloatArray:
@@ -263,8 +265,13 @@ class CompiledAgent:
         counts : (K, 3), row r = s M + a, s_next and n, in the order in which a state's outcomes were first seen.
         visits : (N,); q : Q-learning's table, [s, a], empty for other methods; here : (1,), where it is, or -1.
         """
-        q = self.agent.q.reshape(-1, self.belief.graph.stride)[:, : self.model.n_actions]
-        return {"counts": self._observed(), "visits": self.agent.visits[:-1], "q": q, "here": self.agent.here}
+        q = self.choice_state.q.reshape(-1, self.belief.graph.stride)[:, : self.model.n_actions]
+        return {
+            "counts": self._observed(),
+            "visits": self.choice_state.visits[:-1],
+            "q": q,
+            "here": self.choice_state.current_state,
+        }
 
     def load_state(self, memory: dict[str, Any], last: IntArray) -> None:
         """Take up where the explorer that gave this `memory` was, which has observed nothing yet itself.
@@ -275,26 +282,26 @@ class CompiledAgent:
         ------
         ValueError if it is the memory of another explorer, or of none.
         """
-        counts, last = checked_counts(memory["counts"], last, self.model.n_actions, self.model.n_states)
+        counts, last = checked_state_counts(memory["counts"], last, self.model.n_actions, self.model.n_states)
         outcomes = np.unique(np.stack([counts[:, 0] // self.model.n_actions, counts[:, 1]], axis=1), axis=0)
         needed = int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1  # and one that the prior singles out
-        while 0 < self.belief.graph.capacity < min(needed, rounded_up(self.model.n_states)):
+        while 0 < self.belief.graph.capacity < min(needed, round_up(self.model.n_states)):
             self._widen()
         if not restore(self.belief, counts, last):
             raise ValueError("it was observed what the prior calls impossible")
-        graph, agent = self.belief.graph, self.agent
-        agent.visits[:-1] = checked_numbers("visits", memory["visits"], (self.model.n_states,), 0, MOST)
-        agent.visits[-1] = agent.visits[:-1].sum()
-        agent.here[:] = checked_numbers("here", memory["here"], (1,), -1, self.model.n_states - 1)
-        if len(agent.q):
+        graph, choice = self.belief.graph, self.choice_state
+        choice.visits[:-1] = checked_numbers("visits", memory["visits"], (self.model.n_states,), 0, MAX_COUNT)
+        choice.visits[-1] = choice.visits[:-1].sum()
+        choice.current_state[:] = checked_numbers("here", memory["here"], (1,), -1, self.model.n_states - 1)
+        if len(choice.q):
             shape = (self.model.n_states, graph.n_actions)
-            agent.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", memory["q"], shape)
-        invalidate(agent, self.belief)
+            choice.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", memory["q"], shape)
+        invalidate(choice, self.belief)
 
     def _widen(self) -> None:
         """Double the slots of every state."""
-        self.belief = widened(self.belief, min(2 * self.belief.graph.capacity, rounded_up(self.model.n_states)))
-        self.agent = on_wider_graph(self.agent, self.belief)
+        self.belief = with_capacity(self.belief, min(2 * self.belief.graph.capacity, round_up(self.model.n_states)))
+        self.choice_state = rebind_belief(self.choice_state, self.belief)
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:
@@ -307,17 +314,17 @@ def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0
     return array
 
 
-def checked_counts(counts: Any, last: Any, n_actions: int, n_states: int) -> tuple[IntArray, IntArray]:
+def checked_state_counts(counts: Any, last: Any, n_actions: int, n_states: int) -> tuple[IntArray, IntArray]:
     """Counts and last outcomes, as `CompiledAgent.remember` takes them, that fit together and into their range."""
     rows = n_actions * n_states
     for name, lines, width in (("counts", counts, 3), ("last outcomes", last, 2)):
         array = np.asarray(lines)
-        checked_numbers(name, array, (len(array), width), 0, MOST)
+        checked_numbers(name, array, (len(array), width), 0, MAX_COUNT)
         if np.any(array[:, 0] >= rows) or np.any(array[:, 1] >= n_states):
             raise ValueError(f"{name} lead outside the world")
     counts, last = (np.ascontiguousarray(lines, dtype=np.int64) for lines in (counts, last))
     totals = np.bincount(counts[:, 0], counts[:, 2], rows) if len(counts) else np.zeros(rows)
-    if np.any(counts[:, 2] < 1) or np.any(totals > MOST):
+    if np.any(counts[:, 2] < 1) or np.any(totals > MAX_COUNT):
         raise ValueError("counts are not numbers of the right shape and range")
     if sorted(last[:, 0].tolist()) != np.flatnonzero(totals).tolist():
         raise ValueError("the last outcomes are not those of the rows that were tried")

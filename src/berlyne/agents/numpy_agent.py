@@ -15,17 +15,17 @@ import numpy as np
 
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.information import kl_divergence
-from berlyne.models.history import Ends, stretches
+from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import ROUNDING, InternalModel
-from berlyne.priors.protocols import estimated
+from berlyne.priors.protocols import checked_estimate
 from berlyne.sparse import Counts
-from berlyne.strategies.coordination import View, decides_itself, says_values
+from berlyne.strategies.coordination import View, chooses_directly, has_values
 from berlyne.strategies.registry import Strategy
-from berlyne.strategies.utilities import UTILITIES, first_utilities, novelty, row_by_row, row_definition
+from berlyne.strategies.utilities import UTILITIES, as_row_function, compute_utility, evaluate_rows, novelty
 from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, IntArray, check_dense, is_index
 from berlyne.worlds.world import World
 
-Z99 = 1e-9
+SUM_TOLERANCE = 1e-9
 """Probabilities of a user's own sum to one within this."""
 
 
@@ -45,7 +45,9 @@ class NumpyAgent:
         self.prior, self.exact, self.strategy = model.prior, model.exact, strategy
         self.coordinate: Any = strategy.coordinate
         self.rule = strategy.rule
-        self.by_itself = decides_itself(self.coordinate) and strategy.temperature == 0.0 and strategy.lapse == 0.0
+        self.chooses_without_values = (
+            chooses_directly(self.coordinate) and strategy.temperature == 0.0 and strategy.lapse == 0.0
+        )
         self.dependent = not model.rows_are_independent
         self.view = View(
             utility=self._utilities(model),
@@ -55,13 +57,13 @@ class NumpyAgent:
         )
         self._first = self.view.utility.copy()
         self.theta = None if world is None else world.theta
-        self.here = -1
-        self.closed: IntArray = np.empty(0, dtype=np.int64)
+        self._current_state = -1
+        self.terminal: IntArray = np.empty(0, dtype=np.int64)
         self._call("start", self.view)
 
     def act(self, s: int, u: FloatArray) -> int:
         """The action to take in state `s`; that it was asked for leaves no trace."""
-        if not self.by_itself:
+        if not self.chooses_without_values:
             return self.rule.choose(self.action_values(s), u)
         a = getattr(self.coordinate, "choose", self.coordinate)(self._seen_from(s), s, u)
         if not is_index(a, self.view.n_actions):
@@ -70,7 +72,7 @@ class NumpyAgent:
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
         """The state to go to and the action to take there, of a strategy that may relocate."""
-        if self.by_itself:
+        if self.chooses_without_values:
             s, a = self.coordinate.choose_pair(self.view, u)
             if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
                 raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}; there is no such state and action")
@@ -82,20 +84,20 @@ class NumpyAgent:
         """What the method thinks of each action in state `s`, (M,); NaN if it does not say."""
         if self.strategy.relocates:
             return np.asarray(self.pair_values()[s])
-        if not says_values(self.coordinate):
+        if not has_values(self.coordinate):
             return np.full(self.view.n_actions, np.nan)
         return self._checked(self.coordinate.values(self._seen_from(s), s), (self.view.n_actions,))
 
     def pair_values(self) -> FloatArray:
         """What a method that may relocate thinks of all pairs, `[s, a]`; NaN if it does not say."""
         shape = self.view.n_states, self.view.n_actions
-        if not says_values(self.coordinate):
+        if not has_values(self.coordinate):
             return np.full(shape, np.nan)
         return self._checked(self.coordinate.pair_values(self.view), shape)
 
     def probabilities(self, s: int) -> FloatArray:
         """The chance of each action in state `s`, (M,)."""
-        if not self.by_itself:
+        if not self.chooses_without_values:
             return self.rule.probabilities(self.action_values(s))
         if not hasattr(self.coordinate, "probabilities"):
             raise ValueError(
@@ -103,7 +105,11 @@ class NumpyAgent:
                 f"give its method values(view, s) instead of choose, or probabilities(view, s) as well{OWN_METHOD}"
             )
         chance = np.asarray(self.coordinate.probabilities(self._seen_from(s), s), dtype=float)
-        if chance.shape != (self.view.n_actions,) or not np.all(chance >= 0.0) or abs(chance.sum() - 1.0) > Z99:
+        if (
+            chance.shape != (self.view.n_actions,)
+            or not np.all(chance >= 0.0)
+            or abs(chance.sum() - 1.0) > SUM_TOLERANCE
+        ):
             raise ValueError(
                 f"{self.strategy} has probabilities {chance.tolist()} in state {s}; "
                 f"they must be {self.view.n_actions} numbers of at least 0 that sum to 1"
@@ -112,7 +118,7 @@ class NumpyAgent:
 
     def pair_probabilities(self) -> FloatArray:
         """The chance of each pair, `[s, a]`."""
-        if self.by_itself:
+        if self.chooses_without_values:
             instead = "give its method pair_values(view) instead"
             raise ValueError(f"{self.strategy} decides for itself; {instead}{OWN_METHOD}")
         values = self.pair_values()
@@ -121,7 +127,7 @@ class NumpyAgent:
     def _seen_from(self, s: int) -> View:
         """The view in state `s`, of one who has arrived there; it holds the true world if that may be seen."""
         view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
-        if s == self.here:
+        if s == self._current_state:
             return view
         visits = view.visits.copy()
         visits[s] += 1
@@ -156,12 +162,12 @@ class NumpyAgent:
         reward = view.utility[a, s] if realised else reward
         self._call("learn", view, s, a, s_next, reward)
         view.visits[s_next] += 1
-        self.here = s_next
+        self._current_state = s_next
 
     @property
-    def where(self) -> int:
+    def current_state(self) -> int:
         """The state it is in as far as it knows; -1 for unknown."""
-        return self.here
+        return self._current_state
 
     def copy(self, model: InternalModel) -> NumpyAgent:
         """Another mind that knows what this one does, which `model` is, and goes its own way."""
@@ -172,14 +178,14 @@ class NumpyAgent:
         other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
         return other
 
-    def grown(self, model: InternalModel) -> NumpyAgent:
+    def with_more_states(self, model: InternalModel) -> NumpyAgent:
         """A mind that knows what this one does and more states, which `model` has: they come last.
 
         All rows are valued anew. Its method starts again, and is then told what it had in memory, if it can `grow`.
         """
         other = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate))
         other.view.visits[: len(self.view.visits)] = self.view.visits
-        other.here = self.here
+        other._current_state = self._current_state
         other._call("grow", other.view, self.view.memory)
         return other
 
@@ -201,26 +207,26 @@ class NumpyAgent:
 
     def mark_terminal(self, states: IntArray) -> None:
         """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
-        self.closed = np.union1d(self.closed, states)
+        self.terminal = np.union1d(self.terminal, states)
         self._value_closed()
-        self._call("close", self.view, states)
+        self._call("mark_terminal", self.view, states)
 
     def unmark_terminal(self, s: int) -> None:
         """Forget that episodes end in a state in which nothing was tried."""
-        self.closed = np.setdiff1d(self.closed, [s])
+        self.terminal = np.setdiff1d(self.terminal, [s])
         utility, now = self.strategy.utility, self._first
         if self.dependent and not (isinstance(utility, str) and UTILITIES[utility].realised):
             now = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
         self.view.utility[:, s] = now[:, s]
-        self._call("open", self.view, s)
+        self._call("unmark_terminal", self.view, s)
 
     def _value_closed(self) -> None:
-        self.view.utility[:, self.closed] = -np.inf if self.strategy.relocates else 0.0
+        self.view.utility[:, self.terminal] = -np.inf if self.strategy.relocates else 0.0
 
     def run(
         self,
         world: World,
-        trace: RunRecord,
+        record: RunRecord,
         u_agent: FloatArray,
         u_world: FloatArray,
         u_start: FloatArray | None = None,
@@ -229,68 +235,70 @@ class NumpyAgent:
 
         `u_start` (T,) draws where episodes begin.
         """
-        theta, theta_hat, ends = world.theta, self.view.theta_hat, world.episodes.ends
+        theta, theta_hat, ends = world.theta, self.view.theta_hat, world.episodes.is_terminal
         everywhere = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
         for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
-            s = int(trace.states[t])
+            s = int(record.states[t])
             if self.strategy.relocates:
                 self._arrive(s)
                 s, a = self.choose_pair(u_choice)
-                self.here = s
+                self._current_state = s
             else:
                 a = self.act(s, u_choice)
             s_next = world.sample(a, s, u_outcome)
             self.observe(s, a, s_next)
-            trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, s_next
+            record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, s_next
             if ends[s_next]:
                 assert u_start is not None
-                trace.states[t + 1] = world.episodes.draw(u_start[t])
+                record.states[t + 1] = world.episodes.draw(u_start[t])
             rows = everywhere if self.dependent else (a, s)
             missing_before, distance_before = missing[rows].sum(), distance[rows].sum()
             missing[rows] = kl_divergence(theta[rows], theta_hat[rows])
             distance[rows] = np.abs(theta[rows] - theta_hat[rows]).sum(axis=-1)
-            trace.missing[t + 1] = trace.missing[t] - (missing_before - missing[rows].sum())
-            trace.l1[t + 1] = trace.l1[t] - (distance_before - distance[rows].sum())
+            record.missing[t + 1] = record.missing[t] - (missing_before - missing[rows].sum())
+            record.l1[t + 1] = record.l1[t] - (distance_before - distance[rows].sum())
         return len(u_world)
 
-    def replay(self, steps: IntArray, world: World | None = None, ends: Ends = ()) -> tuple[ReplayRecord, int]:
+    def replay(
+        self, steps: IntArray, world: World | None = None, ends: TerminalChanges = ()
+    ) -> tuple[ReplayRecord, int]:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         Returns the lines learned as well: fewer if the next one is impossible. Expected missing information is NaN
         if the prior does not say it. `ends` are what is learned of ends on the way.
         """
         left = self._expected_missing()
-        thoughts = ReplayRecord.begun(len(steps), self.view.n_actions, float(left.sum()), False)
-        for begin, until, closed, opened in stretches(len(steps), ends):
+        record = ReplayRecord.allocate(len(steps), self.view.n_actions, float(left.sum()), False)
+        for begin, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
                 self.mark_terminal(np.array(closed, dtype=np.int64))
-                thoughts.missing[begin] = self._expected_missing().sum()
+                record.missing[begin] = self._expected_missing().sum()
             for s in opened:
                 self.unmark_terminal(s)
             left = self._expected_missing()
             for t, (s, a, s_next) in enumerate(steps[begin:until].tolist(), begin):
                 self._arrive(s)
                 if not self.view.theta_hat[a, s, s_next] > 0.0:
-                    return thoughts, t
-                thoughts.values[t], thoughts.utility[t] = self.action_values(s), self.view.utility[:, s]
+                    return record, t
+                record.values[t], record.utility[t] = self.action_values(s), self.view.utility[:, s]
                 chances = self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
-                thoughts.probabilities[t] = chances
+                record.probabilities[t] = chances
                 self.observe(s, a, s_next)
                 if self.exact is None:
                     left = self._expected_missing()
                 else:
                     left[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
-                thoughts.missing[t + 1] = left.sum()
-        return thoughts, len(steps)
+                record.missing[t + 1] = left.sum()
+        return record, len(steps)
 
     def _expected_missing(self) -> FloatArray:
         """Expected missing information of every row in bits, `[a, s]`; none where episodes end."""
         if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full(self.view.utility.shape, np.nan)
         left = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
-        left[:, self.closed] = 0.0
+        left[:, self.terminal] = 0.0
         return left
 
     def _estimate(self, a: int, s: int) -> bool:
@@ -299,7 +307,7 @@ class NumpyAgent:
         if self.exact is not None:
             theta_hat[a, s] = self.exact.row_estimate(self.view.counts[a, s], a, s)
             return False
-        new = estimated(prior, self.view.counts)
+        new = checked_estimate(prior, self.view.counts)
         others = np.any(np.abs(new - theta_hat) > ROUNDING, axis=-1)
         others[a, s] = False
         independent = getattr(prior, "rows_are_independent", None)
@@ -323,9 +331,9 @@ class NumpyAgent:
 
     def _arrive(self, s: int) -> None:
         """Count a visit to a state that the last step did not lead to."""
-        if s != self.here:
+        if s != self._current_state:
             self.view.visits[s] += 1
-            self.here = s
+            self._current_state = s
 
     def _call(self, hook: str, *arguments: Any) -> None:
         method = getattr(self.coordinate, hook, None)
@@ -336,11 +344,11 @@ class NumpyAgent:
         """The utilities of all rows."""
         utility = self.strategy.utility
         if utility is not None and not isinstance(utility, str):
-            return row_by_row(model, utility)
+            return evaluate_rows(model, utility)
         of_row = None if utility is None else UTILITIES[utility].of_row
         if self.dependent and of_row is not None:
-            return row_by_row(model, of_row)
-        return first_utilities(model, utility, self.strategy.untried)
+            return evaluate_rows(model, of_row)
+        return compute_utility(model, utility, self.strategy.untried)
 
     def _value(self, a: int, s: int, s_next: int) -> float:
         """The utility of a row that has just changed."""
@@ -351,5 +359,5 @@ class NumpyAgent:
         if isinstance(utility, str):
             return float(UTILITIES[utility].of(model)[a, s])
         assert utility is not None
-        of_row = row_definition(utility)
+        of_row = as_row_function(utility)
         return float(of_row(self.view.theta_hat[a, s], model.theta_hat_after(a, s), self.view.counts[a, s].copy()))

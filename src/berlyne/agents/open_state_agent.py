@@ -17,11 +17,11 @@ import numpy as np
 
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.models.history import Ends, stretches
-from berlyne.models.internal_model import InternalModel, expected_rows
+from berlyne.models.history import TerminalChanges, iter_segments
+from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.protocols import as_exact
 from berlyne.sparse import Counts
-from berlyne.strategies.choice import drawn_from
+from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import UNKNOWN_STATES, FloatArray, IntArray
 from berlyne.worlds.world import World
@@ -55,17 +55,17 @@ class OpenStateAgent:
         if strategy.sees_world:
             raise ValueError(f"{strategy} plans with the true world, whose states are not known here{UNKNOWN_STATES}")
         self.prior, self.n_actions, self.strategy = prior, n_actions, strategy
-        self.found: list[int] = []
-        self.closed: set[int] = set()
+        self.discovered: list[int] = []
+        self.terminal: set[int] = set()
         self._cell: dict[int, int] = {}
         self._last: dict[int, int] = {}
-        self._learns = bool(getattr(prior, "learns", False))
-        self._now = prior.given(Counts.from_keys(n_actions, 1, *NOTHING)) if self._learns else prior
-        self.assumed = self._now.sized(1, n_actions)
-        self.n_obs, self._fitted, self.n_made = 0, 0, 0
-        self._mind: CompiledAgent | NumpyAgent
-        blank = InternalModel(self.assumed)
-        self._mind = self._compiled(blank) if compiled else NumpyAgent(blank, strategy)
+        self._learns = bool(getattr(prior, "is_adaptive", False))
+        self._now = prior.fitted(Counts.from_keys(n_actions, 1, *NOTHING)) if self._learns else prior
+        self.current_prior = self._now.sized(1, n_actions)
+        self.n_obs, self._fitted, self.n_rebuilds = 0, 0, 0
+        self._inner: CompiledAgent | NumpyAgent
+        blank = InternalModel(self.current_prior)
+        self._inner = self._compiled(blank) if compiled else NumpyAgent(blank, strategy)
 
     def _compiled(self, model: InternalModel) -> CompiledAgent:
         from berlyne.agents.compiled_agent import CompiledAgent  # here, so that `import berlyne` need not import Numba
@@ -73,37 +73,37 @@ class OpenStateAgent:
         return CompiledAgent(model, self.strategy)
 
     @property
-    def by_itself(self) -> bool:
+    def chooses_without_values(self) -> bool:
         """Whether its method decides for itself, rather than by values."""
-        return bool(getattr(self._mind, "by_itself", False))
+        return bool(getattr(self._inner, "chooses_without_values", False))
 
     def cell(self, state: int) -> int:
         """The cell of a state: its own, or elsewhere."""
-        return self._cell.get(state, len(self.found))
+        return self._cell.get(state, len(self.discovered))
 
     def discover(self, state: int) -> bool:
         """Know that a state exists; whether that is new."""
         if state in self._cell:
             return False
-        self._cell[state] = len(self.found)
-        self.found.append(state)
+        self._cell[state] = len(self.discovered)
+        self.discovered.append(state)
         self._make_again()
         return True
 
     def _make_again(self) -> None:
         """Think with the cells and the concentration of now: all rows are valued anew."""
-        self.assumed = self._now.sized(len(self.found) + 1, self.n_actions)
-        self.n_made += 1
-        if isinstance(self._mind, NumpyAgent):
-            self._mind = self._mind.grown(self.model())
+        self.current_prior = self._now.sized(len(self.discovered) + 1, self.n_actions)
+        self.n_rebuilds += 1
+        if isinstance(self._inner, NumpyAgent):
+            self._inner = self._inner.with_more_states(self.model())
         else:
-            memory = self._mind.state_dict()
-            n_new = len(self.found) + 1 - len(memory["visits"])
+            memory = self._inner.state_dict()
+            n_new = len(self.discovered) + 1 - len(memory["visits"])
             memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
             memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
-            code, self._mind = self._mind.code, self._compiled(InternalModel(self.assumed))
-            self._mind.code = code
-            self._mind.load_state(memory, self._last_outcomes())
+            code, self._inner = self._inner.entry_points, self._compiled(InternalModel(self.current_prior))
+            self._inner.entry_points = code
+            self._inner.load_state(memory, self._last_outcomes())
         self._close()
 
     def _last_outcomes(self) -> IntArray:
@@ -113,97 +113,97 @@ class OpenStateAgent:
     def _refit(self) -> None:
         """Take the concentration that is most likely by now."""
         self._fitted, before = self.n_obs, self._now
-        self._now = self.prior.given(self.counts())
+        self._now = self.prior.fitted(self.counts())
         if self._now.describe() != before.describe():
             self._make_again()
 
     def copy(self) -> OpenStateAgent:
         """Another mind that knows what this one does, and goes its own way."""
         other = copy.copy(self)
-        other.found, other.closed = list(self.found), set(self.closed)
+        other.discovered, other.terminal = list(self.discovered), set(self.terminal)
         other._cell, other._last = dict(self._cell), dict(self._last)
-        other._mind = self._mind.copy(self.model())
+        other._inner = self._inner.copy(self.model())
         other._close()
         return other
 
     def _close(self) -> None:
         """No action can be taken where episodes end; and nobody can go elsewhere at will."""
-        nowhere = [len(self.found)] if self.strategy.relocates else []
-        cells = [self._cell[s] for s in sorted(self.closed) if s in self._cell] + nowhere
+        nowhere = [len(self.discovered)] if self.strategy.relocates else []
+        cells = [self._cell[s] for s in sorted(self.terminal) if s in self._cell] + nowhere
         if cells:
-            self._mind.mark_terminal(np.array(cells, dtype=np.int64))
+            self._inner.mark_terminal(np.array(cells, dtype=np.int64))
 
     def mark_terminal(self, states: IntArray) -> None:
         """Know that episodes end in these states, once they are discovered."""
-        self.closed.update(np.asarray(states).tolist())
+        self.terminal.update(np.asarray(states).tolist())
         self._close()
 
     def unmark_terminal(self, state: int) -> None:
         """Know that actions can be taken in this state after all."""
-        self.closed.discard(state)
-        self._mind.unmark_terminal(self._cell[state])
+        self.terminal.discard(state)
+        self._inner.unmark_terminal(self._cell[state])
 
     @property
-    def where(self) -> int:
+    def current_state(self) -> int:
         """The state it is in as far as it knows; -1 for unknown."""
-        here = self._mind.where
-        return self.found[here] if here >= 0 else -1
+        here = self._inner.current_state
+        return self.discovered[here] if here >= 0 else -1
 
     def act(self, s: int, u: FloatArray) -> int:
         """The action to take in state `s`."""
-        return self._mind.act(self.cell(s), u)
+        return self._inner.act(self.cell(s), u)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
         """The state to go to and the action to take there, of a strategy that may relocate to what it knows."""
-        if not self.found:
+        if not self.discovered:
             raise ValueError(f"{self.strategy} knows of no state to go to; tell it of one by discover")
-        s, a = self._mind.choose_pair(u)
-        return self.found[s], a
+        s, a = self._inner.choose_pair(u)
+        return self.discovered[s], a
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition, and of the states it is between."""
-        known = len(self.found)
+        known = len(self.discovered)
         self.discover(s)
         self.discover(s_next)
-        self._mind.observe(self._cell[s], a, self._cell[s_next])
+        self._inner.observe(self._cell[s], a, self._cell[s_next])
         self._last[self._cell[s] * self.n_actions + a] = self._cell[s_next]
         self.n_obs += 1
-        if self._learns and (len(self.found) > known or self.n_obs >= 2 * self._fitted):
+        if self._learns and (len(self.discovered) > known or self.n_obs >= 2 * self._fitted):
             self._refit()
 
     def action_values(self, s: int) -> FloatArray:
         """What the method thinks of each action in state `s`, (M,)."""
-        return self._mind.action_values(self.cell(s))
+        return self._inner.action_values(self.cell(s))
 
     def probabilities(self, s: int) -> FloatArray:
         """The chance of each action in state `s`, (M,)."""
-        return self._mind.probabilities(self.cell(s))
+        return self._inner.probabilities(self.cell(s))
 
     def pair_values(self) -> FloatArray:
         """What a method that may relocate thinks of all pairs, `[s, a]`, states as they were discovered."""
-        return self._mind.pair_values()[:-1]
+        return self._inner.pair_values()[:-1]
 
     def pair_probabilities(self) -> FloatArray:
         """The chance of each pair, `[s, a]`, states as they were discovered."""
-        return self._mind.pair_probabilities()[:-1]
+        return self._inner.pair_probabilities()[:-1]
 
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`, states as they were discovered, and elsewhere last."""
-        return self._mind.utility()
+        return self._inner.utility()
 
     def counts(self) -> Counts:
         """Observed transitions between states as they were discovered, and elsewhere."""
-        counts, n = self._mind.counts(), len(self.found) + 1
+        counts, n = self._inner.counts(), len(self.discovered) + 1
         return Counts.from_keys(self.n_actions, n, counts.row * n + counts.s_next, counts.n)
 
     def model(self, labels: Any = None) -> InternalModel:
         """What it believes, states as they were discovered, and elsewhere last."""
-        return InternalModel.from_counts(self.assumed, self.counts(), self._last, labels)
+        return InternalModel.from_counts(self.current_prior, self.counts(), self._last, labels)
 
     def expected_missing(self) -> FloatArray:
         """Expected missing information of every row, in bits, `[a, s]`; none elsewhere and where episodes end."""
-        left = expected_rows(self.model())
-        left[:, [*(self._cell[s] for s in self.closed if s in self._cell), len(self.found)]] = 0.0
+        left = expected_missing_by_row(self.model())
+        left[:, [*(self._cell[s] for s in self.terminal if s in self._cell), len(self.discovered)]] = 0.0
         return left
 
     def measures(self, world: World) -> tuple[float, float]:
@@ -216,26 +216,26 @@ class OpenStateAgent:
         size = np.diff(world.rows.indptr)[rows]
         entry = np.concatenate([np.arange(world.rows.indptr[r], world.rows.indptr[r + 1]) for r in rows])
         line, theta = np.repeat(np.arange(len(rows)), size), world.rows.data[entry]
-        cells = np.full(world.n_states, len(self.found))
-        cells[self.found] = np.arange(len(self.found))
+        cells = np.full(world.n_states, len(self.discovered))
+        cells[self.discovered] = np.arange(len(self.discovered))
         s, a = np.divmod(rows[line], world.n_actions)
         s_next = cells[world.rows.indices[entry]]
-        row, exact = cells[s] * self.n_actions + a, as_exact(self.assumed)
+        row, exact = cells[s] * self.n_actions + a, as_exact(self.current_prior)
         if exact is None:
             theta_hat = self.model().estimate_at(row, s_next)
         else:  # no model need be made of what is counted
-            theta_hat = exact.estimate_at(self._mind.counts(), row, s_next)
-        n_hidden = world.n_states - len(self.found)
-        theta_hat = np.where(s_next == len(self.found), theta_hat / max(n_hidden, 1), theta_hat)
+            theta_hat = exact.estimate_at(self._inner.counts(), row, s_next)
+        n_hidden = world.n_states - len(self.discovered)
+        theta_hat = np.where(s_next == len(self.discovered), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))
         apart = np.bincount(line, np.abs(theta - theta_hat) - theta_hat, len(rows)) + 1.0
-        counted = ~world.episodes.ends[rows // world.n_actions]
+        counted = ~world.episodes.is_terminal[rows // world.n_actions]
         return np.asarray(missing * counted, dtype=float), np.asarray(apart * counted, dtype=float)
 
     def run(
         self,
         world: World,
-        trace: RunRecord,
+        record: RunRecord,
         u_agent: FloatArray,
         u_world: FloatArray,
         u_start: FloatArray | None = None,
@@ -243,21 +243,21 @@ class OpenStateAgent:
         """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them."""
         missing, l1 = self._of_rows(world, np.arange(world.n_states * world.n_actions))
         for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
-            s = int(trace.states[t])
+            s = int(record.states[t])
             s, a = self.choose_pair(u_choice) if self.strategy.relocates else (s, self.act(s, u_choice))
             s_next = world.sample(a, s, float(u_outcome))
-            n_made = self.n_made
+            n_rebuilds = self.n_rebuilds
             self.observe(s, a, s_next)
-            resets = u_start is not None and bool(world.episodes.ends[s_next])
+            resets = u_start is not None and bool(world.episodes.is_terminal[s_next])
             begins = world.episodes.draw(float(u_start[t])) if u_start is not None and resets else s_next
             self.discover(begins)  # it finds itself there
-            trace.states[t], trace.actions[t], trace.outcomes[t], trace.states[t + 1] = s, a, s_next, begins
-            changed = np.arange(len(missing)) if self.n_made > n_made else np.array([s * world.n_actions + a])
+            record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, begins
+            changed = np.arange(len(missing)) if self.n_rebuilds > n_rebuilds else np.array([s * world.n_actions + a])
             missing[changed], l1[changed] = self._of_rows(world, changed)
-            trace.missing[t + 1], trace.l1[t + 1] = missing.sum(), l1.sum()
+            record.missing[t + 1], record.l1[t + 1] = missing.sum(), l1.sum()
         return len(u_world)
 
-    def replay(self, steps: IntArray, ends: Ends = ()) -> ReplayRecord:
+    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> ReplayRecord:
         """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
 
         The mind finds itself where the first line begins, and after each line where the next one does. These states
@@ -265,26 +265,26 @@ class OpenStateAgent:
         discover nothing are left to the mind inside, if it is compiled.
         """
         cells, surprises = self._foreseen(steps)
-        surprises = np.union1d(surprises, [end.t for end in ends if not end.is_end] + [len(steps)])
+        surprises = np.union1d(surprises, [end.t for end in ends if not end.is_terminal] + [len(steps)])
         for s in steps[:1, 0].tolist():
             self.discover(s)
         left = float(self.expected_missing().sum())
-        thoughts = ReplayRecord.begun(len(steps), self.n_actions, left, self.strategy.relocates)
-        for first, until, closed, opened in stretches(len(steps), ends):
+        record = ReplayRecord.allocate(len(steps), self.n_actions, left, self.strategy.relocates)
+        for first, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
                 self.mark_terminal(np.array(closed, dtype=np.int64))
-                thoughts.missing[first] = self.expected_missing().sum()
+                record.missing[first] = self.expected_missing().sum()
             for s in opened:
                 self.unmark_terminal(s)
             t = first
             while t < until:
                 calm = self._calm(t, min(int(surprises[np.searchsorted(surprises, t)]), until))
                 if calm > t:
-                    self._follow(thoughts, cells[:calm], t)
+                    self._replay_lines(record, cells[:calm], t)
                 else:
-                    self._step(thoughts, steps, t)
+                    self._step(record, steps, t)
                 t = max(calm, t + 1)
-        return thoughts
+        return record
 
     def _foreseen(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """A history in cells, which states will have once they are discovered, and the lines that discover some."""
@@ -301,29 +301,29 @@ class OpenStateAgent:
 
         It is `t` itself if the mind inside is not compiled.
         """
-        if isinstance(self._mind, NumpyAgent):
+        if isinstance(self._inner, NumpyAgent):
             return t
         return min(until, max(t, t + 2 * self._fitted - self.n_obs - 1)) if self._learns else until
 
-    def _follow(self, thoughts: ReplayRecord, cells: IntArray, begin: int) -> None:
+    def _replay_lines(self, record: ReplayRecord, cells: IntArray, begin: int) -> None:
         """Go along lines from `begin` on, which discover nothing."""
-        assert not isinstance(self._mind, NumpyAgent)
-        self._mind.follow(self._mind.aside(self._last_outcomes()), thoughts, cells, begin)
+        assert not isinstance(self._inner, NumpyAgent)
+        self._inner.replay_lines(self._inner.copy_with_novelty(self._last_outcomes()), record, cells, begin)
         s, a, s_next = cells[begin:].T
         self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
         self.n_obs += len(s)
 
-    def _step(self, thoughts: ReplayRecord, steps: IntArray, t: int) -> None:
+    def _step(self, record: ReplayRecord, steps: IntArray, t: int) -> None:
         """Think before line `t`, learn it, and discover what it shows and where the next one begins."""
         s, a, s_next = steps[t].tolist()
         cell, relocates = self._cell[s], self.strategy.relocates
-        thoughts.utility[t] = self.utility()[:, cell]
-        thoughts.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
-        thoughts.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
+        record.utility[t] = self.utility()[:, cell]
+        record.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
+        record.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
         self.observe(s, a, s_next)
         for begin in steps[t + 1 : t + 2, 0].tolist():
             self.discover(begin)
-        thoughts.missing[t + 1] = self.expected_missing().sum()
+        record.missing[t + 1] = self.expected_missing().sum()
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> float:
         """Go on from state `begin` where what is predicted happens; the bits that this was expected to teach.
@@ -342,12 +342,12 @@ class OpenStateAgent:
         for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
             s, a = self.choose_pair(u_choice) if self.strategy.relocates else (s, self.act(s, u_choice))
             outcomes = seen.setdefault(self._cell[s] * self.n_actions + a, {})
-            row = np.zeros(len(self.found) + 1, dtype=np.int64)
+            row = np.zeros(len(self.discovered) + 1, dtype=np.int64)
             row[list(outcomes)] = list(outcomes.values())
-            bits += self.assumed.row_utility("PIG", row, a, self._cell[s], -1)
-            cell = drawn_from(self.assumed.row_estimate(row, a, self._cell[s]), float(u_outcome))
+            bits += self.current_prior.row_utility("PIG", row, a, self._cell[s], -1)
+            cell = sample_index(self.current_prior.row_estimate(row, a, self._cell[s]), float(u_outcome))
             outcomes[cell] = outcomes.get(cell, 0) + 1
-            s_next = self.found[cell] if cell < len(self.found) else max(self.found) + 1
+            s_next = self.discovered[cell] if cell < len(self.discovered) else max(self.discovered) + 1
             self.observe(s, a, s_next)
-            s = begin if s_next in self.closed else s_next
+            s = begin if s_next in self.terminal else s_next
         return bits

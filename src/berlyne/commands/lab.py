@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from berlyne.commands.help import Command, Group
-from berlyne.exploration.log_header import looked_up
+from berlyne.exploration.log_header import import_object
 from berlyne.exploration.logbook import LabBook
 from berlyne.priors import ChineseRestaurant, Dirichlet
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 NEGATIVE = {"ignore_unknown_options": True}
@@ -96,21 +96,21 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
     """Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where."""
     book = LabBook(file)
     explorer = book.explorer
-    how = explorer.strategy
-    if how.relocates:
+    strategy = explorer.strategy
+    if strategy.relocates:
         if state is not None:
             raise ValueError(
-                f"{how} chooses the state as well as the action; leave the state out: berlyne lab ask {file}"
+                f"{strategy} chooses the state as well as the action; leave the state out: berlyne lab ask {file}"
             )
         if among is not None:
             raise ValueError(
-                f"--among is {among}, but {how} chooses among all pairs of a state and an action; leave it out"
+                f"--among is {among}, but {strategy} chooses among all pairs of a state and an action; leave it out"
             )
         s, a = book.ask_pair()
         _say(f"{s} {a}")
         return
     if state is None:
-        raise ValueError(f"{how} acts in the state it is in; say which: berlyne lab ask {file} STATE")
+        raise ValueError(f"{strategy} acts in the state it is in; say which: berlyne lab ask {file} STATE")
     possible = None if among is None else [_meant(explorer.actions, name) for name in _split(among)]
     _say(str(book.ask(_meant(explorer.states, state), possible)))
 
@@ -182,8 +182,8 @@ def _check_own(file: Path, prior: str, discover: bool, n_states: int | None, n_a
         raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
     if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
         raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
-    found = looked_up(prior, file.parent)
-    wanted = {} if grows(found) else {"states": n_states}
+    found = import_object(prior, file.parent)
+    wanted = {} if discovers_states(found) else {"states": n_states}
     for kind, size in {**wanted, "actions": n_actions}.items():
         if size is None and getattr(found, f"n_{kind}", None) is None:
             raise ValueError(f"{prior} does not say how many {kind} there are; say it by --{kind}")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import berlyne
 from berlyne.commands.help import Command
-from berlyne.experiments.measures import MEASURES, MORE_MEASURES
+from berlyne.experiments.measures import MEASURES, OPTIONAL_MEASURES
 
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
@@ -64,7 +64,7 @@ def _utilities() -> Listing:
 
 
 def _measures() -> Listing:
-    kept = [(m, "yes") for m in MEASURES.values()] + [(m, "on request") for m in MORE_MEASURES.values()]
+    kept = [(m, "yes") for m in MEASURES.values()] + [(m, "on request") for m in OPTIONAL_MEASURES.values()]
     return ("name", "over", "units", "stored", "meaning"), [
         (m.name, ", ".join(m.dims or ()), m.units, stored, m.meaning) for m, stored in kept
     ]
@@ -77,7 +77,7 @@ def _assumptions() -> Listing:
         return str(list(value)) if isinstance(value, tuple) else str(value)
 
     return ("key", "default", "reading", "meaning"), [
-        (k.name, shown(k.default), k.reading, f"{k.text}{': ' if k.one_of else ''}{' or '.join(k.one_of)}")
+        (k.name, shown(k.default), k.reading, f"{k.text}{': ' if k.choices else ''}{' or '.join(k.choices)}")
         for k in KEYS.values()
     ]
 

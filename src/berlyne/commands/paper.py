@@ -13,7 +13,7 @@ from rich.table import Table
 
 from berlyne.commands.help import Command
 from berlyne.paper.claims import CLAIMS
-from berlyne.paper.claims.verdict import FAILS, HOLDS, OPEN, tallied
+from berlyne.paper.claims.verdict import FAILS, HOLDS, UNDECIDED, group_counts
 from berlyne.paper.reproduction.paper_run import PRESETS
 
 REPRODUCE = """
@@ -59,12 +59,12 @@ def reproduce(
     With --set gamma=0.9, say, all of it is done under another assumption, and the report tells what changes;
     `berlyne list assumptions` names what can be set.
     """
-    from berlyne.paper.reproduction.assumptions import assumptions
+    from berlyne.paper.reproduction.assumptions import parse_assumptions
     from berlyne.paper.reproduction.run import reproduce as run_reproduction
 
     parts = tuple(part.strip() for part in only.split(",") if part.strip()) if only else ()
     try:
-        done = run_reproduction(folder, PRESETS[preset], seed, jobs, parts, assumptions(said, readings))
+        done = run_reproduction(folder, PRESETS[preset], seed, jobs, parts, parse_assumptions(said, readings))
     except KeyboardInterrupt:
         sys.exit(f"berlyne: stopped; what is finished is in {folder}, run the same command again to go on")
     console = Console()
@@ -81,9 +81,9 @@ def reproduce(
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def report(folder: Path) -> None:
     """Make the report in FOLDER again from stored results; nothing is run."""
-    from berlyne.paper.reproduction.report import remake_report
+    from berlyne.paper.reproduction.report import rebuild_report
 
-    Console().print(f"The report is {remake_report(folder)}", highlight=False, soft_wrap=True)
+    Console().print(f"The report is {rebuild_report(folder)}", highlight=False, soft_wrap=True)
 
 
 def _verdict_table(found: Mapping[str, str], default: Mapping[str, str]) -> Table:
@@ -101,10 +101,10 @@ def _verdict_table(found: Mapping[str, str], default: Mapping[str, str]) -> Tabl
     return table
 
 
-_COLOURS = {HOLDS: "green", FAILS: "red", OPEN: "yellow"}
+_COLOURS = {HOLDS: "green", FAILS: "red", UNDECIDED: "yellow"}
 
 
 def _tally(found: Mapping[str, str]) -> str:
     """How many claims there are of each group."""
     groups = [CLAIMS[id_].group(word) for id_, word in found.items()]
-    return f"{len(groups)} claims: {'; '.join(tallied(groups))}."
+    return f"{len(groups)} claims: {'; '.join(group_counts(groups))}."

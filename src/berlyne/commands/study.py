@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 import berlyne
-from berlyne.commands.errors import said, sentence
+from berlyne.commands.errors import describe_os_error, error_line
 from berlyne.commands.help import Command
-from berlyne.experiments.results import Results, final_lines, lines_about
+from berlyne.experiments.results import Results, final_rows, summary_lines
 from berlyne.serialization import atomic_write
 
 RUN = """
@@ -73,7 +73,11 @@ def run(experiment: Path, results: Path | None, output: Path | None, quiet: bool
     except KeyboardInterrupt:
         sys.exit(f"berlyne: stopped; what is finished is in {place}, run the same command again to go on")
     except OSError as error:
-        sys.exit(sentence(f"{said(error)}; what is finished is kept, run the same command again once this is mended"))
+        sys.exit(
+            error_line(
+                f"{describe_os_error(error)}; what is finished is kept, run the same command again once this is mended"
+            )
+        )
     _print(repr(found))
 
 
@@ -97,11 +101,11 @@ def merge(results: Path, shards: tuple[Path, ...], partial: bool) -> None:
 def show(results: Path) -> None:
     """Say what is in the store RESULTS: worlds, strategies, measures, versions, what is done and what came of it."""
     found = berlyne.open_results(results)
-    for line in lines_about(found):
+    for line in summary_lines(found):
         _print(line)
     table = Table("class", "strategy", "done", "missing", "missing information at the end", box=None, pad_edge=False)
     for world_class in found.classes:
-        for cells in final_lines(found, world_class):
+        for cells in final_rows(found, world_class):
             table.add_row(*cells)
     Console().print(table, markup=False)
 

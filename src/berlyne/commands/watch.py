@@ -12,8 +12,8 @@ from rich.console import Console
 import berlyne
 from berlyne.commands.help import Command
 from berlyne.exploration.run import Run
-from berlyne.watch.data import MOST_RUNS
-from berlyne.watch.page import page_place
+from berlyne.watch.data import MAX_RUNS
+from berlyne.watch.page import check_page_path
 from berlyne.worlds import BENCHMARKS, WORLDS, World
 from berlyne.worlds.io import SUFFIXES
 
@@ -59,7 +59,7 @@ def watch(
     """
     _check_strategies(strategies)
     if output is not None:
-        page_place(output)
+        check_page_path(output)
     left_out: list[str] = []
     if Path(what).is_dir():
         if not (steps is None and seed is None and alpha is None):
@@ -77,7 +77,7 @@ def watch(
     for warning in said:
         _print(f"Note: {warning.message}")
     if left_out:
-        _print(f"Not shown: {', '.join(left_out)}; ask for up to {MOST_RUNS} with --strategy NAME")
+        _print(f"Not shown: {', '.join(left_out)}; ask for up to {MAX_RUNS} with --strategy NAME")
 
 
 def _print(text: str) -> None:
@@ -85,8 +85,8 @@ def _print(text: str) -> None:
 
 
 def _check_strategies(names: tuple[str, ...]) -> None:
-    if len(names) > MOST_RUNS:
-        raise ValueError(f"there are {len(names)} strategies; a page shows 1 to {MOST_RUNS} side by side")
+    if len(names) > MAX_RUNS:
+        raise ValueError(f"there are {len(names)} strategies; a page shows 1 to {MAX_RUNS} side by side")
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ValueError(f"--strategy {name} is said twice, and would be shown twice alike; say each once")
@@ -133,6 +133,6 @@ def _stored(store: Path, world: str | None, strategies: tuple[str, ...]) -> tupl
     if world is None:
         raise ValueError(f"{store} holds {len(there):,} worlds; say which by --world, such as --world {there[0]}")
     usual = tuple(name for name in USUAL if name in results.strategies)
-    names = strategies or usual or tuple(results.strategies[:MOST_RUNS])
+    names = strategies or usual or tuple(results.strategies[:MAX_RUNS])
     left_out = [] if strategies else [name for name in results.strategies if name not in names]
     return [results.run(world, name) for name in names], left_out

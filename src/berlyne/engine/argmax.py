@@ -14,16 +14,16 @@ from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.strategies import choice
 from berlyne.validation import FloatArray, IntArray
 
-lower_bound = jit_inline(choice.lower_bound)
+tie_threshold = jit_inline(choice.tie_threshold)
 
 
 @jit_inline
-def best_of(values: FloatArray, u: float) -> int:
+def random_argmax(values: FloatArray, u: float) -> int:
     """Index of the largest value, ties broken uniformly by `u` in [0, 1)."""
     largest = values[0]
     for i in range(1, len(values)):
         largest = max(largest, values[i])
-    bound = lower_bound(largest)
+    bound = tie_threshold(largest)
     n_ties = 0
     for i in range(len(values)):
         n_ties += values[i] >= bound
@@ -147,7 +147,7 @@ def join(tree: Tree, node: int) -> None:
     """Renew an inner node of the tournament from its two children."""
     left, right = 2 * node, 2 * node + 1
     tree.top[node] = max(tree.top[left], tree.top[right])
-    bound = lower_bound(tree.top[node])
+    bound = tie_threshold(tree.top[node])
     n_left, low_left = tied_below(tree, left, bound)
     n_right, low_right = tied_below(tree, right, bound)
     tree.ties[node], tree.low[node] = n_left + n_right, min(low_left, low_right)
@@ -179,7 +179,7 @@ def update_tree(tree: Tree, row: int, value: float) -> None:
 def best_row(tree: Tree, u: float) -> int:
     """Row of the largest utility, ties broken uniformly in the order of rows."""
     n_leaves, node = len(tree.top) // 2, 1
-    bound, wanted = lower_bound(tree.top[1]), int(u * tree.ties[1])
+    bound, wanted = tie_threshold(tree.top[1]), int(u * tree.ties[1])
     while node < n_leaves:
         node *= 2
         in_left = tied_below(tree, node, bound)[0]

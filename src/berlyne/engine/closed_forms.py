@@ -10,26 +10,26 @@ from numba.extending import overload, register_jitable
 from berlyne.engine.jit import dispatch
 from berlyne.priors.closed_forms import (
     FORMS,
-    LARGE,
-    SERIES,
+    SERIES_COEFFICIENTS,
+    SERIES_FROM,
+    clip_rounding_noise,
     digamma,
-    either,
     excess,
     mean_of_all,
     mean_of_equals,
-    peig_of_few,
-    peig_of_many,
-    without_noise,
+    peig_with_few_others,
+    peig_with_many_others,
+    select,
 )
 
-for _function in (without_noise, peig_of_few, peig_of_many, mean_of_all, mean_of_equals):
+for _function in (clip_rounding_noise, peig_with_few_others, peig_with_many_others, mean_of_all, mean_of_equals):
     register_jitable(_function)
 
 
-@overload(either)
-def _either(first: Any, one: Any, other: Any, row: Any) -> Any:
-    def compiled(first: Any, one: Any, other: Any, row: Any) -> Any:
-        return one(row) if first else other(row)
+@overload(select)
+def _either(condition: Any, if_true: Any, if_false: Any, row: Any) -> Any:
+    def compiled(condition: Any, if_true: Any, if_false: Any, row: Any) -> Any:
+        return if_true(row) if condition else if_false(row)
 
     return compiled
 
@@ -52,19 +52,19 @@ def _digamma(x: Any) -> Any:
 @overload(excess)
 def _excess(x: Any) -> Any:
     def compiled(x: Any) -> Any:
-        if x < LARGE:
+        if x < SERIES_FROM:
             return (x + 1.0) * math.log1p(1.0 / x) - 1.0
         y, tail = 1.0 / x, 0.0
-        for i in range(len(SERIES) - 1, -1, -1):
-            tail = SERIES[i] - y * tail
+        for i in range(len(SERIES_COEFFICIENTS) - 1, -1, -1):
+            tail = SERIES_COEFFICIENTS[i] - y * tail
         return y * tail
 
     return compiled
 
 
-BY_MOST = tuple(form.by_most for form in FORMS.values())
+BY_MOST = tuple(form.uses_largest for form in FORMS.values())
 """Whether each form depends on the largest pseudo-count."""
-term_of = dispatch([form.term for form in FORMS.values()], often=False)
+term_of = dispatch([form.term for form in FORMS.values()], inline=False)
 """`term_of(form, c)`: what an outcome of pseudo-count c adds to the sum of a form."""
-value_of = dispatch([form.value for form in FORMS.values()], often=True)
+value_of = dispatch([form.value for form in FORMS.values()], inline=True)
 """`value_of(form, sums)`: the utility of a row."""

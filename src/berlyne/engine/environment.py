@@ -1,6 +1,6 @@
 """The world as the loop sees it: where actions lead, and how far the belief is from it.
 
-No strategy reads this; what may plan with the true world is handed a plan on it (`action_selection.first_agent`).
+No strategy reads this; what may plan with the true world is handed a plan on it (`action_selection.new_choice_state`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.caches import SMALL, graph_and_truth, kept_with
+from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, graph_and_weights
 from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.row_beliefs import Belief
-from berlyne.engine.successor_graph import Graph, spread
+from berlyne.engine.successor_graph import Graph, slot_weights
 from berlyne.frozen import read_only
 from berlyne.models.internal_model import InternalModel
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
@@ -40,11 +40,11 @@ class Truth(NamedTuple):
     start_cumulative: FloatArray
 
 
-def truth_for(world: World, model: InternalModel, graph: Graph) -> Truth:
+def new_truth(world: World, model: InternalModel, graph: Graph) -> Truth:
     """The truth about a world, for a belief of nothing yet that lies in `graph`; `model` is that belief."""
-    kept, rows = kept_with(world), world.rows
+    kept, rows = cache_for(world), world.rows
     aligned, l1 = kept.get("distances") or _distances(world, model, graph)
-    if aligned.size <= SMALL:
+    if aligned.size <= MAX_CACHED_SIZE:
         kept["distances"] = aligned, l1
     return Truth(rows.indptr, rows.indices, rows.data, rows.cumulative, aligned, l1.copy(), *_episodes(world))
 
@@ -54,7 +54,7 @@ def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
     if not len(world.terminal):
         return NOWHERE
     states, cumulative = world.episodes.starts
-    return world.episodes.ends, states, read_only(np.array([0, len(states)])), cumulative
+    return world.episodes.is_terminal, states, read_only(np.array([0, len(states)])), cumulative
 
 
 NOWHERE = (
@@ -72,7 +72,7 @@ def _distances(world: World, model: InternalModel, graph: Graph) -> tuple[FloatA
     if graph.capacity == 0:
         support = world.prior.support  # type: ignore[union-attr]  # only worlds whose prior is compiled come here
         same = support.indices is world.rows.indices
-        aligned = graph_and_truth(world, support)[1] if same else spread(graph, world.rows)
+        aligned = graph_and_weights(world, support)[1] if same else slot_weights(graph, world.rows)
     l1 = np.zeros((world.n_states, graph.stride))
     l1[:, : world.n_actions] = model.l1_distances(world).T
     return aligned, l1.ravel()
@@ -112,16 +112,16 @@ def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int
 def row_distance_sharing(belief: Belief, truth: Truth, s: int, a: int) -> float:
     """L1 distance of one row from its estimate, where states in no slot share one estimate."""
     graph = belief.graph
-    row, rest = s * graph.n_actions + a, belief.rest[s * graph.stride + a]
+    row, base_weight = s * graph.n_actions + a, belief.base_weight[s * graph.stride + a]
     begin, end = truth.indptr[row], truth.indptr[row + 1]
-    distance: float = (len(graph.start) - (end - begin)) * rest
+    distance: float = (len(graph.start) - (end - begin)) * base_weight
     for e in range(begin, end):
-        distance += abs(truth.data[e] - rest)
+        distance += abs(truth.data[e] - base_weight)
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         extra = belief.weight[k * graph.stride + a]
         if extra != 0.0:
             theta = true_probability(truth.indices, truth.data, begin, end, graph.succ[k])
-            distance += abs(theta - rest - extra) - abs(theta - rest)
+            distance += abs(theta - base_weight - extra) - abs(theta - base_weight)
     return distance
 
 
@@ -129,7 +129,7 @@ def row_distance_sharing(belief: Belief, truth: Truth, s: int, a: int) -> float:
 def row_distance(belief: Belief, truth: Truth, s: int, a: int) -> float:
     """L1 distance of one row from its estimate."""
     graph, distance = belief.graph, 0.0
-    if len(belief.rest):
+    if len(belief.base_weight):
         distance = row_distance_sharing(belief, truth, s, a)
     else:
         for k in range(graph.start[s], graph.start[s] + graph.length[s]):

@@ -1,7 +1,7 @@
 """How kernels are compiled: cached on disk, without the GIL, with multiply-add contracted.
 
-Two things here are not part of Numba's public interface. Each has a function of its own, `_uncounted` and
-`_take_care`, that says so and stops if a version of Numba lacks it.
+Two things here are not part of Numba's public interface. Each has a function of its own, `_nrt_off_option` and
+`_stamp_cache`, that says so and stops if a version of Numba lacks it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def jit_nrt_off(function: Callable[P, R]) -> Callable[P, R]:
     The caller holds the arrays. Taking one out of a record then costs nothing, so that kernels can take
     records; the loop is a quarter faster. Compiling takes as long as with counting.
     """
-    return _compiled(function, {"cache": True, **_uncounted()})
+    return _compiled(function, {"cache": True, **_nrt_off_option()})
 
 
 def jit_inline(function: Callable[P, R]) -> Callable[P, R]:
@@ -52,10 +52,10 @@ def jit_inline(function: Callable[P, R]) -> Callable[P, R]:
 
 def jit_llvm_inline(function: Callable[P, R]) -> Callable[P, R]:
     """The same, but left to LLVM, which is quicker for functions of vectors that several kernels share."""
-    return _compiled(function, {"forceinline": True, **_uncounted()})
+    return _compiled(function, {"forceinline": True, **_nrt_off_option()})
 
 
-def dispatch(functions: Sequence[Callable[..., R]], *, often: bool) -> Callable[..., R]:
+def dispatch(functions: Sequence[Callable[..., R]], *, inline: bool) -> Callable[..., R]:
     """A function of a code and an argument that hands the argument to `functions[code]`, folded if it is called often.
 
     Codes are positions in the table that the functions come from, and exist nowhere else.
@@ -72,7 +72,7 @@ def dispatch(functions: Sequence[Callable[..., R]], *, often: bool) -> Callable[
     def chosen(code: int, argument: Any) -> R:
         return rest(code, argument)
 
-    return jit_llvm_inline(chosen) if often else _compiled(chosen, _uncounted())
+    return jit_llvm_inline(chosen) if inline else _compiled(chosen, _nrt_off_option())
 
 
 def _link(here: int, chosen: Callable[..., R], rest: Callable[..., R]) -> Callable[..., R]:
@@ -105,7 +105,7 @@ def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, 
         _warn_once("there is no place to keep compiled code in, so it is made anew by every process")
         return cast(Callable[P, R], numba.njit(**{**common, "cache": False})(function))
     if COMPILING and "cache" in options:
-        _take_care(compiled, _SOURCES)
+        _stamp_cache(compiled, _SOURCES)
     return cast(Callable[P, R], compiled)
 
 
@@ -114,14 +114,14 @@ def _warn_once(what: str) -> None:
     warnings.warn(f"{what}; set NUMBA_CACHE_DIR to a folder that can be written to", RuntimeWarning, stacklevel=2)
 
 
-def _uncounted() -> dict[str, bool]:
+def _nrt_off_option() -> dict[str, bool]:
     """The option that turns reference counting off."""
     if not hasattr(DefaultOptions, "_nrt"):
         raise RuntimeError(f"Numba {numba.__version__} has no option _nrt, which berlyne.engine.jit relies on")
     return {"_nrt": False}
 
 
-def _take_care(compiled: Any, stamp: str) -> None:
+def _stamp_cache(compiled: Any, stamp: str) -> None:
     """Let Numba's cache on disk compare `stamp` instead of the date of one file, and survive damage and full disks.
 
     A kernel contains all that it calls: after a change of another file it would go on running the old code.

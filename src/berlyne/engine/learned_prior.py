@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.action_selection import Agent
+from berlyne.engine.action_selection import ChoiceState
 from berlyne.engine.argmax import grow_tree
 from berlyne.engine.closed_forms import term_of
 from berlyne.engine.environment import Truth, row_distance, true_probability
@@ -29,7 +29,7 @@ from berlyne.validation import FloatArray, IntArray
 
 PRECISION = 1e-10
 """Relative precision to which the maximum of the likelihood is found."""
-TABLE = 64
+TABLE_SIZE = 64
 """Lines of the table over counts, which a new concentration fills again."""
 
 
@@ -70,14 +70,14 @@ class Refitting(NamedTuple):
     entropy: float
 
 
-def with_own_table(belief: Belief) -> Belief:
+def copy_prior_table(belief: Belief) -> Belief:
     """The belief with numbers and a table of its own: the usual ones are shared by all explorers of the same prior."""
-    return belief._replace(numbers=belief.numbers.copy(), table=belief.table[:TABLE].copy())
+    return belief._replace(numbers=belief.numbers.copy(), table=belief.table[:TABLE_SIZE].copy())
 
 
-def no_histograms(belief: Belief, length: int) -> Histograms:
+def empty_histograms(belief: Belief, length: int) -> Histograms:
     """Empty histograms for up to `length` observations."""
-    sizes, of_size = np.unique(belief.tally[:, SIZE], return_inverse=True)  # those of the padding are 0
+    sizes, of_size = np.unique(belief.row_stats[:, SIZE], return_inverse=True)  # those of the padding are 0
     return Histograms(
         np.zeros(length),
         np.zeros((len(sizes), length)),
@@ -98,7 +98,7 @@ def count(seen: Histograms, r: int, n_entry: int, n_row: int) -> None:
 
 
 @jit_nrt_off
-def slope(seen: Histograms, alpha: float) -> tuple[float, float]:
+def likelihood_derivatives(seen: Histograms, alpha: float) -> tuple[float, float]:
     """First and second derivative of the log likelihood with respect to alpha, in nats."""
     first, second = 0.0, 0.0
     for j in range(seen.used[0]):
@@ -115,7 +115,7 @@ def slope(seen: Histograms, alpha: float) -> tuple[float, float]:
 
 
 @jit_nrt_off
-def says_nothing(seen: Histograms) -> bool:
+def is_uninformative(seen: Histograms) -> bool:
     """Whether every alpha explains the data equally well: no row with a choice was seen twice."""
     most = 0
     for c in range(len(seen.sizes)):
@@ -125,11 +125,11 @@ def says_nothing(seen: Histograms) -> bool:
 
 
 @jit_nrt_off
-def most_likely(seen: Histograms, alpha: float, low: float, high: float) -> float:
+def maximum_likelihood_alpha(seen: Histograms, alpha: float, low: float, high: float) -> float:
     """The alpha of largest likelihood between `low` and `high`: Newton's method on its logarithm, in a bracket."""
     below, above, alpha = low, high, min(max(alpha, low), high)
     for _ in range(200):
-        first, second = slope(seen, alpha)
+        first, second = likelihood_derivatives(seen, alpha)
         if first > 0.0:
             below = alpha
         else:
@@ -138,11 +138,11 @@ def most_likely(seen: Histograms, alpha: float, low: float, high: float) -> floa
         step = -first / bend if bend < 0.0 else (1.0 if first > 0.0 else -1.0)
         new = alpha * math.exp(min(max(step, -3.0), 3.0))
         if new >= high and above == high:
-            if slope(seen, high)[0] >= 0.0:
+            if likelihood_derivatives(seen, high)[0] >= 0.0:
                 return high
             new = high
         elif new <= low and below == low:
-            if slope(seen, low)[0] <= 0.0:
+            if likelihood_derivatives(seen, low)[0] <= 0.0:
                 return low
             new = low
         if not below < new < above:
@@ -158,7 +158,7 @@ def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> 
     """-sum theta log2 theta_hat of one row; less the entropy of the row it is its missing information, in bits."""
     graph, alpha = belief.graph, belief.numbers[0]
     r, row = s * graph.stride + a, s * graph.n_actions + a
-    loss: float = math.log2(alpha * belief.tally[r, SIZE] + belief.tally[r, TOTAL]) - logs[0]
+    loss: float = math.log2(alpha * belief.row_stats[r, SIZE] + belief.row_stats[r, TOTAL]) - logs[0]
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         seen = belief.n[k * graph.stride + a]
         if seen > 0:
@@ -173,7 +173,7 @@ def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> 
 
 
 @jit_nrt_off
-def adopt(belief: Belief, agent: Agent, truth: Truth, logs: FloatArray, alpha: float) -> tuple[float, float]:
+def set_alpha(belief: Belief, choice: ChoiceState, truth: Truth, logs: FloatArray, alpha: float) -> tuple[float, float]:
     """Estimate and value every row with a new alpha; returns log-loss in bits and L1 distance, summed over rows."""
     belief.numbers[0] = alpha
     for n in range(len(belief.table)):
@@ -188,20 +188,20 @@ def adopt(belief: Belief, agent: Agent, truth: Truth, logs: FloatArray, alpha: f
             r = s * belief.graph.stride + a
             truth.l1[r] = row_distance(belief, truth, s, a)
             distance += truth.l1[r]
-        if agent.plan.depth > 0:
-            mark_row_changed(agent.plan, belief.utility, s)
-    agent.plan.home[0] = -1  # nothing that was planned holds any more
-    if len(agent.tree.top):
-        grow_tree(agent.tree, belief.utility)
+        if choice.plan.depth > 0:
+            mark_row_changed(choice.plan, belief.utility, s)
+    choice.plan.home[0] = -1  # nothing that was planned holds any more
+    if len(choice.tree.top):
+        grow_tree(choice.tree, belief.utility)
     return loss, distance
 
 
 @kernel
 def explore_learning(
     belief: Belief,
-    agent: Agent,
+    choice: ChoiceState,
     truth: Truth,
-    trace: RunRecord,
+    record: RunRecord,
     refitting: Refitting,
     u_agent: FloatArray,
     u_world: FloatArray,
@@ -211,20 +211,20 @@ def explore_learning(
     alpha = best = alphas[0]
     for t in range(len(u_world)):
         here = RunRecord(
-            trace.states[t : t + 2], trace.actions[t : t + 1], trace.outcomes[t : t + 1], trace.missing[t : t + 2],
-            trace.l1[t : t + 2],
+            record.states[t : t + 2], record.actions[t : t + 1], record.outcomes[t : t + 1], record.missing[t : t + 2],
+            record.l1[t : t + 2],
         )  # fmt: skip
         u = u_world[t : t + 1]  # and for resets, of which there are none
-        if explore(belief, agent, truth, here, u_agent[t : t + 1], u, u) != 1:
+        if explore(belief, choice, truth, here, u_agent[t : t + 1], u, u) != 1:
             return t
-        s, a = trace.states[t], trace.actions[t]
-        r, slot = s * graph.stride + a, slot_of(graph, s, trace.outcomes[t])
-        count(seen, r, belief.n[slot * graph.stride + a] - 1, belief.tally[r, TOTAL] - 1)
-        if not says_nothing(seen):
-            best = most_likely(seen, best, refitting.low, refitting.high)
+        s, a = record.states[t], record.actions[t]
+        r, slot = s * graph.stride + a, slot_of(graph, s, record.outcomes[t])
+        count(seen, r, belief.n[slot * graph.stride + a] - 1, belief.row_stats[r, TOTAL] - 1)
+        if not is_uninformative(seen):
+            best = maximum_likelihood_alpha(seen, best, refitting.low, refitting.high)
             if best != alpha and (t < refitting.always or abs(best - alpha) > refitting.tolerance * alpha):
                 alpha = best
-                loss, trace.l1[t + 1] = adopt(belief, agent, truth, refitting.logs, alpha)
-                trace.missing[t + 1] = loss - refitting.entropy
+                loss, record.l1[t + 1] = set_alpha(belief, choice, truth, refitting.logs, alpha)
+                record.missing[t + 1] = loss - refitting.entropy
         alphas[t + 1] = alpha
     return len(u_world)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from berlyne.engine.environment import Truth, draw
 from berlyne.engine.jit import jit_nrt_off
-from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, find_slot, gained, learn
+from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, find_or_add_slot, learn, realised_gain
 from berlyne.validation import FloatArray
 
 PIG, GAIN, PIG_SQUARE, GAIN_SQUARE = 0, 1, 2, 3
@@ -28,12 +28,12 @@ def observe_rows(belief: Belief, truth: Truth, u: FloatArray, sums: FloatArray) 
             for k in range(n_obs):
                 e = draw(truth.indptr, truth.cumulative, row, u[row, trial, k])
                 s_next = truth.indices[e]
-                slot = find_slot(belief, s, a, s_next)
+                slot = find_or_add_slot(belief, s, a, s_next)
                 if slot < 0:
                     return False
                 pig = belief.utility[r]
                 before = learn(belief, s, a, s_next, slot)
-                gain = gained(belief, s, a, s_next, before, truth.data[e], has_first)
+                gain = realised_gain(belief, s, a, s_next, before, truth.data[e], has_first)
                 sums[PIG, k] += pig
                 sums[GAIN, k] += gain
                 sums[PIG_SQUARE, k] += pig * pig
@@ -49,6 +49,6 @@ def forget_row(belief: Belief, s: int, a: int, utility: float, length: int) -> N
     r = s * graph.stride + a
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         belief.n[k * graph.stride + a] = min(belief.n[k * graph.stride + a], 0)
-    belief.tally[r, TOTAL] = belief.tally[r, SEEN] = belief.tally[r, FIRST] = 0
+    belief.row_stats[r, TOTAL] = belief.row_stats[r, SEEN] = belief.row_stats[r, FIRST] = 0
     belief.utility[r] = utility
     graph.length[s] = length

@@ -24,17 +24,17 @@ class RunRecord(NamedTuple):
     l1: FloatArray
 
     @classmethod
-    def begun(cls, n_steps: int, start: int, missing: float, l1: float) -> RunRecord:
+    def allocate(cls, n_steps: int, start: int, missing: float, l1: float) -> RunRecord:
         """One that has made no step yet."""
-        trace = cls(
+        record = cls(
             np.empty(n_steps + 1, dtype=np.int32),
             np.empty(n_steps, dtype=np.int32),
             np.empty(n_steps, dtype=np.int32),
             np.empty(n_steps + 1),
             np.empty(n_steps + 1),
         )
-        trace.states[0], trace.missing[0], trace.l1[0] = start, missing, l1
-        return trace
+        record.states[0], record.missing[0], record.l1[0] = start, missing, l1
+        return record
 
     def between(self, begin: int, end: int) -> RunRecord:
         """The steps from `begin` to `end`, in the same memory."""
@@ -62,11 +62,11 @@ class ReplayRecord(NamedTuple):
     first: IntArray
 
     @classmethod
-    def begun(cls, n_steps: int, n_actions: int, missing: float, relocates: bool) -> ReplayRecord:
+    def allocate(cls, n_steps: int, n_actions: int, missing: float, relocates: bool) -> ReplayRecord:
         """Those of an explorer that has seen nothing yet."""
         values, utility, probabilities = (np.empty((n_steps, n_actions)) for _ in range(3))
         of_all = n_steps if relocates else 0
         first = np.empty(of_all, dtype=np.int64)
-        thoughts = cls(values, utility, probabilities, np.empty(n_steps + 1), np.empty(of_all), np.empty(of_all), first)
-        thoughts.missing[0] = missing
-        return thoughts
+        record = cls(values, utility, probabilities, np.empty(n_steps + 1), np.empty(of_all), np.empty(of_all), first)
+        record.missing[0] = missing
+        return record

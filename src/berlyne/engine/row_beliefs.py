@@ -5,13 +5,13 @@ are two layouts:
 
 - on an explicit support the slots of a state are the states it can reach, fixed from the start
   (n is -1 where an action excludes one), and `weight` is the estimate;
-- where every state can follow, slots are added as outcomes are seen. `rest` is the estimate of
+- where every state can follow, slots are added as outcomes are seen. `base_weight` is the estimate of
   each state in no slot and `weight` is what a state in a slot has beyond it.
 
 One observation touches one row: O(slots of the state), independent of the number of states.
 
 This is the only file of the engine that knows the families of priors: to compile another one, add its class to
-`berlyne.priors.PRIORS` and a case to `find_slot`, `update_row`, `revalue`, `has_moved` and `gained`. Formulas are
+`berlyne.priors.PRIORS` and a case to `find_or_add_slot`, `update_row`, `revalue`, `estimate_changed` and `realised_gain`. Formulas are
 those of the prior itself.
 """
 
@@ -24,8 +24,8 @@ import numpy as np
 
 from berlyne.engine.closed_forms import BY_MOST, term_of, value_of
 from berlyne.engine.jit import jit_inline, jit_nrt_off
-from berlyne.engine.simd import lined_up, zeros_lined_up
-from berlyne.engine.successor_graph import Graph, positions, slot_of
+from berlyne.engine.simd import aligned_copies, aligned_zeros
+from berlyne.engine.successor_graph import Graph, slot_of, slot_positions
 from berlyne.priors import PRIORS
 from berlyne.priors.closed_forms import LN2, Sums
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
@@ -43,7 +43,7 @@ IMPOSSIBLE, FULL = -1, -2
 class Belief(NamedTuple):
     """Counts, estimates and utilities of all rows.
 
-    weight : [slot * stride + a], estimates, less `rest` where there is one.
+    weight : [slot * stride + a], estimates, less `base_weight` where there is one.
     rest : [s * stride + a], the estimate of every state in no slot; empty for an explicit support.
     n : [slot * stride + a], observations, -1 where impossible.
     tally : (rows, 4): observations K, distinct outcomes T, size of the support, whether state 0 was an outcome.
@@ -54,9 +54,9 @@ class Belief(NamedTuple):
 
     graph: Graph
     weight: FloatArray
-    rest: FloatArray
+    base_weight: FloatArray
     n: IndexArray
-    tally: IndexArray
+    row_stats: IndexArray
     utility: FloatArray
     family: int
     form: int
@@ -65,19 +65,19 @@ class Belief(NamedTuple):
     table: FloatArray
 
 
-def knows(prior: Any) -> bool:
+def is_compiled_prior(prior: Any) -> bool:
     """Whether kernels know this prior; one that inherits from theirs may differ in anything."""
     return type(prior) in PRIORS.values()
 
 
-def first_belief(prior: CompiledPrior, rule: CompiledSpec, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
+def build_belief(prior: CompiledPrior, rule: CompiledSpec, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
     """What is believed before any data; `utility` as in `Belief`."""
     n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
-    weight = zeros_lined_up(len(graph.succ) * stride)
-    tally = np.zeros((n_states, stride, 4), dtype=np.int32)
-    tally[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
+    weight = aligned_zeros(len(graph.succ) * stride)
+    row_stats = np.zeros((n_states, stride, 4), dtype=np.int32)
+    row_stats[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
     if graph.capacity == 0:
-        inside, rest = positions(graph, prior.support), np.empty(0)
+        inside, base_weight = slot_positions(graph, prior.support), np.empty(0)
         weight[inside] = np.repeat(rule.unseen, prior.support.sizes)
         n = np.full(len(weight), -1, dtype=np.int32)
         n[inside] = 0
@@ -85,26 +85,30 @@ def first_belief(prior: CompiledPrior, rule: CompiledSpec, graph: Graph, utility
         by_row = np.zeros((n_states, stride))
         by_row[:, :n_actions] = rule.unseen.reshape(n_states, n_actions)
         by_slot = weight.reshape(n_states, graph.capacity, stride)
-        beyond = rule.singled - rule.unseen[:, None]
-        for i in range(len(rule.singled_out)):
+        beyond = rule.special_estimates - rule.unseen[:, None]
+        for i in range(len(rule.special_states)):
             by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
-        rest, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
+        base_weight, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
     family = list(PRIORS).index(prior.describe().kind)
     numbers, table = rule.numbers.copy(), rule.table.copy()  # those of the rule may be shared, and read-only
-    return Belief(graph, weight, rest, n, tally.reshape(-1, 4), utility, family, rule.form, realised, numbers, table)
+    return Belief(
+        graph, weight, base_weight, n, row_stats.reshape(-1, 4), utility, family, rule.form, realised, numbers, table
+    )
 
 
-def copied(belief: Belief) -> Belief:
+def copy_belief(belief: Belief) -> Belief:
     """The same belief, to go ways of its own; what never changes is shared."""
     graph = belief.graph
     if graph.capacity:
         graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
-    weight, rest, utility = lined_up(belief.weight, belief.rest, belief.utility)
-    n, tally = belief.n.copy(), belief.tally.copy()
-    return belief._replace(graph=graph, weight=weight, rest=rest, n=n, tally=tally, utility=utility)
+    weight, base_weight, utility = aligned_copies(belief.weight, belief.base_weight, belief.utility)
+    n, row_stats = belief.n.copy(), belief.row_stats.copy()
+    return belief._replace(
+        graph=graph, weight=weight, base_weight=base_weight, n=n, row_stats=row_stats, utility=utility
+    )
 
 
-def widened(belief: Belief, capacity: int) -> Belief:
+def with_capacity(belief: Belief, capacity: int) -> Belief:
     """The same belief with more room for slots in every state; those in use keep their order."""
     graph, n_states = belief.graph, len(belief.graph.start)
 
@@ -116,7 +120,7 @@ def widened(belief: Belief, capacity: int) -> Belief:
 
     start = np.arange(n_states, dtype=np.int64) * capacity
     wide = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
-    (weight,) = lined_up(wider(belief.weight, graph.stride))
+    (weight,) = aligned_copies(wider(belief.weight, graph.stride))
     return belief._replace(graph=wide, weight=weight, n=wider(belief.n, graph.stride))
 
 
@@ -127,7 +131,7 @@ def line_of(n_actions: int, a: int, n_seen: int, first: int) -> int:
 
 
 @jit_inline
-def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
+def find_or_add_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
     """The slot in which to count an outcome, made if need be; IMPOSSIBLE or FULL if there is none."""
     graph = belief.graph
     slot = slot_of(graph, s, s_next)
@@ -135,7 +139,7 @@ def find_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
     possible = seen > 0 or (seen == 0 and (slot >= 0 or graph.capacity > 0))
     if possible and seen == 0 and belief.family == ONE_TWO_THREE:
         r = s * graph.stride + a
-        line = line_of(graph.n_actions, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+        line = line_of(graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
         possible = belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0
     if not possible:
         slot = IMPOSSIBLE
@@ -164,15 +168,15 @@ def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[f
 @jit_inline
 def update_dirichlet_row(belief: Belief, s: int, a: int, before: int) -> Sums:
     """Estimates c / kappa of row (a, s), and the sums that its utility follows from."""
-    graph, n, tally, table = belief.graph, belief.n, belief.tally, belief.table
+    graph, n, row_stats, table = belief.graph, belief.n, belief.row_stats, belief.table
     r = s * graph.stride + a
-    kappa, c_unseen, c_more = pseudo_counts(belief, tally[r, TOTAL], tally[r, SEEN], tally[r, SIZE])
+    kappa, c_unseen, c_more = pseudo_counts(belief, row_stats[r, TOTAL], row_stats[r, SEEN], row_stats[r, SIZE])
     scale, base = 1.0 / kappa, 0.0
-    if len(belief.rest):
+    if len(belief.base_weight):
         base = c_unseen
-        belief.rest[r] = c_unseen / kappa
-    unseen, by_most = tally[r, SIZE] - tally[r, SEEN], belief.form >= 0 and BY_MOST[belief.form]
-    total, most, n_most = 0.0, 0, unseen
+        belief.base_weight[r] = c_unseen / kappa
+    unseen, by_most = row_stats[r, SIZE] - row_stats[r, SEEN], belief.form >= 0 and BY_MOST[belief.form]
+    total, most, n_largest = 0.0, 0, unseen
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         i = k * graph.stride + a
         count = n[i]
@@ -183,17 +187,17 @@ def update_dirichlet_row(belief: Belief, s: int, a: int, before: int) -> Sums:
             continue
         total += table[count, TERM] if count < len(table) else term_of(belief.form, c_more + count)
         if by_most and count >= most:
-            n_most = n_most + 1 if count == most else 1
+            n_largest = n_largest + 1 if count == most else 1
             most = count
     total += unseen * (term_of(belief.form, c_unseen) if belief.family == RESTAURANT else table[0, TERM])
-    last, others = c_more + before, c_unseen * (tally[r, SIZE] - 1) + (tally[r, TOTAL] - 1 - before)
+    last, others = c_more + before, c_unseen * (row_stats[r, SIZE] - 1) + (row_stats[r, TOTAL] - 1 - before)
     if belief.family == RESTAURANT:
-        c, d, seen = belief.numbers[0], belief.numbers[1], tally[r, SEEN] - 1
-        others = c + d + (tally[r, TOTAL] - 1 - before)  # a sum: a small c would be lost in a difference
+        c, d, seen = belief.numbers[0], belief.numbers[1], row_stats[r, SEEN] - 1
+        others = c + d + (row_stats[r, TOTAL] - 1 - before)  # a sum: a small c would be lost in a difference
         if before == 0:
-            _, last, _ = pseudo_counts(belief, tally[r, TOTAL] - 1, seen, tally[r, SIZE])
-            others = (tally[r, TOTAL] - 1 - d * seen) + (tally[r, SIZE] - seen - 1) * last
-    return Sums(kappa, total, c_more + most, n_most, last, others, len(graph.start))
+            _, last, _ = pseudo_counts(belief, row_stats[r, TOTAL] - 1, seen, row_stats[r, SIZE])
+            others = (row_stats[r, TOTAL] - 1 - d * seen) + (row_stats[r, SIZE] - seen - 1) * last
+    return Sums(kappa, total, c_more + most, n_largest, last, others, len(graph.start))
 
 
 @jit_inline
@@ -201,10 +205,10 @@ def update_one_two_three_row(belief: Belief, s: int, a: int) -> int:
     """Estimates of row (a, s), all of them in the table; returns the line of what is known of it."""
     graph = belief.graph
     r = s * graph.stride + a
-    line = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN], belief.tally[r, FIRST])
+    line = line_of(belief.graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
     other, base = belief.table[line, P_OTHER], 0.0
-    if len(belief.rest):
-        belief.rest[r] = other
+    if len(belief.base_weight):
+        belief.base_weight[r] = other
         base = other
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         i = k * graph.stride + a
@@ -242,8 +246,8 @@ def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
     elif before == 0:
         line = update_one_two_three_row(belief, s, a)
         if belief.realised:
-            was_first = 0 if s_next == 0 else belief.tally[r, FIRST]
-            known = line_of(belief.graph.n_actions, a, belief.tally[r, SEEN] - 1, was_first)
+            was_first = 0 if s_next == 0 else belief.row_stats[r, FIRST]
+            known = line_of(belief.graph.n_actions, a, belief.row_stats[r, SEEN] - 1, was_first)
             belief.utility[r] = belief.table[known, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
         elif belief.form >= 0:
             belief.utility[r] = belief.table[line, UTILITY]
@@ -255,11 +259,11 @@ def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
 def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> None:
     """Count so many observations."""
     i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
-    belief.tally[r, SEEN] += belief.n[i] == 0
+    belief.row_stats[r, SEEN] += belief.n[i] == 0
     belief.n[i] += n
-    belief.tally[r, TOTAL] += n
+    belief.row_stats[r, TOTAL] += n
     if s_next == 0:
-        belief.tally[r, FIRST] = 1
+        belief.row_stats[r, FIRST] = 1
 
 
 @jit_inline
@@ -281,7 +285,7 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
     n_actions, stride = belief.graph.n_actions, belief.graph.stride
     for e in range(len(counts)):
         s, a = counts[e, 0] // n_actions, counts[e, 0] % n_actions
-        slot = find_slot(belief, s, a, counts[e, 1])
+        slot = find_or_add_slot(belief, s, a, counts[e, 1])
         if slot < 0 or belief.n[slot * stride + a] != 0:
             return False
         count(belief, s, a, counts[e, 1], slot, counts[e, 2])
@@ -297,7 +301,7 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
 
 
 @jit_inline
-def has_moved(family: int, before: int) -> bool:
+def estimate_changed(family: int, before: int) -> bool:
     """Whether an outcome seen so often before has changed the estimate of its row."""
     return family != ONE_TWO_THREE or before == 0
 
@@ -315,7 +319,7 @@ def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: 
 
 
 @jit_inline
-def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
+def realised_gain(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
     """Information gained by the observation just learned, in bits (Eq. 10).
 
     theta : the true probability of `s_next`; has_first : whether state 0 is among the true outcomes of the row.
@@ -323,13 +327,13 @@ def gained(belief: Belief, s: int, a: int, s_next: int, before: int, theta: floa
     r, table, gain = s * belief.graph.stride + a, belief.table, 0.0
     if belief.family == DIRICHLET:
         alpha = belief.numbers[0]
-        kappa = alpha * belief.tally[r, SIZE] + (belief.tally[r, TOTAL] - 1)
+        kappa = alpha * belief.row_stats[r, SIZE] + (belief.row_stats[r, TOTAL] - 1)
         log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
         gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
     elif belief.family != ONE_TWO_THREE:
         gain = math.nan  # worked out elsewhere, where states are discovered
     elif before == 0:
-        n_seen, first = int(belief.tally[r, SEEN]), belief.tally[r, FIRST]
+        n_seen, first = int(belief.row_stats[r, SEEN]), belief.row_stats[r, FIRST]
         was_first = 0 if s_next == 0 else first
         then, now = (
             line_of(belief.graph.n_actions, a, n_seen - 1, was_first),

@@ -36,17 +36,17 @@ _tools: Any = cgutils
 _tuple_of: Any = types.UniTuple
 
 
-def zeros_lined_up(n: int) -> FloatArray:
+def aligned_zeros(n: int) -> FloatArray:
     """So many zeros, which begin where a line of the cache does: no four of them, taken in fours, lie across two."""
     room = np.zeros(n + LINE)
     first = -(room.__array_interface__["data"][0] // room.itemsize) % LINE
     return room[first : first + n]
 
 
-def lined_up(*arrays: FloatArray) -> list[FloatArray]:
+def aligned_copies(*arrays: FloatArray) -> list[FloatArray]:
     """Copies that begin so, in one piece: to ask where memory begins takes longer than to copy some hundred numbers."""
     copies, first = [], 0
-    room = zeros_lined_up(sum(len(values) + LINE for values in arrays))
+    room = aligned_zeros(sum(len(values) + LINE for values in arrays))
     for values in arrays:
         copies.append(room[first : first + len(values)])
         copies[-1][:] = values
@@ -222,7 +222,7 @@ def _four_everywhere(builder: Any, data: Any, places: Any, index: Any, *rest: An
 
 
 @_each(_splat)
-def four(x: float) -> Any:
+def splat(x: float) -> Any:
     """Four times a number; a bundle for a tuple of numbers."""
     return np.full(LANES, x)
 
@@ -252,13 +252,13 @@ def divide(x: Any, y: Any) -> Any:
 
 
 @_each(_select(">"))
-def larger(x: Any, y: Any) -> Any:
+def maximum(x: Any, y: Any) -> Any:
     """The larger of two, number by number."""
     return np.where(x > y, x, y)
 
 
 @_each(_select("<"))
-def smaller(x: Any, y: Any) -> Any:
+def minimum(x: Any, y: Any) -> Any:
     """The smaller of two, number by number."""
     return np.where(x < y, x, y)
 

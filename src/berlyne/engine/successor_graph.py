@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import jit_inline, jit_nrt_off
-from berlyne.engine.simd import LANES, zeros_lined_up
+from berlyne.engine.simd import LANES, aligned_zeros
 from berlyne.sparse import Rows, Support
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
@@ -34,19 +34,19 @@ class Graph(NamedTuple):
     capacity: int
 
 
-def rounded_up(n: int, multiple: int = LANES) -> int:
+def round_up(n: int, multiple: int = LANES) -> int:
     """The next multiple."""
     return -(-n // multiple) * multiple
 
 
-def graph_of(support: Support, multiple: int = LANES) -> Graph:
+def build_graph(support: Support, multiple: int = LANES) -> Graph:
     """The graph of an explicit support; the slots of every state come in multiples."""
     indptr, indices = support.entries()
     n_states, n_actions = support.n_states, support.n_actions
     start, length = np.empty(n_states, dtype=np.int64), np.empty(n_states, dtype=np.int32)
     heads = np.empty(n_actions, dtype=np.int64)
     succ = np.empty(len(indices) + (multiple - 1) * n_states, dtype=np.int32)
-    graph = Graph(start, length, succ, n_actions, rounded_up(n_actions), 0)
+    graph = Graph(start, length, succ, n_actions, round_up(n_actions), 0)
     used = _join_rows(graph, indptr, indices, heads, multiple)
     return graph._replace(succ=succ[:used].copy())
 
@@ -57,19 +57,19 @@ def growing_graph(n_states: int, n_actions: int, capacity: int, known: tuple[int
     succ = np.zeros(n_states * capacity, dtype=np.int32)
     succ.reshape(n_states, capacity)[:, : len(known)] = known
     length = np.full(n_states, len(known), dtype=np.int32)
-    return Graph(start, length, succ, n_actions, rounded_up(n_actions), capacity)
+    return Graph(start, length, succ, n_actions, round_up(n_actions), capacity)
 
 
 def is_complete(graph: Graph) -> bool:
     """Whether slot k of every state is state k, up to the slots that fill up."""
     n_states = len(graph.start)
-    if np.any(graph.length != rounded_up(n_states)):
+    if np.any(graph.length != round_up(n_states)):
         return False
     by_state = graph.succ.reshape(n_states, -1)[:, :n_states]
     return bool(np.all(by_state == np.arange(n_states)))
 
 
-def positions(graph: Graph, support: Support | Rows) -> IntArray:
+def slot_positions(graph: Graph, support: Support | Rows) -> IntArray:
     """Where each entry of a support or of rows lies in arrays over slots; the graph must hold them all."""
     indptr, indices = (support.indptr, support.indices) if isinstance(support, Rows) else support.entries()
     found = np.empty(len(indices), dtype=np.int64)
@@ -77,10 +77,10 @@ def positions(graph: Graph, support: Support | Rows) -> IntArray:
     return found
 
 
-def spread(graph: Graph, rows: Rows) -> FloatArray:
+def slot_weights(graph: Graph, rows: Rows) -> FloatArray:
     """Probabilities of `rows` in the slots of a graph, `[slot * stride + a]`."""
-    out = zeros_lined_up(len(graph.succ) * graph.stride)
-    out[positions(graph, rows)] = rows.data
+    out = aligned_zeros(len(graph.succ) * graph.stride)
+    out[slot_positions(graph, rows)] = rows.data
     return out
 
 

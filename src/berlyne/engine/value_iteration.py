@@ -21,18 +21,18 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import jit_inline, jit_llvm_inline, jit_nrt_off
-from berlyne.engine.simd import LANES, add, four, gather, item, larger, largest, load, multiply_add, set_item
+from berlyne.engine.simd import LANES, add, gather, item, largest, load, maximum, multiply_add, set_item, splat
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
 from berlyne.priors.closed_forms import NOISE
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 BLOCK = 5
 """States of a complete graph that are worked on at once, so that their sums do not wait for one another."""
-LISTED = 1 << 21
+MAX_LISTED = 1 << 21
 """Most entries of the lists of values to repair; larger worlds search from step to step."""
-MOST_VALUES = 1 << 28
+MAX_VALUES = 1 << 28
 """Most values that a plan remembers: two gigabytes."""
-AT_ONCE = 1 << 22
+BATCH_ENTRIES = 1 << 22
 """Entries looked at together while the lists are made."""
 
 
@@ -50,7 +50,7 @@ class Repairs(NamedTuple):
 class Plan(NamedTuple):
     """Where value iteration reads, and what it remembers.
 
-    weight : [slot * stride + a], probability of each slot under each action, less `rest` where there is one.
+    weight : [slot * stride + a], probability of each slot under each action, less `base_weight` where there is one.
     rest : [s * stride + a], the probability of every state in no slot; empty if there are none.
     values : [s * depth + j], gamma V_j(s) for j < depth.
     home : [0] the state x whose cone was up to date, -1 for none; [1] observations of x made since.
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
 
     graph: Graph
     weight: FloatArray
-    rest: FloatArray
+    base_weight: FloatArray
     values: FloatArray
     repairs: Repairs
     home: IntArray
@@ -74,22 +74,24 @@ class Plan(NamedTuple):
     gamma: float
 
 
-NOTHING_LISTED = Repairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
-EVERYTHING = NOTHING_LISTED._replace()
+NO_REPAIRS = Repairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
+REPAIR_ALL = NO_REPAIRS._replace()
 """In place of lists for a complete graph: every step can change every value."""
 
 
-def first_plan(graph: Graph, weight: FloatArray, rest: FloatArray, depth: int, gamma: float, repairs: Repairs) -> Plan:
+def new_plan(
+    graph: Graph, weight: FloatArray, base_weight: FloatArray, depth: int, gamma: float, repairs: Repairs
+) -> Plan:
     """A plan that has not looked at anything yet; `repairs` as listed for a graph that does not grow."""
     n_states = len(graph.start)
-    if n_states * depth > MOST_VALUES:
+    if n_states * depth > MAX_VALUES:
         raise ValueError(f"{depth} steps back in {n_states} states are {n_states * depth} values; use fewer steps")
-    in_one_piece = repairs is EVERYTHING
-    searching = depth > 0 and len(rest) == 0 and not in_one_piece
+    in_one_piece = repairs is REPAIR_ALL
+    searching = depth > 0 and len(base_weight) == 0 and not in_one_piece
     return Plan(
         graph,
         weight,
-        rest,
+        base_weight,
         np.zeros(n_states * depth),
         repairs,
         np.array([-1, 0], dtype=np.int64),
@@ -103,7 +105,7 @@ def first_plan(graph: Graph, weight: FloatArray, rest: FloatArray, depth: int, g
     )
 
 
-def start_over(plan: Plan, utility: FloatArray) -> None:
+def reset_plan(plan: Plan, utility: FloatArray) -> None:
     """Forget all plans, and take V_0 from utilities `[s * stride + a]`."""
     if plan.depth:
         plan.values[:: plan.depth] = plan.gamma * utility.reshape(-1, plan.graph.stride).max(axis=1)
@@ -118,18 +120,18 @@ def list_repairs(graph: Graph, depth: int) -> Repairs:
     """
     n_states = len(graph.start)
     if depth < 2:
-        return NOTHING_LISTED
+        return NO_REPAIRS
     if n_states >= BLOCK and is_complete(graph):
-        return EVERYTHING
-    if n_states**2 > LISTED:
-        return NOTHING_LISTED
+        return REPAIR_ALL
+    if n_states**2 > MAX_LISTED:
+        return NO_REPAIRS
     distance = _distances(graph, depth)
     x = np.repeat(np.arange(n_states), graph.length)
     new = np.ones(len(x), dtype=bool)
     new[1:] = (x[1:] != x[:-1]) | (graph.succ[1:] != graph.succ[:-1])  # the others fill up
     steps = np.flatnonzero(new)
     edge, pieces, used = np.zeros(len(x), dtype=np.int64), [], 0
-    at_once = max(1, AT_ONCE // (depth * n_states))
+    at_once = max(1, BATCH_ENTRIES // (depth * n_states))
     for first in range(0, len(steps), at_once):
         some = steps[first : first + at_once]
         listed = _to_repair(distance, x[some], graph.succ[some], depth)  # (steps, depth - 1, N)
@@ -137,8 +139,8 @@ def list_repairs(graph: Graph, depth: int) -> Repairs:
         edge[some] = used + np.concatenate([[0], np.cumsum(per_step + depth - 1)[:-1]])
         pieces.append(_as_lists(listed, edge[some]))
         used += len(pieces[-1])
-        if used > LISTED:
-            return NOTHING_LISTED
+        if used > MAX_LISTED:
+            return NO_REPAIRS
     return Repairs(edge, np.concatenate(pieces))
 
 
@@ -183,22 +185,22 @@ def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, sh
     graph, below, stride = plan.graph, j - 1, LANES * len(plan.lanes)
     succ, weight, values, depth = graph.succ, plan.weight, plan.values, plan.depth
     first = item(graph.start, z)
-    last, best = first + item(graph.length, z), four(-np.inf)
+    last, best = first + item(graph.length, z), splat(-np.inf)
     for lane in range(0, stride, LANES):
-        even, odd = load(utility, z * stride + lane), four(0.0)
+        even, odd = load(utility, z * stride + lane), splat(0.0)
         if shared:
-            even = multiply_add(even, load(plan.rest, z * stride + lane), four(total))
+            even = multiply_add(even, load(plan.base_weight, z * stride + lane), splat(total))
         k = first
         while k < last:  # a range would be unrolled, though most states have but one or two fours
             at = k * stride + lane
-            even = multiply_add(even, load(weight, at), four(item(values, item(succ, k) * depth + below)))
-            odd = multiply_add(odd, load(weight, at + stride), four(item(values, item(succ, k + 1) * depth + below)))
+            even = multiply_add(even, load(weight, at), splat(item(values, item(succ, k) * depth + below)))
+            odd = multiply_add(odd, load(weight, at + stride), splat(item(values, item(succ, k + 1) * depth + below)))
             at += 2 * stride
-            even = multiply_add(even, load(weight, at), four(item(values, item(succ, k + 2) * depth + below)))
-            odd = multiply_add(odd, load(weight, at + stride), four(item(values, item(succ, k + 3) * depth + below)))
+            even = multiply_add(even, load(weight, at), splat(item(values, item(succ, k + 2) * depth + below)))
+            odd = multiply_add(odd, load(weight, at + stride), splat(item(values, item(succ, k + 3) * depth + below)))
             k += LANES
         sums = add(even, odd)
-        best = larger(sums, best) if lane else sums
+        best = maximum(sums, best) if lane else sums
     return largest(best)  # type: ignore[no-any-return]  # vectors are Any to mypy, this is a float
 
 
@@ -237,13 +239,13 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> 
     own, rows = (0, stride, 2 * stride, 3 * stride, 4 * stride), (0, apart, 2 * apart, 3 * apart, 4 * apart)
     for i in range(0, n_states, BLOCK):
         z = min(i, n_states - BLOCK)
-        lowest = four(-np.inf)
+        lowest = splat(-np.inf)
         best = (lowest, lowest, lowest, lowest, lowest)
         for lane in range(0, stride, LANES):
             sums, first = gather(utility, own, z * stride + lane), z * apart + lane
             for k in range(n_states):
-                sums = multiply_add(sums, gather(weight, rows, first + k * stride), four(item(level, before + k)))
-            best = larger(sums, best) if lane else sums
+                sums = multiply_add(sums, gather(weight, rows, first + k * stride), splat(item(level, before + k)))
+            best = maximum(sums, best) if lane else sums
         set_item(level, after + z, gamma * largest(best[0]))
         set_item(level, after + z + 1, gamma * largest(best[1]))
         set_item(level, after + z + 2, gamma * largest(best[2]))
@@ -326,7 +328,7 @@ def action_values(plan: Plan, utility: FloatArray, y: int, q: FloatArray) -> Non
     graph, depth, total = plan.graph, plan.depth, 0.0
     if depth > 0:
         x, n_since = plan.home[0], plan.home[1]
-        if len(plan.rest):
+        if len(plan.base_weight):
             total = plan_everywhere(plan, utility)
         elif depth == 1:
             pass  # V_0 is always up to date
@@ -338,7 +340,7 @@ def action_values(plan: Plan, utility: FloatArray, y: int, q: FloatArray) -> Non
             plan_within_reach(plan, utility, y)
         plan.home[0], plan.home[1] = y, 0
     for a in range(len(q)):
-        q[a] = plan.rest[y * graph.stride + a] * total if len(plan.rest) and depth > 0 else 0.0
+        q[a] = plan.base_weight[y * graph.stride + a] * total if len(plan.base_weight) and depth > 0 else 0.0
     if depth > 0:
         for k in range(graph.start[y], graph.start[y] + graph.length[y]):
             v = plan.values[graph.succ[k] * depth + depth - 1]

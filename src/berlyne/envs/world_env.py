@@ -59,7 +59,7 @@ class WorldEnv(gymnasium.Env[np.int64, np.int64]):
             raise ValueError(f"options hold {unknown[0]!r}; the only option is 'start', a state")
         episodes = self.world.episodes
         if options:
-            episodes = episodes.beginning(options["start"])
+            episodes = episodes.with_start(options["start"])
         self.state = episodes.draw(float(self.np_random.random()))
         return np.int64(self.state), self._info()
 
@@ -70,7 +70,7 @@ class WorldEnv(gymnasium.Env[np.int64, np.int64]):
         given: Any = action.item() if isinstance(action, np.ndarray) and action.size == 1 else action
         a = check_index("action", given, self.world.n_actions)
         self.state = self.world.sample(a, self.state, float(self.np_random.random()))
-        return np.int64(self.state), 0.0, bool(self.world.episodes.ends[self.state]), False, self._info()
+        return np.int64(self.state), 0.0, bool(self.world.episodes.is_terminal[self.state]), False, self._info()
 
     def render(self) -> Any:
         """Where the agent is: text, or an image (height, width, 3), as `render_mode` says."""
@@ -100,7 +100,7 @@ def state_image(world: World, here: int | None) -> Image:
     wide, high = corners.max(axis=0) + side
     image: Image = np.zeros((high, wide, 3), dtype=np.uint8)
     for s, (x, y) in enumerate(corners.tolist()):
-        colour = RED if s == here else GREY if world.episodes.ends[s] else WHITE
+        colour = RED if s == here else GREY if world.episodes.is_terminal[s] else WHITE
         image[y + 1 : y + side - 1, x + 1 : x + side - 1] = colour
     return image
 

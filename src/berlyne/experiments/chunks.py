@@ -44,17 +44,17 @@ def encode_labels(labels: list[str], size: int) -> bytes:
     return bytes(VLenUTF8().encode(padded))
 
 
-def is_sound(content: bytes) -> bool:
+def has_valid_checksum(content: bytes) -> bool:
     """Whether the checksum fits."""
     return len(content) > 4 and _checksum(content[:-4]) == content[-4:]
 
 
-def holds(content: bytes, n_bytes: int) -> bool:
+def has_n_bytes(content: bytes, n_bytes: int) -> bool:
     """Whether a sound chunk has so many bytes of values, as the header of Blosc says."""
     return len(content) >= OVERHEAD and int.from_bytes(content[4:8], "little") == n_bytes
 
 
-def checksum_of(content: bytes) -> str:
+def stored_checksum(content: bytes) -> str:
     """The checksum that a chunk ends in."""
     return content[-4:].hex()
 

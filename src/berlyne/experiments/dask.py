@@ -19,30 +19,30 @@ from typing import Any
 
 from berlyne.experiments.schema import versions
 from berlyne.experiments.spec import Experiment
-from berlyne.experiments.store import piece_name
-from berlyne.experiments.work_unit import Layout, Piece, compute_chunks, divided
+from berlyne.experiments.store import work_unit_name
+from berlyne.experiments.work_unit import Layout, WorkUnit, compute_chunks, split_work_units
 from berlyne.serialization import StoreError
 from berlyne.validation import CLUSTERS
 
-LOSSES = 10
+MAX_WORKER_LOSSES = 10
 """How many workers may be lost with a piece before it is given up: it may be what kills them."""
-PATIENCE = 20.0
+CONNECT_TIMEOUT = 20.0
 """Seconds to wait for a scheduler."""
-CLOSE = 30.0
+CLOSE_TIMEOUT = 30.0
 """Seconds to wait for a client, or for local workers, to close."""
-WAIT = 60.0
+WORKER_TIMEOUT = 60.0
 """Seconds to wait for workers, where there are none, and for their answers."""
-SAY = 3.0
+NOTICE_DELAY = 3.0
 """Seconds of waiting before it is said what for."""
-LOOK = 1.0
+POLL_INTERVAL = 1.0
 """Seconds between looks at whether scheduler and workers are still there."""
-PER_WORKER = 3
+UNITS_PER_WORKER = 3
 """Pieces given to each worker ahead of time."""
 
 
 def compute_on_cluster(
-    experiment: Experiment, pieces: list[Piece], layout: Layout, workers: int | None, address: str | None
-) -> Generator[tuple[Piece, dict[str, bytes]]]:
+    experiment: Experiment, pieces: list[WorkUnit], layout: Layout, workers: int | None, address: str | None
+) -> Generator[tuple[WorkUnit, dict[str, bytes]]]:
     """Pieces as they are finished, by local processes (`workers`) or by the scheduler at `address`.
 
     Workers need no shared disk. A lost worker costs the time of its piece: Dask gives it to another.
@@ -54,7 +54,10 @@ def compute_on_cluster(
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise StoreError(f"this needs Dask; in a clone of berlyne: pip install '.[cluster]'{CLUSTERS}") from None
-    settings = {"distributed.scheduler.allowed-failures": LOSSES, "scheduler": dask.config.get("scheduler", None)}
+    settings = {
+        "distributed.scheduler.allowed-failures": MAX_WORKER_LOSSES,
+        "scheduler": dask.config.get("scheduler", None),
+    }
     # The setting of the scheduler too: a client that does not connect leaves its own there.
     with _quiet(), dask.config.set(settings), contextlib.ExitStack() as opened:
         if address is None:
@@ -73,7 +76,7 @@ def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
         local.__init__(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     except BaseException as error:
         with contextlib.suppress(Exception):
-            local.close(timeout=CLOSE)
+            local.close(timeout=CLOSE_TIMEOUT)
         if not isinstance(error, Exception):  # control-C
             raise
         why = _one_line(error.__cause__ or error)  # Dask itself says only that a nanny failed to start
@@ -82,9 +85,9 @@ def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
         yield local
     finally:
         try:
-            local.close(timeout=CLOSE)
+            local.close(timeout=CLOSE_TIMEOUT)
         except Exception as error:  # no reason to lose the results, or to hide an error that was raised before
-            late = f"did not end within {CLOSE:.0f} s"
+            late = f"did not end within {CLOSE_TIMEOUT:.0f} s"
             why = late if isinstance(error, TimeoutError) else f"could not be closed ({_one_line(error)})"
             print(
                 f"berlyne: the local Dask workers {why}; they will end with this process", file=sys.stderr, flush=True
@@ -92,7 +95,7 @@ def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
 
 
 def wait_for_scheduler(address: str) -> None:
-    """Wait until something accepts connections at `address`, for `PATIENCE` seconds at most.
+    """Wait until something accepts connections at `address`, for `CONNECT_TIMEOUT` seconds at most.
 
     A client of Dask that cannot connect leaves parts of itself behind, so none is built before this.
 
@@ -108,7 +111,7 @@ def wait_for_scheduler(address: str) -> None:
         If nothing accepts connections there, or if `address` has no valid host and port.
     """
     comm: Any = importlib.import_module("distributed.comm")
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + CONNECT_TIMEOUT
     try:
         transport, location = comm.parse_address(address)
         if transport not in ("tcp", "tls"):
@@ -116,12 +119,12 @@ def wait_for_scheduler(address: str) -> None:
         host_and_port = comm.parse_host_port(location)
         while True:
             try:
-                socket.create_connection(host_and_port, timeout=max(LOOK, end - time.monotonic())).close()
+                socket.create_connection(host_and_port, timeout=max(POLL_INTERVAL, end - time.monotonic())).close()
                 return
             except OSError:  # it may not have started yet
                 if time.monotonic() >= end:
                     raise
-            time.sleep(min(LOOK / 10, PATIENCE))
+            time.sleep(min(POLL_INTERVAL / 10, CONNECT_TIMEOUT))
     except (OSError, ValueError, OverflowError):  # the last two: no port, no number, too large, no name of a host
         raise StoreError(f"no Dask scheduler answers at {address}") from None
 
@@ -144,13 +147,13 @@ def _connect(client: Any, address: str) -> None:
 
     def construct() -> None:
         try:
-            client.__init__(address, timeout=PATIENCE)
+            client.__init__(address, timeout=CONNECT_TIMEOUT)
         except BaseException as error:
             raised.append(error)
 
     constructor = threading.Thread(target=construct, name="berlyne-connect", daemon=True)
     constructor.start()
-    constructor.join(timeout=2 * PATIENCE)  # once for the connection, once for the first answer
+    constructor.join(timeout=2 * CONNECT_TIMEOUT)  # once for the connection, once for the first answer
     if constructor.is_alive() or (raised and isinstance(raised[0], OSError | ValueError)):
         raise StoreError(f"no Dask scheduler answers at {address}")
     if raised:  # whatever the transport that the address names is missing, such as certificates
@@ -167,7 +170,7 @@ def _close(client: Any) -> None:
         with contextlib.suppress(
             Exception
         ):  # no reason to lose the results, or to hide an error that was raised before
-            client.close(timeout=CLOSE)
+            client.close(timeout=CLOSE_TIMEOUT)
     finally:
         client.status = "closed"  # the destructor returns at once
         runner = getattr(client, "_loop_runner", None)
@@ -191,7 +194,7 @@ class _Cluster:
     def n_threads(self) -> int:
         """Threads of all workers; an error if the scheduler is gone."""
         try:
-            cores = self.client.sync(self.client.scheduler.ncores, callback_timeout=WAIT)
+            cores = self.client.sync(self.client.scheduler.ncores, callback_timeout=WORKER_TIMEOUT)
         except Exception:
             raise self._gone() from None
         if self.client.status != "running":
@@ -210,20 +213,20 @@ class _Cluster:
             self.since, self.said = None, False
             return n
         self.since = now if self.since is None else self.since
-        if now - self.since >= WAIT:
+        if now - self.since >= WORKER_TIMEOUT:
             raise StoreError(
-                f"the Dask scheduler at {self.address} had no workers for {WAIT:.0f} s; start some, and run again"
+                f"the Dask scheduler at {self.address} had no workers for {WORKER_TIMEOUT:.0f} s; start some, and run again"
             )
-        if now - self.since >= SAY and not self.said:
+        if now - self.since >= NOTICE_DELAY and not self.said:
             self.said = True
             waited = f"waiting for workers of the Dask scheduler at {self.address}"
-            print(f"berlyne: {waited}, for {WAIT:.0f} s at most", file=sys.stderr, flush=True)
+            print(f"berlyne: {waited}, for {WORKER_TIMEOUT:.0f} s at most", file=sys.stderr, flush=True)
         return 0
 
     def wait_for_workers(self) -> None:
         """Return once there is a worker."""
         while not self.look():
-            time.sleep(min(LOOK, WAIT / 10))
+            time.sleep(min(POLL_INTERVAL, WORKER_TIMEOUT / 10))
 
     def check_workers(self) -> None:
         """An error that names a worker without berlyne, or with other versions: these may give other bits."""
@@ -237,7 +240,7 @@ class _Cluster:
                 return f"{type(error).__name__}: {error}"
 
         try:
-            found = self.client.sync(self.client._run, installed, on_error="return", callback_timeout=WAIT)
+            found = self.client.sync(self.client._run, installed, on_error="return", callback_timeout=WORKER_TIMEOUT)
         except Exception:
             raise StoreError(f"the workers of the Dask scheduler at {self.address} do not answer") from None
         for worker, has in found.items():
@@ -246,25 +249,25 @@ class _Cluster:
             _refuse_versions(f"the worker at {worker}", has, versions())
 
     def as_finished(
-        self, experiment: Experiment, pieces: list[Piece], layout: Layout
-    ) -> Generator[tuple[Piece, dict[str, bytes]]]:
+        self, experiment: Experiment, pieces: list[WorkUnit], layout: Layout
+    ) -> Generator[tuple[WorkUnit, dict[str, bytes]]]:
         """Keep a few pieces ahead of the workers, who may come and go, so that results never pile up."""
         n_threads = self.n_threads()
-        waiting, running, here = iter(divided(pieces, n_threads)), dict[Any, Piece](), versions()
+        waiting, running, here = iter(split_work_units(pieces, n_threads)), dict[Any, WorkUnit](), versions()
         while True:
-            for piece in islice(waiting, max(0, PER_WORKER * max(1, n_threads) - len(running))):
-                running[self.client.submit(compute_elsewhere, experiment, piece, layout, here, pure=False)] = piece
+            for piece in islice(waiting, max(0, UNITS_PER_WORKER * max(1, n_threads) - len(running))):
+                running[self.client.submit(compute_on_worker, experiment, piece, layout, here, pure=False)] = piece
             if not running:
                 return
             for future in self._finished(list(running)):
                 piece = running.pop(future)
-                yield piece, self._result(future, piece_name(piece, experiment))
+                yield piece, self._result(future, work_unit_name(piece, experiment))
             n_threads = self.look()
 
     def _finished(self, futures: list[Any]) -> list[Any]:
         """Those futures that have come to an end, if any did within the time between two looks."""
         with contextlib.suppress(Exception):  # no time left, or something was cancelled: the futures tell
-            self.wait(futures, timeout=LOOK, return_when="FIRST_COMPLETED")
+            self.wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
         return [future for future in futures if future.done()]
 
     def _result(self, future: Any, name: str) -> dict[str, bytes]:
@@ -272,18 +275,18 @@ class _Cluster:
         begin = time.monotonic()
         while True:
             try:
-                computed: dict[str, bytes] = future.result(timeout=2 * LOOK)
+                computed: dict[str, bytes] = future.result(timeout=2 * POLL_INTERVAL)
                 return computed
             except Exception as error:
-                late = not isinstance(error, TimeoutError) and time.monotonic() - begin > WAIT
+                late = not isinstance(error, TimeoutError) and time.monotonic() - begin > WORKER_TIMEOUT
                 if future.status == "error" or late:
                     raise StoreError(f"{name} failed on the cluster: {_one_line(error)}") from error
             self.look()  # an error if the scheduler is gone, or all workers are
-            time.sleep(LOOK / 10)
+            time.sleep(POLL_INTERVAL / 10)
 
 
-def compute_elsewhere(
-    experiment: Experiment, piece: Piece, layout: Layout, expected: dict[str, str]
+def compute_on_worker(
+    experiment: Experiment, piece: WorkUnit, layout: Layout, expected: dict[str, str]
 ) -> dict[str, bytes]:
     """Compute a piece on a worker, if it has the versions of the writer: it may have come after the others."""
     _refuse_versions("the worker", versions(), expected)

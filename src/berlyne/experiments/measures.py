@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.experiments.worlds import SettingsError, WorldClass
-from berlyne.exploration.replay import expected_along
+from berlyne.exploration.replay import expected_missing_curve
 from berlyne.validation import OWN_MEASURE, FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ TAKEN = (
 """Names in the store beside those of `MEASURES`, which a measure of one's own cannot have either."""
 KNOWN_DIMS = ("time", "step", "snapshot", "a", "s", "s_next")
 """Dimensions whose sizes are known: times 0..n_steps, steps, snapshots, actions, states, next states."""
-OWN = "a measure of one's own"
-EXPECTED = "expected_missing_information"
+DEFAULT_MEANING = "a measure of one's own"
+EXPECTED_MISSING = "expected_missing_information"
 """What is kept of environments that show no transition table, of which nobody knows what is missing."""
 
 
@@ -44,11 +44,11 @@ class Measure:
     name: str
     of: Callable[[Any], Any]
     units: str = ""
-    meaning: str = OWN
+    meaning: str = DEFAULT_MEANING
     dims: Dims | None = ("time",)
 
 
-def path(run: Run | EnvRun) -> IndexArray:
+def state_path(run: Run | EnvRun) -> IndexArray:
     """The state in which each action was taken, and the last one reached, (n_steps + 1,)."""
     whole = len(run.states) > run.n_steps
     return run.states if whole else np.append(run.states, run.next_states[-1])
@@ -62,7 +62,7 @@ def sizes(run: Run | EnvRun) -> tuple[int, int]:
 
 def states_visited(run: Run | EnvRun) -> FloatArray:
     """How many different states the path has met up to each time, (n_steps + 1,)."""
-    return _distinct_so_far(path(run))
+    return _distinct_so_far(state_path(run))
 
 
 def rows_tried(run: Run | EnvRun) -> FloatArray:
@@ -83,7 +83,7 @@ def expected_missing_information(run: Run | EnvRun) -> FloatArray:
     """What an explorer with the prior of the world, led along the run, expects to be missing: bits, (n_steps + 1,)."""
     if not hasattr(run, "world"):
         return run.expected_missing_information
-    return expected_along(run.world, run)
+    return expected_missing_curve(run.world, run)
 
 
 def _true(name: str) -> Callable[[Any], FloatArray]:
@@ -107,29 +107,31 @@ MEASURES: dict[str, Measure] = {
 """The measures that every experiment keeps, unless it names others. One more here is stored in single precision from
 then on, by new stores: one that was made without it is read as it is, and cannot be gone on with."""
 
-MORE_MEASURES: dict[str, Measure] = {
+OPTIONAL_MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
         Measure("states_visited", states_visited, "1", "different states met so far"),
         Measure("rows_tried", rows_tried, "1", "different pairs of action and state tried so far"),
-        Measure(EXPECTED, expected_missing_information, "bits", "missing information as the explorer expects it"),
+        Measure(
+            EXPECTED_MISSING, expected_missing_information, "bits", "missing information as the explorer expects it"
+        ),
         Measure("visits", visits, "1", "how often each action was taken in each state", ("a", "s")),
     )
 }
 """Measures that are kept on request, by name. In a store they are like a user's own."""
 
 
-def is_measure(name: Any) -> bool:
+def is_measure_name(name: Any) -> bool:
     """Whether a measure of one's own may have this name."""
     return isinstance(name, str) and name.isidentifier() and name not in TAKEN and name not in MEASURES
 
 
-def is_dim(name: Any) -> bool:
+def is_dim_name(name: Any) -> bool:
     """Whether a dimension of a measure may have this name."""
-    return name in KNOWN_DIMS or (isinstance(name, str) and is_measure(name) and name != "run")
+    return name in KNOWN_DIMS or (isinstance(name, str) and is_measure_name(name) and name != "run")
 
 
-def chosen_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], dict[str, Measure]]:
+def parse_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], dict[str, Measure]]:
     """Which of `MEASURES` to keep, and which others, from what `measures` of an experiment says.
 
     A mapping adds to the usual ones. A list names all that are to be kept.
@@ -151,12 +153,12 @@ def chosen_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], d
     return kept, own
 
 
-def measures_for(classes: Iterable[WorldClass], own: dict[str, Measure]) -> dict[str, Measure]:
+def resolve_custom_measures(classes: Iterable[WorldClass], own: dict[str, Measure]) -> dict[str, Measure]:
     """Measures other than the usual ones that a study of these classes keeps; an error if one of them cannot be."""
     for kind in classes:
         for measure in own.values() if kind.no_table else ():
             dims = set(measure.dims or ())
-            if "snapshot" in dims or (kind.discovers and dims & {"s", "s_next"}):
+            if "snapshot" in dims or (kind.discovers_states and dims & {"s", "s_next"}):
                 what = "snapshot, which are not kept of" if "snapshot" in dims else "state, and nobody knows those of"
                 raise SettingsError(
                     f"measures.{measure.name}: has a value for each {what} worlds.{kind.name}, an environment that "
@@ -164,13 +166,15 @@ def measures_for(classes: Iterable[WorldClass], own: dict[str, Measure]) -> dict
                 )
     if not any(kind.no_table for kind in classes):
         return own
-    if own.get(EXPECTED, MORE_MEASURES[EXPECTED]) is not MORE_MEASURES[EXPECTED]:
-        raise SettingsError(f"measures.{EXPECTED}: is kept of environments anyway; one of your own needs another name")
-    return {EXPECTED: MORE_MEASURES[EXPECTED], **own}
+    if own.get(EXPECTED_MISSING, OPTIONAL_MEASURES[EXPECTED_MISSING]) is not OPTIONAL_MEASURES[EXPECTED_MISSING]:
+        raise SettingsError(
+            f"measures.{EXPECTED_MISSING}: is kept of environments anyway; one of your own needs another name"
+        )
+    return {EXPECTED_MISSING: OPTIONAL_MEASURES[EXPECTED_MISSING], **own}
 
 
 def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
-    own, known = {}, {**MEASURES, **MORE_MEASURES}
+    own, known = {}, {**MEASURES, **OPTIONAL_MEASURES}
     named = [said.name if isinstance(said, Measure) else said for said in given]
     for i, (name, said) in enumerate(zip(named, given, strict=True)):
         if isinstance(said, Measure):
@@ -179,8 +183,8 @@ def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
             near = difflib.get_close_matches(str(said), known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}{OWN_MEASURE}"
             raise SettingsError(f"measures[{i}]: there is no measure {said!r}; {hint}")
-        elif said in MORE_MEASURES:
-            own[said] = MORE_MEASURES[said]
+        elif said in OPTIONAL_MEASURES:
+            own[said] = OPTIONAL_MEASURES[said]
     if len(set(named)) < len(named):
         raise SettingsError("measures: no measure may be named twice")
     return tuple(name for name in MEASURES if name in named), own
@@ -194,7 +198,7 @@ def _own(name: Any, said: Any) -> Measure:
         measure = Measure(name, said[1], dims=dims)
     else:
         measure = Measure(name, said, dims=None)
-    if not (is_measure(name) and callable(measure.of)):
+    if not (is_measure_name(name) and callable(measure.of)):
         raise SettingsError(
             f"measures.{name}: must be a new name (an identifier) and a function of a run, alone or after its dims "
             "as in (('a', 's'), function)"
@@ -202,7 +206,7 @@ def _own(name: Any, said: Any) -> Measure:
     if measure.dims is None:
         return measure
     dims = tuple(measure.dims) if isinstance(measure.dims, Iterable) else ()
-    if not all(map(is_dim, dims)) or len(set(dims)) < len(dims) or not isinstance(measure.dims, tuple | list):
+    if not all(map(is_dim_name, dims)) or len(set(dims)) < len(dims) or not isinstance(measure.dims, tuple | list):
         raise SettingsError(
             f"measures.{name}: has dims {measure.dims!r}; they must be different labels, such as "
             f"{', '.join(KNOWN_DIMS)}, or new identifiers"
@@ -210,7 +214,7 @@ def _own(name: Any, said: Any) -> Measure:
     return replace(measure, dims=dims)
 
 
-def values_of(measure: Measure, run: Run | EnvRun) -> FloatArray:
+def evaluate_measure(measure: Measure, run: Run | EnvRun) -> FloatArray:
     """What a measure of the user's own gives of a run, which must be numbers."""
     try:
         given = measure.of(run)
@@ -228,7 +232,7 @@ def check_shape(measure: Measure, shape: tuple[int, ...], room: tuple[int, ...],
     labels = f"({', '.join(dims)})"
     if len(shape) != len(dims):
         raise ValueError(f"measures.{measure.name}: gave shape {shape}; it must have an axis for each of {labels}")
-    known = known_sizes(*sizes(run), run.n_steps + 1) | {"snapshot": len(getattr(run, "snapshots", ()))}
+    known = dim_sizes(*sizes(run), run.n_steps + 1) | {"snapshot": len(getattr(run, "snapshots", ()))}
     for dim, n, most in zip(dims, shape, room, strict=True):
         wanted = known.get(dim, n)
         if n != wanted:
@@ -240,6 +244,6 @@ def check_shape(measure: Measure, shape: tuple[int, ...], room: tuple[int, ...],
             )
 
 
-def known_sizes(n_states: int, n_actions: int, n_times: int) -> dict[str, int]:
+def dim_sizes(n_states: int, n_actions: int, n_times: int) -> dict[str, int]:
     """How long axes are whose labels are known."""
     return {"time": n_times, "step": n_times - 1, "a": n_actions, "s": n_states, "s_next": n_states}

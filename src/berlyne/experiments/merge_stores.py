@@ -14,23 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.experiments.chunks import checksum_of, decode, encode
-from berlyne.experiments.manifests import Pieces
-from berlyne.experiments.results import Results, opened
+from berlyne.experiments.chunks import decode, encode, stored_checksum
+from berlyne.experiments.manifests import ChunkFiles
+from berlyne.experiments.results import Results, load_results
 from berlyne.experiments.schema import (
     FORMAT,
     Root,
-    attributes_of,
     derived_files,
     first_difference,
-    label_of,
-    publish,
-    put_right,
     read_root,
+    root_attributes,
+    run_label,
+    write_changed_files,
+    write_root,
 )
 from berlyne.experiments.shard import Shard
 from berlyne.experiments.stored_worlds import FOLDER
-from berlyne.serialization import StoreError, atomic_folder, only_writer, put, read
+from berlyne.serialization import StoreError, atomic_folder, exclusive_lock, read_file, write_store_file
 from berlyne.validation import CLUSTERS
 
 
@@ -44,19 +44,19 @@ def merge(path: str | os.PathLike[str], shards: Sequence[str | os.PathLike[str]]
         raise StoreError("there are no shards to join; name at least one store")
     if not place.name or not place.parent.is_dir():
         raise StoreError(f"there is no folder {place.parent} to put {place.name or 'results'} into")
-    with only_writer(place):
+    with exclusive_lock(place):
         if place.exists() or place.is_symlink():
             raise StoreError(f"{place} is there already, and nothing is overwritten; use another place")
         roots = [_root(shard) for shard in places]
         for shard, root in zip(places[1:], roots[1:], strict=True):
             _refuse_strangers(places[0], roots[0], shard, root)
-        parts = [Pieces(shard, root) for shard, root in zip(places, roots, strict=True)]
+        parts = [ChunkFiles(shard, root) for shard, root in zip(places, roots, strict=True)]
         done = np.stack([_explored(part, root) for part, root in zip(parts, roots, strict=True)])
         _refuse_twice(places, roots[0], done)
         if not partial:
             _refuse_gaps(roots, done)
         _write(place, parts, roots, done)
-    return opened(place, None)
+    return load_results(place, None)
 
 
 def _root(shard: Path) -> Root:
@@ -87,13 +87,13 @@ def _refuse_strangers(first: Path, ours: Root, other: Path, theirs: Root) -> Non
         )
 
 
-def _explored(part: Pieces, root: Root) -> Any:
+def _explored(part: ChunkFiles, root: Root) -> Any:
     """Which explorations a shard holds, (worlds, strategies)."""
     n_positions, n_names = root["arrays"]["area"]["shape"]
     done = np.zeros((n_positions, n_names), dtype=bool)
     for block in range(-(-n_positions // part.block)):
         for column in range(n_names):
-            content = part.chunk("area", block, column)
+            content = part.read_checked_chunk("area", block, column)
             if content is not None:
                 there = done[block * part.block : (block + 1) * part.block, column]
                 there[:] = ~np.isnan(_decoded(root, "area", content)[: len(there), 0])
@@ -111,7 +111,7 @@ def _refuse_twice(places: list[Path], root: Root, done: Any) -> None:
         position, column = map(int, twice[0])
         first, second = (places[i] for i in np.flatnonzero(done[:, position, column])[:2])
         settings = root["attributes"]["settings"]
-        what = f"{settings['strategies'][column]} in {label_of(settings, position)}"
+        what = f"{settings['strategies'][column]} in {run_label(settings, position)}"
         raise StoreError(f"{first} and {second} both hold {what}; an exploration may be in one shard only{CLUSTERS}")
 
 
@@ -121,16 +121,14 @@ def _refuse_gaps(roots: list[Root], done: Any) -> None:
     if not len(gaps):
         return
     marks = [Shard(*root["attributes"]["shard"]) for root in roots if "shard" in root["attributes"]]
-    absent = sorted(set(range(1, marks[0].of + 1)) - {mark.part for mark in marks}) if marks else []
+    absent = sorted(set(range(1, marks[0].n_parts + 1)) - {mark.part for mark in marks}) if marks else []
     settings = roots[0]["attributes"]["settings"]
     position, column = map(int, gaps[0])
-    first = f"{settings['strategies'][column]} in {label_of(settings, position)}"
+    first = f"{settings['strategies'][column]} in {run_label(settings, position)}"
     what = f"the first is {first}"
     if absent:
         listed = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
-        what = (
-            f"shard{'s' * (len(absent) > 1)} {listed} of {marks[0].of} {'are' if len(absent) > 1 else 'is'} not given"
-        )
+        what = f"shard{'s' * (len(absent) > 1)} {listed} of {marks[0].n_parts} {'are' if len(absent) > 1 else 'is'} not given"
     n = done.shape[1] * done.shape[2]
     raise StoreError(
         f"{len(gaps):,} of {n:,} explorations are missing: {what}; run what is missing, or join what there is with "
@@ -138,7 +136,7 @@ def _refuse_gaps(roots: list[Root], done: Any) -> None:
     )
 
 
-def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> None:
+def _write(place: Path, parts: list[ChunkFiles], roots: list[Root], done: Any) -> None:
     """The joined store, complete or not at all."""
     with atomic_folder(place) as beside:
         attributes, arrays = roots[0]["attributes"], roots[0]["arrays"]
@@ -147,10 +145,10 @@ def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> No
         gaps = [np.flatnonzero(~there[:, column]) for column in range(len(names))]
         explored = {name: int(gap[0]) if len(gap) else len(there) for name, gap in zip(names, gaps, strict=True)}
         before = {key: attributes[key] for key in ("earlier_format", "earlier_versions") if key in attributes}
-        said = attributes_of(settings, attributes["versions"], {**before, "explored": explored})
-        put_right(beside, derived_files(settings, arrays))
-        publish(beside, said, arrays)
-        target = Pieces(beside, {"attributes": said, "arrays": arrays})
+        said = root_attributes(settings, attributes["versions"], {**before, "explored": explored})
+        write_changed_files(beside, derived_files(settings, arrays))
+        write_root(beside, said, arrays)
+        target = ChunkFiles(beside, {"attributes": said, "arrays": arrays})
         for block in range(-(-len(there) // target.block)):
             for column in range(len(names)):
                 lines = done[:, block * target.block : (block + 1) * target.block, column]
@@ -162,15 +160,15 @@ def _write(place: Path, parts: list[Pieces], roots: list[Root], done: Any) -> No
                 )
         for shard in parts:
             for kept in sorted((shard.path / FOLDER).glob("*.npz")):
-                if (content := read(kept)) is not None:
-                    put(beside / FOLDER / kept.name, content)
+                if (content := read_file(kept)) is not None:
+                    write_store_file(beside / FOLDER / kept.name, content)
 
 
-def _join(target: Pieces, parts: list[tuple[Pieces, Any]], root: Root, where: tuple[int, int]) -> None:
+def _join(target: ChunkFiles, parts: list[tuple[ChunkFiles, Any]], root: Root, where: tuple[int, int]) -> None:
     """Write one piece: each line of its chunks from the shard that explored it."""
     chunks: dict[str, bytes] = {}
     for name in target.arrays:
-        found = [(part.chunk(name, *where), lines) for part, lines in parts]
+        found = [(part.read_checked_chunk(name, *where), lines) for part, lines in parts]
         there = [(content, lines) for content, lines in found if content is not None]
         if not there:
             continue
@@ -179,7 +177,7 @@ def _join(target: Pieces, parts: list[tuple[Pieces, Any]], root: Root, where: tu
             whole[: len(lines)][lines] = _decoded(root, name, content)[: len(lines)][lines]
         chunks[name] = there[0][0] if len(there) == 1 else encode(whole)
     for name in sorted(chunks.keys() - {"area"}):
-        put(target.place(name, *where), chunks[name])
+        write_store_file(target.chunk_path(name, *where), chunks[name])
     if chunks:
-        target.put_seal(*where, {name: [checksum_of(content)] for name, content in chunks.items()})
-        put(target.place("area", *where), chunks["area"])
+        target.write_manifest(*where, {name: [stored_checksum(content)] for name, content in chunks.items()})
+        write_store_file(target.chunk_path("area", *where), chunks["area"])

@@ -16,18 +16,18 @@ import numpy as np
 
 from berlyne.exploration.env_run import EnvRun, ExplorationError
 from berlyne.exploration.explore_env import explore_env
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
-from berlyne.validation import Seed, in_short
+from berlyne.validation import Seed, short_repr
 
-Again = Callable[[], Any]
+EnvFactory = Callable[[], Any]
 """What gives an environment that nobody has acted in, the same every time."""
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, eq=False)
-class Untabled:
+class OpaqueEnv:
     """An environment that can only be acted in.
 
     n_states : how many states there are; None if nobody knows, so that they are discovered.
@@ -35,53 +35,53 @@ class Untabled:
     """
 
     name: str
-    again: Again
+    make_env: EnvFactory
     n_states: int | None
     n_actions: int
     fingerprint: str
 
     @classmethod
-    def of(cls, again: Again) -> Untabled:
-        """The environment that `again` gives; a ValueError if it cannot be explored."""
-        env = again()
+    def from_factory(cls, make_env: EnvFactory) -> OpaqueEnv:
+        """The environment that `make_env` gives; a ValueError if it cannot be explored."""
+        env = make_env()
         try:
             explorer = explore_env(env, "Random", 0).explorer  # all checks, and no step
         except ValueError as error:
             reason = error.reason if isinstance(error, ExplorationError) else str(error)
             raise ValueError(reason.replace("say in observe=", "let a wrapper of it say")) from error.__cause__
-        n_states = None if grows(explorer.prior) else explorer.n_states
+        n_states = None if discovers_states(explorer.prior) else explorer.n_states
         name = getattr(getattr(env, "spec", None), "id", None) or type(getattr(env, "unwrapped", env)).__name__
-        told = cls(str(name), again, n_states, explorer.n_actions, _fingerprint(env, n_states, explorer.n_actions))
+        told = cls(str(name), make_env, n_states, explorer.n_actions, _fingerprint(env, n_states, explorer.n_actions))
         _close(env)
         return told
 
     def __repr__(self) -> str:
         return f"{self.name} (no transition table)"
 
-    def explore(self, how: Strategy, n_steps: int, seed: Seed) -> EnvRun:
+    def explore(self, strategy: Strategy, n_steps: int, seed: Seed) -> EnvRun:
         """One exploration, in an environment of its own."""
         try:
-            env = self.again()
+            env = self.make_env()
         except Exception as error:
-            reason = f"making the environment raised {in_short(error)}"
+            reason = f"making the environment raised {short_repr(error)}"
             raise ExplorationError("before step 0", reason, 0, None) from error
         try:
-            return explore_env(env, how, n_steps, seed)
+            return explore_env(env, strategy, n_steps, seed)
         finally:
             _close(env)
 
 
-def again_like(env: Any) -> Again:
+def env_factory(env: Any) -> EnvFactory:
     """How to have an environment once more: made from its spec, with its wrappers, or else a copy of it."""
     spec = getattr(env, "spec", None)
     if spec is not None and _is_importable(spec):
-        again = functools.partial(_made_from, spec)
+        make_env = functools.partial(_made_from, spec)
         try:
-            _close(again())
+            _close(make_env())
         except Exception:  # a wrapper that does not say how it was made, or that is found nowhere
             pass
         else:
-            return again
+            return make_env
     try:
         return functools.partial(copy.deepcopy, copy.deepcopy(env))
     except Exception as error:  # whatever an environment holds
@@ -109,7 +109,7 @@ def _close(env: Any) -> None:
         if hasattr(env, "close"):
             env.close()
     except Exception as error:
-        message = f"close() of an environment raised {in_short(error)}; what was explored in it is kept"
+        message = f"close() of an environment raised {short_repr(error)}; what was explored in it is kept"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 

@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from berlyne.experiments.spec import Experiment
-from berlyne.experiments.work_unit import Explored, Piece
+from berlyne.experiments.work_unit import ProgressCallback, WorkUnit
 
-EVERY = 30.0
+LINE_INTERVAL = 30.0
 """Seconds between two lines where there is no terminal."""
 
 
 @contextmanager
-def progress_reporter(experiment: Experiment, pieces: list[Piece], progress: bool | None) -> Iterator[Explored]:
+def progress_reporter(
+    experiment: Experiment, pieces: list[WorkUnit], progress: bool | None
+) -> Iterator[ProgressCallback]:
     """A function that is told the position of every exploration that ends, from any thread.
 
     progress : True shows bars, False nothing; None shows bars in a terminal, and a line now and then elsewhere.
@@ -39,7 +41,7 @@ def progress_reporter(experiment: Experiment, pieces: list[Piece], progress: boo
         yield explored
 
 
-def rate(per_second: float) -> str:
+def format_rate(per_second: float) -> str:
     """A rate with its unit, such as "212 explorations/s", of at least two digits unless it is very slow."""
     if per_second >= 10:
         return f"{per_second:,.0f} explorations/s"
@@ -48,27 +50,27 @@ def rate(per_second: float) -> str:
     return f"{60 * per_second:.1f} explorations/min"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds as hours, minutes and seconds, such as "1:02:03"."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
-def line(done: int, total: int, seconds: float) -> str:
+def progress_line(done: int, total: int, seconds: float) -> str:
     """What is said of `done` explorations of `total` in so many seconds; the rest is taken to be as fast."""
     said = f"{done:,} of {total:,} explorations"
     if not done or seconds <= 0:
         return said
-    return f"{said}, {rate(done / seconds)}, {duration((total - done) * seconds / done)} left"
+    return f"{said}, {format_rate(done / seconds)}, {format_duration((total - done) * seconds / done)} left"
 
 
 @contextmanager
-def _nothing() -> Iterator[Explored]:
+def _nothing() -> Iterator[ProgressCallback]:
     yield lambda position: None
 
 
 @contextmanager
-def _lines(total: int) -> Iterator[Explored]:
+def _lines(total: int) -> Iterator[ProgressCallback]:
     """A line on standard error every half minute, by a thread of its own."""
     begin, lock, end, done = time.monotonic(), threading.Lock(), threading.Event(), [0]
 
@@ -77,8 +79,8 @@ def _lines(total: int) -> Iterator[Explored]:
             done[0] += 1
 
     def speak() -> None:
-        while not end.wait(EVERY):
-            print(f"berlyne: {line(done[0], total, time.monotonic() - begin)}", file=sys.stderr, flush=True)
+        while not end.wait(LINE_INTERVAL):
+            print(f"berlyne: {progress_line(done[0], total, time.monotonic() - begin)}", file=sys.stderr, flush=True)
 
     speaker = threading.Thread(target=speak, name="berlyne-progress", daemon=True)
     speaker.start()
@@ -90,7 +92,7 @@ def _lines(total: int) -> Iterator[Explored]:
 
 
 @contextmanager
-def _bars(experiment: Experiment, totals: dict[str, int], console: Any) -> Iterator[Explored]:
+def _bars(experiment: Experiment, totals: dict[str, int], console: Any) -> Iterator[ProgressCallback]:
     """A bar per class of worlds, with how many explorations are done, how fast, and the time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
@@ -98,7 +100,7 @@ def _bars(experiment: Experiment, totals: dict[str, int], console: Any) -> Itera
     class Rate(ProgressColumn):
         def render(self, task: Any) -> Text:
             speed = task.finished_speed or task.speed
-            return Text(rate(speed) if speed else "")
+            return Text(format_rate(speed) if speed else "")
 
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -18,16 +18,16 @@ from xarray.core import indexing
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 
-from berlyne.experiments.manifests import Pieces
-from berlyne.experiments.schema import Root, derived_files, root_content
-from berlyne.experiments.spec import described_strategy, snapshot_steps
-from berlyne.experiments.stored_worlds import kept_world
+from berlyne.experiments.manifests import ChunkFiles
+from berlyne.experiments.schema import Root, derived_files, encode_root
+from berlyne.experiments.spec import describe_strategy, snapshot_steps
+from berlyne.experiments.stored_worlds import read_world
 from berlyne.experiments.work_unit import world_at
 from berlyne.experiments.worlds import WorldClass, function_name, world_id
 from berlyne.exploration.run import Run
-from berlyne.labels import Labels, column
+from berlyne.labels import Labels, label_array
 from berlyne.serialization import StoreError
-from berlyne.strategies.registry import Strategy, strategy
+from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import FloatArray
 from berlyne.worlds import World
 from berlyne.worlds.registry import WORLDS
@@ -69,7 +69,7 @@ class Counts(BackendArray):
         return np.where(there, counts, np.nan)
 
 
-def without_unexplored(dataset: xr.Dataset, uncounted: list[str]) -> xr.Dataset:
+def mask_unexplored_counts(dataset: xr.Dataset, uncounted: list[str]) -> xr.Dataset:
     """A dataset whose counts are NaN where nothing was explored, or nothing counted; as it is if all was.
 
     uncounted : classes without counts, since nobody knows how many states they have.
@@ -95,19 +95,19 @@ class CheckedStore(Store):
 
     def __init__(self, path: Path, root: Root) -> None:
         super().__init__(read_only=True)
-        self.path, self.pieces = path, Pieces(path, root)
+        self.path, self.chunk_files = path, ChunkFiles(path, root)
         arrays = {name: _masked(array) if name in PATH else array for name, array in root["arrays"].items()}
         self.files = derived_files(root["attributes"]["settings"], arrays)
-        self.files["zarr.json"] = root_content(root["attributes"], arrays)
+        self.files["zarr.json"] = encode_root(root["attributes"], arrays)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CheckedStore) and (self.path, self.files) == (other.path, other.files)
 
     def _content(self, key: str) -> bytes | None:
         chunk = _CHUNK.fullmatch(key)
-        if key in self.files or chunk is None or chunk[1] not in self.pieces.arrays:
+        if key in self.files or chunk is None or chunk[1] not in self.chunk_files.arrays:
             return self.files.get(key)
-        return self.pieces.chunk(chunk[1], int(chunk[2]), int(chunk[3]))
+        return self.chunk_files.read_checked_chunk(chunk[1], int(chunk[2]), int(chunk[3]))
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -156,7 +156,7 @@ class CheckedStore(Store):
         return self
 
 
-def world_of(results: Results, label: str) -> World:
+def restore_world(results: Results, label: str) -> World:
     """The world of an id, or of a run in it."""
     parts = label.split("/")
     first = "/".join(parts[:2]) + ("/run-000" if len(parts) == 2 and results.settings.get("n_runs", 1) > 1 else "")
@@ -169,12 +169,12 @@ def world_of(results: Results, label: str) -> World:
         )
     if results.experiment is not None:
         kind = next(c for c in results.experiment.classes if c.name == name)
-        if not kind.given or index < len(kind.given):
+        if not kind.worlds or index < len(kind.worlds):
             return world_at(results.experiment, name, index)
     said = results.settings["worlds"][name]
     makes = {function_name(kind.make): kind.make for kind in WORLDS.values()}
     if said.get("make") not in makes or "first world" in said:
-        kept = kept_world(results.path, results.settings, name, index)
+        kept = read_world(results.path, results.settings, name, index)
         if kept is not None:
             return kept
         raise ValueError(
@@ -188,7 +188,7 @@ def world_of(results: Results, label: str) -> World:
     return world
 
 
-def labels_of(results: Results, name: str) -> tuple[Labels, Labels] | None:
+def shared_labels(results: Results, name: str) -> tuple[Labels, Labels] | None:
     """What states and actions are called in all worlds of a class of a user's own; None if not, or not alike."""
     said = results.settings["worlds"][name]
     if "worlds" not in said and "first world" not in said:
@@ -196,20 +196,20 @@ def labels_of(results: Results, name: str) -> tuple[Labels, Labels] | None:
     found: list[World] = []
     for index in range(results.settings["n_worlds"]):
         try:
-            found.append(world_of(results, world_id(name, index)))
+            found.append(restore_world(results, world_id(name, index)))
         except (ValueError, StoreError):  # not explored, or not kept; `Results.world` says what is wrong
             continue
     every = {(one.n_states, one.n_actions, *map(_names, (one.state_labels, one.action_labels))) for one in found}
-    if len(every) != 1 or all(labels.given is None for labels in (found[0].state_labels, found[0].action_labels)):
+    if len(every) != 1 or all(labels.custom is None for labels in (found[0].state_labels, found[0].action_labels)):
         return None
     return found[0].state_labels, found[0].action_labels
 
 
 def _names(labels: Labels) -> tuple[Any, ...] | None:
-    return None if labels.given is None else tuple(labels.given)
+    return None if labels.custom is None else tuple(labels.custom)
 
 
-def labelled(dataset: xr.Dataset, labels: tuple[Labels, Labels]) -> xr.Dataset:
+def assign_labels(dataset: xr.Dataset, labels: tuple[Labels, Labels]) -> xr.Dataset:
     """Arrays over states or actions with their labels as coordinates; axes end with the last state or action.
 
     Measures of one's own have the axes `a`, `s` and `s_next`. An entry of `transition` has all three.
@@ -218,7 +218,11 @@ def labelled(dataset: xr.Dataset, labels: tuple[Labels, Labels]) -> xr.Dataset:
     sizes = {"a": actions.size, "s": states.size, "s_next": states.size}
     sizes["transition"] = actions.size * states.size**2
     dataset = dataset.isel({dim: slice(n) for dim, n in sizes.items() if dim in dataset.dims})
-    named = {"a": column(list(actions.all)), "s": column(list(states.all)), "s_next": column(list(states.all))}
+    named = {
+        "a": label_array(list(actions.all)),
+        "s": label_array(list(states.all)),
+        "s_next": label_array(list(states.all)),
+    }
     found: dict[str, Any] = {dim: names for dim, names in named.items() if dim in dataset.dims}
     if "transition" in dataset.dims:
         grid = np.indices((actions.size, states.size, states.size)).reshape(3, -1)
@@ -229,10 +233,10 @@ def labelled(dataset: xr.Dataset, labels: tuple[Labels, Labels]) -> xr.Dataset:
     return dataset.assign_coords(found)
 
 
-def run_of(results: Results, label: str, name: str) -> Run:
+def restore_run(results: Results, label: str, name: str) -> Run:
     """One exploration as it is stored."""
     history = results.history(label, name)
-    world, n_steps = world_of(results, label), len(history)
+    world, n_steps = restore_world(results, label), len(history)
     stored = results.dataset.sel(world=label, strategy=name)
     states = stored["state"].values[: n_steps + 1].astype(np.int32)
 
@@ -260,8 +264,8 @@ def _strategy(results: Results, label: str) -> Strategy:
         return results.experiment.strategy(name)
     said = results.settings.get("own strategies", {})
     try:
-        known = strategy(name)
-        if name not in said or described_strategy(known) == said[name]:
+        known = get_strategy(name)
+        if name not in said or describe_strategy(known) == said[name]:
             return known
     except ValueError:
         pass

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.experiments.measures import EXPECTED
-from berlyne.experiments.schema import FORMAT, n_positions, read_root, refuse_differences
-from berlyne.labels import several
-from berlyne.plotting import HtmlReprMixin, figures
+from berlyne.experiments.measures import EXPECTED_MISSING
+from berlyne.experiments.schema import FORMAT, check_same_settings, n_positions, read_root
+from berlyne.labels import as_list
+from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.serialization import StoreError
 from berlyne.sparse import Counts
 from berlyne.validation import FloatArray
@@ -102,7 +102,7 @@ class Results(HtmlReprMixin):
 
     def _curve(self, world_class: str) -> str:
         """The measure that is the learning curve of a class."""
-        return EXPECTED if self.has_no_table(world_class) else MISSING
+        return EXPECTED_MISSING if self.has_no_table(world_class) else MISSING
 
     def of(self, world_class: str) -> xr.Dataset:
         """The dataset of one class, its time axis as long as its runs.
@@ -115,17 +115,17 @@ class Results(HtmlReprMixin):
         found = self.dataset.isel(world=where, time=slice(0, n_steps + 1))
         if not set(found.dims) & {"a", "s", "s_next", "transition"}:
             return found
-        from berlyne.experiments.reading import labelled
+        from berlyne.experiments.reading import assign_labels
 
         labels = self.labels(world_class)
-        return found if labels is None else labelled(found, labels)
+        return found if labels is None else assign_labels(found, labels)
 
     def labels(self, world_class: str) -> tuple[Labels, Labels] | None:
         """The labels of states and of actions that all worlds of a class share; None for numbers."""
-        from berlyne.experiments.reading import labels_of
+        from berlyne.experiments.reading import shared_labels
 
         if world_class not in self._labels:
-            self._labels[world_class] = labels_of(self, world_class)
+            self._labels[world_class] = shared_labels(self, world_class)
         return self._labels[world_class]
 
     def curves(self, world_class: str, measure: str | None = None, strategies: list[str] | None = None) -> xr.Dataset:
@@ -180,18 +180,18 @@ class Results(HtmlReprMixin):
 
         Those of your own are read, with their labels. A prior of your own is not kept; asked for anything, it says so.
         """
-        from berlyne.experiments.reading import world_of
+        from berlyne.experiments.reading import restore_world
 
-        return world_of(self, world)
+        return restore_world(self, world)
 
     def run(self, world: str, strategy: str) -> Run:
         """One exploration, put together from what is stored of it; nothing is run.
 
         Path and counts are exact, the curves have the single precision of the store; one that is not kept is NaN.
         """
-        from berlyne.experiments.reading import run_of
+        from berlyne.experiments.reading import restore_run
 
-        return run_of(self, self._check("world", world), self._check("strategy", strategy))
+        return restore_run(self, self._check("world", world), self._check("strategy", strategy))
 
     def to_frame(self, measures: str | Sequence[str] | None = None, world_class: str | None = None) -> pd.DataFrame:
         """A tidy pandas frame: a line for each world, strategy and time, and a column for each measure.
@@ -224,7 +224,7 @@ class Results(HtmlReprMixin):
         shown = {name: measure or self._curve(name) for name in classes}
         curves = {name: self.curves(name, what, names) for name, what in shown.items()}
         units = str(self.dataset[shown[classes[0]]].attrs.get("units", ""))
-        drawn = figures().draw_bands(curves, shown, units, ax)
+        drawn = figures_package().draw_bands(curves, shown, units, ax)
         return drawn[0] if len(drawn) == 1 else drawn
 
     def _measured(self, world_class: str, measure: str | None) -> xr.DataArray:
@@ -240,7 +240,7 @@ class Results(HtmlReprMixin):
 
     def _named(self, strategies: Any) -> list[str]:
         """Names of several strategies, each of which is here."""
-        return [self._check("strategy", one) for one in several("strategies", strategies)]
+        return [self._check("strategy", one) for one in as_list("strategies", strategies)]
 
     def _check(self, dim: str, label: Any) -> str:
         """The name of a world or of a strategy, which may be given itself, that is here."""
@@ -293,22 +293,22 @@ def open_results(path: str | os.PathLike[str], experiment: Experiment | None = N
     if not place.is_dir():
         raise StoreError(f"there are no results at {place}")
     if experiment is not None:
-        refuse_differences(place, read_root(place)["attributes"]["settings"], experiment.describe())
-    return opened(place, experiment)
+        check_same_settings(place, read_root(place)["attributes"]["settings"], experiment.describe())
+    return load_results(place, experiment)
 
 
-def opened(place: Path, experiment: Experiment | None) -> Results:
+def load_results(place: Path, experiment: Experiment | None) -> Results:
     """The results at a place that is a store of this study."""
     import xarray as xr
 
-    from berlyne.experiments.reading import CheckedStore, without_unexplored
+    from berlyne.experiments.reading import CheckedStore, mask_unexplored_counts
 
     root = read_root(place)
     settings = root["attributes"]["settings"]
     dataset = xr.open_zarr(CheckedStore(place, root), chunks=None)
     labels = {name: np.array(dataset[name].values.tolist(), dtype=str) for name in ("world", "world_class", "strategy")}
     uncounted = [name for name, said in settings["worlds"].items() if said.get("no table", False)]
-    dataset = without_unexplored(dataset, uncounted).assign_coords(
+    dataset = mask_unexplored_counts(dataset, uncounted).assign_coords(
         world=labels["world"], world_class=("world", labels["world_class"]), strategy=labels["strategy"]
     )
     n_classes, n_worlds = len(settings["worlds"]), settings["n_worlds"]
@@ -373,7 +373,7 @@ def _spoken(frame: pd.DataFrame, results: Results, world_class: str) -> pd.DataF
     labels = results.labels(world_class) if path else None
     for name in path if labels is not None else []:
         said = labels[name == "action"]  # type: ignore[index]  # None has no path here
-        if said.given is not None:
+        if said.custom is not None:
             spoken = [pd.NA if number is pd.NA else said[int(number)] for number in frame[name]]
             frame[name] = pd.Series(spoken, index=frame.index, dtype=object)
     return frame
@@ -385,7 +385,7 @@ def _outcomes(dataset: xr.Dataset) -> xr.DataArray:
     return stored.where(stored.notnull(), following.where(dataset["action"].notnull(), np.nan))
 
 
-def lines_about(results: Results) -> Iterator[str]:
+def summary_lines(results: Results) -> Iterator[str]:
     """What was run, of what size, with which versions, and what is stored."""
     settings, attributes = results.settings, read_root(results.path)["attributes"]
     yield repr(results)
@@ -414,7 +414,7 @@ def _measure(results: Results, name: str) -> str:
     return f"{name} ({dims})" if dims else name
 
 
-def final_lines(results: Results, world_class: str) -> Iterator[tuple[str, str, str, str, str]]:
+def final_rows(results: Results, world_class: str) -> Iterator[tuple[str, str, str, str, str]]:
     """For each strategy: class, name, explorations done and missing, and missing information at the end, in bits.
 
     The last is the mean and its standard error, as `Results.curves` has them at the last time; of environments that

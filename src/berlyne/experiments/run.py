@@ -14,18 +14,17 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from berlyne.experiments.manifests import REPAIR
+from berlyne.experiments.manifests import REPAIR_HINT
 from berlyne.experiments.progress import progress_reporter
-from berlyne.experiments.results import Results, opened
-from berlyne.experiments.shard import Shard
-from berlyne.experiments.shard import shard as parse_shard
+from berlyne.experiments.results import Results, load_results
+from berlyne.experiments.shard import Shard, parse_shard
 from berlyne.experiments.spec import Experiment, SettingsError
-from berlyne.experiments.store import Piece, Store, StoreError, piece_name
-from berlyne.experiments.work_unit import Explored, UnfinishedPieceError, compute_chunks, divided
-from berlyne.serialization import only_writer
+from berlyne.experiments.store import Store, StoreError, WorkUnit, work_unit_name
+from berlyne.experiments.work_unit import ProgressCallback, UnfinishedWorkUnitError, compute_chunks, split_work_units
+from berlyne.serialization import exclusive_lock
 from berlyne.validation import check_count
 
-Computed = tuple[Piece, dict[str, bytes]]
+Computed = tuple[WorkUnit, dict[str, bytes]]
 
 WRITERS = 4
 """Threads that wait for the disk, so that computing does not."""
@@ -61,7 +60,7 @@ def run_experiment(
     if not place.name or not place.parent.is_dir():
         raise StoreError(f"there is no folder {place.parent} to put {place.name or 'results'} into")
     part = None if shard is None else parse_shard(shard)
-    with only_writer(place):
+    with exclusive_lock(place):
         store = Store.open(place, experiment, part)
         _check(store, repair)
         pieces = store.missing()
@@ -76,10 +75,10 @@ def run_experiment(
             with closing(computed):
                 _write_as_they_come(store, computed)
         store.finish()
-    return opened(place, experiment)
+    return load_results(place, experiment)
 
 
-def _as_they_come(computed: Generator[Computed], explored: Explored) -> Generator[Computed]:
+def _as_they_come(computed: Generator[Computed], explored: ProgressCallback) -> Generator[Computed]:
     """Pieces from elsewhere, of which it is known only now that they are explored."""
     with closing(computed):
         for piece, chunks in computed:
@@ -95,21 +94,25 @@ def _n_cores() -> int:
 
 def _check(store: Store, repair: bool) -> None:
     """Notice damage; mend it only when asked."""
-    damaged = list(store.damaged())
+    damaged = list(store.iter_damaged())
     if damaged and not repair:
         piece, array, flaw = damaged[0]
         more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-        raise StoreError(f"{store.path}: {array} of {piece_name(piece, store.experiment)}{more} {flaw}; {REPAIR}")
+        raise StoreError(
+            f"{store.path}: {array} of {work_unit_name(piece, store.experiment)}{more} {flaw}; {REPAIR_HINT}"
+        )
     for piece, *_ in damaged:
         store.discard(piece)
 
 
-def _compute_in_threads(store: Store, pieces: list[Piece], explored: Explored, jobs: int) -> Generator[Computed]:
+def _compute_in_threads(
+    store: Store, pieces: list[WorkUnit], explored: ProgressCallback, jobs: int
+) -> Generator[Computed]:
     """Pieces in whatever order they are finished; never many more in memory than there are threads."""
     stop = threading.Event()
     with ThreadPoolExecutor(jobs, "berlyne-explore") as pool:
-        running: dict[Future[dict[str, bytes]], Piece] = {}
-        waiting = iter(divided(pieces, jobs))
+        running: dict[Future[dict[str, bytes]], WorkUnit] = {}
+        waiting = iter(split_work_units(pieces, jobs))
         try:
             while True:
                 for piece in waiting:
@@ -131,18 +134,18 @@ def _compute_in_threads(store: Store, pieces: list[Piece], explored: Explored, j
                 future.cancel()
 
 
-def _computed(future: Future[dict[str, bytes]], piece: Piece) -> Generator[Computed]:
+def _computed(future: Future[dict[str, bytes]], piece: WorkUnit) -> Generator[Computed]:
     """A computed piece; if an environment failed in it, the explorations before that, if there are any."""
     failure = future.exception()
     if failure is None:
         yield piece, future.result()
-    elif isinstance(failure, UnfinishedPieceError) and failure.positions:
+    elif isinstance(failure, UnfinishedWorkUnitError) and failure.positions:
         yield replace(piece, positions=failure.positions), failure.chunks
 
 
 def _raise_failure(future: Future[dict[str, bytes]]) -> None:
     failure = future.exception()
-    if isinstance(failure, UnfinishedPieceError):
+    if isinstance(failure, UnfinishedWorkUnitError):
         raise failure.error from failure.error.__cause__
     if failure is not None:
         raise failure

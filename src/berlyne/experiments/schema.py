@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from berlyne.experiments.chunks import compression, encode_labels
-from berlyne.experiments.measures import MEASURES, OWN, is_dim, is_measure
+from berlyne.experiments.measures import DEFAULT_MEANING, MEASURES, is_dim_name, is_measure_name
 from berlyne.experiments.shard import Shard
-from berlyne.experiments.spec import MOST_WORLDS, Experiment, SettingsError
+from berlyne.experiments.spec import MAX_WORLDS, Experiment, SettingsError
 from berlyne.experiments.work_unit import (
     COUNTS_LIMIT,
-    MOST,
-    MOST_VALUES,
+    DTYPE_MAX,
+    MAX_VALUES,
     Layout,
-    Piece,
-    UnfinishedPieceError,
-    compute_piece,
+    UnfinishedWorkUnitError,
+    WorkUnit,
+    compute_arrays,
 )
-from berlyne.experiments.worlds import MOST_STEPS, run_id
-from berlyne.serialization import StoreError, atomic_folder, put, read
+from berlyne.experiments.worlds import MAX_STEPS, run_id
+from berlyne.serialization import StoreError, atomic_folder, read_file, write_store_file
 from berlyne.validation import RESUMING
 
 LABELS = 4096
@@ -72,7 +72,7 @@ def array_metadata(
         ("action", layout.action, "action taken"),
         ("next_state", layout.state, "state it led to, where that is not the state of the next action"),
     ):
-        nothing = MOST[kind]
+        nothing = DTYPE_MAX[kind]
         arrays[name] = _array(block, kind, full, over_time, nothing, "1", f"{meaning}; {nothing} for none")
     if layout.n_transitions:
         shape = (n, m, len(settings["snapshots"]), layout.n_transitions)
@@ -82,7 +82,9 @@ def array_metadata(
     for name in settings["measures"]:
         said = settings.get("described measures", {}).get(name)
         if said is None:
-            arrays[name] = _array(block, np.float64, full[: own[name]], over_time[: own[name]], NAN, "", OWN)
+            arrays[name] = _array(
+                block, np.float64, full[: own[name]], over_time[: own[name]], NAN, "", DEFAULT_MEANING
+            )
         else:
             axes, sizes = (*over_time[:2], *said["dims"]), (n, m, *layout.sizes[name])
             arrays[name] = _array(block, np.float64, sizes, axes, NAN, said["units"], said["meaning"])
@@ -98,10 +100,10 @@ def array_metadata(
         ("strategy", "strategy", m, "strategy of the explorer"),
     ):
         arrays[name] = _labels(dim, n_labels, meaning)
-    return {**arrays, **run_numbers(settings)}
+    return {**arrays, **run_coordinate(settings)}
 
 
-def run_numbers(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def run_coordinate(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The array `run`, over worlds, of a study in which every world is explored more than once."""
     if settings.get("n_runs", 1) == 1:
         return {}
@@ -114,21 +116,21 @@ def n_positions(settings: dict[str, Any]) -> int:
     return int(settings["n_worlds"]) * int(settings.get("n_runs", 1)) * len(settings["worlds"])
 
 
-def place_of(settings: dict[str, Any], position: int) -> tuple[str, int, int]:
+def locate_run(settings: dict[str, Any], position: int) -> tuple[str, int, int]:
     """Class, world and run at a position: classes take turns, then worlds, then runs."""
     index, which = divmod(position, len(settings["worlds"]))
     run, world = divmod(index, settings["n_worlds"])
     return list(settings["worlds"])[which], world, run
 
 
-def label_of(settings: dict[str, Any], position: int) -> str:
+def run_label(settings: dict[str, Any], position: int) -> str:
     """The id of the run at a position; that of its world, if each is explored once."""
-    return run_id(*place_of(settings, position), settings.get("n_runs", 1))
+    return run_id(*locate_run(settings, position), settings.get("n_runs", 1))
 
 
 def derived_files(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, bytes]:
     """All files but chunks of results, their seals and the root: content by path within the store."""
-    files = {f"{name}/zarr.json": as_json(array) for name, array in arrays.items()}
+    files = {f"{name}/zarr.json": encode_json(array) for name, array in arrays.items()}
     files["time/c.0"] = np.arange(arrays["time"]["shape"][0], dtype="<i4").tobytes()
     if settings["snapshots"]:
         files["snapshot/c.0"] = np.array(settings["snapshots"], dtype="<f8").tobytes()
@@ -146,14 +148,14 @@ def derived_files(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str,
     return files
 
 
-def put_right(path: Path, files: dict[str, bytes]) -> None:
+def write_changed_files(path: Path, files: dict[str, bytes]) -> None:
     """Write those files that are not there, or not as they should be."""
     for name, content in files.items():
-        if read(path / name, len(content)) != content:
-            put(path / name, content)
+        if read_file(path / name, len(content)) != content:
+            write_store_file(path / name, content)
 
 
-def as_json(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """As the files of a store have it."""
     return json.dumps(value, indent=1, ensure_ascii=False).encode()
 
@@ -202,7 +204,7 @@ def _metadata(
 FORMAT = 3
 UNSEALED = 2
 """The format before: no checksum of the root, and no seals, so that chunks can change places unnoticed."""
-MOST_IN_A_BLOCK = 1 << 20
+MAX_BLOCK_SIZE = 1 << 20
 
 Root = dict[str, Any]
 """The `attributes` of a store without their checksum, and the metadata of its `arrays`."""
@@ -210,7 +212,7 @@ Root = dict[str, Any]
 
 def read_root(path: Path) -> Root:
     """The root of a store; an error if it is no store of ours, a newer one, or a damaged one."""
-    content = read(path / "zarr.json")
+    content = read_file(path / "zarr.json")
     if content is None:
         raise StoreError(f"{path} is not a store of results")
     try:
@@ -240,18 +242,18 @@ def read_settings(path: Path) -> dict[str, Any]:
     return settings
 
 
-def publish(path: Path, attributes: dict[str, Any], arrays: dict[str, Any]) -> None:
+def write_root(path: Path, attributes: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Show readers the shapes and settings, all at once."""
-    put(path / "zarr.json", root_content(attributes, arrays))
+    write_store_file(path / "zarr.json", encode_root(attributes, arrays))
 
 
-def root_content(attributes: dict[str, Any], arrays: dict[str, Any]) -> bytes:
+def encode_root(attributes: dict[str, Any], arrays: dict[str, Any]) -> bytes:
     """The file that says all this."""
     everything = {"kind": "inline", "must_understand": False, "metadata": arrays}
     root = {"zarr_format": 3, "node_type": "group", "attributes": attributes, "consolidated_metadata": everything}
     if attributes["berlyne_format"] == FORMAT:
         root["attributes"] = {**attributes, "checksum": checksum(root)}
-    return as_json(root)
+    return encode_json(root)
 
 
 def checksum(value: Any) -> str:
@@ -259,14 +261,14 @@ def checksum(value: Any) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]
 
 
-def layout_of(settings: dict[str, Any], arrays: dict[str, Any]) -> Layout:
+def layout_from_metadata(settings: dict[str, Any], arrays: dict[str, Any]) -> Layout:
     """The layout that the arrays of a store have."""
     counts = arrays.get("counts")
     return Layout(
         max(said["n_steps"] for said in settings["worlds"].values()) + 1,
-        _one_of(MOST, arrays["state"]["data_type"]),
-        _one_of(MOST, arrays["action"]["data_type"]),
-        _one_of(MOST, counts["data_type"]) if counts else "uint8",
+        _one_of(DTYPE_MAX, arrays["state"]["data_type"]),
+        _one_of(DTYPE_MAX, arrays["action"]["data_type"]),
+        _one_of(DTYPE_MAX, counts["data_type"]) if counts else "uint8",
         _int(counts["shape"][-1], 1, COUNTS_LIMIT) if counts else 0,
         tuple(name for name in MEASURES if name in arrays),
         {name: _sizes(arrays[name]["shape"], said) for name, said in settings.get("described measures", {}).items()},
@@ -275,15 +277,15 @@ def layout_of(settings: dict[str, Any], arrays: dict[str, Any]) -> Layout:
 
 def _sizes(shape: list[int], said: dict[str, Any]) -> tuple[int, ...]:
     """The axes of a measure that says its dims."""
-    sizes = tuple(_int(n, 1, MOST_VALUES) for n in shape[2:])
-    if len(sizes) != len(said["dims"]) or math.prod(sizes) > MOST_VALUES:
+    sizes = tuple(_int(n, 1, MAX_VALUES) for n in shape[2:])
+    if len(sizes) != len(said["dims"]) or math.prod(sizes) > MAX_VALUES:
         raise ValueError(shape)
     return sizes
 
 
-def block_of(arrays: dict[str, Any]) -> int:
+def block_size(arrays: dict[str, Any]) -> int:
     """Worlds in one piece."""
-    return _int(arrays["area"]["chunk_grid"]["configuration"]["chunk_shape"][0], 1, MOST_IN_A_BLOCK)
+    return _int(arrays["area"]["chunk_grid"]["configuration"]["chunk_shape"][0], 1, MAX_BLOCK_SIZE)
 
 
 def _refuse_format(path: Path, attributes: dict[str, Any]) -> None:
@@ -318,11 +320,11 @@ def _arrays(attributes: dict[str, Any], said: Any) -> dict[str, dict[str, Any]]:
         _int(n, 0, n_positions(settings))
     if "shard" in attributes:
         part, of = attributes["shard"]
-        _int(part, 1, _int(of, 1, MOST_WORLDS))
+        _int(part, 1, _int(of, 1, MAX_WORLDS))
     described = settings.get("described measures", {})
     own = {name: _int(len(said[name]["shape"]), 2, 3) for name in settings["measures"] if name not in described}
-    layout = layout_of(settings, said)
-    arrays = array_metadata(settings, layout, block_of(said), own, list(layout.kept))
+    layout = layout_from_metadata(settings, said)
+    arrays = array_metadata(settings, layout, block_size(said), own, list(layout.measures))
     if arrays != said:
         raise ValueError("other arrays than the settings ask for")
     return arrays
@@ -330,26 +332,26 @@ def _arrays(attributes: dict[str, Any], said: Any) -> dict[str, dict[str, Any]]:
 
 def _check_settings(settings: dict[str, Any]) -> None:
     """A ValueError, or one of its kin, if settings cannot be those of a store."""
-    _int(settings["n_worlds"], 1, MOST_WORLDS)
+    _int(settings["n_worlds"], 1, MAX_WORLDS)
     _int(settings["seed"], 0, 2**63 - 1)
     _check_texts(dict.fromkeys(settings["strategies"], ""))
     _check_texts(settings.get("own strategies", {}))
     _check_texts(dict.fromkeys(settings["worlds"], ""))
     for said in settings["worlds"].values():
-        _int(said["n_steps"], 1, MOST_STEPS)
+        _int(said["n_steps"], 1, MAX_STEPS)
         _check_texts(dict.fromkeys(said.get("worlds", ()), ""))
     distinct = len(set(settings["strategies"])) == len(settings["strategies"]) > 0 < len(settings["worlds"])
     lists = all(isinstance(settings[key], list) for key in ("strategies", "snapshots", "measures"))
-    times = all(type(t) in (int, float) and 0 <= t <= MOST_STEPS for t in settings["snapshots"])
-    if not (distinct and lists and times and all(map(is_measure, settings["measures"]))):
+    times = all(type(t) in (int, float) and 0 <= t <= MAX_STEPS for t in settings["snapshots"])
+    if not (distinct and lists and times and all(map(is_measure_name, settings["measures"]))):
         raise ValueError("settings that no experiment has")
-    _int(settings["n_worlds"] * _int(settings.get("n_runs", 1), 1, MOST_WORLDS), 1, MOST_WORLDS)
+    _int(settings["n_worlds"] * _int(settings.get("n_runs", 1), 1, MAX_WORLDS), 1, MAX_WORLDS)
     if settings.get("common_random_numbers", True) is not True:
         raise ValueError("settings that no experiment has")
     for name, said in settings.get("described measures", {}).items():
         _one_of(settings["measures"], name)
         _check_texts({said["units"]: said["meaning"]})
-        if not isinstance(said["dims"], list) or not all(map(is_dim, said["dims"])):
+        if not isinstance(said["dims"], list) or not all(map(is_dim_name, said["dims"])):
             raise ValueError("dimensions that no measure has")
 
 
@@ -374,7 +376,7 @@ COMPARED = ("worlds", "seed", "snapshots", "measures", "own strategies", "common
 """Settings that must be the same for a store to be gone on with."""
 
 
-def refuse_differences(path: Path, kept: dict[str, Any], asked: dict[str, Any]) -> None:
+def check_same_settings(path: Path, kept: dict[str, Any], asked: dict[str, Any]) -> None:
     """Only more worlds, more strategies or more runs may be asked of a store that exists."""
     runs = kept.get("n_runs", 1), asked.get("n_runs", 1)
     ours, theirs = _comparable(kept, asked), _comparable(asked, kept)
@@ -434,17 +436,17 @@ KEPT = ("earlier_format", "explored", "shard")
 """What a root goes on saying."""
 
 
-def create(path: Path, experiment: Experiment, block: int, piece_bytes: int, shard: Shard | None) -> None:
-    """Make an empty store, complete or not at all; a piece has at most `block` worlds and `piece_bytes` bytes."""
+def create_store(path: Path, experiment: Experiment, block: int, work_unit_bytes: int, shard: Shard | None) -> None:
+    """Make an empty store, complete or not at all; a piece has at most `block` worlds and `work_unit_bytes` bytes."""
     if path.is_symlink():
         raise StoreError(f"{path} is a symbolic link to nothing; remove it, or use another place")
     with atomic_folder(path) as partial:
-        layout, settings = Layout.of(experiment), experiment.describe()
-        fit = piece_bytes // layout.n_bytes(len(experiment.snapshots), len(experiment.own))
+        layout, settings = Layout.for_experiment(experiment), experiment.describe()
+        fit = work_unit_bytes // layout.n_bytes(len(experiment.snapshots), len(experiment.own))
         own = _own_measures(experiment, layout)
         arrays = array_metadata(settings, layout, max(1, min(block, fit)), own, list(experiment.kept))
-        put_right(partial, derived_files(settings, arrays))
-        publish(partial, attributes_of(settings, versions(), {"shard": list(shard)} if shard else {}), arrays)
+        write_changed_files(partial, derived_files(settings, arrays))
+        write_root(partial, root_attributes(settings, versions(), {"shard": list(shard)} if shard else {}), arrays)
 
 
 def _own_measures(experiment: Experiment, layout: Layout) -> dict[str, int]:
@@ -452,20 +454,20 @@ def _own_measures(experiment: Experiment, layout: Layout) -> dict[str, int]:
     if not experiment.own:
         return {}
     try:
-        computed = compute_piece(experiment, Piece(0, 1, experiment.strategy_names[0], (0,)), layout)
-    except UnfinishedPieceError as failure:
+        computed = compute_arrays(experiment, WorkUnit(0, 1, experiment.strategy_names[0], (0,)), layout)
+    except UnfinishedWorkUnitError as failure:
         raise failure.error from failure.error.__cause__
     return {name: computed[name].ndim + 1 for name, measure in experiment.own.items() if measure.dims is None}
 
 
-def resized(array: dict[str, Any], n_positions: int, n_names: int) -> dict[str, Any]:
+def resize_metadata(array: dict[str, Any], n_positions: int, n_names: int) -> dict[str, Any]:
     """The metadata of an array with other numbers of worlds and strategies."""
     sizes = {"world": n_positions, "strategy": n_names}
     shape = [sizes.get(dim, n) for dim, n in zip(array["dimension_names"], array["shape"], strict=True)]
     return {**array, "shape": shape}
 
 
-def attributes_of(settings: dict[str, Any], now: dict[str, str], before: dict[str, Any]) -> dict[str, Any]:
+def root_attributes(settings: dict[str, Any], now: dict[str, str], before: dict[str, Any]) -> dict[str, Any]:
     """What the root says; versions that computed some of the results before are kept."""
     earlier = list(before.get("earlier_versions", []))
     if "versions" in before and before["versions"] != now and before["versions"] not in earlier:
@@ -476,7 +478,7 @@ def attributes_of(settings: dict[str, Any], now: dict[str, str], before: dict[st
     return {**said, **({"earlier_versions": earlier} if earlier else {}), **kept}
 
 
-def united(kept: dict[str, Any], asked: dict[str, Any], names: list[str], n_worlds: int) -> dict[str, Any]:
+def merge_settings(kept: dict[str, Any], asked: dict[str, Any], names: list[str], n_worlds: int) -> dict[str, Any]:
     """Settings of a store that holds what is kept and what is asked for."""
     worlds = {}
     for name, said in kept["worlds"].items():
@@ -490,7 +492,7 @@ def united(kept: dict[str, Any], asked: dict[str, Any], names: list[str], n_worl
     return {key: both[key] for key in (*KEYS, *(both.keys() - set(KEYS))) if key in both}
 
 
-def refuse_other_measures(path: Path, root: Root, experiment: Experiment) -> None:
+def check_same_measures(path: Path, root: Root, experiment: Experiment) -> None:
     """A store keeps the usual measures that it was made with."""
     there = [name for name in MEASURES if name in root["arrays"]]
     for name in experiment.kept:
@@ -505,7 +507,7 @@ def refuse_other_measures(path: Path, root: Root, experiment: Experiment) -> Non
             )
 
 
-def refuse_other_shard(path: Path, root: Root, asked: Shard | None) -> None:
+def check_same_shard(path: Path, root: Root, asked: Shard | None) -> None:
     """A store of a shard is gone on with as that shard, and a whole one as a whole."""
     said = root["attributes"].get("shard")
     kept = None if said is None else Shard(*said)

@@ -17,25 +17,25 @@ class Shard(NamedTuple):
     """
 
     part: int
-    of: int
+    n_parts: int
 
     def __str__(self) -> str:
-        return f"{self.part}/{self.of}"
+        return f"{self.part}/{self.n_parts}"
 
-    def holds(self, position: int, n_classes: int) -> bool:
+    def contains(self, position: int, n_classes: int) -> bool:
         """Whether a position belongs to this part, in a study of so many classes, which take turns."""
-        return sum(divmod(position, n_classes)) % self.of == self.part - 1
+        return sum(divmod(position, n_classes)) % self.n_parts == self.part - 1
 
 
-MOST = 10**6
+MAX_PARTS = 10**6
 
 
-def shard(said: Any) -> Shard:
+def parse_shard(said: Any) -> Shard:
     """The shard that a text such as "3/10" names."""
     found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", said) if isinstance(said, str) else None
     part, of = (int(found[1]), int(found[2])) if found else (0, 0)
     if isinstance(said, Shard):
         part, of = said
-    if not 1 <= part <= of <= MOST:
+    if not 1 <= part <= of <= MAX_PARTS:
         raise SettingsError(f"shard: is {said!r:.40}; it must be a part and a number of parts, such as 3/10{CLUSTERS}")
     return Shard(part, of)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.experiments.measures import Measure, chosen_measures, measures_for
+from berlyne.experiments.measures import Measure, parse_measures, resolve_custom_measures
 from berlyne.experiments.worlds import (
     SettingsError,
     WorldClass,
-    checked,
+    check_int_setting,
     function_name,
     number_of_worlds,
     run_id,
@@ -29,9 +29,9 @@ from berlyne.experiments.worlds import (
     world_id,
 )
 from berlyne.plotting import HtmlReprMixin
-from berlyne.serialization import StoreError, read
+from berlyne.serialization import StoreError, read_file
 from berlyne.strategies.coordination import QLearning
-from berlyne.strategies.registry import PAPER_STRATEGIES, Strategy, strategy
+from berlyne.strategies.registry import PAPER_STRATEGIES, Strategy, get_strategy
 from berlyne.validation import STUDIES
 from berlyne.worlds import PAPER_WORLDS
 
@@ -42,7 +42,7 @@ __all__ = ["Experiment", "SettingsError", "Time", "WorldClass", "snapshot_steps"
 
 Time = int | float
 
-MOST_WORLDS = 10**6
+MAX_WORLDS = 10**6
 """Most worlds of a class: every world has a label, which readers keep in memory."""
 ANY_STRATEGY = "*"
 """What stands in ids of streams for the name of the strategy, where strategies share them."""
@@ -102,22 +102,22 @@ class Experiment(HtmlReprMixin):
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the only way for a frozen object to normalise itself
-        asked = None if self.n_worlds is None else checked("n_worlds", self.n_worlds, 1, MOST_WORLDS)
-        put(self, "n_runs", checked("n_runs", self.n_runs, 1, MOST_WORLDS))
-        put(self, "seed", checked("seed", self.seed, 0, 2**63 - 1))
+        asked = None if self.n_worlds is None else check_int_setting("n_worlds", self.n_worlds, 1, MAX_WORLDS)
+        put(self, "n_runs", check_int_setting("n_runs", self.n_runs, 1, MAX_WORLDS))
+        put(self, "seed", check_int_setting("seed", self.seed, 0, 2**63 - 1))
         put(self, "strategies", _strategies(self.strategies))
         put(self, "classes", world_classes(self.worlds, self.n_steps, self.seed))
         put(self, "n_worlds", number_of_worlds(self.classes, asked))
         put(self, "snapshots", _times(self.snapshots, min(c.n_steps for c in self.classes)))
-        kept, own = chosen_measures(self.measures, bool(self.snapshots))
+        kept, own = parse_measures(self.measures, bool(self.snapshots))
         put(self, "kept", kept)
-        put(self, "own", measures_for(self.classes, own))
+        put(self, "own", resolve_custom_measures(self.classes, own))
         self._check_runs()
         self._check_strategies()
 
     def _check_runs(self) -> None:
-        if self.n_worlds * self.n_runs > MOST_WORLDS:
-            raise SettingsError(f"n_runs: is {self.n_runs}; n_worlds times n_runs must be at most {MOST_WORLDS}")
+        if self.n_worlds * self.n_runs > MAX_WORLDS:
+            raise SettingsError(f"n_runs: is {self.n_runs}; n_worlds times n_runs must be at most {MAX_WORLDS}")
         if not isinstance(self.common_random_numbers, bool):
             raise SettingsError(f"common_random_numbers: is {self.common_random_numbers!r}; it must be true or false")
         if self.n_runs > 1 and "run" in self.own:
@@ -126,12 +126,12 @@ class Experiment(HtmlReprMixin):
     def _check_strategies(self) -> None:
         """Refuse what an environment without a table cannot offer."""
         acted = [kind.name for kind in self.classes if kind.no_table]
-        for how in map(self.strategy, self.strategy_names if acted else ()):
-            if how.sees_world or how.relocates:
-                wants = "plans with the true world" if how.sees_world else "goes wherever it likes"
+        for strategy in map(self.strategy, self.strategy_names if acted else ()):
+            if strategy.sees_world or strategy.relocates:
+                wants = "plans with the true world" if strategy.sees_world else "goes wherever it likes"
                 raise SettingsError(
-                    f"strategies: {how.name} {wants}, and worlds.{acted[0]} is an environment that shows no transition "
-                    "table; name only others in strategies"
+                    f"strategies: {strategy.name} {wants}, and worlds.{acted[0]} is an environment that shows no "
+                    "transition table; name only others in strategies"
                 )
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class Experiment(HtmlReprMixin):
         Files of worlds are found from the folder that it is in.
         """
         try:
-            content = read(Path(path))
+            content = read_file(Path(path))
         except StoreError as error:
             raise SettingsError(str(error)) from None
         if content is None:
@@ -210,7 +210,7 @@ class Experiment(HtmlReprMixin):
 
     def describe(self) -> dict[str, Any]:
         """All that decides the numbers, as plain data."""
-        own = {s.name: described_strategy(s) for s in map(self.strategy, self.strategy_names) if not _says_all(s)}
+        own = {s.name: describe_strategy(s) for s in map(self.strategy, self.strategy_names) if not _says_all(s)}
         described = {
             name: {"dims": list(one.dims), "units": one.units, "meaning": one.meaning}
             for name, one in sorted(self.own.items())
@@ -257,7 +257,7 @@ def _strategies(given: Any) -> tuple[Strategy, ...]:
         if not isinstance(one, str | Strategy):
             raise SettingsError(f"strategies[{i}]: is {one!r}; it must be a name such as 'PIG(VI)'")
         try:
-            found.append(strategy(one))
+            found.append(get_strategy(one))
         except ValueError as error:
             raise SettingsError(f"strategies[{i}]: {error}") from None
         except OverflowError:
@@ -268,26 +268,28 @@ def _strategies(given: Any) -> tuple[Strategy, ...]:
     return tuple(found)
 
 
-def _says_all(how: Strategy) -> bool:
+def _says_all(strategy: Strategy) -> bool:
     """Whether the name of a strategy says all about it, and always did.
 
     Q-learning of no stated epsilon had 0.1 once: what is stored of it must not be mixed with what is run today.
     """
-    if isinstance(how.coordinate, QLearning) and "epsilon=" not in how.name:
+    if isinstance(strategy.coordinate, QLearning) and "epsilon=" not in strategy.name:
         return False
     try:
-        return strategy(how.name) == how
+        return get_strategy(strategy.name) == strategy
     except ValueError:
         return False
 
 
-def described_strategy(how: Strategy) -> str:
+def describe_strategy(strategy: Strategy) -> str:
     """What the user's own strategy does, as far as it can be put into words."""
-    method, utility = how.coordinate, how.utility
+    method, utility = strategy.coordinate, strategy.utility
     acts = repr(method) if dataclasses.is_dataclass(method) else function_name(method)
     wants = function_name(utility) if callable(utility) else utility
-    chance = "".join(f", {name}={getattr(how, name)}" for name in ("temperature", "lapse") if getattr(how, name))
-    return f"{acts}, utility={wants}, untried={how.untried}, ties={how.ties}{chance}"
+    chance = "".join(
+        f", {name}={getattr(strategy, name)}" for name in ("temperature", "lapse") if getattr(strategy, name)
+    )
+    return f"{acts}, utility={wants}, untried={strategy.untried}, ties={strategy.ties}{chance}"
 
 
 def _times(given: Any, shortest: int) -> tuple[Time, ...]:

@@ -10,27 +10,27 @@ import io
 from pathlib import Path
 from typing import Any, NoReturn
 
-from berlyne.experiments.manifests import study_of
+from berlyne.experiments.manifests import study_checksum
 from berlyne.experiments.worlds import fingerprint, world_id
 from berlyne.priors import PRIORS
-from berlyne.serialization import StoreError, pack, put, read, unpacked
+from berlyne.serialization import StoreError, pack_archive, read_archive, read_file, write_store_file
 from berlyne.sparse import Rows
 from berlyne.worlds import World
-from berlyne.worlds.io import FORMAT, described_world, restored_world
+from berlyne.worlds.io import FORMAT, deserialize_world, serialize_world
 
 FOLDER = "worlds"
-MOST_TRANSITIONS = 1 << 22
+MAX_TRANSITIONS = 1 << 22
 """Worlds with more transitions than this are not kept: a file would be larger than most results."""
 
 
-class PriorNotKept:
+class UnavailablePrior:
     """Stands for a prior of a user's own, which is code, and says so when it is asked for anything."""
 
     def __init__(self, world: str, looks: str) -> None:
         self.world, self.looks = world, looks
 
     def __repr__(self) -> str:
-        return f"PriorNotKept({self.looks})"
+        return f"UnavailablePrior({self.looks})"
 
     def check_rows(self, rows: Rows) -> None:
         """Nothing to refuse: the prior itself was asked when the world was made."""
@@ -43,23 +43,23 @@ class PriorNotKept:
         )
 
 
-def keep(path: Path, settings: dict[str, Any], name: str, index: int, world: World) -> None:
+def write_world(path: Path, settings: dict[str, Any], name: str, index: int, world: World) -> None:
     """Put a world beside the results at `path`, unless it is there, or is too large or has labels of a strange kind."""
-    content = None if len(world.rows.data) > MOST_TRANSITIONS else _content(settings, world_id(name, index), world)
+    content = None if len(world.rows.data) > MAX_TRANSITIONS else _content(settings, world_id(name, index), world)
     place = _place(path, settings, name, index)
-    if content is not None and read(place, len(content)) != content:
-        put(place, content)
+    if content is not None and read_file(place, len(content)) != content:
+        write_store_file(place, content)
 
 
-def kept_world(path: Path, settings: dict[str, Any], name: str, index: int) -> World | None:
+def read_world(path: Path, settings: dict[str, Any], name: str, index: int) -> World | None:
     """A world that is kept beside the results at `path`; None if it is not, a `StoreError` if it is damaged."""
     place, label = _place(path, settings, name, index), world_id(name, index)
-    content = read(place)
+    content = read_file(place)
     if content is None:
         return None
     try:
-        said, arrays = unpacked(io.BytesIO(content), "world", (FORMAT,))
-        world = restored_world(said, arrays)
+        said, arrays = read_archive(io.BytesIO(content), "world", (FORMAT,))
+        world = deserialize_world(said, arrays)
         told = dict(enumerate(settings["worlds"][name].get("worlds", [])))
         prints = {said["fingerprint"], told.get(index, said["fingerprint"])}
         prints |= set() if "own prior" in said else {fingerprint(world)}
@@ -67,7 +67,7 @@ def kept_world(path: Path, settings: dict[str, Any], name: str, index: int) -> W
             raise ValueError("it is another")
     except Exception as error:  # there is no end to what a damaged file can lead to
         raise StoreError(f"{place} is damaged, or another world; run the study again to put it right") from error
-    return world.with_prior(PriorNotKept(label, str(said["own prior"]))) if "own prior" in said else world
+    return world.with_prior(UnavailablePrior(label, str(said["own prior"]))) if "own prior" in said else world
 
 
 def _place(path: Path, settings: dict[str, Any], name: str, index: int) -> Path:
@@ -75,17 +75,17 @@ def _place(path: Path, settings: dict[str, Any], name: str, index: int) -> Path:
 
 
 def _identity(settings: dict[str, Any], label: str) -> dict[str, str]:
-    return {"study": study_of(settings), "world": label}
+    return {"study": study_checksum(settings), "world": label}
 
 
 def _content(settings: dict[str, Any], label: str, world: World) -> bytes | None:
     own_prior = type(world.prior) not in PRIORS.values()
     try:
-        said, arrays = described_world(world.with_prior(None) if own_prior else world)
+        said, arrays = serialize_world(world.with_prior(None) if own_prior else world)
     except ValueError:  # labels that no file can hold
         return None
     said |= {"of": _identity(settings, label), "fingerprint": fingerprint(world)}
     said |= {"own prior": f"{world.prior!r:.60}"} if own_prior else {}
     file = io.BytesIO()
-    pack(file, said, arrays)
+    pack_archive(file, said, arrays)
     return file.getvalue()

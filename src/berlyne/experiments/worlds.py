@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.experiments.opaque_env import Again, Untabled, again_like
+from berlyne.experiments.opaque_env import EnvFactory, OpaqueEnv, env_factory
 from berlyne.exploration.explore import NO_PRIOR
 from berlyne.priors import PRIORS, OneTwoThree
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 from berlyne.sparse import Rows
 from berlyne.validation import STUDIES, FloatArray, check_count
 from berlyne.worlds import BENCHMARKS, World, load_world
-from berlyne.worlds.from_gymnasium import NoTableError, from_gymnasium, is_environment, made
+from berlyne.worlds.from_gymnasium import NoTableError, as_env, from_gymnasium, is_environment
 from berlyne.worlds.registry import WORLDS
 
-MOST_STEPS = 10**8
+MAX_STEPS = 10**8
 """Longest exploration: a curve of eight bytes per step must fit into one chunk, below 2 GiB."""
 
 
@@ -36,44 +36,44 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class WorldClass:
-    """One class of worlds in a study: world i is `make(seed, **parameters)`, or `given[i]`.
+    """One class of worlds in a study: world i is `make(seed, **parameters)`, or `worlds[i]`.
 
     no_table : whether they are environments that can only be acted in. Nobody knows the truth about them.
-    discovers : whether nobody knows their states either.
+    discovers_states : whether nobody knows their states either.
     """
 
     name: str
     n_steps: int
     make: Callable[..., Any] | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
-    given: tuple[Place, ...] = ()
+    worlds: tuple[WorldOrEnv, ...] = ()
     no_table: bool = False
-    discovers: bool = False
+    discovers_states: bool = False
 
     @property
-    def is_own(self) -> bool:
+    def is_custom(self) -> bool:
         """Whether its worlds are of a user's own, so that a seed does not tell them."""
         return not any(self.make is kind.make for kind in WORLDS.values())
 
-    def world(self, seed: int, index: int) -> Place:
+    def world(self, seed: int, index: int) -> WorldOrEnv:
         """World number `index`; its stream comes from its id, so it never depends on anything else."""
-        if self.given:
-            return self.given[index]
+        if self.worlds:
+            return self.worlds[index]
         make = self.make
         assert make is not None
 
-        def again() -> Any:
+        def make_env() -> Any:
             return make(stream(seed, world_id(self.name, index)), **self.parameters)
 
-        given = again()
+        given = make_env()
         try:
-            found = as_world(given, again)
+            found = as_world(given, make_env)
         except ValueError as error:
             raise SettingsError(f"worlds.{self.name}: {error}") from error.__cause__
         if found is None:
             raise SettingsError(f"worlds.{self.name}: gave {given!r}; it must give a World with a prior")
         _refuse_no_prior(self.name, found)
-        if index > 0 and isinstance(found, Untabled) != self.no_table:
+        if index > 0 and isinstance(found, OpaqueEnv) != self.no_table:
             raise SettingsError(
                 f"worlds.{self.name}: the first world shows {'no' if self.no_table else 'a'} transition table, and "
                 f"world {index} differs in this; they must be alike"
@@ -82,20 +82,20 @@ class WorldClass:
 
     def looked_at(self, seed: int) -> WorldClass:
         """The class, of which it is known from its first world whether there is a table."""
-        first = self.world(seed, 0) if self.is_own else None
-        if not isinstance(first, Untabled):
+        first = self.world(seed, 0) if self.is_custom else None
+        if not isinstance(first, OpaqueEnv):
             return self
-        return replace(self, no_table=True, discovers=first.n_states is None)
+        return replace(self, no_table=True, discovers_states=first.n_states is None)
 
     def describe(self, seed: int, n_worlds: int) -> dict[str, Any]:
         """As plain data, for storing and comparing. Worlds of the user's own are told by their transitions."""
         acted = {"no table": True} if self.no_table else {}
-        if self.given:
-            return {"n_steps": self.n_steps, "worlds": [fingerprint(one) for one in self.given[:n_worlds]], **acted}
+        if self.worlds:
+            return {"n_steps": self.n_steps, "worlds": [fingerprint(one) for one in self.worlds[:n_worlds]], **acted}
         assert self.make is not None
         plain = {key: v.item() if isinstance(v, np.generic) else v for key, v in self.parameters.items()}
         said = {"n_steps": self.n_steps, "make": function_name(self.make), "parameters": plain}
-        if not self.is_own:
+        if not self.is_custom:
             return said
         return {**said, "first world": fingerprint(self.world(seed, 0)), **acted}
 
@@ -122,7 +122,7 @@ def stream(seed: int, name: str) -> np.random.SeedSequence:
     return np.random.SeedSequence(np.frombuffer(low_words_first + digest, dtype="<u4").astype(np.uint32))
 
 
-def checked(key: str, value: Any, at_least: int, at_most: int) -> int:
+def check_int_setting(key: str, value: Any, at_least: int, at_most: int) -> int:
     """`value` as an int in a range, or an error that names its key."""
     try:
         number = check_count(key, value, at_least)
@@ -148,11 +148,11 @@ def world_classes(worlds: Any, n_steps: Any, seed: int) -> tuple[WorldClass, ...
 
 def number_of_worlds(classes: tuple[WorldClass, ...], asked: int | None) -> int:
     """Worlds of each class: as many as asked, by default as in the shortest list, or 200 if there is none."""
-    n_worlds = min((len(kind.given) for kind in classes if kind.given), default=200) if asked is None else asked
+    n_worlds = min((len(kind.worlds) for kind in classes if kind.worlds), default=200) if asked is None else asked
     for kind in classes:
-        if kind.given and len(kind.given) < n_worlds:
-            hint = f"; n_runs = {n_worlds} lets {n_worlds} explorers meet it" if len(kind.given) == 1 else ""
-            raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{kind.name} holds only {len(kind.given)}{hint}")
+        if kind.worlds and len(kind.worlds) < n_worlds:
+            hint = f"; n_runs = {n_worlds} lets {n_worlds} explorers meet it" if len(kind.worlds) == 1 else ""
+            raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{kind.name} holds only {len(kind.worlds)}{hint}")
     return n_worlds
 
 
@@ -193,7 +193,7 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
         key, length = f"n_steps.{name}", n_steps.get(name)
     if length is None:
         length = WORLDS[name].n_steps if name in WORLDS else 1000
-    length = checked(key, length, 1, MOST_STEPS)
+    length = check_int_setting(key, length, 1, MAX_STEPS)
     if isinstance(source, Mapping):
         return _class_of_table(name, dict(source), length)
     try:
@@ -209,7 +209,7 @@ def _class(name: Any, source: Any, n_steps: Any) -> WorldClass:
         )
     _refuse_no_prior(name, *given)
     _refuse_mixed(name, given)
-    return WorldClass(name, length, given=given)
+    return WorldClass(name, length, worlds=given)
 
 
 def _checked_function(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,13 +226,13 @@ def _checked_function(name: str, make: Callable[..., Any]) -> Callable[..., Any]
     return make
 
 
-def _refuse_no_prior(name: str, *places: Place) -> None:
+def _refuse_no_prior(name: str, *places: WorldOrEnv) -> None:
     if any(isinstance(one, World) and one.prior is None for one in places):
         raise SettingsError(f"worlds.{name}: {NO_PRIOR}")
 
 
-def _refuse_mixed(name: str, given: tuple[Place, ...]) -> None:
-    untabled = [one for one in given if isinstance(one, Untabled)]
+def _refuse_mixed(name: str, given: tuple[WorldOrEnv, ...]) -> None:
+    untabled = [one for one in given if isinstance(one, OpaqueEnv)]
     if 0 < len(untabled) < len(given):
         raise SettingsError(
             f"worlds.{name}: {untabled[0].name} shows no transition table and others do, so they cannot be measured "
@@ -263,7 +263,7 @@ def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> Worl
     if is_class:
         return WorldClass(name, n_steps, make=make, parameters=parameters)
     _refuse_no_prior(name, world)
-    return WorldClass(name, n_steps, given=(world,))
+    return WorldClass(name, n_steps, worlds=(world,))
 
 
 def _function_of_kind(name: str, kind: Any) -> Callable[..., World]:
@@ -283,24 +283,24 @@ def function_name(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-Place = World | Untabled
+WorldOrEnv = World | OpaqueEnv
 """What is explored."""
 
 
-def as_world(source: Any, again: Again | None = None) -> Place | None:
+def as_world(source: Any, make_env: EnvFactory | None = None) -> WorldOrEnv | None:
     """What is explored where an object is given: a world, or an environment as the world that its table shows.
 
-    An environment without a table is acted in; `again` gives it once more, by default one like it. None for others.
+    An environment without a table is acted in; `make_env` gives it once more, by default one like it. None for others.
     """
-    if isinstance(source, World | Untabled) or not is_environment(source):
-        return source if isinstance(source, World | Untabled) else None
+    if isinstance(source, World | OpaqueEnv) or not is_environment(source):
+        return source if isinstance(source, World | OpaqueEnv) else None
     try:
         return from_gymnasium(source)
     except NoTableError:
-        return Untabled.of(again or again_like(source))
+        return OpaqueEnv.from_factory(make_env or env_factory(source))
 
 
-def given_worlds(source: Any) -> tuple[Place, ...]:
+def given_worlds(source: Any) -> tuple[WorldOrEnv, ...]:
     """The worlds that a user hands in as such, one or a list of them; none if it is something else."""
     one = as_world(source)
     if one is not None:
@@ -317,7 +317,7 @@ def made_by_name(source: Any) -> Any:
     if not isinstance(source, str):
         return source
     try:
-        return made(source)
+        return as_env(source)
     except ValueError:
         raise
     except Exception as error:  # Gymnasium has errors of its own
@@ -330,16 +330,16 @@ def _answers(prior: Any, rows: Rows) -> list[FloatArray]:
 
     One is of nothing, the other of each possible transition once.
     """
-    if grows(prior):
+    if discovers_states(prior):
         nothing = np.zeros((rows.n_actions, 3, 3), dtype=np.int64)
         return [np.asarray(prior.sized(3, rows.n_actions).estimate(nothing), dtype=float)]
     once = (rows.dense() > 0).astype(np.int64)
     return [np.asarray(prior.estimate(counts), dtype=float) for counts in (np.zeros_like(once), once)]
 
 
-def fingerprint(world: Place) -> str:
+def fingerprint(world: WorldOrEnv) -> str:
     """What tells one world from another: its transition rows, its prior, its start and where it ends."""
-    if isinstance(world, Untabled):
+    if isinstance(world, OpaqueEnv):
         return world.fingerprint
     rows = world.rows
     prior: Any = world.prior

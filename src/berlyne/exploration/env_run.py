@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.exploration.explorer import Explorer
-from berlyne.exploration.replay import expected_along
+from berlyne.exploration.replay import expected_missing_curve
 from berlyne.frozen import FrozenArrays
-from berlyne.plotting import figures
-from berlyne.priors.protocols import grows
+from berlyne.plotting import figures_package
+from berlyne.priors.protocols import discovers_states
 from berlyne.validation import BoolArray, FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class EnvRun(FrozenArrays):
         if not self.n_steps:
             return np.array([self.explorer.expected_missing_information().bits])
         prior, n_actions = self.explorer.prior, self.explorer.n_actions
-        if grows(prior):  # what it knew of before the first step
-            known = [self.explorer.states[s] for s, t in self.explorer._told_states.items() if t == 0]
-            return expected_along(prior, self, n_actions=n_actions, states=known)
-        return expected_along(prior, self, n_states=self.explorer.n_states, n_actions=n_actions)
+        if discovers_states(prior):  # what it knew of before the first step
+            known = [self.explorer.states[s] for s, t in self.explorer._declared_states.items() if t == 0]
+            return expected_missing_curve(prior, self, n_actions=n_actions, states=known)
+        return expected_missing_curve(prior, self, n_states=self.explorer.n_states, n_actions=n_actions)
 
     @property
     def area(self) -> float:
@@ -82,7 +82,7 @@ class EnvRun(FrozenArrays):
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: expected missing information against time, over all episodes."""
-        drawn: Axes = figures().draw_env_run(self, ax, **style)
+        drawn: Axes = figures_package().draw_env_run(self, ax, **style)
         return drawn
 
 

@@ -17,15 +17,15 @@ import numpy as np
 
 from berlyne.exploration import explore_env as stepping
 from berlyne.exploration.env_run import EnvRun, ExplorationError, add_note
-from berlyne.exploration.explore import MOST_STEPS
+from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.streams import streams
-from berlyne.labels import GrowingLabels, several
+from berlyne.labels import GrowingLabels, as_list
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
-from berlyne.validation import OWN_WORLDS, UNKNOWN_STATES, Seed, check_count, in_short
-from berlyne.worlds.from_gymnasium import made
+from berlyne.validation import OWN_WORLDS, UNKNOWN_STATES, Seed, check_count, short_repr
+from berlyne.worlds.from_gymnasium import as_env
 
 
 def explore_env(
@@ -71,10 +71,10 @@ def explore_env(
     >>> berlyne.explore_env("FrozenLake-v1", "PIG(VI)", n_steps=500).n_steps  # doctest: +SKIP
     500
     """
-    env = made(env)
+    env = as_env(env)
     n_steps = check_count("n_steps", n_steps, 0)
-    if n_steps > MOST_STEPS:
-        raise ValueError(f"n_steps is {n_steps}; it must be at most {MOST_STEPS}")
+    if n_steps > MAX_STEPS:
+        raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}")
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(
             f"observations are {env.observation_space}, which hardly repeat; say in observe= what states they stand for"
@@ -88,7 +88,7 @@ def explore_env(
         return path.run()
     except Exception as error:
         refused = isinstance(error, ValueError)
-        reason = str(error) if refused else f"the explorer raised {in_short(error)}"
+        reason = str(error) if refused else f"the explorer raised {short_repr(error)}"
         cause = error.__cause__ if refused and not path.thinking else error
         raise ExplorationError(path.place, reason, path.finished[0], path.consistent_run()) from cause
     except BaseException as interrupt:
@@ -159,7 +159,7 @@ class _Path:
         if self.thinking:
             n, n_states = self.finished
             lines = np.column_stack([self.lines[:n, :3], self.terminated[:n]]).astype(np.int64)
-            self.explorer._live_only(lines, n_states, self.first_draws)
+            self.explorer._restore_steps(lines, n_states, self.first_draws)
         return self.run()
 
 
@@ -178,7 +178,7 @@ class ObservationEncoder:
         try:
             label = self.observe(seen)
         except Exception as error:
-            reason = f"observe= raised {in_short(error)} for the observation {in_short(seen)}"
+            reason = f"observe= raised {short_repr(error)} for the observation {short_repr(seen)}"
             raise ValueError(f"{reason}; it must return a state") from error
         try:
             return label, self.labels.number(label, "the observation")
@@ -205,7 +205,7 @@ def _itself(seen: Any) -> Any:
 def _states(env: Any, states: Iterable[Hashable] | None) -> list[Any] | None:
     """All states there can be, in order; None if nobody knows."""
     if states is not None:
-        return several("states", states)
+        return as_list("states", states)
     size = _size(env.observation_space)
     return None if size is None else _all_of(env.observation_space, size)
 
@@ -239,7 +239,7 @@ def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: 
     actions = given if given[0] else None  # numbers from 0 on are their own labels
     if prior is None:
         prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=n_actions)
-    if grows(prior):
+    if discovers_states(prior):
         told = None if states is None else known
         explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=told, actions=actions)
     elif known is None:
@@ -281,9 +281,9 @@ def reset(env: Any, **options: Any) -> Any:
     try:
         answer = env.reset(**options)
     except Exception as error:
-        raise ValueError(f"reset() raised {in_short(error)}; {RESET}") from error
+        raise ValueError(f"reset() raised {short_repr(error)}; {RESET}") from error
     if not isinstance(answer, tuple) or len(answer) != 2:
-        raise ValueError(f"reset() returned {in_short(answer)}; {RESET}")
+        raise ValueError(f"reset() returned {short_repr(answer)}; {RESET}")
     return answer[0]
 
 
@@ -292,9 +292,9 @@ def step(env: Any, action: Any) -> Outcome:
     try:
         answer = env.step(action)
     except Exception as error:
-        raise ValueError(f"step() raised {in_short(error)}; {STEP}") from error
+        raise ValueError(f"step() raised {short_repr(error)}; {STEP}") from error
     if not isinstance(answer, tuple) or len(answer) != 5:
-        raise ValueError(f"step() returned {in_short(answer)}; {STEP}")
+        raise ValueError(f"step() returned {short_repr(answer)}; {STEP}")
     observation, reward, terminated, truncated, _ = answer
     return Outcome(observation, _real(reward), _bool("terminated", terminated), _bool("truncated", truncated))
 
@@ -307,7 +307,7 @@ def _real(reward: Any) -> float:
             return float(number)
         except (ArithmeticError, ValueError):  # too large, or a NaN that signals
             pass
-    raise ValueError(f"the reward is {in_short(reward)}; it must be a real number")
+    raise ValueError(f"the reward is {short_repr(reward)}; it must be a real number")
 
 
 def _bool(name: str, value: Any) -> bool:
@@ -315,7 +315,7 @@ def _bool(name: str, value: Any) -> bool:
     flag = _single(value)
     if isinstance(flag, bool):
         return flag
-    raise ValueError(f"{name} is {in_short(value)}; it must be True or False")
+    raise ValueError(f"{name} is {short_repr(value)}; it must be True or False")
 
 
 def _single(value: Any) -> Any:

@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from berlyne.agents.base import Mind, make_growing_mind, make_mind
+from berlyne.agents.base import AnyAgent, make_agent, make_open_state_agent
 from berlyne.agents.open_state_agent import OpenStateAgent
-from berlyne.exploration.explorer_file import read, write
-from berlyne.exploration.lookahead import Gain, discovering_gain, imagined_gain
+from berlyne.exploration.explorer_file import read_explorer, write_explorer
+from berlyne.exploration.lookahead import Gain, simulate_gain, simulate_gain_open_states
 from berlyne.exploration.streams import streams
 from berlyne.frozen import Frozen
-from berlyne.labels import DiscoveredLabels, GrowingLabels, Labelled, Labels, history_of, in_words, several
-from berlyne.models.history import read_one
-from berlyne.models.internal_model import InternalModel, labels_for
+from berlyne.labels import DiscoveredLabels, GrowingLabels, Labelled, Labels, as_list, in_words, labelled_history
+from berlyne.models.history import read_single_subject
+from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.models.uncertainty import MissingInformationEstimate
-from berlyne.plotting import HtmlReprMixin, figures
+from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
-from berlyne.priors.protocols import check_prior, grows
-from berlyne.strategies.registry import Strategy, strategy
+from berlyne.priors.protocols import check_prior, discovers_states
+from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_flag, check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MOST_OBSERVATIONS = 2**31 - 1
+MAX_OBSERVATIONS = 2**31 - 1
 """They are counted in 32 bits."""
 
 
@@ -78,40 +78,40 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     ) -> None:
         check_prior(prior)
         rng = streams(seed).agent
-        if grows(prior):
+        if discovers_states(prior):
             if n_states is not None:
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
-            self._begin(prior, (GrowingLabels(), labels_for("action", n_actions, prior, actions)), strategy, rng)
+            self._initialize(prior, (GrowingLabels(), make_labels("action", n_actions, prior, actions)), strategy, rng)
             self.discover(() if states is None else states)
             return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
-        self._begin(prior, (model.state_labels, model.action_labels), strategy, rng)
+        self._initialize(prior, (model.state_labels, model.action_labels), strategy, rng)
 
-    def _begin(
-        self, prior: Prior, labels: tuple[Labels, Labels], how: str | Strategy, rng: np.random.Generator
+    def _initialize(
+        self, prior: Prior, labels: tuple[Labels, Labels], strategy: str | Strategy, rng: np.random.Generator
     ) -> None:
-        self.prior, self.strategy = prior, strategy(how)
+        self.prior, self.strategy = prior, get_strategy(strategy)
         self.state_labels, self.action_labels = labels
         self.n_actions = self.action_labels.size
         self._rng = rng
-        self._told_states: dict[int, int] = {}  # what it was told of, and after how many observations
-        self._told_closed: dict[int, int] = {}
-        self._one_at_a_time = threading.RLock()  # kernels let other threads run
+        self._declared_states: dict[int, int] = {}  # what it was told of, and after how many observations
+        self._declared_terminal: dict[int, int] = {}
+        self._lock = threading.RLock()  # kernels let other threads run
         self._forget()
 
     def _forget(self) -> None:
         """Know the prior, and no more."""
         self.n_obs = 0
-        self._last: dict[int, int] = {}
-        self._closed: set[int] = set()
+        self._last_outcomes: dict[int, int] = {}
+        self._terminal: set[int] = set()
         self._history: array[int] | None = array("i")  # s, a, s_next and ended of each observation; None if not known
-        self._u: FloatArray | None = None  # the draws of the next choice, once it was asked for
-        self._mind: Mind
+        self._next_draw: FloatArray | None = None  # the draws of the next choice, once it was asked for
+        self._agent: AnyAgent
         if isinstance(self.state_labels, GrowingLabels):
-            self._mind = make_growing_mind(self.prior, self.n_actions, self.strategy)
+            self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
-            self._mind = make_mind(model, self.strategy, None)
+            self._agent = make_agent(model, self.strategy, None)
 
     def _remedy(self, name: str) -> str:
         return "make another Explorer(prior, strategy)"
@@ -135,34 +135,34 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
         possible = self._possible(among)
-        with self._one_at_a_time:
-            if s not in self._closed:
+        with self._lock:
+            if s not in self._terminal:
                 return self.action_labels[self._chosen(s, possible)]
-            with self._as_open(s):
+            with self._as_nonterminal(s):
                 return self.action_labels[self._chosen(s, possible)]
 
     def _chosen(self, s: int, possible: list[int] | None) -> int:
         """The action to try in state `s`, among those that are possible."""
         if possible is None:
-            return self._mind.act(s, self._draw())
+            return self._agent.act(s, self._draw())
         return possible[self.strategy.rule.choose(self._values_among(s, possible), self._draw())]
 
     def choose_pair(self) -> tuple[Any, Any]:
         """The pair (s, a) to try, for a strategy that may go to any state: Unembodied."""
         if not self.strategy.relocates:
             raise ValueError(f"{self.strategy} acts in the state it is in; call act(s)")
-        with self._one_at_a_time:
+        with self._lock:
             self._check_somewhere()
-            s, a = self._mind.choose_pair(self._draw())
+            s, a = self._agent.choose_pair(self._draw())
         return self.state_labels[s], self.action_labels[a]
 
     def _draw(self) -> FloatArray:
         """The two uniform numbers of the next choice; every observation has its own, asked for or not."""
-        if self._u is None:
-            self._u = self._rng.random(2)
+        if self._next_draw is None:
+            self._next_draw = self._rng.random(2)
             if self.strategy.ties == "first":
-                self._u[0] = 0.0
-        return self._u
+                self._next_draw[0] = 0.0
+        return self._next_draw
 
     def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
         """Learn that action `a` in state `s` led to `s_next`; `ended` says that the episode is over there.
@@ -172,7 +172,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """
         a = self._number("a", a, self.action_labels)
         check_flag("ended", ended, optional=False)
-        with self._one_at_a_time:
+        with self._lock:
             if isinstance(self.state_labels, GrowingLabels):  # both must be right before either is discovered
                 self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
             s = self._met("s", s)
@@ -187,34 +187,34 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     def discover(self, states: Iterable[Any]) -> None:
         """Know that these states exist, without having been led there; for a prior whose states are discovered."""
-        if not isinstance(self._mind, OpenStateAgent):
+        if not isinstance(self._agent, OpenStateAgent):
             raise ValueError(f"all states are known to {self.prior!r}; there is nothing to discover")
-        with self._one_at_a_time:
-            for state in several("states", states):
+        with self._lock:
+            for state in as_list("states", states):
                 number = self._met("a state", state)
-                self._mind.discover(number)
-                self._told_states.setdefault(number, self.n_obs)  # undo may take back how it was found before
+                self._agent.discover(number)
+                self._declared_states.setdefault(number, self.n_obs)  # undo may take back how it was found before
 
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
-        if self.n_obs >= MOST_OBSERVATIONS:
-            raise ValueError(f"an explorer makes at most {MOST_OBSERVATIONS:,} observations")
-        reopened = s in self._closed  # actions can be taken here after all
+        if self.n_obs >= MAX_OBSERVATIONS:
+            raise ValueError(f"an explorer makes at most {MAX_OBSERVATIONS:,} observations")
+        reopened = s in self._terminal  # actions can be taken here after all
         if reopened:
-            self._closed.remove(s)
-            self._mind.unmark_terminal(s)
+            self._terminal.remove(s)
+            self._agent.unmark_terminal(s)
         try:
-            self._mind.observe(s, a, s_next)
+            self._agent.observe(s, a, s_next)
         except ValueError as error:
-            self._close([s] if reopened else [])
+            self._mark_terminal([s] if reopened else [])
             raise ValueError(in_words(str(error), self.state_labels, self.action_labels)) from None
         self._draw()
-        self._u = None
+        self._next_draw = None
         self.n_obs += 1
-        self._last[s * self.n_actions + a] = s_next
+        self._last_outcomes[s * self.n_actions + a] = s_next
         if self._history is not None:
             self._history.extend((s, a, s_next, ended))
         if ended:
-            self._close([s_next])
+            self._mark_terminal([s_next])
 
     def observe_many(self, history: Any) -> None:
         """Learn a history of transitions in their order: a log of somebody's, a warm start. All of it or nothing.
@@ -224,21 +224,21 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         be wherever each line begins, so episodes need not be told apart. Lines of several subjects are refused, since
         one explorer cannot be all of them. Ends that a `Run` knew of are known as by `ends_in`.
         """
-        with self._one_at_a_time:
+        with self._lock:
             known = self.state_labels
             labels = known.copy() if isinstance(known, GrowingLabels) else known
-            lines = read_one(history, labels, self.action_labels)
+            lines = read_single_subject(history, labels, self.action_labels)
             told = zip(lines.steps.tolist(), lines.ended.tolist(), strict=True)
             if isinstance(
                 known, GrowingLabels
             ):  # where nothing is impossible that has a name, and ends are known when found
-                ends = set(lines.ends.tolist())
+                ends = set(lines.terminal.tolist())
                 for (s, a, s_next), ended in told:
                     over = ended or s_next in ends
                     self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
                 return
             self.model.learn(lines.steps)  # refuses all of it if any is impossible
-            self.ends_in([self.state_labels[s] for s in lines.ends.tolist()])
+            self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
             for (s, a, s_next), ended in told:
                 self._observe(s, a, s_next, ended)
 
@@ -247,29 +247,29 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
         `observe(..., ended=True)` finds out one at a time. Where an action was taken already, it is no end.
         """
-        states = several("states", states)
-        with self._one_at_a_time:
+        states = as_list("states", states)
+        with self._lock:
             if isinstance(self.state_labels, GrowingLabels):
                 self.discover(states)
             numbers = self._numbers("states", states, "a terminal state", self.state_labels)
             for number in numbers:
-                self._told_closed.setdefault(number, self.n_obs)  # when it was told first
-            self._close(numbers)
+                self._declared_terminal.setdefault(number, self.n_obs)  # when it was told first
+            self._mark_terminal(numbers)
 
     def _tried(self, s: int) -> bool:
-        return any(s * self.n_actions + a in self._last for a in range(self.n_actions))
+        return any(s * self.n_actions + a in self._last_outcomes for a in range(self.n_actions))
 
-    def _close(self, states: Iterable[int]) -> None:
-        new = sorted(s for s in set(states) - self._closed if not self._tried(s))  # some end where one can also go on
+    def _mark_terminal(self, states: Iterable[int]) -> None:
+        new = sorted(s for s in set(states) - self._terminal if not self._tried(s))  # some end where one can also go on
         if new:
-            self._closed.update(new)
-            self._mind.mark_terminal(np.array(new, dtype=np.int64))
+            self._terminal.update(new)
+            self._agent.mark_terminal(np.array(new, dtype=np.int64))
 
     @property
     def history(self) -> IntArray | list[tuple[Any, Any, Any]]:
         """What was observed, lines `(s, a, s_next)` in order: an array `(n_obs, 3)`, or a list if there are labels."""
-        with self._one_at_a_time:
-            told: IntArray | list[Any] = history_of(self._lines()[:, :3], self.state_labels, self.action_labels)
+        with self._lock:
+            told: IntArray | list[Any] = labelled_history(self._lines()[:, :3], self.state_labels, self.action_labels)
             return told
 
     def _lines(self) -> IntArray:
@@ -282,74 +282,76 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """Forget the last `n` observations, as if they had never been made: what it will answer is as it was then."""
         if check_count("n", n, 1) > self.n_obs:
             raise ValueError(f"n is {n}; there are {self.n_obs} observations to undo")
-        with self._one_at_a_time:
-            self._live_again(self._lines()[: self.n_obs - n])
+        with self._lock:
+            self._replay_steps(self._lines()[: self.n_obs - n])
 
-    def _live_again(self, lines: IntArray) -> None:
+    def _replay_steps(self, lines: IntArray) -> None:
         """Observe these lines from the beginning, with all that it was told between them, or after more of them."""
         n_lines = len(lines)
-        told = [_by_time(these) for these in (self._told_states, self._told_closed)]
+        told = [_by_time(these) for these in (self._declared_states, self._declared_terminal)]
         late = [[self.state_labels[s] for t, s in _in_time(these) if t > n_lines] for these in told]
         self._take_back(self.n_obs)
         self._forget()
         for t, line in enumerate([*lines.tolist(), None]):
             for s in told[0].get(t, []):
-                cast(OpenStateAgent, self._mind).discover(s)
-            self._close(told[1].get(t, []))
+                cast(OpenStateAgent, self._agent).discover(s)
+            self._mark_terminal(told[1].get(t, []))
             if line is not None:
                 self._observe(*line)
-        self._told_states, self._told_closed = ({s: t for t, s in _in_time(these) if t <= n_lines} for these in told)
+        self._declared_states, self._declared_terminal = (
+            {s: t for t, s in _in_time(these) if t <= n_lines} for these in told
+        )
         if isinstance(self.state_labels, GrowingLabels):
-            self.state_labels.keep(len(cast(OpenStateAgent, self._mind).found))
+            self.state_labels.truncate(len(cast(OpenStateAgent, self._agent).discovered))
             self.discover(late[0])
         self.ends_in(late[1])
 
-    def _live_only(self, lines: IntArray, n_states: int, first_draws: Any) -> None:
+    def _restore_steps(self, lines: IntArray, n_states: int, first_draws: Any) -> None:
         """Know these lines and the first `n_states` states alone, whatever an interrupt left half done.
 
         `first_draws` is the state of the random generator before the first line.
         """
         self._rng.bit_generator.state = first_draws
-        self._u, self.n_obs = None, 0  # there are no draws to take back
-        self._told_states = {s: t for s, t in self._told_states.items() if s < n_states}
+        self._next_draw, self.n_obs = None, 0  # there are no draws to take back
+        self._declared_states = {s: t for s, t in self._declared_states.items() if s < n_states}
         if isinstance(self.state_labels, GrowingLabels):
-            self.state_labels = self.state_labels.first(n_states)
-        self._live_again(lines)
+            self.state_labels = self.state_labels.copy_first(n_states)
+        self._replay_steps(lines)
 
     def _take_back(self, n: int = 0) -> None:
         """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
-        n += self._u is not None
-        self._u = None
+        n += self._next_draw is not None
+        self._next_draw = None
         self._rng.bit_generator.advance(-2 * n)  # type: ignore[attr-defined]  # PCG64, one step for each number
 
     @property
     def model(self) -> InternalModel:
         """A copy of the internal model: estimates, counts and all measures."""
-        with self._one_at_a_time:
+        with self._lock:
             labels = self.state_labels, self.action_labels
-            if isinstance(self._mind, OpenStateAgent):
-                return self._mind.model((DiscoveredLabels(self.states), self.action_labels))
-            return InternalModel.from_counts(self.prior, self._mind.counts(), self._last, labels)
+            if isinstance(self._agent, OpenStateAgent):
+                return self._agent.model((DiscoveredLabels(self.states), self.action_labels))
+            return InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, without pickle; a loaded explorer goes on exactly as this one would.
 
         The prior and the strategy must be berlyne's own: code cannot be saved.
         """
-        with self._one_at_a_time:
+        with self._lock:
             self._take_back()  # they are drawn again when asked for
-            write(path, self)
+            write_explorer(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Explorer:
         """Read an explorer that `save` wrote."""
-        return read(path, cls.__new__(cls))
+        return read_explorer(path, cls.__new__(cls))
 
     @property
     def here(self) -> Any:
         """The state that it was last led to; None if nothing was observed."""
-        with self._one_at_a_time:
-            return self.states[self._mind.where] if self._mind.where >= 0 else None
+        with self._lock:
+            return self.states[self._agent.current_state] if self._agent.current_state >= 0 else None
 
     @property
     def episode_is_over(self) -> bool:
@@ -357,8 +359,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
         Never so for a strategy that chooses the state itself.
         """
-        with self._one_at_a_time:
-            return not self.strategy.relocates and self._mind.where in self._closed
+        with self._lock:
+            return not self.strategy.relocates and self._agent.current_state in self._terminal
 
     def plot(self, what: Any = "utility", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw states coloured by a quantity, and where the explorer is.
@@ -368,13 +370,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         options : `world`, whose map is drawn; `rows`, whether each action has a part of its own (of a node, slices
             clockwise from the top, action 0 first); `labels`; `bar`.
         """
-        drawn: Axes = figures().draw_explorer(self, what, ax, **options)
+        drawn: Axes = figures_package().draw_explorer(self, what, ax, **options)
         return drawn
 
     def utility(self) -> FloatArray:
         """What the explorer values, `[a, s]`: why it acts as it does. Zero for heuristics."""
-        with self._one_at_a_time:
-            return self._mind.utility()
+        with self._lock:
+            return self._agent.utility()
 
     def expected_missing_information(self, level: float = 0.95) -> MissingInformationEstimate:
         """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
@@ -382,7 +384,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         States in which episodes end do not count: nothing can be tried there. Nor does elsewhere: what is to be learned
         in states that nobody has seen is not known to be there.
         """
-        left_out = {*self._closed, self.state_labels.size} if isinstance(self._mind, OpenStateAgent) else self._closed
+        left_out = (
+            {*self._terminal, self.state_labels.size} if isinstance(self._agent, OpenStateAgent) else self._terminal
+        )
         return self.model.expected_missing_information(level, left_out)
 
     def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
@@ -402,20 +406,20 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         seed : for the imagination alone.
         """
         n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
-        with self._one_at_a_time:
-            here = self._mind.where if s is None else self._number("s", s, self.state_labels)
+        with self._lock:
+            here = self._agent.current_state if s is None else self._number("s", s, self.state_labels)
             if here < 0 and not self.strategy.relocates:
                 raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
-            if here in self._closed and not self.strategy.relocates:
+            if here in self._terminal and not self.strategy.relocates:
                 raise ValueError(
                     f"the episode is over in state {self.states[here]!r}; say where the next one starts: s=..."
                 )
             if self.strategy.relocates:
                 self._check_somewhere()
-            if isinstance(self._mind, OpenStateAgent):
-                return discovering_gain(self._mind, here, n_steps, n_samples, seed)
-            counted = InternalModel.from_counts(self.prior, self._mind.counts(), self._last)
-            return imagined_gain(self._mind, counted, self._closed, max(here, 0), n_steps, n_samples, seed)
+            if isinstance(self._agent, OpenStateAgent):
+                return simulate_gain_open_states(self._agent, here, n_steps, n_samples, seed)
+            counted = InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes)
+            return simulate_gain(self._agent, counted, self._terminal, max(here, 0), n_steps, n_samples, seed)
 
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
         """Whether at most `bits` are missing, with this probability: a rule for when to stop.
@@ -426,7 +430,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
         confidence = check_number("confidence", confidence, 0.0, 1.0)
-        if isinstance(self._mind, OpenStateAgent) and not self._last:
+        if isinstance(self._agent, OpenStateAgent) and not self._last_outcomes:
             return False  # it knows of nothing that could be missing, which is not to know enough
         found = self.expected_missing_information().quantile(confidence)
         if np.isnan(found):
@@ -443,8 +447,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         `values`. Asking changes nothing.
         """
         where = self._asked("action_values", s)
-        with self._one_at_a_time, self._as_open(where):
-            return self._mind.pair_values() if where is None else self._mind.action_values(where)
+        with self._lock, self._as_nonterminal(where):
+            return self._agent.pair_values() if where is None else self._agent.action_values(where)
 
     def probabilities(self, s: Any = None, among: Iterable[Any] | None = None) -> FloatArray:
         """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
@@ -455,40 +459,40 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         where, possible = self._asked("probabilities", s), self._possible(among)
         if where is None and possible is not None:
             raise ValueError(f"{self.strategy} chooses among all pairs of a state and an action; leave among out")
-        with self._one_at_a_time, self._as_open(where):
+        with self._lock, self._as_nonterminal(where):
             if where is None:
                 self._check_somewhere()
-                return self._mind.pair_probabilities()
+                return self._agent.pair_probabilities()
             if possible is None:
-                return self._mind.probabilities(where)
+                return self._agent.probabilities(where)
             chances = np.zeros(self.action_labels.size)
             chances[possible] = self.strategy.rule.probabilities(self._values_among(where, possible))
             return chances
 
     def _values_among(self, s: int, possible: list[int]) -> FloatArray:
         """What the actions that are possible are worth in state `s`."""
-        values = self._mind.action_values(s)[possible]
-        if np.any(np.isnan(values)) or getattr(self._mind, "by_itself", False):
+        values = self._agent.action_values(s)[possible]
+        if np.any(np.isnan(values)) or getattr(self._agent, "chooses_without_values", False):
             raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
         return values
 
     @contextmanager
-    def _as_open(self, s: int | None) -> Iterator[None]:
+    def _as_nonterminal(self, s: int | None) -> Iterator[None]:
         """While this lasts, actions can be taken in state `s`, even if it was taken for an end."""
-        closed = s is not None and s in self._closed
+        closed = s is not None and s in self._terminal
         if closed:
-            self._mind.unmark_terminal(s)  # type: ignore[arg-type]  # a number, as the line above says
+            self._agent.unmark_terminal(s)  # type: ignore[arg-type]  # a number, as the line above says
         try:
             yield
         finally:
             if closed:
-                self._mind.mark_terminal(np.array([s], dtype=np.int64))
+                self._agent.mark_terminal(np.array([s], dtype=np.int64))
 
     def _check_somewhere(self) -> None:
         """Refuse to choose a state where there is none that actions can be taken in."""
         if not self.state_labels.size:
             raise ValueError(f"{self.strategy} knows of no state to go to; tell it of one by discover")
-        if len(self._closed) == self.state_labels.size:
+        if len(self._terminal) == self.state_labels.size:
             raise ValueError(f"{self.strategy} has no state to go to; episodes end in every state that it knows of")
 
     def _asked(self, what: str, s: Any) -> int | None:
@@ -510,13 +514,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     def _numbers(self, what: str, values: Any, one: str, labels: Labels) -> list[int]:
         """The numbers of several labels, each once, in order."""
-        return sorted({self._number(one, value, labels) for value in several(what, values)})
+        return sorted({self._number(one, value, labels) for value in as_list(what, values)})
 
     @staticmethod
     def _number(name: str, value: Any, labels: Labels) -> int:
-        if type(value) is int and labels.given is None and 0 <= value < labels.size:
+        if type(value) is int and labels.custom is None and 0 <= value < labels.size:
             return value
-        if labels.given is not None:
+        if labels.custom is not None:
             return labels.number(value, name)
         if check_count(name, value, 0) >= labels.size:
             raise ValueError(f"{name} is {value}; it must be 0 to {labels.size - 1}")

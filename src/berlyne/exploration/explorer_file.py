@@ -25,8 +25,8 @@ from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.labels import GrowingLabels, Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
-from berlyne.priors.registry import prior_from
-from berlyne.serialization import OtherFormatError, read_labels, saved_labels, unpacked, write_packed
+from berlyne.priors.registry import prior_from_description
+from berlyne.serialization import UnsupportedFormatError, labels_from_json, labels_to_json, read_archive, write_archive
 from berlyne.strategies.registry import Strategy
 
 if TYPE_CHECKING:
@@ -35,39 +35,39 @@ if TYPE_CHECKING:
 FORMAT = 3
 UNSEALED = 1
 """The format that the golden files have, which hold no checksum."""
-MOST_ROWS = 1 << 22
+MAX_ROWS = 1 << 22
 """Most rows of an explorer that is read from a file."""
 E = TypeVar("E", bound="Explorer")
 
 
-def write(path: str | os.PathLike[str], explorer: Explorer) -> None:
+def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer, whole or not at all."""
-    mind, how = explorer._mind, explorer.strategy
-    if isinstance(mind, NumpyAgent) or not _is_ours(how):
-        raise ValueError(f"{how} with {explorer.prior!r} has a part of your own, which cannot be saved")
+    agent, strategy = explorer._agent, explorer.strategy
+    if isinstance(agent, NumpyAgent) or not _is_ours(strategy):
+        raise ValueError(f"{strategy} with {explorer.prior!r} has a part of your own, which cannot be saved")
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-    grows = isinstance(mind, OpenStateAgent)
+    grows = isinstance(agent, OpenStateAgent)
     sizes = {"n_states": None if grows else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
         "kind": "explorer",
-        "strategy": _describe_strategy(how),
+        "strategy": _describe_strategy(strategy),
         "prior": {"kind": prior.kind, **prior.parameters, **sizes},
         "rng": explorer._rng.bit_generator.state,
-        "states": saved_labels(explorer.state_labels),
-        "actions": saved_labels(explorer.action_labels),
+        "states": labels_to_json(explorer.state_labels),
+        "actions": labels_to_json(explorer.action_labels),
     }
     arrays = {
         **prior.arrays,
-        "told_states": _pairs(explorer._told_states),
-        "told_closed": _pairs(explorer._told_closed),
+        "told_states": _pairs(explorer._declared_states),
+        "told_closed": _pairs(explorer._declared_terminal),
     }
-    if not isinstance(mind, OpenStateAgent):
-        closed = np.array(sorted(explorer._closed), dtype=np.int64)
-        arrays |= {**mind.state_dict(), "last": _pairs(explorer._last), "closed": closed}
+    if not isinstance(agent, OpenStateAgent):
+        closed = np.array(sorted(explorer._terminal), dtype=np.int64)
+        arrays |= {**agent.state_dict(), "last": _pairs(explorer._last_outcomes), "closed": closed}
     if explorer._history is not None:
         arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
-    write_packed(path, settings, arrays)
+    write_archive(path, settings, arrays)
 
 
 def _pairs(numbers: dict[int, int]) -> Any:
@@ -75,20 +75,20 @@ def _pairs(numbers: dict[int, int]) -> Any:
     return np.array(list(numbers.items()), dtype=np.int64).reshape(-1, 2)
 
 
-def _is_ours(how: Strategy) -> bool:
+def _is_ours(strategy: Strategy) -> bool:
     """Whether a strategy can be told by names and numbers."""
     from berlyne.engine.action_selection import METHODS  # here, so that `import berlyne` need not import Numba
 
-    return type(how.coordinate) in METHODS and (how.utility is None or isinstance(how.utility, str))
+    return type(strategy.coordinate) in METHODS and (strategy.utility is None or isinstance(strategy.utility, str))
 
 
-def read(path: str | os.PathLike[str], explorer: E) -> E:
+def read_explorer(path: str | os.PathLike[str], explorer: E) -> E:
     """Read into an explorer that has not begun yet."""
     with open(path, "rb") as file:
         try:
-            settings, arrays = unpacked(file, "explorer", (FORMAT,), (UNSEALED,))
+            settings, arrays = read_archive(file, "explorer", (FORMAT,), (UNSEALED,))
             _begin(explorer, settings, arrays if settings["format"] == FORMAT else _of_format_1(settings, arrays))
-        except OtherFormatError as other:
+        except UnsupportedFormatError as other:
             formats = f"formats {UNSEALED} and {FORMAT}"
             raise ValueError(
                 f"{os.fspath(path)} has format {other.version}; this version of berlyne reads {formats}"
@@ -103,43 +103,45 @@ def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any])
     if said["n_states"] is None:
         _live_again(explorer, settings, arrays)
         return
-    if len(arrays["visits"]) != said["n_states"] or said["n_states"] * said["n_actions"] > MOST_ROWS:
+    if len(arrays["visits"]) != said["n_states"] or said["n_states"] * said["n_actions"] > MAX_ROWS:
         raise ValueError("the sizes do not fit together")
-    states, actions = read_labels(settings.get("states")), read_labels(settings.get("actions"))
-    model = InternalModel(prior_from(said, arrays), states=states, actions=actions)
+    states, actions = labels_from_json(settings.get("states")), labels_from_json(settings.get("actions"))
+    model = InternalModel(prior_from_description(said, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
-    explorer._begin(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
-    if isinstance(explorer._mind, NumpyAgent | OpenStateAgent):
+    explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
+    if isinstance(explorer._agent, NumpyAgent | OpenStateAgent):
         raise ValueError("it has a part of somebody's own")
-    explorer._mind.load_state(arrays, arrays["last"])
-    explorer._close(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))
-    explorer._last = {int(row): int(s_next) for row, s_next in arrays["last"]}
+    explorer._agent.load_state(arrays, arrays["last"])
+    explorer._mark_terminal(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))
+    explorer._last_outcomes = {int(row): int(s_next) for row, s_next in arrays["last"]}
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
     explorer._history = _checked_history(explorer, arrays["history"]) if "history" in arrays else None
     found = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
-    told = dict.fromkeys(explorer._closed - found, 0)
-    explorer._told_closed = _told(explorer, arrays, "told_closed") if "told_closed" in arrays else told
+    told = dict.fromkeys(explorer._terminal - found, 0)
+    explorer._declared_terminal = _told(explorer, arrays, "told_closed") if "told_closed" in arrays else told
 
 
 def _live_again(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """An explorer that discovers its states: what it was told and what it observed, in order."""
     said, history = settings["prior"], arrays["history"]
-    actions = Labels("action", said["n_actions"], read_labels(settings["actions"]))
+    actions = Labels("action", said["n_actions"], labels_from_json(settings["actions"]))
     states = GrowingLabels()
-    for label in read_labels(settings["states"]) or []:
+    for label in labels_from_json(settings["states"]) or []:
         states.add(label)
-    explorer._begin(prior_from(said, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings))
+    explorer._initialize(
+        prior_from_description(said, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
+    )
     sizes = (states.size, actions.size, states.size, 2)
     right = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
-    if not right or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MOST_ROWS:
+    if not right or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MAX_ROWS:
         raise ValueError("the history has lines of another kind")
     labels, explorer.n_obs = list(states.all), len(history)
-    explorer._told_states = _told(explorer, arrays, "told_states")
-    explorer._told_closed = _told(explorer, arrays, "told_closed")
-    explorer._live_again(history)
-    mind = explorer._mind
-    assert isinstance(mind, OpenStateAgent)
-    if states.all != labels or len(set(labels)) != len(labels) or mind.found != list(range(len(labels))):
+    explorer._declared_states = _told(explorer, arrays, "told_states")
+    explorer._declared_terminal = _told(explorer, arrays, "told_closed")
+    explorer._replay_steps(history)
+    agent = explorer._agent
+    assert isinstance(agent, OpenStateAgent)
+    if states.all != labels or len(set(labels)) != len(labels) or agent.discovered != list(range(len(labels))):
         raise ValueError("the states are not those that were discovered")
 
 
@@ -185,7 +187,7 @@ def _checked_states(closed: Any, n_states: int) -> list[int]:
 
 def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     """What format 2 has, from the arrays of format 1, which lie in slots."""
-    from berlyne.engine.successor_graph import graph_of  # here, so that `import berlyne` need not import Numba
+    from berlyne.engine.successor_graph import build_graph  # here, so that `import berlyne` need not import Numba
 
     said, own = settings["prior"], {name: values for name, values in arrays.items() if name.startswith("support_")}
     n_states, n_actions = said["n_states"], said["n_actions"]
@@ -197,7 +199,7 @@ def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, 
         used = np.arange(capacity) < arrays["mind_length"][:, None]
         by_slot = np.where(used.reshape(-1, 1), by_slot, 0)
     else:
-        graph = graph_of(prior_from(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
+        graph = build_graph(prior_from_description(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
         succ, start = graph.succ, graph.start
     slot, a = np.nonzero(by_slot > 0)
     s = np.searchsorted(start, slot, side="right") - 1
@@ -207,17 +209,21 @@ def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, 
     return {**memory, "last": arrays["last"], **own}
 
 
-def _describe_strategy(how: Strategy) -> dict[str, Any]:
+def _describe_strategy(strategy: Strategy) -> dict[str, Any]:
     """What the strategy does, whatever it is called."""
-    said = {field.name: getattr(how, field.name) for field in dataclasses.fields(how) if field.name != "coordinate"}
+    said = {
+        field.name: getattr(strategy, field.name)
+        for field in dataclasses.fields(strategy)
+        if field.name != "coordinate"
+    }
     for name in ("temperature", "lapse"):  # older than these, files say them only where they matter
         if said[name] == 0.0:
             del said[name]
-    method = {"method": type(how.coordinate).__name__, "parameters": dataclasses.asdict(how.coordinate)}
+    method = {"method": type(strategy.coordinate).__name__, "parameters": dataclasses.asdict(strategy.coordinate)}
     return {"said": said, **method}
 
 
 def _strategy_from(stored: dict[str, Any]) -> Strategy:
-    from berlyne.agents.compiled_agent import restored_method
+    from berlyne.agents.compiled_agent import make_method
 
-    return Strategy(coordinate=restored_method(stored["method"], stored["parameters"]), **stored["said"])
+    return Strategy(coordinate=make_method(stored["method"], stored["parameters"]), **stored["said"])

@@ -12,21 +12,20 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.agents.compiled_agent import CompiledAgent, can_compile
-from berlyne.engine.learned_prior import TABLE, Refitting, explore_learning, no_histograms, with_own_table
+from berlyne.engine.learned_prior import TABLE_SIZE, Refitting, copy_prior_table, empty_histograms, explore_learning
 from berlyne.engine.records import RunRecord
-from berlyne.exploration.explore import first_measures
+from berlyne.exploration.explore import initial_measures
 from berlyne.exploration.streams import streams
 from berlyne.frozen import FrozenArrays
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import Dirichlet
-from berlyne.priors.dirichlet import LEAST_ALPHA, MOST_ALPHA
+from berlyne.priors.dirichlet import MAX_ALPHA, MIN_ALPHA
 from berlyne.priors.fitting import check_bounds
 from berlyne.sparse import Counts
-from berlyne.strategies.registry import Strategy
-from berlyne.strategies.registry import strategy as strategy_called
+from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.strategies.utilities import UTILITIES
 from berlyne.validation import FloatArray, IndexArray, Seed, check_count, check_number
-from berlyne.worlds.episodes import first_state
+from berlyne.worlds.episodes import draw_initial_state
 from berlyne.worlds.world import World
 
 BOUNDS = (1e-3, 1e3)
@@ -44,7 +43,7 @@ class Schedule(NamedTuple):
     tolerance: float = 1e-3
 
 
-USUAL = Schedule()
+DEFAULT_SCHEDULE = Schedule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ def explore_learning_alpha(
     *,
     start_alpha: float = 1.0,
     bounds: tuple[float, float] = BOUNDS,
-    refit: Schedule | None = USUAL,
+    refit: Schedule | None = DEFAULT_SCHEDULE,
 ) -> LearnedRun:
     """Explore a world with the concentration of the Dirichlet prior learned by maximum likelihood.
 
@@ -101,48 +100,50 @@ def explore_learning_alpha(
     start_alpha : used until a row with several possible outcomes has been observed twice.
     refit : when to put what was learned to use; None to learn no concentration at all.
     """
-    how, prior = strategy_called(strategy), world.prior
-    realised = isinstance(how.utility, str) and UTILITIES[how.utility].realised
-    if not isinstance(prior, Dirichlet) or not can_compile(prior, how) or realised:
+    strategy, prior = get_strategy(strategy), world.prior
+    realised = isinstance(strategy.utility, str) and UTILITIES[strategy.utility].realised
+    if not isinstance(prior, Dirichlet) or not can_compile(prior, strategy) or realised:
         raise ValueError(
-            f"a concentration cannot be learned with {prior!r} and {how}; "
+            f"a concentration cannot be learned with {prior!r} and {strategy}; "
             "it takes a Dirichlet prior and a strategy of berlyne's own other than PEIG"
         )
     if len(world.terminal):
         raise ValueError(
             "the world has terminal states, which a concentration cannot be learned with; see with_resets()"
         )
-    check_bounds(bounds, LEAST_ALPHA, MOST_ALPHA)
-    alpha = check_number("start_alpha", start_alpha, LEAST_ALPHA, MOST_ALPHA)
+    check_bounds(bounds, MIN_ALPHA, MAX_ALPHA)
+    alpha = check_number("start_alpha", start_alpha, MIN_ALPHA, MAX_ALPHA)
     n_steps = check_count("n_steps", n_steps, 0)
     assumed = world.with_prior(Dirichlet(alpha, prior.support))
     for_start, for_agent, for_world, _ = streams(seed)
     model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # given one line above
-    trace = RunRecord.begun(n_steps, first_state(world, None, for_start), *first_measures(assumed, model))
-    mind = CompiledAgent(model, how, assumed)
+    record = RunRecord.allocate(n_steps, draw_initial_state(world, None, for_start), *initial_measures(assumed, model))
+    agent = CompiledAgent(model, strategy, assumed)
     u = for_agent.random((n_steps, 2))
-    if how.ties == "first":
+    if strategy.ties == "first":
         u[:, 0] = 0.0
     alphas = np.full(n_steps + 1, alpha)
     if refit is not None:
-        refitting = _refitting(mind, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
-        belief, truth = with_own_table(mind.belief), mind.truth(assumed)
-        made = explore_learning(belief, mind.agent, truth, trace, refitting, u, for_world.random(n_steps))
+        refitting = _refitting(agent, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
+        belief, truth = copy_prior_table(agent.belief), agent.truth(assumed)
+        made = explore_learning(belief, agent.choice_state, truth, record, refitting, u, for_world.random(n_steps))
     else:
-        made = mind.run(assumed, trace, u, for_world.random(n_steps))
+        made = agent.run(assumed, record, u, for_world.random(n_steps))
     if made != n_steps:
         raise ValueError(f"the world did at step {made} what the prior calls impossible")
-    missing, l1 = np.maximum(trace.missing, 0.0), np.maximum(trace.l1, 0.0)
-    return LearnedRun(world, how, missing, l1, alphas, trace.states, trace.actions, trace.outcomes, mind.counts())
+    missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
+    return LearnedRun(
+        world, strategy, missing, l1, alphas, record.states, record.actions, record.outcomes, agent.counts()
+    )
 
 
 def _refitting(
-    mind: CompiledAgent, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
+    agent: CompiledAgent, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
 ) -> Refitting:
     return Refitting(
-        no_histograms(mind.belief, len(alphas)),
+        empty_histograms(agent.belief, len(alphas)),
         alphas,
-        np.empty(TABLE),
+        np.empty(TABLE_SIZE),
         *bounds,
         check_count("always", schedule.always, 0),
         check_number("tolerance", schedule.tolerance, 0.0, 1e6),

@@ -16,10 +16,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from berlyne.serialization import BusyError, StoreError, only, only_writer, put, read, reported
+from berlyne.serialization import (
+    BusyError,
+    StoreError,
+    check_file_type,
+    exclusive_lock,
+    read_file,
+    report_write_errors,
+    write_store_file,
+)
 from berlyne.validation import CLOSED_LOOP
 
-BEGINNING = b'{"berlyne":"lab book",'
+FILE_PREFIX = b'{"berlyne":"lab book",'
 """How every book begins, and no other file."""
 PATIENCE = 10.0
 """Seconds to wait while another process writes."""
@@ -27,7 +35,7 @@ _sync = getattr(os, "fdatasync", os.fsync)
 Line = dict[str, Any]
 
 
-class Place(NamedTuple):
+class LogPosition(NamedTuple):
     """How far a log was read: lines, bytes, and the checksum of all of them."""
 
     n_lines: int = 0
@@ -40,14 +48,14 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read = Place()
+        self._read = LogPosition()
 
     def new_lines(self) -> Iterator[tuple[int, Any]]:
         """Lines that were not read yet, each with its number, from 1 on.
 
         A line counts as read once the next one is asked for: one that its reader refuses comes again.
         """
-        if read(self.path, 0) is None:  # or an error if it is no file
+        if read_file(self.path, 0) is None:  # or an error if it is no file
             raise StoreError(
                 f"there is no lab book {self.path}; begin one with LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
             )
@@ -73,13 +81,13 @@ class Log:
                     f"line {n_lines + 1} of {self.path} is damaged, or was changed by hand{CLOSED_LOOP}"
                 ) from None
             yield n_lines + 1, line
-            self._read = Place(n_lines + 1, size + len(raw) + 1, total)
+            self._read = LogPosition(n_lines + 1, size + len(raw) + 1, total)
 
     def add(self, line: Line) -> None:
         """Put one line at the end of what was read, and wait until it is on the disk."""
         size = self._read.size
         content, total = _written(line, self._read.sum)
-        with reported(self.path, "the line was not added"), open(self.path, "r+b", buffering=0) as file:
+        with report_write_errors(self.path, "the line was not added"), open(self.path, "r+b", buffering=0) as file:
             self._check(file)
             file.truncate(size)
             file.seek(size)
@@ -91,7 +99,7 @@ class Log:
             except BaseException:
                 file.truncate(size)
                 raise
-        self._read = Place(self._read.n_lines + 1, size + len(content), total)
+        self._read = LogPosition(self._read.n_lines + 1, size + len(content), total)
 
     def _check(self, file: IO[bytes]) -> None:
         """Refuse a file that does not begin with what was read of it."""
@@ -109,41 +117,41 @@ class Log:
                 f"{self.path} is not a lab book of berlyne yet: its first line was cut off; begin it again with "
                 f"LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
             )
-        if not content.startswith(BEGINNING):
+        if not content.startswith(FILE_PREFIX):
             raise StoreError(f"{self.path} is not a lab book of berlyne")
 
 
-def begin(path: Path, line: Line) -> None:
+def create_log(path: Path, line: Line) -> None:
     """Make a log of one line, whole or not at all; in place of one whose first line was cut off, and of no other."""
-    check_free(path)
-    with in_turn(path):
-        check_free(path)
-        put(path, _written(line, 0)[0], sync_folder=True)
+    check_can_create(path)
+    with write_lock(path):
+        check_can_create(path)
+        write_store_file(path, _written(line, 0)[0], sync_folder=True)
 
 
-def check_free(path: Path) -> None:
+def check_can_create(path: Path) -> None:
     """An error if no log can be begun here."""
-    only(path)
+    check_file_type(path)
     if not path.parent.is_dir():
         raise StoreError(f"there is no folder {path.parent} to begin {path.name} in; make it first")
-    content = read(path)
+    content = read_file(path)
     if content is not None and not _is_cut_off(content):
         raise StoreError(f"{path} is there already; open it, or begin another book")
 
 
 @contextmanager
-def in_turn(path: Path) -> Iterator[None]:
+def write_lock(path: Path) -> Iterator[None]:
     """Hold a log for writing; while another process does, wait for it."""
     until = time.monotonic() + PATIENCE
     with ExitStack() as held:
         while True:
             try:
-                held.enter_context(only_writer(path))
+                held.enter_context(exclusive_lock(path))
                 break
             except BusyError as busy:
                 if time.monotonic() > until:
                     raise StoreError(
-                        f"{path} is being written by {busy.who}, and has been for {PATIENCE:g} seconds; "
+                        f"{path} is being written by {busy.holder}, and has been for {PATIENCE:g} seconds; "
                         "nothing was written here, so try again"
                     ) from None
             time.sleep(random.uniform(0.001, 0.02))  # so that those who wait do not ask in step
@@ -152,7 +160,7 @@ def in_turn(path: Path) -> Iterator[None]:
 
 def _is_cut_off(content: bytes) -> bool:
     """Whether this is less than the first line of a book, as one leaves it who is killed while it begins one."""
-    return b"\n" not in content and (content.startswith(BEGINNING) or BEGINNING.startswith(content))
+    return b"\n" not in content and (content.startswith(FILE_PREFIX) or FILE_PREFIX.startswith(content))
 
 
 def _written(line: Line, before: int) -> tuple[bytes, int]:

@@ -20,17 +20,17 @@ import numpy as np
 
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.log_file import Line
-from berlyne.labels import from_plain, plain_value, several
+from berlyne.labels import as_list, label_from_json, label_to_json
 from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import Description
 from berlyne.serialization import StoreError
-from berlyne.strategies.registry import Strategy, strategy
-from berlyne.validation import check_count, in_short
+from berlyne.strategies.registry import Strategy, get_strategy
+from berlyne.validation import check_count, short_repr
 
 FORMAT = 1
 
 
-def header_of(prior: Prior | str, how: str | Strategy, seed: int, given: dict[str, Any]) -> Line:
+def make_header(prior: Prior | str, strategy: str | Strategy, seed: int, given: dict[str, Any]) -> Line:
     """The first line of a book that is to be begun; `given` are labels and sizes, None where they are not."""
     labels = {name: given[name] for name in ("states", "actions")}
     sizes = {name: given[name] for name in ("n_states", "n_actions")}
@@ -38,17 +38,19 @@ def header_of(prior: Prior | str, how: str | Strategy, seed: int, given: dict[st
         "berlyne": "lab book",
         "format": FORMAT,
         "prior": {"from": prior} if isinstance(prior, str) else _described(prior),
-        "strategy": _strategy_text(how),
+        "strategy": _strategy_text(strategy),
         "seed": check_count("seed", seed, 0),
-        **{k: None if these is None else [plain_value(v) for v in several(k, these)] for k, these in labels.items()},
+        **{k: None if these is None else [label_to_json(v) for v in as_list(k, these)] for k, these in labels.items()},
         **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
     }
 
 
-def explorer_of(path: Path, header: Any, prior: Prior | str | None, how: str | Strategy | None) -> Explorer:
+def explorer_from_header(
+    path: Path, header: Any, prior: Prior | str | None, strategy: str | Strategy | None
+) -> Explorer:
     """The explorer that the first line of a book describes, before it is told anything.
 
-    prior, how : what was given with the book, if anything; it must be what the line says.
+    prior, strategy : what was given with the book, if anything; it must be what the line says.
     """
     if header.get("format") != FORMAT:
         raise StoreError(f"{path} has format {header.get('format')}; this version reads format {FORMAT}")
@@ -56,12 +58,12 @@ def explorer_of(path: Path, header: Any, prior: Prior | str | None, how: str | S
         said, told, seed = dict(header["prior"]), header["strategy"], header["seed"]
         own = None if isinstance(told, str) else str(told["own"])
         states, actions = (
-            None if header[name] is None else [from_plain(label) for label in header[name]]
+            None if header[name] is None else [label_from_json(label) for label in header[name]]
             for name in ("states", "actions")
         )
         sizes = {name: header.get(name) for name in ("n_states", "n_actions")}
     found = _prior(path, said, prior)
-    mine = None if how is None else _resolved(how, path.parent)
+    mine = None if strategy is None else _resolved(strategy, path.parent)
     chosen = _strategy(path, told, mine) if own is None else _own_strategy(path, own, mine)
     return Explorer(found, chosen, seed, states=states, actions=actions, **sizes)
 
@@ -88,56 +90,56 @@ def _described(prior: Prior) -> Line:
 def _restored(said: Line) -> Prior:
     arrays = {name: np.asarray(values) for name, values in said["arrays"].items()}
     described = Description(said["kind"], said["parameters"], arrays)
-    found: Prior = PRIORS[said["kind"]].described(said["n_states"], said["n_actions"], described)
+    found: Prior = PRIORS[said["kind"]].from_description(said["n_states"], said["n_actions"], described)
     return found
 
 
 def _prior(path: Path, said: Line, given: Prior | str | None) -> Prior:
     """The prior that a book was begun with; one that is given must be that."""
-    mine: Prior | None = looked_up(given, path.parent) if isinstance(given, str) else given
+    mine: Prior | None = import_object(given, path.parent) if isinstance(given, str) else given
     if "own" in said:
         if mine is None:
             raise StoreError(f"{path} was begun with a prior of your own, {said['own']}; give it: LabBook(path, prior)")
         if type(mine).__name__ != said["own"]:
             raise StoreError(
-                f"{path} was begun with a prior of your own, {said['own']}; give that, not {in_short(mine)}"
+                f"{path} was begun with a prior of your own, {said['own']}; give that, not {short_repr(mine)}"
             )
         return mine
     found: Prior
     if "from" in said:
-        found = looked_up(said["from"], path.parent)
+        found = import_object(said["from"], path.parent)
     else:
         with _reading(path):
             found = _restored(said)
     if mine is not None and _described(mine) != _described(found):
         raise StoreError(
-            f"{path} was begun with {in_short(found)}, not with {in_short(mine)}; "
+            f"{path} was begun with {short_repr(found)}, not with {short_repr(mine)}; "
             "leave the prior out, or begin another book"
         )
     return found
 
 
-def _strategy_text(how: str | Strategy) -> str | Line:
-    if isinstance(how, str):
-        return how
-    _check_strategy("strategy", how)
+def _strategy_text(strategy: str | Strategy) -> str | Line:
+    if isinstance(strategy, str):
+        return strategy
+    _check_strategy("strategy", strategy)
     try:
-        known = strategy(how.name) == how
+        known = get_strategy(strategy.name) == strategy
     except ValueError:
         known = False
-    return how.name if known else {"own": how.name}
+    return strategy.name if known else {"own": strategy.name}
 
 
-def _resolved(how: str | Strategy, beside: Path) -> Strategy:
+def _resolved(strategy: str | Strategy, beside: Path) -> Strategy:
     """The strategy that is meant, be it by a name, by "module:name", or by itself."""
-    found = looked_up(how, beside) if isinstance(how, str) and ":" in how else how
-    _check_strategy(repr(how) if isinstance(how, str) else "strategy", found)
-    return strategy(found)
+    found = import_object(strategy, beside) if isinstance(strategy, str) and ":" in strategy else strategy
+    _check_strategy(repr(strategy) if isinstance(strategy, str) else "strategy", found)
+    return get_strategy(found)
 
 
 def _check_strategy(called: str, found: Any) -> None:
     if not isinstance(found, str | Strategy):
-        raise ValueError(f"{called} is {in_short(found)}; it must be a Strategy, or the name of one")
+        raise ValueError(f"{called} is {short_repr(found)}; it must be a Strategy, or the name of one")
 
 
 def _own_strategy(path: Path, name: str, mine: Strategy | None) -> Strategy:
@@ -159,7 +161,7 @@ def _strategy(path: Path, told: str, mine: Strategy | None) -> Strategy:
     )
 
 
-def looked_up(text: str, beside: Path) -> Any:
+def import_object(text: str, beside: Path) -> Any:
     """The object called "module:name", looked for in the current folder first, and then `beside` the book."""
     module, _, name = text.partition(":")
     if not module or not name:

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from berlyne.exploration.log_file import Line, Log, begin, check_free, in_turn
-from berlyne.exploration.log_header import explorer_of, header_of
-from berlyne.labels import from_plain, plain_value
+from berlyne.exploration.log_file import Line, Log, check_can_create, create_log, write_lock
+from berlyne.exploration.log_header import explorer_from_header, make_header
+from berlyne.labels import label_from_json, label_to_json
 from berlyne.priors import Prior
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy
@@ -51,7 +51,7 @@ class LabBook:
         self.path = Path(path)
         self._log = Log(self.path)
         (_, header), *lines = self._log.new_lines()
-        self.explorer = explorer_of(self.path, header, prior, strategy)
+        self.explorer = explorer_from_header(self.path, header, prior, strategy)
         told: list[tuple[int, Line]] = []
         for number, line in lines:
             if self._undoes(number, line, len(told)):
@@ -81,11 +81,11 @@ class LabBook:
         opened; given as an object it must be given again to `LabBook(path, prior, strategy)`.
         """
         place = Path(path)
-        check_free(place)
+        check_can_create(place)
         given = {"states": states, "actions": actions, "n_states": n_states, "n_actions": n_actions}
-        header = header_of(prior, strategy, seed, given)
-        explorer_of(place, header, prior, strategy)  # what cannot explore is not begun
-        begin(place, header)
+        header = make_header(prior, strategy, seed, given)
+        explorer_from_header(place, header, prior, strategy)  # what cannot explore is not begun
+        create_log(place, header)
         return cls(place, prior, strategy)
 
     def __repr__(self) -> str:
@@ -110,11 +110,11 @@ class LabBook:
 
         `ended` says that the episode is over there. While another process writes, this waits for it.
         """
-        with in_turn(self.path):
+        with write_lock(self.path):
             self.catch_up()
             self.explorer.observe(s, a, s_next, ended=ended)
             try:
-                line: Line = {"told": [plain_value(label) for label in (s, a, s_next)]}
+                line: Line = {"told": [label_to_json(label) for label in (s, a, s_next)]}
                 self._log.add({**line, "ended": True} if ended else line)
             except BaseException:
                 self.explorer.undo()
@@ -122,7 +122,7 @@ class LabBook:
 
     def undo(self) -> tuple[Any, Any, Any]:
         """Strike out the last line told that still counts, and return it; the log keeps both."""
-        with in_turn(self.path):
+        with write_lock(self.path):
             self.catch_up()
             if self.explorer.n_obs == 0:
                 raise ValueError(f"{self.path} has nothing to undo")
@@ -151,7 +151,7 @@ class LabBook:
 
     def _learn(self, number: int, line: Line) -> None:
         try:
-            s, a, s_next = (from_plain(value) for value in line["told"])
+            s, a, s_next = (label_from_json(value) for value in line["told"])
             self.explorer.observe(s, a, s_next, ended=line.get("ended", False))
         except (ValueError, TypeError, KeyError) as error:
             raise StoreError(f"line {number} of {self.path} does not fit its explorer: {error}") from None

@@ -31,8 +31,8 @@ class Gain(NamedTuple):
     standard_error: float
 
 
-def imagined_gain(
-    mind: CompiledAgent | NumpyAgent,
+def simulate_gain(
+    agent: CompiledAgent | NumpyAgent,
     model: InternalModel,
     closed: Collection[int],
     s: int,
@@ -50,9 +50,9 @@ def imagined_gain(
     _, for_agent, for_world, _ = streams(seed)
     gains = np.empty(n_samples)
     for i in range(n_samples):
-        imagined = mind.copy(model)
+        imagined = agent.copy(model)
         u = for_agent.random((n_steps, 2))
-        if mind.strategy.ties == "first":
+        if agent.strategy.ties == "first":
             u[:, 0] = 0.0
         if closed:
             imagined.mark_terminal(np.flatnonzero(ends))
@@ -62,7 +62,7 @@ def imagined_gain(
     return _mean(gains)
 
 
-def discovering_gain(mind: OpenStateAgent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
+def simulate_gain_open_states(agent: OpenStateAgent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
     """The same where states are discovered, in imagination too.
 
     What is missing would rise with every state that is imagined, so before and after cannot be compared. The gain is
@@ -72,9 +72,9 @@ def discovering_gain(mind: OpenStateAgent, s: int, n_steps: int, n_samples: int,
     gains = np.empty(n_samples)
     for i in range(n_samples):
         u = for_agent.random((n_steps, 2))
-        if mind.strategy.ties == "first":
+        if agent.strategy.ties == "first":
             u[:, 0] = 0.0
-        gains[i] = mind.copy().imagine(s, u, for_world.random(n_steps))
+        gains[i] = agent.copy().imagine(s, u, for_world.random(n_steps))
     return _mean(gains)
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from berlyne.engine.environment import truth_for
+from berlyne.engine.environment import new_truth
 from berlyne.engine.initial_belief import new_belief
 from berlyne.engine.prediction import observe_rows
-from berlyne.engine.row_beliefs import knows
+from berlyne.engine.row_beliefs import is_compiled_prior
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import PRIORS
 from berlyne.validation import FloatArray, Seed, check_count, generator
@@ -58,10 +58,10 @@ def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Se
 
 
 def _sums(world: World, u: FloatArray) -> FloatArray:
-    if not knows(world.prior):
+    if not is_compiled_prior(world.prior):
         raise ValueError(f"the world has the prior {world.prior!r}; gains are known for {' and '.join(PRIORS)} only")
-    model = InternalModel(world.prior)  # type: ignore[arg-type]  # `knows` has refused None
+    model = InternalModel(world.prior)  # type: ignore[arg-type]  # `is_compiled_prior` has refused None
     belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
-    if not observe_rows(belief, truth_for(world, model, belief.graph), u, sums):
+    if not observe_rows(belief, new_truth(world, model, belief.graph), u, sums):
         raise ValueError("the world did what its prior calls impossible")
     return sums

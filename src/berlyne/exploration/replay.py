@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.agents.base import Engine, make_growing_mind, make_mind
+from berlyne.agents.base import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import ReplayRecord
 from berlyne.exploration.explore import NO_PRIOR
-from berlyne.labels import GrowingLabels, Labels, column, in_words, several
-from berlyne.models.history import COLUMNS, End, History, read_history
-from berlyne.models.internal_model import InternalModel, labels_for
+from berlyne.labels import GrowingLabels, Labels, as_list, in_words, label_array
+from berlyne.models.history import COLUMNS, History, TerminalChange, read_history
+from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.priors import Prior
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.coordination import CounterBased, LeastTaken
-from berlyne.strategies.registry import Strategy
-from berlyne.strategies.registry import strategy as strategy_called
+from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.strategies.utilities import UTILITIES
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
@@ -84,27 +83,27 @@ def replay(
     >>> float(berlyne.replay(world, run, "Random").log_likelihood.mean())  # log 1/4
     -1.3862943611198906
     """
-    how, prior = strategy_called(strategy), _prior(world)
+    strategy, prior = get_strategy(strategy), _prior(world)
     seen = world if isinstance(world, World) else None
     if seen is not None:
         for name, given, its in (("n_states", n_states, seen.n_states), ("n_actions", n_actions, seen.n_actions)):
             if given is not None and given != its:
                 raise ValueError(f"{name} is {given}; the world has {its}, so leave it out")
         n_states, n_actions = seen.n_states, seen.n_actions
-        states = seen.state_labels.given if states is None else states
-        actions = seen.action_labels.given if actions is None else actions
-    if grows(prior):
+        states = seen.state_labels.custom if states is None else states
+        actions = seen.action_labels.custom if actions is None else actions
+    if discovers_states(prior):
         if seen is None and n_states is not None:
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
         named_states = Labels("state", seen.n_states, states) if seen is not None else _found(states)
-        labels = named_states, labels_for("action", n_actions, prior, actions)
-        return _discovering(prior, how, seen, engine, history, labels)
+        labels = named_states, make_labels("action", n_actions, prior, actions)
+        return _discovering(prior, strategy, seen, engine, history, labels)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # the mind counts
     lines = _with_ends(read_history(history, named.state_labels, named.action_labels), seen)
     parts = []
     for where in _by_subject(lines):
-        thoughts, done = _thoughts(model, how, seen, engine, lines.steps[where], lines.changes(where))
+        record, done = _thoughts(model, strategy, seen, engine, lines.steps[where], lines.terminal_changes(where))
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
@@ -112,11 +111,11 @@ def replay(
                 f"line {where[done]} of the history, counted from 0, says that "
                 f"{in_words(said, named.state_labels, named.action_labels)}"
             )
-        parts.append((where, thoughts))
-    return _dataset(how, lines, _together(parts), (named.state_labels, named.action_labels))
+        parts.append((where, record))
+    return _dataset(strategy, lines, _together(parts), (named.state_labels, named.action_labels))
 
 
-def expected_along(world: World | Prior, history: Any, **options: Any) -> FloatArray:
+def expected_missing_curve(world: World | Prior, history: Any, **options: Any) -> FloatArray:
     """What an explorer led along a history expects to be missing before the first and after every line, in bits."""
     led = replay(world, history, "Random", **options)  # whatever it would choose, it learns the same
     return np.append(led.expected_missing_information.values[:1], led.expected_missing_information_after.values)
@@ -125,31 +124,31 @@ def expected_along(world: World | Prior, history: Any, **options: Any) -> FloatA
 def _found(states: Iterable[Hashable] | None) -> GrowingLabels:
     """Labels of the states that explorers know from the start, to which a history may add."""
     labels = GrowingLabels()
-    for label in () if states is None else several("states", states):
+    for label in () if states is None else as_list("states", states):
         if labels.number(label) == labels.size:
             labels.add(label)
     return labels
 
 
 def _discovering(
-    prior: Prior, how: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
+    prior: Prior, strategy: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
 ) -> Dataset:
     """A replay in which states are discovered."""
     known = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
     lines, parts = _with_ends(read_history(history, *labels), world), []
     for where in _by_subject(lines):
-        mind = make_growing_mind(prior, labels[1].size, how, engine)
+        agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
         for s in range(known):
-            mind.discover(s)
-        parts.append((where, mind.replay(lines.steps[where], lines.changes(where))))
-    return _dataset(how, lines, _together(parts), labels)
+            agent.discover(s)
+        parts.append((where, agent.replay(lines.steps[where], lines.terminal_changes(where))))
+    return _dataset(strategy, lines, _together(parts), labels)
 
 
 def _with_ends(lines: History, world: World | None) -> History:
     """The lines as those know them who know where the episodes of the world end: there is nothing to learn of that."""
     if world is None:
         return lines
-    return lines._replace(ends=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
+    return lines._replace(terminal=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -171,21 +170,26 @@ def _by_subject(lines: History) -> list[IntArray]:
 
 
 def _thoughts(
-    model: InternalModel, how: Strategy, world: World | None, engine: Engine, steps: IntArray, ends: list[End]
+    model: InternalModel,
+    strategy: Strategy,
+    world: World | None,
+    engine: Engine,
+    steps: IntArray,
+    ends: list[TerminalChange],
 ) -> tuple[ReplayRecord, int]:
     """What one explorer thinks along its lines, and how many of them it could learn."""
-    return make_mind(model, how, world, engine).replay(np.ascontiguousarray(steps), world, ends)
+    return make_agent(model, strategy, world, engine).replay(np.ascontiguousarray(steps), world, ends)
 
 
 def _together(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArray]:
     """The thoughts of all explorers in the order of lines, by name."""
     found: dict[str, FloatArray] = {}
-    for where, thoughts in parts:
-        missing = np.maximum(thoughts.missing, 0.0)  # sums of many gains: rounding may leave them below zero
+    for where, record in parts:
+        missing = np.maximum(record.missing, 0.0)  # sums of many gains: rounding may leave them below zero
         own = {
-            "values": thoughts.values,
-            "probabilities": thoughts.probabilities,
-            "utility": thoughts.utility,
+            "values": record.values,
+            "probabilities": record.probabilities,
+            "utility": record.utility,
             "before": missing[:-1],
             "after": missing[1:],
         }
@@ -197,7 +201,7 @@ def _together(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArra
     return found
 
 
-def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray], named: tuple[Labels, Labels]) -> Dataset:
+def _dataset(strategy: Strategy, lines: History, found: dict[str, FloatArray], named: tuple[Labels, Labels]) -> Dataset:
     from xarray import Dataset
 
     states, actions = named
@@ -208,29 +212,29 @@ def _dataset(how: Strategy, lines: History, found: dict[str, FloatArray], named:
         log_likelihood = np.log(taken)
     left = {"units": "bits", "long_name": "E[D(theta || theta_hat)] of all rows"}
     data = {
-        "action_values": (by_action, found["values"], {"units": _unit_of_values(how)}),
+        "action_values": (by_action, found["values"], {"units": _unit_of_values(strategy)}),
         "probabilities": (by_action, found["probabilities"], {"units": "1"}),
         "log_likelihood": ("step", log_likelihood, {"units": "nats", "long_name": "of the action that was taken"}),
-        "utilities": (by_action, found["utility"], {"units": _unit(how)}),
+        "utilities": (by_action, found["utility"], {"units": _unit(strategy)}),
         "expected_missing_information": ("step", found["before"], {**left, "when": "before the step"}),
         "expected_missing_information_after": ("step", found["after"], {**left, "when": "after the step"}),
     }
     for i, name in enumerate(COLUMNS):
         data[name] = ("step", _spoken(steps[:, i], actions if name == "a" else states), {"units": "1"})
     coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": _spoken(np.arange(actions.size), actions)}
-    coordinates.update({name: ("step", column(values)) for name, values in lines.labels.items()})
-    return Dataset(data, coordinates, {"strategy": how.name})
+    coordinates.update({name: ("step", label_array(values)) for name, values in lines.labels.items()})
+    return Dataset(data, coordinates, {"strategy": strategy.name})
 
 
 def _spoken(numbers: IntArray, labels: Labels) -> Any:
     """Numbers, or the labels that they stand for."""
-    return numbers if labels.given is None else column([labels[i] for i in numbers.tolist()])
+    return numbers if labels.custom is None else label_array([labels[i] for i in numbers.tolist()])
 
 
-def _unit(how: Strategy) -> str:
-    return UTILITIES[how.utility].unit if isinstance(how.utility, str) else "1"
+def _unit(strategy: Strategy) -> str:
+    return UTILITIES[strategy.utility].unit if isinstance(strategy.utility, str) else "1"
 
 
-def _unit_of_values(how: Strategy) -> str:
+def _unit_of_values(strategy: Strategy) -> str:
     kinds = {LeastTaken: "minus times taken", CounterBased: "minus expected visits"}
-    return kinds.get(type(how.coordinate), _unit(how))
+    return kinds.get(type(strategy.coordinate), _unit(strategy))

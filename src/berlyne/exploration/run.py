@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.agents.base import make_growing_mind
+from berlyne.agents.base import make_open_state_agent
 from berlyne.exploration.path_counts import PathCounts
 from berlyne.frozen import FrozenArrays
 from berlyne.labels import DiscoveredLabels
 from berlyne.models.internal_model import InternalModel
-from berlyne.plotting import HtmlReprMixin, figures, watching
-from berlyne.priors.protocols import grows
+from berlyne.plotting import HtmlReprMixin, figures_package, watch_package
+from berlyne.priors.protocols import discovers_states
 from berlyne.sparse import Counts
-from berlyne.strategies.registry import Strategy
-from berlyne.strategies.registry import strategy as strategy_called
+from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import (
     FloatArray,
     IndexArray,
@@ -70,7 +69,7 @@ class Run(HtmlReprMixin, FrozenArrays):
     @cached_property
     def episode(self) -> IndexArray:
         """The number of the episode that each step was made in, `(n_steps,)`: 0, 0, ..., 1, 1, ..."""
-        ended = self.world.episodes.ends[self.next_states]
+        ended = self.world.episodes.is_terminal[self.next_states]
         return np.asarray(np.cumsum(ended) - ended, dtype=np.int32)
 
     @property
@@ -88,7 +87,7 @@ class Run(HtmlReprMixin, FrozenArrays):
     @cached_property
     def counts(self) -> Counts:
         """All observed transitions."""
-        return counts_of(self.world, self.states[:-1], self.actions, self.next_states)
+        return count_transitions(self.world, self.states[:-1], self.actions, self.next_states)
 
     @cached_property
     def model(self) -> InternalModel:
@@ -105,7 +104,7 @@ class Run(HtmlReprMixin, FrozenArrays):
         """The explorer's internal model after `t` steps, found without replaying them, unless states are discovered."""
         t = check_index("t", t, self.n_steps + 1)
         prior: Any = self.world.prior
-        if grows(prior):
+        if discovers_states(prior):
             return self._discovered(prior, t)
         labels = self.world.state_labels, self.world.action_labels
         counts = self.counts if t == self.n_steps else self.path_counts.counts(t)
@@ -113,17 +112,17 @@ class Run(HtmlReprMixin, FrozenArrays):
 
     def _discovered(self, prior: Any, t: int) -> InternalModel:
         """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
-        mind = make_growing_mind(prior, self.world.n_actions, strategy_called("Random"))
-        mind.discover(int(self.states[0]))
+        agent = make_open_state_agent(prior, self.world.n_actions, get_strategy("Random"))
+        agent.discover(int(self.states[0]))
         steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
         for s, a, s_next, now in steps:
-            mind.observe(int(s), int(a), int(s_next))
-            mind.discover(int(now))
-        return mind.model((DiscoveredLabels(self.world.states[s] for s in mind.found), self.world.action_labels))
+            agent.observe(int(s), int(a), int(s_next))
+            agent.discover(int(now))
+        return agent.model((DiscoveredLabels(self.world.states[s] for s in agent.discovered), self.world.action_labels))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
         """Draw the learning curve: missing information against time."""
-        drawn: Axes = figures().draw_run(self, ax, **style)
+        drawn: Axes = figures_package().draw_run(self, ax, **style)
         return drawn
 
     def plot_path(self, t: int | None = None, ax: Axes | None = None, **options: Any) -> Axes:
@@ -132,7 +131,7 @@ class Run(HtmlReprMixin, FrozenArrays):
         options : `last`, how many steps; `what`, a quantity to colour states by, such as "missing information", as it
             was at that time (beside a matrix, in a column of states); `labels`; `bar`.
         """
-        drawn: Axes = figures().draw_path(self, t, ax, **options)
+        drawn: Axes = figures_package().draw_path(self, t, ax, **options)
         return drawn
 
     def animate(self, **options: Any) -> FuncAnimation:
@@ -144,16 +143,16 @@ class Run(HtmlReprMixin, FrozenArrays):
         options : `fps`; `every` so many steps or `n_frames` in all (by default 120); `last`, steps of the trail;
             `what`, a quantity to colour states by; `labels`.
         """
-        film: FuncAnimation = figures().animate_run(self, **options)
+        film: FuncAnimation = figures_package().animate_run(self, **options)
         return film
 
     def watch(self, path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None) -> Path:
         """Make a page that replays the run, and show it if no path is given; as `berlyne.watch` does with several."""
-        page: Path = watching().watch(self, path, open_browser=open_browser)
+        page: Path = watch_package().watch(self, path, open_browser=open_browser)
         return page
 
 
-def counts_of(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:
+def count_transitions(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:
     """How often each transition of a path was made."""
     m, n = world.n_actions, world.n_states
     keys = (states.astype(np.int64) * m + actions) * n + outcomes

@@ -13,10 +13,10 @@ from matplotlib.cm import ScalarMappable
 
 from berlyne.figures.curves import draw_run
 from berlyne.figures.map_layout import Map, map_of
-from berlyne.figures.maps import draw_agent, draw_plain, limits, on_states_of
+from berlyne.figures.maps import align_to_world, colour_limits, draw_agent, draw_plain
 from berlyne.figures.path import Trail
 from berlyne.figures.state_column import draw_coloured, recolour
-from berlyne.figures.state_quantities import Quantity, quantity
+from berlyne.figures.state_quantities import Quantity, model_quantity
 from berlyne.figures.style import AGENT, RC
 from berlyne.validation import IntArray, check_count, check_number
 
@@ -106,7 +106,7 @@ class _Film:
             return None
         coloured = draw_coloured(self.run.world, drawn, self.values[0], ax, labels)[1]
         everything = np.concatenate([found.values.ravel() for found in self.values])
-        coloured.set_clim(*limits(everything))
+        coloured.set_clim(*colour_limits(everything))
         return coloured
 
     def show(self, frame: int) -> list[Any]:
@@ -129,7 +129,7 @@ class _Film:
 def _found(run: Run, t: int, what: Any) -> Quantity:
     """A quantity of the model at a time, in the order of the world's states."""
     model = run.model_at(t)
-    return on_states_of(run.world, model, quantity(model, what, run.world))
+    return align_to_world(run.world, model, model_quantity(model, what, run.world))
 
 
 def _title(run: Run, t: int) -> str:

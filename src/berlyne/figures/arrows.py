@@ -17,7 +17,7 @@ class Arrow(NamedTuple):
     head: FloatArray
     p: float
 
-    def reach(self) -> FloatArray:
+    def extent(self) -> FloatArray:
         """Beginning, middle and end of the path, (3, 2): about as far as it goes."""
         corners = np.asarray(self.path.vertices)
         weights = np.array([0.25, 0.5, 0.25] if len(corners) == 3 else [0.125, 0.375, 0.375, 0.125])
@@ -32,7 +32,7 @@ BENDS = (0.12, 0.24, 0.38, -0.24, -0.38, 0.55)
 """How far an arrow may bend, as a share of its length; the first that stays clear of other states is taken."""
 
 
-def bent(
+def curved_arrow(
     begin: FloatArray, end: FloatArray, radius: float, p: float, bend: float, head_size: float | None = None
 ) -> Arrow:
     """From the rim of one state to the rim of another; `bend` is a share of the length, positive to one side.
@@ -46,7 +46,7 @@ def bent(
     return Arrow(Path([start, by, neck], [Path.MOVETO, Path.CURVE3, Path.CURVE3]), head, p)
 
 
-def loop(
+def loop_arrow(
     centre: FloatArray,
     radius: float,
     p: float,
@@ -63,7 +63,7 @@ def loop(
     return Arrow(Path([start, *far, neck], [Path.MOVETO, *[Path.CURVE4] * 3]), head, p)
 
 
-def clear_bends(places: FloatArray, begin: IntArray, end: IntArray, radius: float) -> FloatArray:
+def choose_bends(places: FloatArray, begin: IntArray, end: IntArray, radius: float) -> FloatArray:
     """The least bend of each of some arrows that keeps it away from other states, (E,); the first if there is none.
 
     places : (N, 2); begin, end : (E,), numbers of states.
@@ -82,7 +82,7 @@ def clear_bends(places: FloatArray, begin: IntArray, end: IntArray, radius: floa
     return found
 
 
-def free_side(here: FloatArray, others: FloatArray, joined: BoolArray) -> FloatArray:
+def least_crowded_direction(here: FloatArray, others: FloatArray, joined: BoolArray) -> FloatArray:
     """The direction out of a state in which there is most room, not too gladly down, where its label may be.
 
     others : (n, 2), where other states lie; joined : (n,), whether an arrow leads to or from them.

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from matplotlib.path import Path
 
-from berlyne.figures.map_layout import Map, shown
-from berlyne.figures.maps import limits
+from berlyne.figures.map_layout import Map, short_label
+from berlyne.figures.maps import colour_limits
 from berlyne.figures.style import thinned
 from berlyne.validation import FloatArray
 
@@ -90,7 +90,7 @@ def _states(drawn: Map, values: FloatArray | None, line: float) -> Iterable[str]
 
 def _strength(values: FloatArray) -> FloatArray:
     """Shares between 0 and 1, on the scale of figures; 0 where there is no number."""
-    low, high = limits(values)
+    low, high = colour_limits(values)
     return np.asarray(np.clip(np.nan_to_num((values - low) / (high - low)), 0.0, 1.0))
 
 
@@ -106,7 +106,7 @@ def _names(drawn: Map, line: float) -> Iterable[str]:
     longest = max(2, int(0.95 * room / (0.56 * 8)))
     size = 8 * line
     for s, (x, y) in enumerate(drawn.places.tolist()):
-        name = escape(shown(drawn.states, s, longest))
+        name = escape(short_label(drawn.states, s, longest))
         style = f'font-size="{size:.3f}" text-anchor="middle" fill="currentColor" stroke="none"'
         yield f'<text x="{x:.2f}" y="{y + 0.35 * size:.2f}" {style}>{name}</text>'
 
@@ -140,8 +140,8 @@ def _arrows(drawn: Map, line: float) -> Iterable[str]:
     """The transitions of a graph, the fainter the less probable, with heads where one can follow them."""
     if drawn.kind != "graph":
         return
-    crowded, heads = len(drawn.likely) > CROWDED * drawn.n_states, []
-    for i in drawn.likely:
+    crowded, heads = len(drawn.drawn_transitions) > CROWDED * drawn.n_states, []
+    for i in drawn.drawn_transitions:
         p = float(drawn.p[i])
         arrow = drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), p, HEAD * line)
         yield f'<path d="{_curve(arrow.headless())}" stroke-opacity="{0.15 + 0.75 * p:.2f}" stroke-width="{line:.3f}"/>'

@@ -14,8 +14,8 @@ import numpy as np
 
 from berlyne.figures.card_pictures import curve_picture, dots_picture, map_picture
 from berlyne.figures.map_layout import map_of, map_of_model
-from berlyne.figures.palette import looks_apart
-from berlyne.figures.state_quantities import quantity, quantity_of_explorer
+from berlyne.figures.palette import distinct_looks
+from berlyne.figures.state_quantities import explorer_quantity, model_quantity
 from berlyne.figures.style import look
 from berlyne.models.internal_model import InternalModel
 from berlyne.worlds import World, is_ergodic
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
     from berlyne.exploration.run import Run
 
-MOST_TRANSITIONS = 200_000
+MAX_TRANSITIONS = 200_000
 """Beyond, there is no picture, and nothing is said that would have to look at all rows."""
 MOST_ENTRIES = 500_000
 """Beyond, it is not said how much a model expects to miss, which would take seconds."""
@@ -78,11 +78,11 @@ def _said(value: Any) -> str:
 
 
 def _world(world: World) -> Card:
-    small = len(world.rows.indices) <= MOST_TRANSITIONS
+    small = len(world.rows.indices) <= MAX_TRANSITIONS
     about, ends = f"Map of {world.name}", [world.states[s] for s in world.terminal.tolist()]
     lines: list[Line] = [
         ("states", lambda: world.n_states),
-        ("actions", lambda: _counted(world.actions, world.action_labels.given is not None)),
+        ("actions", lambda: _counted(world.actions, world.action_labels.custom is not None)),
         ("transitions", lambda: len(world.rows.indices)),
         ("prior", lambda: "none" if world.prior is None else repr(world.prior)),
         ("begins in", lambda: _begins(world)),
@@ -141,10 +141,10 @@ def _model(model: InternalModel) -> Card:
 
 
 def _model_picture(model: InternalModel) -> str | None:
-    if model.n_states * model.n_actions > MOST_TRANSITIONS:
+    if model.n_states * model.n_actions > MAX_TRANSITIONS:
         return None
     name = "expected missing information" if hasattr(model.prior, "expected_missing_information") else "visits"
-    values = quantity(model, name, rows=False).by_state().values
+    values = model_quantity(model, name, rows=False).by_state().values
     return map_picture(map_of_model(model), values, about=f"States, the warmer the more {name}")
 
 
@@ -173,17 +173,17 @@ def _explorer(explorer: Explorer) -> Card:
 
 def _explorer_picture(explorer: Explorer) -> str | None:
     model = explorer.model
-    if model.n_states * model.n_actions > MOST_TRANSITIONS:
+    if model.n_states * model.n_actions > MAX_TRANSITIONS:
         return None
     drawn = map_of_model(model)
     here = None if explorer.here is None else drawn.states.number(explorer.here)
-    values = quantity_of_explorer(explorer, "utility", rows=False).by_state().values
+    values = explorer_quantity(explorer, "utility", rows=False).by_state().values
     return map_picture(drawn, values, here, "States, the warmer the more useful to the explorer, and where it is")
 
 
 def _experiment(study: Any) -> Card:
     names, classes = study.strategy_names, study.classes
-    looks = looks_apart(names)
+    looks = distinct_looks(names)
     lines: list[Line] = [
         ("worlds", lambda: ", ".join(f"{study.n_worlds:,} {each.name}" for each in classes)),
         ("strategies", lambda: _counted(names, True)),
@@ -215,7 +215,7 @@ def _best(results: Results, world_class: str) -> str:
 
 
 def _results_picture(results: Results) -> str | None:
-    world_class, looks = results.classes[0], looks_apart(results.strategies)
+    world_class, looks = results.classes[0], distinct_looks(results.strategies)
     found = results.curves(world_class)["mean"]
     curves = [(found.sel(strategy=name).values, _seen(looks[name].colour)) for name in results.strategies]
     there = [(values, colour) for values, colour in curves if not np.isnan(values).all()]

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from berlyne.figures.curves import mean_and_error
 from berlyne.figures.figure_data import Drawing
-from berlyne.figures.style import ERROR_LINE, RC, WHOLE, panels, plain_numbers, thinned
+from berlyne.figures.style import ERROR_LINE, RC, UNCLIPPED, format_log_axis, panels, thinned
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds import title
 
@@ -77,8 +77,8 @@ def _label(above: Axes, below: Axes, name: str, n_times: int) -> None:
     above.set(xscale="symlog", xlim=(0, n_times - 1))
     above.set_ylim(bottom=0)
     below.set(xlabel="time (steps)", yscale="log")
-    plain_numbers(above.xaxis, [0, 1, 10, 100, 1000, 10_000])
-    plain_numbers(below.yaxis)
+    format_log_axis(above.xaxis, [0, 1, 10, 100, 1000, 10_000])
+    format_log_axis(below.yaxis)
 
 
 def _draw_curve(ax: Axes, curve: FloatArray, style: tuple[str, Any, str], label: str) -> list[tuple[float, ...]]:
@@ -108,7 +108,7 @@ def _marked(style: tuple[str, Any, str], times: IntArray) -> dict[str, Any]:
     shift = {"^": 0.0, "o": 0.25, "s": 0.5}.get(marker, 0.75)
     at = np.searchsorted(times, times[-1] ** ((np.arange(5) + shift) / 5))
     return {
-        "color": colour, "linestyle": line, "marker": marker, "markevery": np.unique(at).tolist(), **WHOLE,
+        "color": colour, "linestyle": line, "marker": marker, "markevery": np.unique(at).tolist(), **UNCLIPPED,
         "markerfacecolor": colour if marker == "^" else "white",
     }  # fmt: skip
 

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.legends import legend_below
-from berlyne.figures.palette import looks_apart
-from berlyne.figures.style import ERROR_LINE, RC, Look, check_axes, look, panels, plain_numbers, thinned, verbatim
+from berlyne.figures.palette import distinct_looks
+from berlyne.figures.style import ERROR_LINE, RC, Look, check_axes, disable_math, format_log_axis, look, panels, thinned
 from berlyne.validation import OWN_PRIOR, FloatArray
 from berlyne.worlds import title
 
@@ -44,7 +44,7 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
     ax.set(xlabel="time (steps)", ylabel=LABELS["missing_information"], title=run.world.name)
     ax.set_ylim(bottom=0)
     ax.margins(x=0)
-    verbatim(ax.title, *ax.legend(frameon=False).get_texts())
+    disable_math(ax.title, *ax.legend(frameon=False).get_texts())
     return ax
 
 
@@ -64,7 +64,7 @@ def draw_env_run(run: EnvRun, ax: Axes | None = None, **style: Any) -> Axes:
     ax.set(xlabel="time (steps)", ylabel="expected missing information (bits)")
     ax.set_ylim(bottom=0)
     ax.margins(x=0)
-    verbatim(*ax.legend(frameon=False).get_texts())
+    disable_math(*ax.legend(frameon=False).get_texts())
     return ax
 
 
@@ -85,7 +85,7 @@ def draw_curves(
     classes, rows = results.classes, 1 if minus is None else 2
     with mpl.rc_context(RC):
         figure, axes = panels(len(classes), height=2.7 + 2.2 * (rows - 1), rows=rows, sharex="col")
-        looks = looks_apart(names)
+        looks = distinct_looks(names)
         more = () if minus is None else ("mean_difference", "standard_error_of_difference")
         drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error", *more))
         for i, world_class in enumerate(classes):
@@ -97,7 +97,7 @@ def draw_curves(
                 lines = zip(*(column.tolist() for column in columns), strict=True)
                 drawing.add((world_class, name, t, *line) for t, line in enumerate(lines))
             ax.set(title=title(world_class), xlim=(0, len(columns[0]) - 1))
-            verbatim(ax.title)
+            disable_math(ax.title)
             _fit(ax)
             if minus is not None:
                 _fit_differences(axes[i + len(classes)])
@@ -148,7 +148,7 @@ def _fit_differences(ax: Axes) -> None:
     ax.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
     ax.margins(y=0.08)
     marks = [sign * mark for mark in (0.5, 1, 3, 10, 30, 100, 1000) for sign in (-1, 1)]
-    plain_numbers(ax.yaxis, sorted([0.0, *marks]))
+    format_log_axis(ax.yaxis, sorted([0.0, *marks]))
 
 
 BAND = 0.2
@@ -166,7 +166,7 @@ def draw_bands(
     with mpl.rc_context(RC):
         axes, legend = _axes(list(curves), ax)
         names = [str(name) for name in next(iter(curves.values()))["strategy"].values]
-        looks = looks_apart(names)
+        looks = distinct_looks(names)
         said = ""
         for where, (world_class, curve) in zip(axes, curves.items(), strict=True):
             for name in names:
@@ -180,7 +180,7 @@ def draw_bands(
             assert figure is not None
             legend_below(figure, *axes[0].get_legend_handles_labels())
         elif names:
-            verbatim(*axes[0].legend(frameon=False).get_texts())
+            disable_math(*axes[0].legend(frameon=False).get_texts())
     return axes
 
 
@@ -210,7 +210,7 @@ def _draw_band(ax: Axes, style: Look, curve: xr.Dataset) -> None:
 
 def _label(ax: Axes, name: str, last: int) -> None:
     ax.set(title=name, xlabel="time (steps)", xlim=(0, last))
-    verbatim(ax.title)
+    disable_math(ax.title)
     lowest = min((float(np.nanmin(line.get_ydata())) for line in ax.lines), default=0.0)
     ax.set_ylim(bottom=min(0.0, lowest))
     ax.locator_params(axis="x", nbins=5)

@@ -14,9 +14,9 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from berlyne.figures.arrows import Arrow, bent, loop
+from berlyne.figures.arrows import Arrow, curved_arrow, loop_arrow
 from berlyne.figures.figure_data import Drawing
-from berlyne.figures.style import PROBABILITY, RC, WIDTH, letter
+from berlyne.figures.style import PROBABILITY, RC, WIDTH, letter_panels
 from berlyne.labels import Labels
 from berlyne.validation import FloatArray
 from berlyne.worlds import World
@@ -47,7 +47,7 @@ def draw_graph(
         figure = Figure(figsize=(size * columns, size * rows + (0.2 if m % columns else 0.6)))
         drawing = Drawing(figure, ("action", "state", "next_state", "probability"))
         axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
-        letter(axes[:m])
+        letter_panels(axes[:m])
         for a, ax in enumerate(axes[:m]):
             _draw_action(ax, world, a, scale, _places(world.n_states, centred), marked)
             ax.set_title(caption.format(a=_shown(world.action_labels, a)), parse_math=False)
@@ -61,7 +61,7 @@ def draw_graph(
 
 def _shown(labels: Labels, number: int) -> str:
     """What a state or an action is called in the picture."""
-    return str(number + 1) if labels.given is None else str(labels[number])
+    return str(number + 1) if labels.custom is None else str(labels[number])
 
 
 def _draw_scale(figure: Figure, axes: list[Axes], left_over: list[Axes], scale: float) -> None:
@@ -106,7 +106,7 @@ def _arrows(world: World, a: int, centre: FloatArray, radius: float) -> Iterator
     for s in range(world.n_states):
         for s_next, p in zip(*world.rows.row(a, s), strict=True):
             if s_next == s:
-                yield loop(centre[s], radius, float(p), centre[s])
+                yield loop_arrow(centre[s], radius, float(p), centre[s])
             else:
                 yield _bent(centre[s], centre[s_next], radius, float(p))
 
@@ -116,7 +116,7 @@ def _bent(begin: FloatArray, end: FloatArray, radius: float, p: float) -> Arrow:
     across, middle = np.array([begin[1] - end[1], end[0] - begin[0]]), (begin + end) / 2
     to_the_middle = not (begin.any() and end.any())
     bends = [b for b in BENDS if to_the_middle or np.linalg.norm(middle + b / 2 * across) > CLEAR]
-    return bent(begin, end, radius, p, (bends or BENDS)[0])
+    return curved_arrow(begin, end, radius, p, (bends or BENDS)[0])
 
 
 def _draw_state(ax: Axes, name: str, centre: FloatArray, radius: float, marked: bool) -> None:

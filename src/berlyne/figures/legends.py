@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
-from berlyne.figures.style import verbatim
+from berlyne.figures.style import disable_math
 
 MOST_COLUMNS = 7
 FITS = 0.98
@@ -43,5 +43,5 @@ def legend_below(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -
 
 def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], columns: int) -> Legend:
     found = figure.legend(handles, names, loc="outside lower center", ncols=columns, handlelength=3.4)
-    verbatim(*found.get_texts())
+    disable_math(*found.get_texts())
     return found

@@ -10,7 +10,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import Normalize
 
-from berlyne.figures.arrows import Arrow, bent
+from berlyne.figures.arrows import Arrow, curved_arrow
 from berlyne.figures.map_layout import Map, points_per_unit
 from berlyne.figures.maze import draw_walls
 from berlyne.figures.style import PROBABILITY
@@ -18,7 +18,7 @@ from berlyne.validation import FloatArray
 
 FAINT = 0.15
 """Transitions less probable than this are hairlines without a head, if there are many."""
-FINEST = 400
+MAX_MATRIX_CELLS = 400
 """Most lines of a matrix that are drawn; beyond, the largest of each block is."""
 BETWEEN = "0.72"
 HEAD = 7.5
@@ -27,7 +27,7 @@ JUMPS = 60
 """Most transitions between squares that are not neighbours that are drawn."""
 
 
-def draw_ground(ax: Axes, drawn: Map, action: bool = False, shaded: bool = False) -> ScalarMappable | None:
+def draw_background(ax: Axes, drawn: Map, action: bool = False, shaded: bool = False) -> ScalarMappable | None:
     """Draw what lies between states; returns what a colour bar of probabilities can be made of, if one is needed.
 
     action : whether the transitions are those of one action. shaded : whether states are to be coloured.
@@ -48,7 +48,7 @@ def draw_ground(ax: Axes, drawn: Map, action: bool = False, shaded: bool = False
 def _draw_grid(ax: Axes, drawn: Map) -> None:
     """Thin lines between squares, walls where nothing leads from a square to that beside it, and jumps."""
     number = {tuple(cell): s for s, cell in enumerate(np.round(drawn.places * 2).astype(int).tolist())}
-    joined = drawn.joined
+    connected = drawn.connected
     ends = set(drawn.ends)  # from which nothing leads anywhere
     walls: list[FloatArray] = []
     lines: list[FloatArray] = []
@@ -59,14 +59,14 @@ def _draw_grid(ax: Axes, drawn: Map) -> None:
                 continue  # drawn from the other side
             middle, along = np.array([x + step[0] / 2, y + step[1] / 2]), np.array(step[::-1]) / 2
             face = np.array([middle - along, middle + along]) / 2
-            open_ = beside is not None and ((s, beside) in joined or (beside, s) in joined)
+            open_ = beside is not None and ((s, beside) in connected or (beside, s) in connected)
             (lines if open_ or {s, beside} <= ends else walls).append(face)
     ax.add_collection(LineCollection(lines, colors=BETWEEN, linewidths=0.4, zorder=2, gid="lines"))
     ax.add_collection(LineCollection(walls, colors="black", linewidths=1.4, capstyle="round", zorder=3, gid="walls"))
     jump = ~drawn.neighbours(drawn.begin, drawn.end)
     if 0 < np.count_nonzero(jump) <= JUMPS:
         pairs = zip(drawn.begin[jump], drawn.end[jump], strict=True)
-        paths = [bent(drawn.places[s], drawn.places[z], 0.12, 1.0, 0.12).headless() for s, z in pairs]
+        paths = [curved_arrow(drawn.places[s], drawn.places[z], 0.12, 1.0, 0.12).headless() for s, z in pairs]
         style: Any = {"facecolors": "none", "edgecolors": "0.45", "linewidths": 0.6, "linestyles": "dashed"}
         ax.add_collection(PathCollection(paths, zorder=3, gid="jumps", **style))
 
@@ -78,7 +78,7 @@ def _draw_steps(ax: Axes, drawn: Map) -> ScalarMappable:
         if s == z:
             dots.append((s, p))
         else:
-            arrows.append(bent(drawn.places[s], drawn.places[z], 0.17, p, 0.12))
+            arrows.append(curved_arrow(drawn.places[s], drawn.places[z], 0.17, p, 0.12))
     _add_arrows(ax, drawn, arrows, [True] * len(arrows), zorder=4)
     if dots:
         where, colours = drawn.places[[s for s, _ in dots]], _scale(drawn).to_rgba(np.array([p for _, p in dots]))
@@ -93,13 +93,15 @@ def _p(edge: tuple[int, int, float]) -> float:
 def _draw_arrows(ax: Axes, drawn: Map, shaded: bool) -> ScalarMappable:
     """Transitions as bent arrows, darker and wider where more probable; if there are many, faint ones are hairlines."""
     head = min(drawn.radius, HEAD / points_per_unit(ax, drawn))
-    arrows = [drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), float(drawn.p[i]), head) for i in drawn.likely]
+    arrows = [
+        drawn.arrow(int(drawn.begin[i]), int(drawn.end[i]), float(drawn.p[i]), head) for i in drawn.drawn_transitions
+    ]
     crowded = len(arrows) > 4 * drawn.n_states
     full = [not crowded or arrow.p >= FAINT for arrow in arrows]
     _add_arrows(ax, drawn, arrows, full, alpha=0.55 if shaded else 1.0)
-    if drawn.each is not None:
+    if drawn.arrows_per_state is not None:
         note: Any = {"fontsize": 6, "color": "0.35", "ha": "left", "va": "bottom", "gid": "note"}
-        ax.text(0, 0, f"arrows: the {drawn.each} likeliest\nof each state", transform=ax.transAxes, **note)
+        ax.text(0, 0, f"arrows: the {drawn.arrows_per_state} likeliest\nof each state", transform=ax.transAxes, **note)
     return _scale(drawn)
 
 
@@ -124,7 +126,7 @@ def _scale(drawn: Map) -> ScalarMappable:
 
 def _draw_matrix(ax: Axes, drawn: Map) -> ScalarMappable:
     """Probabilities of all transitions, from the state on the left to the state above; of a block, the largest."""
-    n, cells = drawn.n_states, min(drawn.n_states, FINEST)
+    n, cells = drawn.n_states, min(drawn.n_states, MAX_MATRIX_CELLS)
     image = np.zeros((cells, cells))
     np.maximum.at(image, (drawn.begin * cells // n, drawn.end * cells // n), drawn.p)
     span = (-0.5, n - 0.5, n - 0.5, -0.5)

@@ -15,15 +15,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from berlyne.figures.arrows import Arrow, bent, clear_bends, free_side, loop
+from berlyne.figures.arrows import Arrow, choose_bends, curved_arrow, least_crowded_direction, loop_arrow
 from berlyne.figures.style import check_axes
 from berlyne.labels import Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds import Geometry, World, places
-from berlyne.worlds.layout import MOST_LAID_OUT
+from berlyne.worlds.layout import MAX_LAYOUT_STATES
 
-MOST_NODES = MOST_LAID_OUT
+MOST_NODES = MAX_LAYOUT_STATES
 """Most states that are drawn as a graph."""
 MOST_EACH = 10
 """If states of a graph have more transitions than this on average, only the likeliest of each are drawn."""
@@ -32,7 +32,7 @@ FEW_ARROWS = 160
 LOCAL = 0.85
 """Squares are drawn if at least so many of all transitions lead to the square beside, above or below."""
 Kind = Literal["maze", "grid", "graph", "matrix"]
-LONGEST = 12
+MAX_LABEL_LENGTH = 12
 """Most characters of a label in a picture."""
 
 
@@ -60,7 +60,7 @@ class Map:
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     geometry: Geometry | None = None
-    joined: set[tuple[int, int]] = field(default_factory=set)
+    connected: set[tuple[int, int]] = field(default_factory=set)
 
     @property
     def n_states(self) -> int:
@@ -84,52 +84,54 @@ class Map:
         room = 0.05 + self.radius if self.kind in ("maze", "grid") else 1.6 * self.radius
         corners = [self.places.min(axis=0) - room, self.places.max(axis=0) + room]
         if self.kind == "graph":
-            pairs = zip(self.begin[self.likely].tolist(), self.end[self.likely].tolist(), strict=True)
-            points = [self.arrow(s, z, 1.0).reach() for s, z in pairs]
+            pairs = zip(
+                self.begin[self.drawn_transitions].tolist(), self.end[self.drawn_transitions].tolist(), strict=True
+            )
+            points = [self.arrow(s, z, 1.0).extent() for s, z in pairs]
             corners += [point + sign * 0.2 * room for point in np.reshape(points, (-1, 2)) for sign in (-1, 1)]
         (left, top), (right, bottom) = np.min(corners, axis=0), np.max(corners, axis=0)
         return float(left), float(right), float(top), float(bottom)
 
     @cached_property
-    def each(self) -> int | None:
+    def arrows_per_state(self) -> int | None:
         """How many transitions of each state are drawn, the most probable; None for all."""
         few = max(2, FEW_ARROWS // self.n_states)
         many = len(self.p) > MOST_EACH * self.n_states and np.bincount(self.begin).max() > few
         return few if self.kind == "graph" and many else None
 
     @cached_property
-    def likely(self) -> IntArray:
+    def drawn_transitions(self) -> IntArray:
         """Numbers of the transitions that are drawn, the most probable last: all, or as many as one can follow."""
         order = np.argsort(self.p, kind="stable")
-        if self.each is None:
+        if self.arrows_per_state is None:
             return order
         by_state = order[np.argsort(self.begin[order], kind="stable")]
         size = np.bincount(self.begin, minlength=self.n_states)
         left = np.repeat(np.cumsum(size), size) - np.arange(len(by_state))  # 1 for the most probable of its state
-        kept = np.isin(order, by_state[left <= self.each])
+        kept = np.isin(order, by_state[left <= self.arrows_per_state])
         return order[kept]
 
     def arrow(self, s: int, z: int, p: float, head: float | None = None) -> Arrow:
         """The arrow from one node to another, or out of one and back."""
         if s == z:
-            return loop(self.places[s], self.radius, p, self._side(s), 0.55, head)
+            return loop_arrow(self.places[s], self.radius, p, self._side(s), 0.55, head)
         begin, end = self.places[s], self.places[z]
         if (s, z) not in self._bends:
-            self._bends[s, z] = float(clear_bends(self.places, np.array([s]), np.array([z]), self.radius)[0])
-        return bent(begin, end, self.radius, p, self._bends[s, z], head)
+            self._bends[s, z] = float(choose_bends(self.places, np.array([s]), np.array([z]), self.radius)[0])
+        return curved_arrow(begin, end, self.radius, p, self._bends[s, z], head)
 
     @cached_property
     def _bends(self) -> dict[tuple[int, int], float]:
         """Of all arrows, found together, and of those asked for since."""
-        moves = self.likely[self.begin[self.likely] != self.end[self.likely]]
+        moves = self.drawn_transitions[self.begin[self.drawn_transitions] != self.end[self.drawn_transitions]]
         begin, end = self.begin[moves], self.end[moves]
-        bends = clear_bends(self.places, begin, end, self.radius)
+        bends = choose_bends(self.places, begin, end, self.radius)
         return dict(zip(zip(begin.tolist(), end.tolist(), strict=True), bends.tolist(), strict=True))
 
     def _side(self, s: int) -> FloatArray:
-        joined = np.zeros(self.n_states, dtype=bool)
-        joined[self.end[self.begin == s]] = joined[self.begin[self.end == s]] = True
-        return free_side(self.places[s], np.delete(self.places, s, axis=0), np.delete(joined, s))
+        connected = np.zeros(self.n_states, dtype=bool)
+        connected[self.end[self.begin == s]] = connected[self.begin[self.end == s]] = True
+        return least_crowded_direction(self.places[s], np.delete(self.places, s, axis=0), np.delete(connected, s))
 
     def neighbours(self, one: Any, other: Any) -> Any:
         """Whether states lie side by side, or are the same, elementwise: a walk, not a jump."""
@@ -147,8 +149,8 @@ def map_of(world: World, action: Any = None) -> Map:
     labels = world.state_labels, world.action_labels
     where, (s, z, _) = places(world), (begin, end, p) if a is None else _merged(world, None)
     kind = _kind(world, where, s, z)
-    joined = set(zip(s.tolist(), z.tolist(), strict=True)) if kind == "grid" else set()
-    return Map(kind, where, *labels, begin, end, p, starts, world.terminal.tolist(), world.geometry, joined)
+    connected = set(zip(s.tolist(), z.tolist(), strict=True)) if kind == "grid" else set()
+    return Map(kind, where, *labels, begin, end, p, starts, world.terminal.tolist(), world.geometry, connected)
 
 
 def map_of_model(model: InternalModel) -> Map:
@@ -186,7 +188,7 @@ def _expected(model: InternalModel) -> World:
 def _merged(world: World, a: int | None) -> tuple[IntArray, IntArray, FloatArray]:
     """Transitions between different pairs of states, each with its largest probability under the actions drawn."""
     rows = world.rows
-    s, by = np.divmod(rows.numbers(), rows.n_actions)
+    s, by = np.divmod(rows.row_numbers(), rows.n_actions)
     drawn = slice(None) if a is None else by == a
     keys = s * world.n_states + rows.indices.astype(np.int64)
     return _largest(keys[drawn], rows.data[drawn], world.n_states)
@@ -217,14 +219,14 @@ def _is_lattice(where: FloatArray) -> bool:
     return bool(np.all(np.abs(steps - np.round(steps)) < 1e-6) and np.all(np.ptp(where, axis=0) > 0.5))
 
 
-def prepared(ax: Axes | None, drawn: Map, bar: bool = False) -> Axes:
+def prepare_axes(ax: Axes | None, drawn: Map, bar: bool = False) -> Axes:
     """Axes for a map, those of a new figure if none are given; `bar` leaves room for a colour bar."""
     check_axes(ax)
     left, right, top, bottom = drawn.frame
     wide, high = (7.0, 7.0) if drawn.kind == "matrix" else (right - left, bottom - top)
     if ax is None:
         inch = min(0.62 if drawn.kind != "graph" else 1.25, 6.4 / wide, 5.4 / high)
-        below = bar and is_flat(drawn)
+        below = bar and is_wide(drawn)
         size = (
             max(inch * wide, 1.6) + 0.8 * (bar and not below),
             max(inch * high, 1.9 if bar and not below else 0.6) + 0.6 * below,
@@ -236,7 +238,7 @@ def prepared(ax: Axes | None, drawn: Map, bar: bool = False) -> Axes:
     return ax
 
 
-def is_flat(drawn: Map) -> bool:
+def is_wide(drawn: Map) -> bool:
     """Whether a map is so much wider than high that a colour bar belongs below it."""
     left, right, top, bottom = drawn.frame
     return drawn.kind != "matrix" and right - left > 2.2 * (bottom - top)
@@ -251,7 +253,7 @@ def points_per_unit(ax: Axes, drawn: Map) -> float:
     return float(72 * min(box.width * wide / (right - left), box.height * high / (bottom - top)))
 
 
-def shown(labels: Labels, number: int, longest: int = LONGEST) -> str:
+def short_label(labels: Labels, number: int, longest: int = MAX_LABEL_LENGTH) -> str:
     """What a state or an action is called in a picture, shortened if need be; numbers count from 0."""
     name = " ".join(str(labels[number]).split())
     return name if len(name) <= longest else f"{name[: max(longest - 1, 1)]}…"

@@ -13,12 +13,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import AbstractPathEffect, withStroke
 from matplotlib.ticker import MaxNLocator
 
-from berlyne.figures.map_edges import draw_ground
-from berlyne.figures.map_layout import LONGEST, Map, is_flat, map_of, map_of_model, points_per_unit, prepared, shown
-from berlyne.figures.state_quantities import Quantity, quantity, quantity_of_explorer
+from berlyne.figures.map_edges import draw_background
+from berlyne.figures.map_layout import (
+    MAX_LABEL_LENGTH,
+    Map,
+    is_wide,
+    map_of,
+    map_of_model,
+    points_per_unit,
+    prepare_axes,
+    short_label,
+)
+from berlyne.figures.state_quantities import Quantity, explorer_quantity, model_quantity
 from berlyne.figures.style import AGENT, BLUE, RC, SHADES
 from berlyne.labels import DiscoveredLabels
-from berlyne.models.internal_model import InternalModel, actions_of, cells_of
+from berlyne.models.internal_model import InternalModel, match_actions, match_states
 from berlyne.validation import FloatArray, check_flag
 from berlyne.worlds.world import World, check_world
 
@@ -67,14 +76,14 @@ def draw_plain(
     """A map without colours; `action` if it has the transitions of one, `faded` if something goes over its arrows."""
     check_flag("bar", bar, optional=False)
     with mpl.rc_context(RC):
-        ax = prepared(ax, drawn, bar and (drawn.kind in ("graph", "matrix") or action))
-        scale = draw_ground(ax, drawn, action, faded and drawn.kind == "graph")
+        ax = prepare_axes(ax, drawn, bar and (drawn.kind in ("graph", "matrix") or action))
+        scale = draw_background(ax, drawn, action, faded and drawn.kind == "graph")
         if drawn.kind != "matrix":
             draw_states(ax, drawn)
             _draw_marks(ax, drawn)
             _write(ax, drawn, labels)
         if bar and scale is not None:
-            draw_bar(ax, drawn, scale, "probability of the transition")
+            draw_colour_bar(ax, drawn, scale, "probability of the transition")
     return ax
 
 
@@ -95,7 +104,7 @@ def draw_model(
         is named after, in a node a slice, clockwise from the top, action 0 first.
     """
     return draw_shaded(
-        _map(model, world), on_states_of(world, model, quantity(model, what, world, rows)), ax, labels, bar
+        _map(model, world), align_to_world(world, model, model_quantity(model, what, world, rows)), ax, labels, bar
     )[0]
 
 
@@ -112,11 +121,11 @@ def draw_explorer(
     """The same of an explorer, with the state that it was last led to."""
     model = explorer.model
     drawn = _map(model, world)
-    found = on_states_of(world, model, quantity_of_explorer(explorer, what, world, rows))
+    found = align_to_world(world, model, explorer_quantity(explorer, what, world, rows))
     ax, _ = draw_shaded(drawn, found, ax, labels, bar)
     if explorer.here is not None:
         here = model.state_labels.number(explorer.here)
-        s = here if world is None else int(np.argmax(cells_of(world, model) == here))
+        s = here if world is None else int(np.argmax(match_states(world, model) == here))
         draw_agent(ax, drawn, s, columns=True)
     return ax
 
@@ -129,8 +138,8 @@ def draw_shaded(
     if found.values.ndim == 2 and drawn.kind != "matrix" and _parts(drawn, len(found.values)) is None:
         found = found.by_state()
     with mpl.rc_context(RC):
-        ax = prepared(ax, drawn, bar)
-        draw_ground(ax, drawn, shaded=True)
+        ax = prepare_axes(ax, drawn, bar)
+        draw_background(ax, drawn, shaded=True)
         coloured: ScalarMappable
         if drawn.kind == "matrix":
             coloured = _draw_columns(ax, drawn, found.values)
@@ -139,7 +148,7 @@ def draw_shaded(
             _draw_marks(ax, drawn)
             _write(ax, drawn, labels, divided=drawn.kind == "graph" and found.values.ndim == 2)
         if bar:
-            draw_bar(ax, drawn, coloured, found.label)
+            draw_colour_bar(ax, drawn, coloured, found.label)
     return ax, coloured
 
 
@@ -155,7 +164,7 @@ def draw_states(ax: Axes, drawn: Map, values: FloatArray | None = None) -> PolyC
     found = PolyCollection(polygons, facecolors="white", cmap=SHADES, **style)
     if values is not None:
         found.set_array(values.T.ravel())
-        found.set_clim(*limits(values))
+        found.set_clim(*colour_limits(values))
     ax.add_collection(found)
     if node:
         rims = PolyCollection(outlines, facecolors="none", edgecolors="black", linewidths=0.7, zorder=3.5, gid="rims")
@@ -163,7 +172,7 @@ def draw_states(ax: Axes, drawn: Map, values: FloatArray | None = None) -> PolyC
     return found
 
 
-def limits(values: FloatArray) -> tuple[float, float]:
+def colour_limits(values: FloatArray) -> tuple[float, float]:
     """The ends of a colour scale: zero and all numbers that are finite; 0 and 1 if there is none but zero."""
     there = values[np.isfinite(values)]
     low, high = float(there.min(initial=0.0)), float(there.max(initial=0.0))
@@ -193,23 +202,23 @@ def _map(model: InternalModel, world: World | None) -> Map:
         check_world(world)
     if world is None:
         return map_of_model(model)
-    cells_of(world, model), actions_of(world, model)
+    match_states(world, model), match_actions(world, model)
     return map_of(world)
 
 
-def on_states_of(world: World | None, model: InternalModel, found: Quantity) -> Quantity:
+def align_to_world(world: World | None, model: InternalModel, found: Quantity) -> Quantity:
     """A quantity in the order of a world's states; those not discovered have none, nor those where episodes end."""
     if world is None:
         return found
     values = found.values.copy()
-    if not found.placed:
-        cells = cells_of(world, model)
-        values = values[..., cells] if values.ndim == 1 else values[np.ix_(actions_of(world, model), cells)]
+    if not found.in_world_order:
+        cells = match_states(world, model)
+        values = values[..., cells] if values.ndim == 1 else values[np.ix_(match_actions(world, model), cells)]
         if isinstance(model.state_labels, DiscoveredLabels):
             values[..., cells == model.n_states - 1] = np.nan
     if len(world.terminal) and found.label:
         values[..., world.terminal] = np.nan
-    return Quantity(values, found.label, placed=True)
+    return Quantity(values, found.label, in_world_order=True)
 
 
 def _outline(drawn: Map, s: int, radius: float | None = None) -> FloatArray:
@@ -256,20 +265,20 @@ def _draw_marks(ax: Axes, drawn: Map) -> None:
 def _write(ax: Axes, drawn: Map, labels: bool | None, divided: bool = False) -> None:
     """Names of states: inside if they fit, else below, and shortened; of small nodes that are divided, further out."""
     check_flag("labels", labels)
-    given = drawn.states.given
+    given = drawn.states.custom
     usual = drawn.kind == "graph" or (drawn.kind == "grid" and given is not None and isinstance(given[0], str))
     if not (usual if labels is None else labels):
         return
     unit = points_per_unit(ax, drawn)
-    names = [shown(drawn.states, s) for s in range(drawn.n_states)]
+    names = [short_label(drawn.states, s) for s in range(drawn.n_states)]
     inside = 2 * drawn.radius * unit
     size = min(7.5, 0.62 * inside, 0.88 * inside / (0.58 * max(map(len, names))))
     below = size < 4.2
     if below:
         across = unit * (1.0 if drawn.kind != "graph" else 3.4 * drawn.radius)
         size = float(np.clip(across / (0.58 * max(map(len, names))), 4.2, 6.5))
-        fits = int(np.clip(1.3 * across / (0.58 * size), 3, LONGEST))
-        names = [shown(drawn.states, s, fits) for s in range(drawn.n_states)]
+        fits = int(np.clip(1.3 * across / (0.58 * size), 3, MAX_LABEL_LENGTH))
+        names = [short_label(drawn.states, s, fits) for s in range(drawn.n_states)]
     outside = divided and not below and inside < SMALL
     if outside:
         size = 6.0
@@ -293,21 +302,21 @@ def _draw_columns(ax: Axes, drawn: Map, values: FloatArray) -> ScalarMappable:
         table = np.stack([np.bincount(which, line, cells) / np.bincount(which, minlength=cells) for line in table])
     image = ax.imshow(table, cmap=SHADES, aspect="auto", interpolation="nearest", extent=(-0.5, n - 0.5, m - 0.5, -0.5))
     image.set_gid("matrix")
-    image.set_clim(*limits(table))
+    image.set_clim(*colour_limits(table))
     ax.set_xlabel("state")
     if values.ndim == 2 and m <= 12:
-        ax.set_yticks(range(m), [shown(drawn.actions, a) for a in range(m)], parse_math=False)
+        ax.set_yticks(range(m), [short_label(drawn.actions, a) for a in range(m)], parse_math=False)
         ax.set_ylabel("action")
     else:
         ax.set_yticks([])
     return image
 
 
-def draw_bar(ax: Axes, drawn: Map, coloured: ScalarMappable, label: str, pad: float = 0.03) -> None:
+def draw_colour_bar(ax: Axes, drawn: Map, coloured: ScalarMappable, label: str, pad: float = 0.03) -> None:
     """A slim colour bar with its unit, at the side, or below a flat map."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    place: Any = {"location": "bottom", "shrink": 0.4} if is_flat(drawn) else {"shrink": 0.75}
+    place: Any = {"location": "bottom", "shrink": 0.4} if is_wide(drawn) else {"shrink": 0.75}
     bar = figure.colorbar(coloured, ax=ax, aspect=20, pad=pad, **place)
     bar.outline.set_linewidth(0.4)
     bar.ax.tick_params(width=0.5, length=2)

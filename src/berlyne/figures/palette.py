@@ -11,13 +11,24 @@ from matplotlib.colors import to_rgb
 
 from berlyne.figures.style import Look, look
 
-OTHERS = ("#1b6ca8", "#d1495b", "#2e933c", "#8d5fb5", "#e08e1b", "#00798c", "#7a5230", "#c51b9b", "#5c677d", "#9a9a00")
+SPARE_COLOURS = (
+    "#1b6ca8",
+    "#d1495b",
+    "#2e933c",
+    "#8d5fb5",
+    "#e08e1b",
+    "#00798c",
+    "#7a5230",
+    "#c51b9b",
+    "#5c677d",
+    "#9a9a00",
+)
 """Colours of strategies whose usual looks are the same, such as those of a parameter sweep, in turn."""
-CLOSE = 0.32
+MIN_COLOUR_DISTANCE = 0.32
 """Colours that are not farther apart in RGB, each part from 0 to 1, are hard to tell apart in thin lines."""
 
 
-def looks_apart(names: Sequence[str]) -> dict[str, Look]:
+def distinct_looks(names: Sequence[str]) -> dict[str, Look]:
     """The looks of strategies; of those that would look the same, all but one are given colours of their own.
 
     The one that keeps its look is the first without parameters in its name, or else the first.
@@ -37,9 +48,9 @@ def looks_apart(names: Sequence[str]) -> dict[str, Look]:
 
 def _another(used: Sequence[str]) -> str:
     """The first colour that is not close to any in use; if all are, the farthest of those used least often."""
-    room = {colour: min(_apart(colour, other) for other in used) for colour in OTHERS}
-    free = [colour for colour in OTHERS if room[colour] > CLOSE]
-    return free[0] if free else max(OTHERS, key=lambda colour: (-used.count(colour), room[colour]))
+    room = {colour: min(_apart(colour, other) for other in used) for colour in SPARE_COLOURS}
+    free = [colour for colour in SPARE_COLOURS if room[colour] > MIN_COLOUR_DISTANCE]
+    return free[0] if free else max(SPARE_COLOURS, key=lambda colour: (-used.count(colour), room[colour]))
 
 
 def _apart(one: str, other: str) -> float:

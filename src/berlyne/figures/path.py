@@ -11,11 +11,11 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.path import Path
 
-from berlyne.figures.arrows import bent
+from berlyne.figures.arrows import curved_arrow
 from berlyne.figures.map_layout import Map, map_of
-from berlyne.figures.maps import draw_agent, draw_plain, on_states_of
+from berlyne.figures.maps import align_to_world, draw_agent, draw_plain
 from berlyne.figures.state_column import draw_coloured
-from berlyne.figures.state_quantities import quantity
+from berlyne.figures.state_quantities import model_quantity
 from berlyne.figures.style import AGENT, RC
 from berlyne.validation import FloatArray, check_count, check_index
 
@@ -26,7 +26,7 @@ ASIDE = 0.13
 """How far from the centre of a room a trail passes, now here, now there, so that one sees how often it did."""
 
 
-class Piece(NamedTuple):
+class TrailSegment(NamedTuple):
     """One step of a trail, or a jump: through a transporter, at the end of an episode, or of one that may relocate."""
 
     path: Path
@@ -65,7 +65,7 @@ def draw_path(
         ax = draw_plain(drawn, ax, labels, bar=False, faded=True)
     else:
         model = run.model_at(t)
-        found = on_states_of(world, model, quantity(model, what, world))
+        found = align_to_world(world, model, model_quantity(model, what, world))
         ax, _ = draw_coloured(world, drawn, found, ax, labels, bar)
     with mpl.rc_context(RC):
         Trail(ax, drawn).show(run, t, last)
@@ -95,30 +95,30 @@ class Trail:
             self.dots.set_offsets(np.stack([run.next_states[first:t], run.states[first:t]], axis=1))
             self.dots.set_facecolor(_faded(np.arange(first, t), t, last))  # type: ignore[arg-type]  # colours (n, 4)
             return
-        pieces = trail(self.drawn, run, t, last)
+        pieces = trail_segments(self.drawn, run, t, last)
         for lines, jump in ((self.walks, False), (self.jumps, True)):
             mine = [piece for piece in pieces if piece.jump == jump]
             lines.set_paths([piece.path for piece in mine])
             lines.set_edgecolor(_faded(np.array([piece.t for piece in mine]), t, last))  # type: ignore[arg-type]
 
 
-def trail(drawn: Map, run: Run, t: int, last: int) -> list[Piece]:
+def trail_segments(drawn: Map, run: Run, t: int, last: int) -> list[TrailSegment]:
     """The pieces of the last steps before time t, in their order."""
     pieces, middle = [], (drawn.places.min(axis=0) + drawn.places.max(axis=0)) / 2
     for i in range(max(t - last, 0), t):
         s, z, now = int(run.states[i]), int(run.next_states[i]), int(run.states[i + 1])
         if drawn.kind == "graph":
-            pieces.append(Piece(drawn.arrow(s, z, 1.0).headless(), False, i))
+            pieces.append(TrailSegment(drawn.arrow(s, z, 1.0).headless(), False, i))
             if now != z:
-                pieces.append(Piece(_leap(drawn.places[z], drawn.places[now], middle), True, i))
+                pieces.append(TrailSegment(_leap(drawn.places[z], drawn.places[now], middle), True, i))
             continue
         begin, end = _aside(drawn.places[s], i, t), _aside(drawn.places[z], i + 1, t)
         if drawn.neighbours(s, z):
-            pieces.append(Piece(Path(np.stack([begin, end])), False, i))
+            pieces.append(TrailSegment(Path(np.stack([begin, end])), False, i))
         else:
-            pieces.append(Piece(_leap(begin, end, middle), True, i))
+            pieces.append(TrailSegment(_leap(begin, end, middle), True, i))
         if now != z:
-            pieces.append(Piece(_leap(end, _aside(drawn.places[now], i + 1, t), middle), True, i))
+            pieces.append(TrailSegment(_leap(end, _aside(drawn.places[now], i + 1, t), middle), True, i))
     return pieces
 
 
@@ -131,7 +131,7 @@ def _leap(begin: FloatArray, end: FloatArray, middle: FloatArray) -> Path:
     """A way that crosses walls, bent towards the middle of the map, which it does not leave."""
     across = np.array([begin[1] - end[1], end[0] - begin[0]])
     inwards = 1.0 if across @ (middle - (begin + end) / 2) >= 0 else -1.0
-    return bent(begin, end, 0.0, 1.0, 0.18 * inwards).headless()
+    return curved_arrow(begin, end, 0.0, 1.0, 0.18 * inwards).headless()
 
 
 def _faded(times: Any, t: int, last: int) -> FloatArray:

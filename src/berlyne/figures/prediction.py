@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from berlyne.figures.figure_data import Drawing
-from berlyne.figures.style import RC, UTILITY_COLOURS, panels, plain_numbers
+from berlyne.figures.style import RC, UTILITY_COLOURS, format_log_axis, panels
 from berlyne.validation import FloatArray
 from berlyne.worlds import title
 
@@ -60,7 +60,7 @@ def _draw_class(ax: Axes, gains: xr.Dataset, below: bool) -> list[tuple[float, .
     decades = np.arange(-12.0, 7.0)
     marks = [10**decades] if ends[1] > 2000 * ends[0] else [10**decades, 3 * 10**decades]
     for axis in (ax.xaxis, ax.yaxis):
-        plain_numbers(axis, np.sort(np.concatenate(marks)))
+        format_log_axis(axis, np.sort(np.concatenate(marks)))
     return list(zip(range(len(gain)), *(x.tolist() for x in (gain, sd_gain, pig, sd_pig)), strict=True))
 
 

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.image import AxesImage
 
-from berlyne.figures.map_edges import FINEST
+from berlyne.figures.map_edges import MAX_MATRIX_CELLS
 from berlyne.figures.map_layout import Map
-from berlyne.figures.maps import draw_bar, draw_shaded, draw_world, limits
+from berlyne.figures.maps import colour_limits, draw_colour_bar, draw_shaded, draw_world
 from berlyne.figures.state_quantities import Quantity
 from berlyne.figures.style import RC, SHADES
 from berlyne.validation import FloatArray
@@ -32,13 +32,13 @@ def draw_coloured(
         beside, n = ax.inset_axes(BESIDE, gid="column"), world.n_states
         image = beside.imshow(_column(found.values), cmap=SHADES, aspect="auto", interpolation="nearest")
         image.set(extent=(0.0, 1.0, n - 0.5, -0.5), gid="states")
-        image.set_clim(*limits(found.values))
+        image.set_clim(*colour_limits(found.values))
         beside.set(xticks=[], yticks=[], ylim=(n - 0.5, -0.5))
         beside.spines[:].set_visible(True)
         if bar:
             figure = ax.get_figure(root=True)
             assert figure is not None
-            draw_bar(ax, drawn, image, found.label, pad=0.12 if figure.get_layout_engine() is None else 0.03)
+            draw_colour_bar(ax, drawn, image, found.label, pad=0.12 if figure.get_layout_engine() is None else 0.03)
     return ax, image
 
 
@@ -53,7 +53,7 @@ def recolour(coloured: ScalarMappable, found: Quantity) -> None:
 def _column(values: FloatArray) -> FloatArray:
     """Numbers of states, (N,), one below the other, (N, 1); of very many, the largest of each block of the matrix."""
     n = len(values)
-    cells = min(n, FINEST)
+    cells = min(n, MAX_MATRIX_CELLS)
     largest = np.full(cells, np.nan)
     np.fmax.at(largest, np.arange(n) * cells // n, values)
     return largest[:, None]

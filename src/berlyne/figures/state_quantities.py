@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.labels import DiscoveredLabels
-from berlyne.models.internal_model import InternalModel, expected_rows
+from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.sparse import by_action
 from berlyne.strategies.utilities import UTILITIES
 from berlyne.validation import FloatArray, check_flag
@@ -34,7 +34,7 @@ class Quantity:
 
     values: FloatArray
     label: str
-    placed: bool = False
+    in_world_order: bool = False
 
     def by_state(self) -> Quantity:
         """The same, one for each state: rows added up if that means something, else the largest."""
@@ -44,14 +44,14 @@ class Quantity:
             return replace(self, values=self.values.sum(axis=0))
         return replace(self, values=self.values.max(axis=0), label=f"largest {self.label}".strip())
 
-    def without(self, states: Iterable[int]) -> Quantity:
+    def mask_states(self, states: Iterable[int]) -> Quantity:
         """The same with no value in these states."""
         values = np.array(self.values, dtype=float)
         values[..., list(states)] = np.nan
         return replace(self, values=values)
 
 
-def quantity(model: InternalModel, what: Any, world: World | None = None, rows: bool | None = None) -> Quantity:
+def model_quantity(model: InternalModel, what: Any, world: World | None = None, rows: bool | None = None) -> Quantity:
     """A quantity of a model, by name or as an array (N,) or (M, N).
 
     Elsewhere, where nobody can act, has no value of a name, unless it is all that there is.
@@ -68,9 +68,7 @@ def quantity(model: InternalModel, what: Any, world: World | None = None, rows: 
     return found if apart else found.by_state()
 
 
-def quantity_of_explorer(
-    explorer: Explorer, what: Any, world: World | None = None, rows: bool | None = None
-) -> Quantity:
+def explorer_quantity(explorer: Explorer, what: Any, world: World | None = None, rows: bool | None = None) -> Quantity:
     """The same of an explorer: its utility is what its strategy values, and ends of episodes miss nothing.
 
     A utility by name has no value in states where episodes are known to end.
@@ -85,14 +83,14 @@ def quantity_of_explorer(
     if isinstance(what, str) and what == "expected missing information":
         found = _where_one_acts(model, Quantity(explorer.expected_missing_information().rows, f"{what} (bits)"))
         return found if rows else found.by_state()
-    found = quantity(model, what, world, rows)
-    return found.without(explorer._closed) if isinstance(what, str) and what in UTILITIES else found
+    found = model_quantity(model, what, world, rows)
+    return found.mask_states(explorer._terminal) if isinstance(what, str) and what in UTILITIES else found
 
 
 def _where_one_acts(model: InternalModel, found: Quantity) -> Quantity:
     """A quantity of a model's rows without a value elsewhere, unless nothing else is there."""
     discovers = isinstance(model.state_labels, DiscoveredLabels) and model.n_states > 1
-    return found.without([model.n_states - 1]) if discovers else found
+    return found.mask_states([model.n_states - 1]) if discovers else found
 
 
 def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
@@ -102,9 +100,9 @@ def _named(model: InternalModel, what: str, world: World | None) -> Quantity:
                 raise ValueError(
                     "missing information is about the true world; give world=..., or plot the expected one"
                 )
-            return Quantity(model.missing_information_by_row(world), f"{what} (bits)", placed=True)
+            return Quantity(model.missing_information_by_row(world), f"{what} (bits)", in_world_order=True)
         case "expected missing information":
-            return _where_one_acts(model, Quantity(expected_rows(model), f"{what} (bits)"))
+            return _where_one_acts(model, Quantity(expected_missing_by_row(model), f"{what} (bits)"))
         case "visits":
             visits = by_action(model.sparse_counts.totals, model.n_actions).astype(float)
             return _where_one_acts(model, Quantity(visits, what))

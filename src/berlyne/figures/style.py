@@ -55,7 +55,7 @@ CONTROL_LOOKS: dict[str, tuple[Any, Any]] = {"Unembodied": ("^", "-"), "Random":
 
 No line but that of a standard error is dotted.
 """
-WHOLE: dict[str, Any] = {"clip_on": False, "in_layout": False}
+UNCLIPPED: dict[str, Any] = {"clip_on": False, "in_layout": False}
 """Of markers at the edge of a panel: they reach over it, and need no room of their own."""
 ERROR_LINE: dict[str, Any] = {"linestyle": ":", "linewidth": 0.7}
 """Of standard errors above and below a curve."""
@@ -119,7 +119,7 @@ class Look:
             "marker": self.marker,
             "markersize": self.size(4.0),
             "markevery": self._marked(np.asarray(times, dtype=float)),
-            **WHOLE,
+            **UNCLIPPED,
             "label": self.name,
             **self.filling(),
         }
@@ -161,7 +161,7 @@ class Look:
             "linestyle": "none",
             "markersize": self.size(5.5),
             "markeredgewidth": 0.8 if self.is_asterisk else 1.0,
-            **WHOLE,
+            **UNCLIPPED,
             "label": self.name,
             **self.filling(),
         }
@@ -193,7 +193,7 @@ def check_axes(ax: Any, *, optional: bool = True) -> None:
         raise ValueError(f"ax is {ax!r:.60}; it must be one matplotlib Axes, such as plt.subplots()[1]")
 
 
-def verbatim(*texts: Text) -> None:
+def disable_math(*texts: Text) -> None:
     """Show names as they are written, dollar signs too, which otherwise enclose a formula."""
     for text in texts:
         text.set_parse_math(False)
@@ -204,11 +204,11 @@ def panels(columns: int, height: float = 2.5, rows: int = 1, **options: Any) -> 
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, height))
         axes = list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
-        letter(axes)
+        letter_panels(axes)
     return figure, axes
 
 
-def letter(axes: Sequence[Axes]) -> None:
+def letter_panels(axes: Sequence[Axes]) -> None:
     """Put a, b, c ... at the upper left of panels, if there is more than one."""
     if len(axes) > 1:
         for ax, name in zip(axes, ascii_lowercase, strict=False):
@@ -223,7 +223,7 @@ def thinned(n: int, most: int = 320) -> IntArray:
     return np.unique(np.round(np.concatenate([early, even])).astype(np.int64))
 
 
-def plain_numbers(axis: Axis, marks: Iterable[float] | None = None) -> None:
+def format_log_axis(axis: Axis, marks: Iterable[float] | None = None) -> None:
     """Write numbers on a logarithmic axis as 0.01 or 100, only at these if they are given."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}")))
     axis.set_minor_formatter(NullFormatter())

@@ -11,7 +11,7 @@ from berlyne.labels import GrowingLabels, Labels
 from berlyne.validation import BoolArray, IntArray, is_index
 
 
-class End(NamedTuple):
+class TerminalChange(NamedTuple):
     """What is known of a state from line `t` of a history on, before its action is chosen.
 
     is_end : whether it is taken for an end, where no action is worth anything.
@@ -19,21 +19,21 @@ class End(NamedTuple):
 
     t: int
     s: int
-    is_end: bool
+    is_terminal: bool
 
 
-Ends = Sequence[End]
+TerminalChanges = Sequence[TerminalChange]
 """In the order of their times; of one time, what is closed comes first."""
 
 
-def stretches(n_steps: int, ends: Ends) -> Iterator[tuple[int, int, list[int], list[int]]]:
+def iter_segments(n_steps: int, ends: TerminalChanges) -> Iterator[tuple[int, int, list[int], list[int]]]:
     """The lines from one change to the next: begin, end, and states closed and then opened before `begin`.
 
     Together they are all lines, in order; the last may be empty, where something changes after the last line.
     """
     changes: dict[int, tuple[list[int], list[int]]] = {0: ([], [])}
     for end in ends:
-        changes.setdefault(end.t, ([], []))[0 if end.is_end else 1].append(end.s)
+        changes.setdefault(end.t, ([], []))[0 if end.is_terminal else 1].append(end.s)
     times = sorted(changes)
     for begin, until in zip(times, [*times[1:], n_steps], strict=True):
         yield begin, until, *changes[begin]
@@ -51,32 +51,32 @@ class History(NamedTuple):
     steps : (T, 3), lines s, a, s_next.
     labels : `subject` and `episode` of each line, those that there are.
     ended : (T,), whether the episode was over with each line.
-    ends : numbers of the states that were known to end episodes from the start.
+    terminal : numbers of the states that were known to end episodes from the start.
     """
 
     steps: IntArray
     labels: dict[str, list[Any]]
     ended: BoolArray
-    ends: IntArray
+    terminal: IntArray
 
-    def changes(self, where: IntArray) -> list[End]:
+    def terminal_changes(self, where: IntArray) -> list[TerminalChange]:
         """What one who makes the lines `where`, (K,), knows and learns of ends; times count these lines.
 
         A state is taken for an end if it was known to be one or an episode was over there, until an action is taken
         there; where one was taken already, it is no end. The same is what `Explorer.observe` makes of it.
         """
-        closed, tried = set(self.ends.tolist()), set()
-        found = [End(0, s, True) for s in sorted(closed)]
+        closed, tried = set(self.terminal.tolist()), set()
+        found = [TerminalChange(0, s, True) for s in sorted(closed)]
         if not found and not np.any(self.ended[where]):
             return []
         for t, ((s, _, s_next), over) in enumerate(zip(self.steps[where].tolist(), self.ended[where], strict=True)):
             tried.add(s)
             if s in closed:
                 closed.remove(s)
-                found.append(End(t, s, False))
+                found.append(TerminalChange(t, s, False))
             if over and s_next not in closed and s_next not in tried:
                 closed.add(s_next)
-                found.append(End(t + 1, s_next, True))
+                found.append(TerminalChange(t + 1, s_next, True))
         return found
 
 
@@ -120,7 +120,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
 
 
-def read_one(history: Any, states: Labels, actions: Labels) -> History:
+def read_single_subject(history: Any, states: Labels, actions: Labels) -> History:
     """The same of one subject, for one who learns it all; that there are several is a `ValueError`."""
     lines = read_history(history, states, actions)
     subjects = list(dict.fromkeys(lines.labels.get("subject", ())))
@@ -145,10 +145,10 @@ def _of_run(run: Any, columns: list[Any], ends: Any, states: Labels, actions: La
     """What a run holds: numbers, or its labels where both sides have some, which may be in another order."""
     begun, acted, led_to = columns
     its: Any = getattr(run, "explorer", getattr(run, "world", None))
-    spoken = its is not None and actions.given is not None and its.action_labels.given is not None
+    spoken = its is not None and actions.custom is not None and its.action_labels.custom is not None
     acted, actions = ([its.actions[a] for a in acted], actions) if spoken else (acted, Labels("action", actions.size))
     if its is not None and (
-        isinstance(states, GrowingLabels) or (states.given is not None and its.state_labels.given is not None)
+        isinstance(states, GrowingLabels) or (states.custom is not None and its.state_labels.custom is not None)
     ):
         begun, led_to, ends = ([its.states[s] for s in those] for those in (begun, led_to, ends))
     if isinstance(states, GrowingLabels):
@@ -232,7 +232,7 @@ def _of_lines(history: Any) -> list[Any]:
 
 def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
     """A column of labels as numbers."""
-    if labels.given is None:
+    if labels.custom is None:
         return _whole(name, column, labels.size)
     found = []
     for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):

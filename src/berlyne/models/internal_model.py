@@ -16,12 +16,12 @@ import numpy as np
 
 from berlyne.frozen import Frozen
 from berlyne.information import entropy
-from berlyne.labels import SHOWN, DiscoveredLabels, Labelled, Labels, in_words
-from berlyne.models.history import read_one
+from berlyne.labels import MAX_LABELS_SHOWN, DiscoveredLabels, Labelled, Labels, in_words
+from berlyne.models.history import read_single_subject
 from berlyne.models.uncertainty import MissingInformationEstimate
-from berlyne.plotting import HtmlReprMixin, figures
+from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
-from berlyne.priors.protocols import as_exact, check_prior, estimated, one_more
+from berlyne.priors.protocols import as_exact, check_prior, checked_estimate, counts_after_each_outcome
 from berlyne.sparse import Counts, by_action
 from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, check_count, check_dense
 from berlyne.worlds.world import World
@@ -65,8 +65,8 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         actions: Iterable[Hashable] | None = None,
     ) -> None:
         self.prior = prior
-        self.state_labels = labels_for("state", n_states, prior, states)
-        self.action_labels = labels_for("action", n_actions, prior, actions)
+        self.state_labels = make_labels("state", n_states, prior, states)
+        self.action_labels = make_labels("action", n_actions, prior, actions)
         self.n_states, self.n_actions = self.state_labels.size, self.action_labels.size
         self.exact = as_exact(prior)
         self._seen: dict[int, dict[int, int]] = {}  # observations of each outcome, by row
@@ -112,7 +112,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         Of a frame the columns s, a and s_next count; lines of several subjects are refused. If any line is impossible
         nothing is learned.
         """
-        self.learn(read_one(history, self.state_labels, self.action_labels).steps)
+        self.learn(read_single_subject(history, self.state_labels, self.action_labels).steps)
 
     def learn(self, steps: IntArray) -> None:
         """Learn lines of numbers s, a, s_next, (T, 3), all or none; a `ValueError` names the line."""
@@ -138,8 +138,8 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     def _before(self, seen: dict[int, int]) -> str:
         """Where the same action in the same state led before, for a message."""
         states = [repr(self.states[z]) for z in sorted(seen)]
-        more = f" and {len(states) - SHOWN} more" if len(states) > SHOWN else ""
-        return f"; before, it led to {', '.join(states[:SHOWN])}{more}" if states else ""
+        more = f" and {len(states) - MAX_LABELS_SHOWN} more" if len(states) > MAX_LABELS_SHOWN else ""
+        return f"; before, it led to {', '.join(states[:MAX_LABELS_SHOWN])}{more}" if states else ""
 
     @property
     def sparse_counts(self) -> Counts:
@@ -179,7 +179,8 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
             return self.exact.estimate_after(self.counts, a, s)
         now = self.theta_hat[a, s]
         after = [
-            self._estimate(c)[a, s] if p > 0 else now for c, p in zip(one_more(self.counts, a, s), now, strict=True)
+            self._estimate(c)[a, s] if p > 0 else now
+            for c, p in zip(counts_after_each_outcome(self.counts, a, s), now, strict=True)
         ]
         return np.stack(after)
 
@@ -218,7 +219,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
         without : numbers of states whose rows do not count, such as `world.terminal`, where episodes end.
         """
-        prior, rows = self.prior, expected_rows(self)
+        prior, rows = self.prior, expected_missing_by_row(self)
         counts = self.sparse_counts if self.exact is not None else self.counts
         variance = getattr(prior, "missing_information_variance", None)
         spread = np.full(rows.shape, np.nan) if variance is None else _of_rows(self, "variance", variance(counts))
@@ -235,7 +236,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         options : `world`, whose map is drawn; `rows`, whether each action has a part of its own (of a node, slices
             clockwise from the top, action 0 first); `labels`; `bar`.
         """
-        drawn: Axes = figures().draw_model(self, what, ax, **options)
+        drawn: Axes = figures_package().draw_model(self, what, ax, **options)
         return drawn
 
     def entropy(self) -> FloatArray:
@@ -243,7 +244,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return np.asarray(entropy(self.theta_hat))
 
     def _estimate(self, counts: IntArray) -> FloatArray:
-        return estimated(self.prior, counts)
+        return checked_estimate(self.prior, counts)
 
     def _admits(self, a: int, s: int, seen: dict[int, int], s_next: int) -> bool:
         """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""
@@ -260,7 +261,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         """
         missing = self._missing(world)
         if len(world.terminal):
-            missing = missing[~world.episodes.ends[world.rows.numbers() // world.n_actions]]
+            missing = missing[~world.episodes.is_terminal[world.rows.row_numbers() // world.n_actions]]
         return float(np.sum(missing))
 
     def missing_information_by_row(self, world: World) -> FloatArray:
@@ -297,7 +298,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
     def _estimate_of(self, world: World) -> FloatArray:
         """theta_hat at every transition that is possible in `world`."""
-        cells, actions, rows = cells_of(world, self), actions_of(world, self), world.rows
+        cells, actions, rows = match_states(world, self), match_actions(world, self), world.rows
         theta_hat = np.empty(len(rows.data))
         n_rows = len(rows.indptr) - 1
         for first in range(0, n_rows, PIECE):  # in pieces: what is intermediate would outweigh the world
@@ -311,7 +312,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return theta_hat
 
 
-def expected_rows(model: InternalModel) -> FloatArray:
+def expected_missing_by_row(model: InternalModel) -> FloatArray:
     """E[D(theta || theta_hat)] of every row, in bits, `[a, s]`."""
     prior, counts = model.prior, model.sparse_counts if model.exact is not None else model.counts
     if not hasattr(prior, "expected_missing_information"):
@@ -333,7 +334,7 @@ def _of_rows(model: InternalModel, what: str, said: Any) -> FloatArray:
     return values
 
 
-def labels_for(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
+def make_labels(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
     """Labels of states or of actions, as many as the prior or the caller says; what is no prior is refused."""
     check_prior(prior)
     name = f"n_{kind}s"
@@ -353,7 +354,7 @@ PIECE = 1 << 18
 """Rows whose estimates are worked out at a time."""
 
 
-def cells_of(world: World, model: InternalModel) -> IntArray:
+def match_states(world: World, model: InternalModel) -> IntArray:
     """The model's number of each state of a world, (N,); of those that are not discovered, that of elsewhere."""
     if not isinstance(model.state_labels, DiscoveredLabels):
         return _matched(world.state_labels, model.state_labels)
@@ -366,7 +367,7 @@ def cells_of(world: World, model: InternalModel) -> IntArray:
     return cells
 
 
-def actions_of(world: World, model: InternalModel) -> IntArray:
+def match_actions(world: World, model: InternalModel) -> IntArray:
     """The model's number of each action of a world, (M,)."""
     return _matched(world.action_labels, model.action_labels)
 
@@ -376,12 +377,12 @@ def _matched(world: Labels, model: Labels) -> IntArray:
     kind = f"{world.kind}s"
     if world.size != model.size:
         raise ValueError(f"the world has {world.size} {kind} and the model {model.size}; they must be the same")
-    if world.given is None or model.given is None:
+    if world.custom is None or model.custom is None:
         return np.arange(world.size)
-    number = {label: i for i, label in enumerate(model.given)}
-    strange = [label for label in world.given if label not in number]
+    number = {label: i for i, label in enumerate(model.custom)}
+    strange = [label for label in world.custom if label not in number]
     if strange:
         raise ValueError(
             f"the world has the {world.kind} {strange[0]!r}, which the model has not; {kind} must be the same"
         )
-    return np.array([number[label] for label in world.given])
+    return np.array([number[label] for label in world.custom])

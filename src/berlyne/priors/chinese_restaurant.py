@@ -21,18 +21,18 @@ from typing import Any, Literal
 import numpy as np
 
 from berlyne.frozen import Frozen
-from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, over_counts, without_noise
-from berlyne.priors.fitting import check_bounds, most_likely
+from berlyne.priors.closed_forms import FORMS, Sums, clip_rounding_noise, dirichlet_variance, table_over_counts
+from berlyne.priors.fitting import check_bounds, maximize_likelihood
 from berlyne.priors.protocols import CompiledSpec, Description, as_counts
 from berlyne.sparse import Counts, Rows, Support, by_action
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number
 
 MOST_LIKELY = "ml"
 """In place of a concentration: the most likely one, found on the way."""
-LEAST_C, MOST_C = 1e-140, 1e12
+MIN_C, MAX_C = 1e-140, 1e12
 """Up to 2**31 cells share c: if it is smaller, squares of pseudo-counts are too small for a double. If it is larger,
 one observation is lost in the rounding of a pseudo-count."""
-MOST_DISCOUNT = 0.999999
+MAX_DISCOUNT = 0.999999
 """At 1 an outcome that was seen once would not be expected again."""
 
 
@@ -77,8 +77,8 @@ class ChineseRestaurant(Frozen):
             raise ValueError(f"c is {c!r}; it must be a number, or {MOST_LIKELY!r} where states are discovered")
         if isinstance(c, str) and n_states is not None:
             raise ValueError(f"c is {c!r}; it must be a number where n_states is given, such as fit_c(counts)")
-        vars(self).update(d=check_number("d", d, 0.0, MOST_DISCOUNT))
-        vars(self).update(c=c if isinstance(c, str) else check_number("c", c, LEAST_C, MOST_C))
+        vars(self).update(d=check_number("d", d, 0.0, MAX_DISCOUNT))
+        vars(self).update(c=c if isinstance(c, str) else check_number("c", c, MIN_C, MAX_C))
         n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
         n_states = None if n_states is None else check_count("n_states", n_states, 1)
         support = None if n_actions is None or n_states is None else Support(n_actions, n_states)
@@ -91,8 +91,8 @@ class ChineseRestaurant(Frozen):
         return f"ChineseRestaurant(c={concentration}{discount}{cells})"
 
     @property
-    def learns(self) -> bool:
-        """Whether an explorer takes the most likely c, found on the way: it makes other priors by `given`."""
+    def is_adaptive(self) -> bool:
+        """Whether an explorer takes the most likely c, found on the way: it makes other priors by `fitted`."""
         return isinstance(self.c, str)
 
     @property
@@ -109,9 +109,9 @@ class ChineseRestaurant(Frozen):
         """The same prior for so many cells."""
         return type(self)(self._c, self.d, n_actions=n_actions, n_states=n_states)
 
-    def given(self, counts: Counts) -> ChineseRestaurant:
+    def fitted(self, counts: Counts) -> ChineseRestaurant:
         """The prior with the c that is most likely now that `counts` were seen; the same one if its c is fixed."""
-        if not self.learns:
+        if not self.is_adaptive:
             return self
         return type(self)(fit_c(counts, self.d), self.d, n_actions=self.n_actions)
 
@@ -206,7 +206,7 @@ class ChineseRestaurant(Frozen):
         seen = counts.n - self.d
         total = counts.sum(seen * np.maximum(most[counts.row], seen + 1.0))
         total += (self._cells - counts.n_seen) * unseen * np.maximum(most, unseen + 1.0)
-        return np.asarray(without_noise(total / (kappa * (kappa + 1.0)) - most / kappa, most / kappa))
+        return np.asarray(clip_rounding_noise(total / (kappa * (kappa + 1.0)) - most / kappa, most / kappa))
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
         """D(now || before the last outcome) per row, in bits, on the cells of now; NaN where `last` is -1."""
@@ -224,13 +224,13 @@ class ChineseRestaurant(Frozen):
         others = np.where(n > 1, self._c + self.d + (total - n), others_new)
         return np.asarray(FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, before, others, self._cells)))
 
-    def rule(self, utility: str | None) -> CompiledSpec:
+    def compiled_spec(self, utility: str | None) -> CompiledSpec:
         """How it is compiled: numbers hold c and d, line n of the table what an outcome seen n times adds to a sum.
 
         A `KeyError` for PMC, whose closed form needs pseudo-counts that differ by whole numbers.
         """
         forms = {name: i for i, name in enumerate(FORMS) if name != "PMC"}
-        once = over_counts(1.0 - self.d, utility)
+        once = table_over_counts(1.0 - self.d, utility)
         table = np.concatenate([np.zeros((1, 2)), once[:-1]])  # what was not seen is not looked up
         n_rows = self._cells * self._n_actions
         even = np.full(n_rows, 1.0 / self._cells)
@@ -242,7 +242,7 @@ class ChineseRestaurant(Frozen):
         return Description("ChineseRestaurant", {"c": self.c, "d": self.d}, {})
 
     @classmethod
-    def described(cls, n_states: int | None, n_actions: int, said: Description) -> ChineseRestaurant:
+    def from_description(cls, n_states: int | None, n_actions: int, said: Description) -> ChineseRestaurant:
         """The inverse of `describe`; without `n_states` one that discovers states."""
         return cls(**said.parameters, n_states=n_states, n_actions=n_actions)
 
@@ -310,9 +310,9 @@ def fit_c(
     discount the likelihood may be largest at the lower one. `start` is returned while no row was seen twice, when
     every c explains the data equally well.
     """
-    check_bounds(bounds, LEAST_C, MOST_C)
-    check_number("d", d, 0.0, MOST_DISCOUNT)
+    check_bounds(bounds, MIN_C, MAX_C)
+    check_number("d", d, 0.0, MAX_DISCOUNT)
     sparse = as_counts(counts)
     if not np.any(sparse.totals > 1):
         return float(start)
-    return most_likely(lambda c: partition_likelihood(c, d, sparse), bounds)
+    return maximize_likelihood(lambda c: partition_likelihood(c, d, sparse), bounds)

@@ -17,13 +17,13 @@ from berlyne.frozen import read_only
 from berlyne.validation import FloatArray, IntArray
 
 LN2 = float(np.log(2.0))
-TABLE = 1 << 12
+TABLE_SIZE = 1 << 12
 """Counts below this are looked up by kernels."""
 NOISE = 8 * float(np.finfo(np.float64).eps)
 """Differences that are a smaller share of what they are differences of are rounding errors of zero."""
 TINY = 1e-145
 """Of a row with a smaller total the pseudo-counts are all the same: nothing was seen."""
-LARGE, SERIES = 16.0, tuple(1.0 / (k * (k + 1)) for k in range(1, 14))
+SERIES_FROM, SERIES_COEFFICIENTS = 16.0, tuple(1.0 / (k * (k + 1)) for k in range(1, 14))
 """From where on `excess` is a series, and its coefficients."""
 
 
@@ -40,7 +40,7 @@ class Sums(NamedTuple):
     kappa: Any
     total: Any
     most: Any
-    n_most: Any
+    n_largest: Any
     last: Any
     others: Any
     n_states: int
@@ -54,7 +54,7 @@ class Form(NamedTuple):
 
     term: Callable[[Any], Any]
     value: Callable[[Sums], Any]
-    by_most: bool = False
+    uses_largest: bool = False
 
 
 def digamma(x: Any) -> Any:
@@ -69,21 +69,21 @@ def excess(x: Any) -> Any:
 
     Kernels replace it by the same for numbers.
     """
-    y = 1.0 / np.maximum(x, LARGE)
+    y = 1.0 / np.maximum(x, SERIES_FROM)
     tail = np.zeros_like(y)
-    for coefficient in SERIES[::-1]:
+    for coefficient in SERIES_COEFFICIENTS[::-1]:
         tail = coefficient - y * tail
-    return np.where(x < LARGE, (x + 1.0) * np.log1p(1.0 / x) - 1.0, y * tail)
+    return np.where(x < SERIES_FROM, (x + 1.0) * np.log1p(1.0 / x) - 1.0, y * tail)
 
 
-def without_noise(difference: Any, of: Any) -> Any:
+def clip_rounding_noise(difference: Any, of: Any) -> Any:
     """A difference that cannot be negative, and is zero if it may be but rounding errors `of` a larger number."""
     return np.maximum(difference, 0.0) * (difference > NOISE * of)
 
 
-def either(first: Any, one: Callable[[Sums], Any], other: Callable[[Sums], Any], row: Sums) -> Any:
-    """`one(row)` where it is the `first`, elsewhere `other(row)`; kernels, which have one row, do not work out both."""
-    return np.where(first, one(row), other(row))
+def select(condition: Any, if_true: Callable[[Sums], Any], if_false: Callable[[Sums], Any], row: Sums) -> Any:
+    """`if_true(row)` where it is the `condition`, elsewhere `if_false(row)`; kernels, which have one row, do not work out both."""
+    return np.where(condition, if_true(row), if_false(row))
 
 
 def _no_term(c: Any) -> Any:
@@ -100,7 +100,7 @@ def _pig(row: Sums) -> Any:
     As (sum c e(c) - kappa e(kappa)) / (kappa (kappa + 1)) with e the `excess`: for many observations the printed sum
     is a small difference of large numbers, this one is not.
     """
-    gain = without_noise(row.total - row.kappa * excess(row.kappa), row.total)
+    gain = clip_rounding_noise(row.total - row.kappa * excess(row.kappa), row.total)
     return gain / (row.kappa * (row.kappa + 1.0)) / LN2
 
 
@@ -112,25 +112,25 @@ def _peig(row: Sums) -> Any:
     ((c + 1) log(1 + d / (c (kappa + 1))) - d log(1 + 1 / kappa)) / (kappa + 1) is not.
     """
     kappa = row.last + row.others
-    return either(row.others < 1.0, peig_of_few, peig_of_many, row) / (kappa + 1.0) / LN2
+    return select(row.others < 1.0, peig_with_few_others, peig_with_many_others, row) / (kappa + 1.0) / LN2
 
 
-def peig_of_few(row: Sums) -> Any:
+def peig_with_few_others(row: Sums) -> Any:
     """The part of `_peig` that needs care, for others of which less than one was seen."""
     kappa = row.last + row.others
     lost = row.others * np.log1p(1.0 / kappa)
-    return without_noise((row.last + 1.0) * np.log1p(row.others / (row.last * (kappa + 1.0))) - lost, lost)
+    return clip_rounding_noise((row.last + 1.0) * np.log1p(row.others / (row.last * (kappa + 1.0))) - lost, lost)
 
 
-def peig_of_many(row: Sums) -> Any:
+def peig_with_many_others(row: Sums) -> Any:
     """The same part, for others of which there are enough."""
     kappa = row.last + row.others
-    return without_noise(excess(row.last) - excess(kappa), excess(kappa))
+    return clip_rounding_noise(excess(row.last) - excess(kappa), excess(kappa))
 
 
 def _pmc(row: Sums) -> Any:
     """M (k - 1) / (kappa (kappa + 1)): m the largest pseudo-count, k how many states share it."""
-    return row.most * (row.n_most - 1) / (row.kappa * (row.kappa + 1.0))
+    return row.most * (row.n_largest - 1) / (row.kappa * (row.kappa + 1.0))
 
 
 def _plc_term(c: Any) -> Any:
@@ -139,7 +139,7 @@ def _plc_term(c: Any) -> Any:
 
 def _plc(row: Sums) -> Any:
     """2 (kappa - sum c^2 / kappa) / (N kappa (kappa + 1))."""
-    spread = without_noise(row.kappa - either(row.kappa < TINY, mean_of_equals, mean_of_all, row), row.kappa)
+    spread = clip_rounding_noise(row.kappa - select(row.kappa < TINY, mean_of_equals, mean_of_all, row), row.kappa)
     return 2.0 * spread / (row.n_states * row.kappa * (row.kappa + 1.0))
 
 
@@ -163,13 +163,13 @@ def _novelty(row: Sums) -> Any:
     (sum c d(c) - kappa d(kappa)) / kappa with d(c) = digamma(c + 1) - log c.
     """
     inside = row.total - row.kappa * (digamma(row.kappa + 1.0) - np.log(row.kappa))
-    return without_noise(inside, row.total) / row.kappa / LN2
+    return clip_rounding_noise(inside, row.total) / row.kappa / LN2
 
 
 FORMS: dict[str, Form] = {
     "PIG": Form(_pig_term, _pig),
     "PEIG": Form(_no_term, _peig),
-    "PMC": Form(_no_term, _pmc, by_most=True),
+    "PMC": Form(_no_term, _pmc, uses_largest=True),
     "PLC": Form(_plc_term, _plc),
     "novelty": Form(_novelty_term, _novelty),
 }
@@ -177,9 +177,9 @@ FORMS: dict[str, Form] = {
 
 
 @lru_cache(64)
-def over_counts(alpha: float, utility: str | None) -> FloatArray:
-    """`(TABLE, 2)`: log(1 + 1 / c) and what an outcome adds to the sum of a form, at c = alpha + n."""
-    c = alpha + np.arange(TABLE)
+def table_over_counts(alpha: float, utility: str | None) -> FloatArray:
+    """`(TABLE_SIZE, 2)`: log(1 + 1 / c) and what an outcome adds to the sum of a form, at c = alpha + n."""
+    c = alpha + np.arange(TABLE_SIZE)
     term = _no_term if utility is None else FORMS[utility].term
     return read_only(np.stack([np.log1p(1.0 / c), term(c)], axis=1))
 

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from berlyne.frozen import Frozen
-from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, over_counts
+from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, table_over_counts
 from berlyne.priors.protocols import CompiledSpec, Description, as_counts
 from berlyne.sparse import Counts, Rows, Support, by_action, checked_rows, checked_support, row_name
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number, generator
 
-LEAST_ALPHA = 1e-300
+MIN_ALPHA = 1e-300
 """Below this, what is divided by a concentration is no finite number any more."""
-MOST_ALPHA = 1e12
+MAX_ALPHA = 1e12
 """Above this, one observation is lost in the rounding of a pseudo-count."""
 
 
@@ -60,7 +60,7 @@ class Dirichlet(Frozen):
         n_states: int | None = None,
         n_actions: int | None = None,
     ) -> None:
-        vars(self).update(alpha=check_number("alpha", alpha, LEAST_ALPHA, MOST_ALPHA))
+        vars(self).update(alpha=check_number("alpha", alpha, MIN_ALPHA, MAX_ALPHA))
         reach = as_support(support, n_states, n_actions)
         vars(self).update(support=reach, n_states=reach.n_states, n_actions=reach.n_actions)
         empty = np.flatnonzero(reach.sizes == 0)
@@ -112,13 +112,13 @@ class Dirichlet(Frozen):
         """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
         c: FloatArray = np.asarray(self.alpha + counts[self.support.row(a, s)], dtype=np.float64)
         form, most, c_last = FORMS[name], c.max(), self.alpha + (counts[last] - 1)
-        total, n_most = form.term(c).sum(), np.count_nonzero(c == most)
+        total, n_largest = form.term(c).sum(), np.count_nonzero(c == most)
         others = self.alpha * (len(c) - 1) + (counts.sum() - counts[last])
-        return float(form.value(Sums(c.sum(), total, most, n_most, c_last, others, self.n_states)))
+        return float(form.value(Sums(c.sum(), total, most, n_largest, c_last, others, self.n_states)))
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
-        return log_likelihood(self.alpha, sufficient(self._sized(counts), self.support))
+        return log_likelihood(self.alpha, sufficient_statistics(self._sized(counts), self.support))
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
@@ -149,7 +149,7 @@ class Dirichlet(Frozen):
         """Refuse a world with a transition outside the support."""
         if rows.indptr is self.support.indptr and rows.indices is self.support.indices:
             return
-        number = rows.numbers()
+        number = rows.row_numbers()
         outside = np.flatnonzero(~self.support.contains(number, rows.indices.astype(np.int64)))
         if len(outside):
             first = outside[0]
@@ -163,10 +163,10 @@ class Dirichlet(Frozen):
         form = FORMS[name]
         most = np.zeros(counts.n_rows, dtype=np.int64)
         np.maximum.at(most, counts.row, counts.n)
-        n_most = np.where(most == 0, self.support.sizes, counts.sum(counts.n == most[counts.row]))
+        n_largest = np.where(most == 0, self.support.sizes, counts.sum(counts.n == most[counts.row]))
         total = self._sum(counts, form.term)
         return np.asarray(
-            form.value(Sums(self._kappa(counts), total, self.alpha + most, n_most, np.nan, np.nan, self.n_states))
+            form.value(Sums(self._kappa(counts), total, self.alpha + most, n_largest, np.nan, np.nan, self.n_states))
         )
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
@@ -178,12 +178,12 @@ class Dirichlet(Frozen):
         gain[tried] = FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, c, others, self.n_states))
         return gain
 
-    def rule(self, utility: str | None) -> CompiledSpec:
+    def compiled_spec(self, utility: str | None) -> CompiledSpec:
         """How it is compiled: numbers hold alpha, line n of the table log(1 + 1 / c) and the term at c = alpha + n."""
         return CompiledSpec(
             -1 if utility is None else {name: i for i, name in enumerate(FORMS)}[utility],
             np.array([self.alpha]),
-            over_counts(self.alpha, utility),
+            table_over_counts(self.alpha, utility),
             1.0 / self.support.sizes,
             (),
             np.empty((len(self.support.sizes), 0)),
@@ -198,7 +198,7 @@ class Dirichlet(Frozen):
         return Description("Dirichlet", {"alpha": self.alpha}, {"support_indptr": indptr, "support_indices": indices})
 
     @classmethod
-    def described(cls, n_states: int, n_actions: int, said: Description) -> Dirichlet:
+    def from_description(cls, n_states: int, n_actions: int, said: Description) -> Dirichlet:
         """The inverse of `describe`; refuses a support that is none."""
         if not said.arrays:
             return cls(**said.parameters, n_states=n_states, n_actions=n_actions)
@@ -215,7 +215,7 @@ class Dirichlet(Frozen):
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
         sparse = self._sized(counts)
-        check_inside(sparse, self.support)
+        check_in_support(sparse, self.support)
         return sparse
 
     def _sized(self, counts: Counts | IntArray) -> Counts:
@@ -244,7 +244,7 @@ def draw_simplex(alpha: float, indptr: IntArray, rng: np.random.Generator) -> Fl
 _Statistics = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
 
 
-def sufficient(counts: Counts, support: Support) -> _Statistics:
+def sufficient_statistics(counts: Counts, support: Support) -> _Statistics:
     """Distinct (support size, K) of rows and distinct n of entries, each with its frequency."""
     if not np.all(support.contains(counts.row, counts.s_next)):
         impossible = np.full(1, -1)
@@ -267,7 +267,7 @@ def log_likelihood(alpha: float, statistics: _Statistics) -> float:
     return float(np.dot(rows, per_row) + np.dot(entries, per_entry))
 
 
-def check_inside(counts: Counts, support: Support) -> None:
+def check_in_support(counts: Counts, support: Support) -> None:
     """Refuse observations outside the support, naming the first row."""
     outside = np.flatnonzero(~support.contains(counts.row, counts.s_next))
     if len(outside):

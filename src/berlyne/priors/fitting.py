@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.priors.dirichlet import LEAST_ALPHA, MOST_ALPHA, as_support, check_inside, log_likelihood, sufficient
+from berlyne.priors.dirichlet import (
+    MAX_ALPHA,
+    MIN_ALPHA,
+    as_support,
+    check_in_support,
+    log_likelihood,
+    sufficient_statistics,
+)
 from berlyne.priors.protocols import as_counts
 from berlyne.sparse import Counts
 from berlyne.validation import IntArray
@@ -35,14 +42,14 @@ def fit_alpha(
     ------
     ValueError if a transition outside the support was observed: no alpha explains it.
     """
-    check_bounds(bounds, LEAST_ALPHA, MOST_ALPHA)
+    check_bounds(bounds, MIN_ALPHA, MAX_ALPHA)
     sparse = as_counts(counts)
     reach = as_support(support, sparse.n_states, sparse.n_actions)
-    check_inside(sparse, reach)
-    statistics = sufficient(sparse, reach)
+    check_in_support(sparse, reach)
+    statistics = sufficient_statistics(sparse, reach)
     if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
         return float(start)
-    return most_likely(lambda alpha: log_likelihood(alpha, statistics), bounds)
+    return maximize_likelihood(lambda alpha: log_likelihood(alpha, statistics), bounds)
 
 
 def check_bounds(bounds: tuple[float, float], least: float, most: float) -> None:
@@ -53,7 +60,7 @@ def check_bounds(bounds: tuple[float, float], least: float, most: float) -> None
         raise ValueError(f"bounds are {bounds!r}; they must be {allowed}")
 
 
-def most_likely(likelihood: Callable[[float], float], bounds: tuple[float, float]) -> float:
+def maximize_likelihood(likelihood: Callable[[float], float], bounds: tuple[float, float]) -> float:
     """Where a log likelihood is largest inside `bounds`: on a grid of logarithms first, then between its points."""
     from scipy.optimize import minimize_scalar
 

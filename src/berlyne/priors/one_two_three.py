@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from berlyne.frozen import Frozen, read_only
-from berlyne.priors.closed_forms import NOISE, without_noise
+from berlyne.priors.closed_forms import NOISE, clip_rounding_noise
 from berlyne.priors.one_two_three_sets import Formula, Missing, first_unseen, log_consistent, missing, other_unseen
 from berlyne.priors.outcome_value import OUTCOME_VALUE
 from berlyne.priors.protocols import CompiledSpec, Description, as_counts
@@ -189,11 +189,11 @@ class OneTwoThree(Frozen):
         """Refuse a world with a row that is not uniform over a + 1 targets (the set Omega_a of the paper)."""
         n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
         first = np.zeros(len(n_targets), dtype=np.int64)
-        first[rows.numbers()[rows.indices == 0]] = 1
+        first[rows.row_numbers()[rows.indices == 0]] = 1
         size = np.diff(rows.indptr)
         wrong = (size != n_targets) | self._impossible(n_targets, size, first)
-        uneven = np.abs(rows.data - 1.0 / n_targets[rows.numbers()]) > 1e-9
-        wrong[rows.numbers()[uneven]] = True
+        uneven = np.abs(rows.data - 1.0 / n_targets[rows.row_numbers()]) > 1e-9
+        wrong[rows.row_numbers()[uneven]] = True
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
             raise ValueError(
@@ -313,10 +313,10 @@ class OneTwoThree(Frozen):
             exact = np.array([1.0 / (a + 1), exact_other[a, t, first], p0, exact_other[a, t, first]])
             possible = (many > 0) & (exact > 0)
             cross_entropy = -np.dot((many * exact)[possible], np.log2(estimate[possible]))
-            novelty[a, t, first] = without_noise(cross_entropy - np.log2(a + 1), cross_entropy)
+            novelty[a, t, first] = clip_rounding_noise(cross_entropy - np.log2(a + 1), cross_entropy)
         return novelty
 
-    def rule(self, utility: str | None) -> CompiledSpec:
+    def compiled_spec(self, utility: str | None) -> CompiledSpec:
         """How it is compiled, by a table over knowledge.
 
         Line (a (M + 1) + T) 2 + first_seen holds the estimates of state 0 and of other unseen states, the gains of
@@ -340,6 +340,6 @@ class OneTwoThree(Frozen):
         return Description("OneTwoThree", {"p_escape": self.p_escape, "formula": self.formula}, {})
 
     @classmethod
-    def described(cls, n_states: int, n_actions: int, said: Description) -> OneTwoThree:
+    def from_description(cls, n_states: int, n_actions: int, said: Description) -> OneTwoThree:
         """The inverse of `describe`."""
         return cls(n_states, n_actions, **said.parameters)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.information import kl_divergence
-from berlyne.priors.closed_forms import without_noise
+from berlyne.priors.closed_forms import clip_rounding_noise
 from berlyne.validation import FloatArray
 
 OutcomeValue = Callable[[FloatArray, FloatArray, Any], Any]
@@ -48,4 +48,4 @@ def expected_outcome_value(name: str, theta_hat: FloatArray, theta_hat_after: Fl
     Never negative, and zero if it may be but rounding errors of probabilities.
     """
     expected = np.dot(theta_hat, OUTCOME_VALUE[name](theta_hat_after, theta_hat, np.ones(len(theta_hat))))
-    return float(without_noise(expected, theta_hat.max()))
+    return float(clip_rounding_noise(expected, theta_hat.max()))

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 import numpy as np
 
 from berlyne.sparse import Counts, Rows, Support
-from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, in_short
+from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, short_repr
 
-UNITY = 1e-6
+SUM_TOLERANCE = 1e-6
 """How far from one the sum of an estimated row may be."""
 
 
@@ -42,13 +42,13 @@ class Prior(Protocol):
         ...
 
 
-def estimated(prior: Prior, counts: IntArray) -> FloatArray:
+def checked_estimate(prior: Prior, counts: IntArray) -> FloatArray:
     """What a prior of anybody's estimates, (M, N, N), or a `ValueError` that names a row which is no distribution."""
     theta_hat = np.asarray(prior.estimate(counts), dtype=float)
     if theta_hat.shape != counts.shape:
         raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {counts.shape}")
     sums, least = theta_hat.sum(axis=-1), theta_hat.min(axis=-1, initial=np.inf)
-    bad = np.argwhere(~(np.abs(sums - 1.0) <= UNITY) | ~(least >= 0.0))
+    bad = np.argwhere(~(np.abs(sums - 1.0) <= SUM_TOLERANCE) | ~(least >= 0.0))
     if len(bad):
         a, s = bad[0]
         raise ValueError(
@@ -75,9 +75,9 @@ class CompiledSpec(NamedTuple):
     numbers: FloatArray
     table: FloatArray
     unseen: FloatArray
-    singled_out: tuple[int, ...]
-    singled: FloatArray
-    most_outcomes: int | None
+    special_states: tuple[int, ...]
+    special_estimates: FloatArray
+    max_outcomes: int | None
 
 
 class Description(NamedTuple):
@@ -149,7 +149,7 @@ class CompiledPrior(ExactPrior, Protocol):
 
     support: Support
 
-    def rule(self, utility: str | None, /) -> CompiledSpec:
+    def compiled_spec(self, utility: str | None, /) -> CompiledSpec:
         """How it is compiled together with a utility; a `KeyError` if it has no closed form of that."""
         ...
 
@@ -158,16 +158,16 @@ class CompiledPrior(ExactPrior, Protocol):
         ...
 
     @classmethod
-    def described(cls, n_states: int, n_actions: int, said: Description, /) -> CompiledPrior:
+    def from_description(cls, n_states: int, n_actions: int, said: Description, /) -> CompiledPrior:
         """The inverse of `describe`."""
         ...
 
 
-def grows(prior: Any) -> bool:
+def discovers_states(prior: Any) -> bool:
     """Whether states are discovered on the way under a prior, as under `ChineseRestaurant`.
 
     One that grows says so by `grows`, and has `sized(n_states, n_actions)`, the prior for so many cells, the last of
-    which is elsewhere; `learns`, and if that is true `given(counts)`, the prior with what is most likely by
+    which is elsewhere; `is_adaptive`, and if that is true `fitted(counts)`, the prior with what is most likely by
     then, whose `describe()` tells whether it changed.
     """
     return bool(getattr(prior, "grows", False))
@@ -177,15 +177,15 @@ def check_prior(prior: Any) -> None:
     """Refuse what is no prior."""
     if isinstance(prior, type):
         raise ValueError(f"prior is the class {prior.__name__}; it must be an object of it: {prior.__name__}(...)")
-    if grows(prior):
+    if discovers_states(prior):
         if not callable(getattr(prior, "sized", None)):
-            raise ValueError(f"{in_short(prior)} grows; it must have a method sized(n_states, n_actions){OWN_PRIOR}")
+            raise ValueError(f"{short_repr(prior)} grows; it must have a method sized(n_states, n_actions){OWN_PRIOR}")
         return
     if callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
         return
     if hasattr(prior, "with_prior"):
         raise ValueError(f"prior is {prior!r}, which is a world; give its prior: world.prior")
-    raise ValueError(f"prior is {in_short(prior)}; it must have a method estimate(counts){OWN_PRIOR}")
+    raise ValueError(f"prior is {short_repr(prior)}; it must have a method estimate(counts){OWN_PRIOR}")
 
 
 def as_exact(prior: Prior) -> ExactPrior | None:
@@ -212,7 +212,7 @@ def as_counts(counts: Counts | IntArray) -> Counts:
     return counts if isinstance(counts, Counts) else Counts.from_dense(np.asarray(counts))
 
 
-def one_more(counts: IntArray, a: int, s: int) -> IntArray:
+def counts_after_each_outcome(counts: IntArray, a: int, s: int) -> IntArray:
     """`(N, M, N, N)`: the counts after each imagined outcome s_star of row (a, s)."""
     n_states = counts.shape[-1]
     after = np.repeat(counts[None], n_states, axis=0)

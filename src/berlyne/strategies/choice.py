@@ -13,18 +13,18 @@ TIE_TOLERANCE = 1e-12
 """Values that fall short of the largest by a smaller share of it are tied with it (reading R8)."""
 
 
-def lower_bound(largest: float) -> float:
+def tie_threshold(largest: float) -> float:
     """The least value that is tied with the largest; zero is tied with zero only."""
     return largest - TIE_TOLERANCE * abs(largest)
 
 
-def best_of(values: FloatArray, u: float) -> int:
+def random_argmax(values: FloatArray, u: float) -> int:
     """Index of the largest value; ties, within `TIE_TOLERANCE`, are broken uniformly by `u`."""
-    tied = np.flatnonzero(values >= lower_bound(values.max()))
+    tied = np.flatnonzero(values >= tie_threshold(values.max()))
     return int(tied[int(u * len(tied))])
 
 
-def drawn_from(weights: FloatArray, u: float) -> int:
+def sample_index(weights: FloatArray, u: float) -> int:
     """Index drawn with chances in proportion to `weights` by inversion of `u`; never one of weight zero."""
     cumulative = np.cumsum(weights)
     beyond = np.flatnonzero(u * cumulative[-1] < cumulative)
@@ -56,13 +56,13 @@ class ChoiceRule:
             possible = np.flatnonzero(values > -np.inf)
             return int(possible[int(u[0] * len(possible))])
         if self.temperature == 0.0:
-            return best_of(values, u[0])
-        return drawn_from(self.weights(values, values.max()), u[0])
+            return random_argmax(values, u[0])
+        return sample_index(self.weights(values, values.max()), u[0])
 
     def weights(self, values: FloatArray, largest: Any) -> FloatArray:
         """What the chances of actions are in proportion to, but for lapses; `largest` is the largest value of all."""
         if self.temperature == 0.0:
-            return np.asarray(values >= lower_bound(largest), dtype=float)
+            return np.asarray(values >= tie_threshold(largest), dtype=float)
         with np.errstate(over="ignore"):  # a value too far below the largest has no chance
             return np.asarray(np.exp((values - largest) / self.temperature))
 
@@ -73,8 +73,8 @@ class ChoiceRule:
             weights *= np.cumsum(weights, axis=-1) == 1.0
         possible = values > -np.inf
         n_possible = np.count_nonzero(possible, axis=-1, keepdims=True)
-        return self.with_lapses(weights / weights.sum(axis=-1, keepdims=True), possible, n_possible)
+        return self.add_lapses(weights / weights.sum(axis=-1, keepdims=True), possible, n_possible)
 
-    def with_lapses(self, chance: FloatArray, possible: BoolArray, n_possible: Any) -> FloatArray:
+    def add_lapses(self, chance: FloatArray, possible: BoolArray, n_possible: Any) -> FloatArray:
         """The chance of each option, given what it is without lapses; `n_possible` are possible in all."""
         return np.asarray((1.0 - self.lapse) * chance + possible * (self.lapse / n_possible))

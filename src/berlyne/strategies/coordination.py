@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from berlyne.strategies.choice import ChoiceRule, best_of
+from berlyne.strategies.choice import ChoiceRule, random_argmax
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 
 MOST_STEPS_BACK = 100_000
@@ -69,11 +69,11 @@ class Coordination(Protocol):
         ...
 
 
-class Valuing:
+class ValueMethod:
     """A method of coordination that says what actions are worth; `ChoiceRule` does the rest."""
 
     @property
-    def explores(self) -> float:
+    def exploration_rate(self) -> float:
         """The chance of a uniform choice that belongs to the method itself."""
         return 0.0
 
@@ -83,11 +83,11 @@ class Valuing:
 
     def choose(self, view: View, s: int, u: FloatArray) -> int:
         """The action of largest value, but for what the method explores."""
-        return ChoiceRule(lapse=self.explores).choose(self.values(view, s), u)
+        return ChoiceRule(lapse=self.exploration_rate).choose(self.values(view, s), u)
 
 
 @dataclass(frozen=True)
-class UniformChoice(Valuing):
+class UniformChoice(ValueMethod):
     """Any action, uniformly. Paper: Sec. 3.2, random action."""
 
     def values(self, view: View, s: int) -> FloatArray:
@@ -96,7 +96,7 @@ class UniformChoice(Valuing):
 
 
 @dataclass(frozen=True)
-class LeastTaken(Valuing):
+class LeastTaken(ValueMethod):
     """The action taken least often in this state. Paper: Sec. 3.5, LTA."""
 
     def values(self, view: View, s: int) -> FloatArray:
@@ -105,7 +105,7 @@ class LeastTaken(Valuing):
 
 
 @dataclass(frozen=True)
-class CounterBased(Valuing):
+class CounterBased(ValueMethod):
     """The action whose next state is expected to have been visited least. Paper: Sec. 3.5, CB.
 
     A state is visited when a step leads there, and when the agent is found there without one: at first, or put there to
@@ -118,10 +118,10 @@ class CounterBased(Valuing):
 
 
 @dataclass(frozen=True)
-class Greedy(Valuing):
+class Greedy(ValueMethod):
     """The action of largest utility now. Paper: Eq. 13 (`eq:PIG`, its second definition)."""
 
-    short: ClassVar[str] = "greedy"
+    short_name: ClassVar[str] = "greedy"
 
     def values(self, view: View, s: int) -> FloatArray:
         """Utilities."""
@@ -129,7 +129,7 @@ class Greedy(Valuing):
 
 
 @dataclass(frozen=True)
-class ValueIteration(Valuing):
+class ValueIteration(ValueMethod):
     r"""The action of largest utility summed over the next steps, planned with the internal model.
 
     $$Q_0 = U, \qquad Q_{j+1}(a, s) = U(a, s) + \gamma \sum_{s'} \hat\Theta_{a,s,s'} \max_{a'} Q_j(a', s')$$
@@ -139,7 +139,7 @@ class ValueIteration(Valuing):
 
     steps_back: int = 10
     gamma: float = 1.0
-    short: ClassVar[str] = "VI"
+    short_name: ClassVar[str] = "VI"
 
     def __post_init__(self) -> None:
         if check_count("steps_back", self.steps_back, 0) > MOST_STEPS_BACK:
@@ -159,7 +159,7 @@ class ValueIteration(Valuing):
 
 
 @dataclass(frozen=True)
-class TrueModel(Valuing):
+class TrueModel(ValueMethod):
     """A method that plans with the true world instead of the internal model: a positive control.
 
     Paper: Sec. 3.3, VI+. The world is used for coordination only; learning and utilities are as ever.
@@ -167,7 +167,7 @@ class TrueModel(Valuing):
 
     inner: ValueIteration = field(default_factory=ValueIteration)
     sees_world: ClassVar[bool] = True
-    short: ClassVar[str] = "VI+"
+    short_name: ClassVar[str] = "VI+"
 
     def values(self, view: View, s: int) -> FloatArray:
         """What the inner method says; `view.theta_hat` holds the true probabilities."""
@@ -175,7 +175,7 @@ class TrueModel(Valuing):
 
 
 @dataclass(frozen=True)
-class QLearning(Valuing):
+class QLearning(ValueMethod):
     r"""Model-free Q-learning on the utility of the transitions made, epsilon-greedy.
 
     $$Q(a, s) \leftarrow Q(a, s) + \eta \, [r + \gamma \max_{a'} Q(a', s') - Q(a, s)]$$
@@ -188,7 +188,7 @@ class QLearning(Valuing):
     gamma: float = 0.9
     epsilon: float = 0.2
     initial: float = 0.0
-    short: ClassVar[str] = "Q"
+    short_name: ClassVar[str] = "Q"
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "gamma", "epsilon"):
@@ -200,7 +200,7 @@ class QLearning(Valuing):
         view.memory = np.full(view.utility.shape, float(self.initial))
 
     @property
-    def explores(self) -> float:
+    def exploration_rate(self) -> float:
         """Epsilon: the chance of a uniform choice. A temperature leaves it as it is."""
         return self.epsilon
 
@@ -217,17 +217,17 @@ class QLearning(Valuing):
         """Keep what was learned; nothing was where there is a new state, nor elsewhere."""
         view.memory[:, : memory.shape[1]] = memory
 
-    def close(self, view: View, states: IntArray) -> None:
+    def mark_terminal(self, view: View, states: IntArray) -> None:
         """Nothing is to be had after the end of an episode."""
         view.memory[:, states] = 0.0
 
-    def open(self, view: View, s: int) -> None:
+    def unmark_terminal(self, view: View, s: int) -> None:
         """It was no end after all."""
         view.memory[:, s] = self.initial
 
 
 @dataclass(frozen=True)
-class Relocating(Valuing):
+class Relocating(ValueMethod):
     """The most useful action in any state, going there first: the unembodied control.
 
     Paper: Eq. 12 (`eq:Unemb`).
@@ -245,7 +245,7 @@ class Relocating(Valuing):
 
     def choose_pair(self, view: View, u: FloatArray) -> tuple[int, int]:
         """The pair (s, a) of largest utility; ties in the order of states, then actions."""
-        s, a = divmod(best_of(self.pair_values(view).ravel(), u[0]), view.n_actions)
+        s, a = divmod(random_argmax(self.pair_values(view).ravel(), u[0]), view.n_actions)
         return s, a
 
     def choose(self, view: View, s: int, u: FloatArray) -> int:
@@ -253,18 +253,18 @@ class Relocating(Valuing):
         raise ValueError("Unembodied chooses the state as well as the action; use choose_pair")
 
 
-def says_values(coordinate: Any) -> bool:
+def has_values(coordinate: Any) -> bool:
     """Whether a method of coordination says what actions, or for one that relocates all pairs, are worth."""
     return hasattr(coordinate, "pair_values" if getattr(coordinate, "relocates", False) else "values")
 
 
-def decides_itself(coordinate: Any) -> bool:
+def chooses_directly(coordinate: Any) -> bool:
     """Whether a method of coordination is a function, or chooses by code of its own, rather than by `ChoiceRule`."""
     relocates = getattr(coordinate, "relocates", False)
-    name, ours = ("choose_pair", Relocating.choose_pair) if relocates else ("choose", Valuing.choose)
+    name, ours = ("choose_pair", Relocating.choose_pair) if relocates else ("choose", ValueMethod.choose)
     own = getattr(type(coordinate), name, None) is not ours and hasattr(coordinate, name)
-    return own or not says_values(coordinate)
+    return own or not has_values(coordinate)
 
 
-METHODS: dict[str, Any] = {method.short: method for method in (Greedy, ValueIteration, TrueModel, QLearning)}
+METHODS: dict[str, Any] = {method.short_name: method for method in (Greedy, ValueIteration, TrueModel, QLearning)}
 """The methods that combine with any utility, by the name in brackets."""

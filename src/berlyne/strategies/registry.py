@@ -26,10 +26,10 @@ from berlyne.strategies.coordination import (
     TrueModel,
     UniformChoice,
     ValueIteration,
-    Valuing,
-    says_values,
+    ValueMethod,
+    has_values,
 )
-from berlyne.strategies.utilities import UTILITIES, row_definition
+from berlyne.strategies.utilities import UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
 MOST_HEAT = 1e12
@@ -67,12 +67,14 @@ class Strategy:
         if isinstance(self.utility, str) and self.utility not in UTILITIES:
             raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}{OWN_UTILITY}")
         if callable(self.utility):
-            row_definition(self.utility)
+            as_row_function(self.utility)
         elif self.utility is not None and not isinstance(self.utility, str):
             raise ValueError(f"utility is {self.utility!r}; it must be a name or a function{OWN_UTILITY}")
         pairs = self.relocates
-        by_itself = hasattr(self.coordinate, "choose_pair") if pairs else hasattr(self.coordinate, "choose")
-        if not (by_itself or says_values(self.coordinate) or (callable(self.coordinate) and not pairs)):
+        chooses_without_values = (
+            hasattr(self.coordinate, "choose_pair") if pairs else hasattr(self.coordinate, "choose")
+        )
+        if not (chooses_without_values or has_values(self.coordinate) or (callable(self.coordinate) and not pairs)):
             wanted = "relocate by a method pair_values or choose_pair" if pairs else "have a method values or choose"
             function = "" if pairs else "be a function or "
             raise ValueError(f"coordinate is {self.coordinate!r}; it must {function}{wanted}{OWN_METHOD}")
@@ -92,7 +94,7 @@ class Strategy:
             return
         if isinstance(self.coordinate, UniformChoice):
             raise ValueError(f"{self.name} has no values, so it takes no temperature and no lapse")
-        if not says_values(self.coordinate):
+        if not has_values(self.coordinate):
             raise ValueError(f"{self.name} needs a method values(view, s) for a temperature or a lapse{OWN_METHOD}")
         if self.ties == "first":
             raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
@@ -103,7 +105,7 @@ class Strategy:
     @property
     def rule(self) -> ChoiceRule:
         """How its values become actions."""
-        epsilon = self.coordinate.explores if isinstance(self.coordinate, Valuing) else 0.0
+        epsilon = self.coordinate.exploration_rate if isinstance(self.coordinate, ValueMethod) else 0.0
         lapse = epsilon + (1.0 - epsilon) * float(self.lapse)
         return ChoiceRule(float(self.temperature), lapse, self.ties == "first")
 
@@ -151,7 +153,7 @@ PAPER_STRATEGIES = (
 """Names of the fifteen strategies of the paper. One of one's own does not join them."""
 
 
-def strategy(name: str | Strategy, **parameters: Any) -> Strategy:
+def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     """The strategy called `name`, with other parameters than the paper's if given.
 
     Any utility goes with any method: `"PMC(Q)"`, `"novelty(VI)"`. Parameters are those of
@@ -160,9 +162,9 @@ def strategy(name: str | Strategy, **parameters: Any) -> Strategy:
 
     Examples
     --------
-    >>> strategy("PIG(VI)", steps_back=30, gamma=0.95).name
+    >>> get_strategy("PIG(VI)", steps_back=30, gamma=0.95).name
     'PIG(VI, steps_back=30, gamma=0.95)'
-    >>> strategy("PIG(VI)", temperature=0.1, lapse=0.02).name
+    >>> get_strategy("PIG(VI)", temperature=0.1, lapse=0.02).name
     'PIG(VI, temperature=0.1, lapse=0.02)'
     """
     if isinstance(name, Strategy):

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from berlyne.information import kl_divergence
-from berlyne.models.internal_model import InternalModel, expected_rows
+from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.outcome_value import expected_outcome_value
 from berlyne.sparse import by_action
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
@@ -127,7 +127,7 @@ def novelty(model: InternalModel) -> FloatArray:
     This is the parameter information gain of active inference. It needs more of a prior than
     its estimate: a method `expected_missing_information(counts)`.
     """
-    return expected_rows(model)
+    return expected_missing_by_row(model)
 
 
 def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:
@@ -137,7 +137,7 @@ def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> Fl
     return _from_definition(model, definition)
 
 
-def row_definition(utility: Callable[..., float]) -> CountedDefinition:
+def as_row_function(utility: Callable[..., float]) -> CountedDefinition:
     """A utility of a user's own as a function of `theta_hat`, `theta_hat_after` and `counts`, which it may ask for.
 
     It asks by a parameter called `counts`, by a third one that has no default, or by taking any keyword, `**options`.
@@ -183,9 +183,9 @@ def _one(utility: Callable[..., float], value: object) -> float:
         ) from None
 
 
-def row_by_row(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
+def evaluate_rows(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
     """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
-    theta_hat, counts, definition = model.theta_hat, model.counts, row_definition(utility)
+    theta_hat, counts, definition = model.theta_hat, model.counts, as_row_function(utility)
     pairs = np.ndindex(model.n_actions, model.n_states)
     values = [
         definition(theta_hat[a, s], model.theta_hat_after(model.actions[a], model.states[s]), counts[a, s])
@@ -197,7 +197,7 @@ def row_by_row(model: InternalModel, utility: Callable[..., float]) -> FloatArra
 def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatArray:
     """The same; if rows are independent, N estimates serve them all."""
     if not model.rows_are_independent:
-        return row_by_row(model, definition)
+        return evaluate_rows(model, definition)
     theta_hat, counts = model.theta_hat, model.counts
     n_actions, n_states, _ = counts.shape
     after = np.repeat(theta_hat[:, :, None, :], n_states, axis=2)  # (M, N, N, N), [a, s, s_star, s_next]
@@ -251,7 +251,7 @@ UTILITIES: dict[str, Utility] = {
 }
 
 
-def first_utilities(model: InternalModel, utility: str | None, untried: float | None = None) -> FloatArray:
+def compute_utility(model: InternalModel, utility: str | None, untried: float | None = None) -> FloatArray:
     """A utility by its name, `[a, s]`; zero for None. `untried` goes to PEIG."""
     if utility is None:
         return np.zeros((model.n_actions, model.n_states))

@@ -5,6 +5,6 @@ in `static`: plain modules of JavaScript, a style and a template.
 """
 
 from berlyne.watch.data import page_data
-from berlyne.watch.page import inert_json, page_of, shell, watch
+from berlyne.watch.page import page_template, render_page, script_safe_json, watch
 
-__all__ = ["inert_json", "page_data", "page_of", "shell", "watch"]
+__all__ = ["page_data", "page_template", "render_page", "script_safe_json", "watch"]

@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.agents.base import make_growing_mind
+from berlyne.agents.base import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run
 from berlyne.information import kl_divergence
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.coordination import UniformChoice
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray, IntArray
 
 INSTEAD = "PIG"
 """The utility that is shown of a strategy that has none."""
-MOST_ENTRIES = 30_000_000
+MAX_ENTRIES = 30_000_000
 """Most estimated probabilities that a page is made of."""
 
 Moved = tuple[IntArray, FloatArray, FloatArray]
@@ -46,18 +46,18 @@ class Events(NamedTuple):
     missing: FloatArray
 
 
-def utility_of(how: Strategy) -> Any:
+def displayed_utility(strategy: Strategy) -> Any:
     """The utility that is shown: the strategy's own, or PIG if it has none."""
-    return INSTEAD if how.utility is None else how.utility
+    return INSTEAD if strategy.utility is None else strategy.utility
 
 
-def events_of(run: Run) -> Events:
+def belief_events(run: Run) -> Events:
     """All that an explorer came to believe along a run, from its path alone."""
     world, n_rows = run.world, run.world.n_states * run.world.n_actions
     time, rows, estimates, utilities, entries = [], [], [], [], 0
     for t, (row, estimate, utility) in enumerate(_believed(run)):
         entries += estimate.size
-        if entries > MOST_ENTRIES:
+        if entries > MAX_ENTRIES:
             raise ValueError(
                 f"the beliefs of {run.strategy} in {world.n_states:,} states are more than a page can hold after "
                 f"{t:,} of {run.n_steps:,} steps; watch fewer steps or a smaller world"
@@ -69,59 +69,59 @@ def events_of(run: Run) -> Events:
     row, estimate = np.concatenate(rows), np.concatenate(estimates)
     theta = world.theta.transpose(1, 0, 2).reshape(n_rows, world.n_states)
     missing = np.maximum(kl_divergence(theta[row], estimate), 0.0)
-    missing[world.episodes.ends[row // world.n_actions]] = 0.0
+    missing[world.episodes.is_terminal[row // world.n_actions]] = 0.0
     return Events(np.concatenate(time), row, estimate, np.concatenate(utilities), missing)
 
 
 def _believed(run: Run) -> Iterator[Moved]:
     """What moved at each time: all rows at first, then those of every step."""
-    shown = Strategy("shown", UniformChoice(), utility_of(run.strategy), run.strategy.untried)
+    shown = Strategy("shown", UniformChoice(), displayed_utility(run.strategy), run.strategy.untried)
     prior: Any = run.world.prior
-    if grows(prior):
-        yield from _discovering(run, make_growing_mind(prior, run.world.n_actions, shown))
+    if discovers_states(prior):
+        yield from _discovering(run, make_open_state_agent(prior, run.world.n_actions, shown))
         return
     world = run.world
-    mind = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), shown)
+    agent = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), shown)
     if len(world.terminal):
-        mind.mark_terminal(world.terminal)
-    before = _by_row(mind.view.theta_hat), _by_row(mind.view.utility)
+        agent.mark_terminal(world.terminal)
+    before = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
     yield np.arange(len(before[0])), *before
     for s, a, s_next in _steps(run):
-        mind.observe(s, a, s_next)
-        if not mind.dependent:
-            yield _row(s * world.n_actions + a), mind.view.theta_hat[a, s][None].copy(), mind.view.utility[a, s][None]
+        agent.observe(s, a, s_next)
+        if not agent.dependent:
+            yield _row(s * world.n_actions + a), agent.view.theta_hat[a, s][None].copy(), agent.view.utility[a, s][None]
             continue
-        now = _by_row(mind.view.theta_hat), _by_row(mind.view.utility)
+        now = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
         yield _difference(before, now)
         before = now
 
 
-def _discovering(run: Run, mind: OpenStateAgent) -> Iterator[Moved]:
+def _discovering(run: Run, agent: OpenStateAgent) -> Iterator[Moved]:
     """The same of an explorer that discovers its states; what it expects elsewhere is spread over all the others.
 
     When all are discovered there are no others, though it does not know: then rows sum to less than one.
     """
     if len(run.world.terminal):
-        mind.mark_terminal(run.world.terminal)
-    mind.discover(int(run.states[0]))
-    before = _spread(run, mind)
+        agent.mark_terminal(run.world.terminal)
+    agent.discover(int(run.states[0]))
+    before = _spread(run, agent)
     yield np.arange(len(before[0])), *before
     for t, (s, a, s_next) in enumerate(_steps(run)):
-        mind.observe(s, a, s_next)
-        mind.discover(int(run.states[t + 1]))
-        now = _spread(run, mind)
+        agent.observe(s, a, s_next)
+        agent.discover(int(run.states[t + 1]))
+        now = _spread(run, agent)
         yield _difference(before, now)
         before = now
 
 
-def _spread(run: Run, mind: OpenStateAgent) -> tuple[FloatArray, FloatArray]:
+def _spread(run: Run, agent: OpenStateAgent) -> tuple[FloatArray, FloatArray]:
     """Estimates (M N, N) and utilities (M N,) in the states of the world, from those of a mind that has cells."""
-    n, found = run.world.n_states, mind.found
+    n, found = run.world.n_states, agent.discovered
     cell = np.full(n, len(found))
     cell[found] = np.arange(len(found))
-    theta_hat = mind.model().theta_hat[:, cell][:, :, cell]
+    theta_hat = agent.model().theta_hat[:, cell][:, :, cell]
     theta_hat[:, :, cell == len(found)] /= max(n - len(found), 1)
-    return _by_row(theta_hat), _by_row(mind.utility()[:, cell])
+    return _by_row(theta_hat), _by_row(agent.utility()[:, cell])
 
 
 def _difference(before: tuple[FloatArray, FloatArray], now: tuple[FloatArray, FloatArray]) -> Moved:

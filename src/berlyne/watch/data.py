@@ -16,12 +16,12 @@ from berlyne.exploration.run import Run
 from berlyne.priors import Dirichlet, OneTwoThree
 from berlyne.strategies.utilities import UTILITIES
 from berlyne.validation import FloatArray, IndexArray, IntArray
-from berlyne.watch.beliefs import Events, events_of, utility_of
-from berlyne.watch.methods import method_of
-from berlyne.worlds.layout import MOST_LAID_OUT, places
+from berlyne.watch.beliefs import Events, belief_events, displayed_utility
+from berlyne.watch.methods import describe_method
+from berlyne.worlds.layout import MAX_LAYOUT_STATES, places
 from berlyne.worlds.world import World
 
-MOST_RUNS = 4
+MAX_RUNS = 4
 """Runs that stand side by side."""
 TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "u4": "Uint32Array", "i4": "Int32Array", "f8": "Float64Array"}
 """What JavaScript calls the types of arrays."""
@@ -30,7 +30,7 @@ FORMAT = 1
 
 def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
     """All that a page shows of runs in one world; `seed` draws what happens to a person who takes over."""
-    checked = checked_runs(runs)
+    checked = check_runs(runs)
     return {
         "format": FORMAT,
         "seed": int(seed),
@@ -39,7 +39,7 @@ def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
     }
 
 
-def checked_runs(runs: Any) -> list[Run]:
+def check_runs(runs: Any) -> list[Run]:
     """One to four runs in the same world, or a `ValueError`."""
     listed = list(runs) if isinstance(runs, Iterable) else [runs]
     for run in listed:
@@ -47,8 +47,8 @@ def checked_runs(runs: Any) -> list[Run]:
             raise ValueError(
                 f"a page shows runs in a world that is known, as berlyne.explore returns them, not {type(run).__name__}"
             )
-    if not 1 <= len(listed) <= MOST_RUNS:
-        raise ValueError(f"there are {len(listed)} runs; a page shows 1 to {MOST_RUNS} side by side")
+    if not 1 <= len(listed) <= MAX_RUNS:
+        raise ValueError(f"there are {len(listed)} runs; a page shows 1 to {MAX_RUNS} side by side")
     first = listed[0].world
     for run in listed[1:]:
         if not _same(first, run.world):
@@ -67,29 +67,29 @@ def _same(one: World, other: World) -> bool:
     return one is other or (sizes and labels and all(np.array_equal(a, b) for a, b in arrays))
 
 
-def packed(array: Any, kind: str = "f8") -> dict[str, str]:
+def encode_array(array: Any, kind: str = "f8") -> dict[str, str]:
     """An array as the name of its type in JavaScript and its bytes."""
     content = np.ascontiguousarray(array, dtype=f"<{kind}").tobytes()
     return {"type": TYPES[kind], "bytes": base64.b64encode(content).decode("ascii")}
 
 
-def whole(array: IntArray | IndexArray) -> dict[str, str]:
+def encode_unsigned(array: IntArray | IndexArray) -> dict[str, str]:
     """Whole numbers that are not negative, in the smallest type that holds them."""
     most = int(array.max(initial=0))
-    return packed(array, "u1" if most < 2**8 else "u2" if most < 2**16 else "u4")
+    return encode_array(array, "u1" if most < 2**8 else "u2" if most < 2**16 else "u4")
 
 
 def _world(world: World) -> dict[str, Any]:
     geometry = world.geometry
     states, cumulative = world.episodes.starts
-    by_layout = world.positions is None and world.n_states <= MOST_LAID_OUT
+    by_layout = world.positions is None and world.n_states <= MAX_LAYOUT_STATES
     maze = None
     if geometry is not None:
         maze = {
             "side": geometry.side,
             "base": geometry.base,
-            "passages": packed(geometry.passages, "u1"),
-            "transporters": packed(geometry.transporters, "u1"),
+            "passages": encode_array(geometry.passages, "u1"),
+            "transporters": encode_array(geometry.transporters, "u1"),
         }
     return {
         "name": str(world.name),
@@ -97,15 +97,15 @@ def _world(world: World) -> dict[str, Any]:
         "n_actions": world.n_actions,
         "states": _spoken(world.states, 0),
         "actions": _named_actions(world),
-        "labelled": world.state_labels.given is not None,
-        "places": packed(places(world)),
+        "labelled": world.state_labels.custom is not None,
+        "places": encode_array(places(world)),
         "laid_out": by_layout,
         "listed": world.positions is None and not by_layout,
         "terminal": world.terminal.tolist(),
-        "start": {"states": whole(states), "cumulative": packed(cumulative)},
-        "indptr": whole(world.rows.indptr),
-        "indices": whole(world.rows.indices),
-        "theta": packed(world.rows.data),
+        "start": {"states": encode_unsigned(states), "cumulative": encode_array(cumulative)},
+        "indptr": encode_unsigned(world.rows.indptr),
+        "indices": encode_unsigned(world.rows.indices),
+        "theta": encode_array(world.rows.data),
         "maze": maze,
     }
 
@@ -117,7 +117,7 @@ def _spoken(labels: Sequence[Any], first: int) -> list[str]:
 
 def _named_actions(world: World) -> list[str]:
     """Labels of actions; of a maze without any, the directions."""
-    if world.geometry is not None and world.action_labels.given is None and world.n_actions == 4:
+    if world.geometry is not None and world.action_labels.custom is None and world.n_actions == 4:
         return ["up", "down", "left", "right"]
     return _spoken(world.actions, 0)
 
@@ -129,15 +129,18 @@ def _told_apart(runs: list[Run]) -> list[str]:
 
 
 def _run(run: Run, name: str) -> dict[str, Any]:
-    events = events_of(run)
-    method = {name: packed(value) if isinstance(value, np.ndarray) else value for name, value in method_of(run).items()}
+    events = belief_events(run)
+    method = {
+        name: encode_array(value) if isinstance(value, np.ndarray) else value
+        for name, value in describe_method(run).items()
+    }
     return {
         "name": name,
         "n_steps": run.n_steps,
-        "states": whole(run.states),
-        "actions": whole(run.actions),
-        "next_states": whole(run.next_states),
-        "missing": packed(_curve(run, events)),
+        "states": encode_unsigned(run.states),
+        "actions": encode_unsigned(run.actions),
+        "next_states": encode_unsigned(run.next_states),
+        "missing": encode_array(_curve(run, events)),
         "relocates": run.strategy.relocates,
         "utility": _utility(run),
         "method": method,
@@ -161,7 +164,7 @@ def _curve(run: Run, events: Events) -> FloatArray:
 
 def _utility(run: Run) -> dict[str, Any]:
     """What the utility that is shown is called, its unit, and whether the strategy goes by it."""
-    utility = utility_of(run.strategy)
+    utility = displayed_utility(run.strategy)
     known = UTILITIES.get(utility) if isinstance(utility, str) else None
     name = known.name if known else str(getattr(utility, "__name__", "utility"))
     unit = known.unit if known else "1"
@@ -177,17 +180,17 @@ def _packed_events(events: Events, world: World) -> dict[str, Any]:
     n_rows = world.n_states * world.n_actions
     possible = np.zeros((n_rows, world.n_states), dtype=bool)
     np.logical_or.at(possible, events.row, events.estimates > 0.0)
-    possible[world.rows.numbers(), world.rows.indices] = True
+    possible[world.rows.row_numbers(), world.rows.indices] = True
     values, entries = np.unique(events.estimates[possible[events.row]], return_inverse=True)
     return {
-        "indptr": whole(np.concatenate([[0], np.cumsum(possible.sum(axis=1))])),
-        "support": whole(np.nonzero(possible)[1]),
-        "values": packed(values),
-        "entries": whole(entries.ravel()),
-        "event_time": whole(events.time),
-        "event_row": whole(events.row),
-        "event_utility": packed(events.utility),
-        "event_missing": packed(events.missing),
+        "indptr": encode_unsigned(np.concatenate([[0], np.cumsum(possible.sum(axis=1))])),
+        "support": encode_unsigned(np.nonzero(possible)[1]),
+        "values": encode_array(values),
+        "entries": encode_unsigned(entries.ravel()),
+        "event_time": encode_unsigned(events.time),
+        "event_row": encode_unsigned(events.row),
+        "event_utility": encode_array(events.utility),
+        "event_missing": encode_array(events.missing),
     }
 
 
@@ -201,8 +204,8 @@ def _belief(world: World) -> dict[str, Any] | None:
     if type(prior) is Dirichlet:
         return {"kind": "dirichlet", "alpha": prior.alpha}
     if type(prior) is OneTwoThree:
-        table = prior.rule("PIG").table
+        table = prior.compiled_spec("PIG").table
         columns = {"first": table[:, 0], "other": table[:, 1], "pig": table[:, 4]}
-        columns["expected"] = prior.rule("novelty").table[:, 4]
-        return {"kind": "targets", **{name: packed(column) for name, column in columns.items()}}
+        columns["expected"] = prior.compiled_spec("novelty").table[:, 4]
+        return {"kind": "targets", **{name: encode_array(column) for name, column in columns.items()}}
     return None

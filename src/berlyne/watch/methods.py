@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.agents.base import make_growing_mind
+from berlyne.agents.base import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors.protocols import grows
+from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.coordination import (
     CounterBased,
     Greedy,
@@ -23,7 +23,7 @@ from berlyne.strategies.coordination import (
     TrueModel,
     UniformChoice,
     ValueIteration,
-    says_values,
+    has_values,
 )
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray
@@ -32,7 +32,7 @@ SIMPLE = {Greedy: "utility", Relocating: "utility", LeastTaken: "taken", Counter
 """Methods whose values follow from utilities, counts or visits."""
 
 
-def method_of(run: Run) -> dict[str, Any]:
+def describe_method(run: Run) -> dict[str, Any]:
     """What a page needs to know of a run's method.
 
     kind : "plan" (with `steps_back`, `gamma`, and `truth` if it plans with the true world), "utility", "taken",
@@ -50,53 +50,53 @@ def method_of(run: Run) -> dict[str, Any]:
     if kind is QLearning and not _grows(run):
         first, entries = _learned(run)
         return {"kind": "learned", "first": first, "entries": entries}
-    if not says_values(method):
+    if not has_values(method):
         return {"kind": "unknown"}
     return {"kind": "here", "values": _here(run)}
 
 
 def _grows(run: Run) -> bool:
-    return grows(run.world.prior)
+    return discovers_states(run.world.prior)
 
 
-def _mind(run: Run, how: Strategy) -> NumpyAgent | OpenStateAgent:
+def _agent(run: Run, strategy: Strategy) -> NumpyAgent | OpenStateAgent:
     """A mind that has seen nothing yet, whose method is its own."""
-    how = replace(how, coordinate=copy.deepcopy(how.coordinate))
+    strategy = replace(strategy, coordinate=copy.deepcopy(strategy.coordinate))
     world, prior = run.world, run.world.prior
     assert prior is not None
-    mind: NumpyAgent | OpenStateAgent
+    agent: NumpyAgent | OpenStateAgent
     if _grows(run):
-        mind = make_growing_mind(prior, world.n_actions, how)
-        mind.discover(int(run.states[0]))
+        agent = make_open_state_agent(prior, world.n_actions, strategy)
+        agent.discover(int(run.states[0]))
     else:
         model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
-        mind = NumpyAgent(model, how, world if how.sees_world else None)
+        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
     if len(world.terminal):
-        mind.mark_terminal(world.terminal)
-    return mind
+        agent.mark_terminal(world.terminal)
+    return agent
 
 
 def _learned(run: Run) -> tuple[FloatArray, FloatArray]:
     """Q-learning's table at first, by rows r = s M + a, and the entry (a, s) that each step left behind."""
-    mind = _mind(run, run.strategy)
-    assert isinstance(mind, NumpyAgent)
-    first = np.ascontiguousarray(mind.view.memory.T).ravel()
+    agent = _agent(run, run.strategy)
+    assert isinstance(agent, NumpyAgent)
+    first = np.ascontiguousarray(agent.view.memory.T).ravel()
     entries = np.empty(run.n_steps)
     for t in range(run.n_steps):
         s, a = int(run.states[t]), int(run.actions[t])
-        mind.observe(s, a, int(run.next_states[t]))
-        entries[t] = mind.view.memory[a, s]
+        agent.observe(s, a, int(run.next_states[t]))
+        entries[t] = agent.view.memory[a, s]
     return first, entries
 
 
 def _here(run: Run) -> FloatArray:
     """The values (T + 1, M) of the actions in the state of each step, before it is made, and in the last one."""
-    mind, values = _mind(run, run.strategy), np.empty((run.n_steps + 1, run.world.n_actions))
+    agent, values = _agent(run, run.strategy), np.empty((run.n_steps + 1, run.world.n_actions))
     for t in range(run.n_steps):
         s = int(run.states[t])
-        values[t] = mind.action_values(s)
-        mind.observe(s, int(run.actions[t]), int(run.next_states[t]))
-        if isinstance(mind, OpenStateAgent):
-            mind.discover(int(run.states[t + 1]))
-    values[-1] = mind.action_values(int(run.states[-1]))
+        values[t] = agent.action_values(s)
+        agent.observe(s, int(run.actions[t]), int(run.next_states[t]))
+        if isinstance(agent, OpenStateAgent):
+            agent.discover(int(run.states[t + 1]))
+    values[-1] = agent.action_values(int(run.states[-1]))
     return values

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from berlyne.exploration.run import Run
 from berlyne.serialization import atomic_write
-from berlyne.watch.data import checked_runs, page_data
+from berlyne.watch.data import check_runs, page_data
 
 MODULES = (
     "data", "plan", "belief", "colour", "edges", "map", "curve", "details", "panel", "controls", "takeover", "main",
 )  # fmt: skip
 """The modules of the page, each after those that it imports."""
-MAILABLE = 3_000_000
+WARNING_SIZE = 3_000_000
 """Bytes of a page beyond which it is said how large it is."""
 SUFFIXES = (".html", ".htm")
 """What the name of a page ends in."""
@@ -45,10 +45,10 @@ def watch(
     Path of the page: one file, which needs nothing else. Of one above 3 MB, a warning says how large it is.
     """
     if path is not None:
-        path = page_place(path)
-    page = page_of(runs).encode("utf-8")
-    if len(page) > MAILABLE:
-        warnings.warn(too_large(len(page)), stacklevel=2)
+        path = check_page_path(path)
+    page = render_page(runs).encode("utf-8")
+    if len(page) > WARNING_SIZE:
+        warnings.warn(size_warning(len(page)), stacklevel=2)
     show = path is None if open_browser is None else open_browser
     if path is None:
         path = Path(tempfile.gettempdir(), f"berlyne-{os.urandom(8).hex()}.html")
@@ -60,7 +60,7 @@ def watch(
     return Path(path)
 
 
-def too_large(size: int) -> str:
+def size_warning(size: int) -> str:
     """What is said of a page of so many bytes, and what would make it smaller."""
     return (
         f"the page is {size / 1e6:.1f} MB, a lot to mail or to load; fewer runs or steps make it smaller, "
@@ -68,7 +68,7 @@ def too_large(size: int) -> str:
     )
 
 
-def page_place(path: object) -> Path:
+def check_page_path(path: object) -> Path:
     """Where a page can be written, or a `ValueError`: a name in .html, in a folder that is there."""
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"path is {path!r}; it must be the name of a file, such as 'replay.html'")
@@ -82,17 +82,17 @@ def page_place(path: object) -> Path:
     return place
 
 
-def page_of(runs: Run | Iterable[Run], seed: int = 0) -> str:
+def render_page(runs: Run | Iterable[Run], seed: int = 0) -> str:
     """The page as text; `seed` draws what happens to a person who takes over."""
-    checked = checked_runs(runs)
+    checked = check_runs(runs)
     data = page_data(checked, seed)
     names = " and ".join(run["name"] for run in data["runs"])
     title = escape(f"{data['world']['name']}: {names}")
-    return _filled(_static("template.html"), {**_code(), "TITLE": title, "DATA": inert_json(data)})
+    return _filled(_static("template.html"), {**_code(), "TITLE": title, "DATA": script_safe_json(data)})
 
 
-def shell() -> str:
-    """The page without what it shows: `{{DATA}}` stands where `inert_json(page_data(runs))` goes."""
+def page_template() -> str:
+    """The page without what it shows: `{{DATA}}` stands where `script_safe_json(page_data(runs))` goes."""
     return _filled(_static("template.html"), {**_code(), "TITLE": "Exploration", "DATA": "{{DATA}}"})
 
 
@@ -104,7 +104,7 @@ def _code() -> dict[str, str]:
     return {"STYLE": _static("style.css"), "SCRIPT": "\n".join(_module(name) for name in MODULES)}
 
 
-def inert_json(value: object) -> str:
+def script_safe_json(value: object) -> str:
     """JSON that is safe within a script element: no text in it can end or open one."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 

@@ -53,7 +53,7 @@ class Table(NamedTuple):
 def to_edges(world: World) -> dict[str, list[Any]]:
     """Columns `s`, `a`, `s_next` (labels) and `p` of all transitions, ordered by state, then action."""
     rows, states, actions = world.rows, world.states, world.actions
-    s, a = np.divmod(rows.numbers(), rows.n_actions)
+    s, a = np.divmod(rows.row_numbers(), rows.n_actions)
     named = (
         [states[i] for i in s.tolist()],
         [actions[i] for i in a.tolist()],
@@ -102,21 +102,21 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
 
 def _check_labels(labels: Labels, typed: bool) -> None:
     """Refuse labels that a table would give back as something else; one that is `typed` tells strings from numbers."""
-    if labels.given is None:
+    if labels.custom is None:
         return
-    texts = all(type(label) is str for label in labels.given)
-    like_numbers = all(_is_whole(str(label)) for label in labels.given)
-    if not texts and not all(type(label) is int for label in labels.given):
+    texts = all(type(label) is str for label in labels.custom)
+    like_numbers = all(_is_whole(str(label)) for label in labels.custom)
+    if not texts and not all(type(label) is int for label in labels.custom):
         raise ValueError(f"the labels of {labels.kind}s are neither all strings nor all whole numbers; save as .npz")
-    if texts and not all(labels.given):
+    if texts and not all(labels.custom):
         raise ValueError(f"a label of {labels.kind}s is empty; save as .npz")
-    if texts and not typed and any(label != label.strip() for label in labels.given):
+    if texts and not typed and any(label != label.strip() for label in labels.custom):
         raise ValueError(f"a label of {labels.kind}s begins or ends with a blank; save as .npz or .parquet")
     if texts and not typed and like_numbers:
         raise ValueError(
             f"the labels of {labels.kind}s are strings that would be read as numbers; save as .npz or .parquet"
         )
-    if not texts and list(labels.given) != sorted(labels.given):
+    if not texts and list(labels.custom) != sorted(labels.custom):
         raise ValueError(f"the labels of {labels.kind}s are numbers that would be read in another order; save as .npz")
 
 

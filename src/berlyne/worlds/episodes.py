@@ -57,7 +57,7 @@ class Episodes(Frozen):
         return "make another World(..., start=..., terminal=...)"
 
     @cached_property
-    def ends(self) -> BoolArray:
+    def is_terminal(self) -> BoolArray:
         """(N,), whether each state is terminal."""
         ends = np.zeros(self._labels.size, dtype=bool)
         ends[self.terminal] = True
@@ -68,7 +68,7 @@ class Episodes(Frozen):
         """(N,), the probability that an episode begins in each state; sums to one."""
         if isinstance(self.start, np.ndarray):
             return self.start
-        chances = ~self.ends if self.start is None else np.arange(self._labels.size) == self.start
+        chances = ~self.is_terminal if self.start is None else np.arange(self._labels.size) == self.start
         return read_only(np.asarray(chances / chances.sum()))
 
     @cached_property
@@ -82,7 +82,7 @@ class Episodes(Frozen):
         states, cumulative = self.starts
         return int(states[min(int(np.searchsorted(cumulative, u, side="right")), len(states) - 1)])
 
-    def beginning(self, start: Any) -> Episodes:
+    def with_start(self, start: Any) -> Episodes:
         """The same episodes with another start."""
         return Episodes(self._labels, start, [self._labels[s] for s in self.terminal.tolist()])
 
@@ -119,7 +119,7 @@ class Episodes(Frozen):
         return chances
 
     def _refuse_terminal(self, number: int) -> None:
-        if self.ends[number]:
+        if self.is_terminal[number]:
             raise ValueError(f"start is {self._labels[number]!r}, a terminal state; an episode must begin in another")
 
 
@@ -127,12 +127,12 @@ def _as_list(terminal: Any) -> Any:
     return () if terminal is None else terminal
 
 
-def first_state(world: World, start: Any, rng: np.random.Generator) -> int:
+def draw_initial_state(world: World, start: Any, rng: np.random.Generator) -> int:
     """The number of the state that exploration begins in: `start` if given, or else the world's, drawn by `rng`.
 
     Without terminal states and start all states are equally likely (reading R13).
     """
-    episodes = world.episodes if start is None else world.episodes.beginning(start)
+    episodes = world.episodes if start is None else world.episodes.with_start(start)
     if isinstance(episodes.start, int):
         return episodes.start
     if episodes.start is None and not len(episodes.terminal):
@@ -140,23 +140,23 @@ def first_state(world: World, start: Any, rng: np.random.Generator) -> int:
     return episodes.draw(rng.random())
 
 
-def resetting_rows(world: World) -> Rows:
+def rows_with_resets(world: World) -> Rows:
     """The rows of a world in which every action in a terminal state leads to the start distribution."""
     rows, episodes = world.rows, world.episodes
     states = episodes.starts[0]
-    again = np.repeat(episodes.ends, world.n_actions)
+    again = np.repeat(episodes.is_terminal, world.n_actions)
     sizes = np.where(again, len(states), np.diff(rows.indptr))
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
     new = np.repeat(again, sizes)
-    old = ~again[rows.numbers()]
+    old = ~again[rows.row_numbers()]
     indices[~new], data[~new] = rows.indices[old], rows.data[old]
     times = len(episodes.terminal) * world.n_actions
     indices[new], data[new] = np.tile(states, times), np.tile(episodes.distribution[states], times)
     return Rows(world.n_actions, world.n_states, indptr, indices, data)
 
 
-def resetting_prior(world: World, rows: Rows) -> Any:
+def prior_with_resets(world: World, rows: Rows) -> Any:
     """The prior of a world, with resets added to what a Dirichlet prior calls possible."""
     prior = world.prior
     if not isinstance(prior, Dirichlet) or prior.support.is_full:

@@ -41,7 +41,7 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     ------
     ValueError if there is no table, or if a state ends an episode after some transitions but not after others.
     """
-    env = made(env)
+    env = as_env(env)
     inner = getattr(env, "unwrapped", env)
     if isinstance(getattr(inner, "world", None), World):
         return inner.world if prior is None else inner.world.with_prior(prior)  # type: ignore[no-any-return]  # checked
@@ -108,7 +108,7 @@ def is_environment(what: Any) -> bool:
     return all(hasattr(what, name) for name in ("reset", "step", "action_space", "observation_space"))
 
 
-def made(env: Any) -> Any:
+def as_env(env: Any) -> Any:
     """The environment itself, or the one of that name."""
     if isinstance(env, str):
         try:

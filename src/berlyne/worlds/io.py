@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from berlyne.priors import PRIORS, Prior
-from berlyne.priors.protocols import grows
-from berlyne.priors.registry import prior_from
-from berlyne.serialization import OtherFormatError, read_labels, saved_labels, unpacked, write_packed
+from berlyne.priors.protocols import discovers_states
+from berlyne.priors.registry import prior_from_description
+from berlyne.serialization import UnsupportedFormatError, labels_from_json, labels_to_json, read_archive, write_archive
 from berlyne.sparse import Rows
 from berlyne.worlds.edge_table import read_edges, write_edges
 from berlyne.worlds.layout import Geometry
@@ -33,10 +33,10 @@ def save_world(path: str | os.PathLike[str], world: World) -> None:
     if _suffix(path) != ".npz":
         write_edges(path, world)
         return
-    write_packed(path, *described_world(world))
+    write_archive(path, *serialize_world(world))
 
 
-def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
+def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     """A world as settings that JSON can hold, and arrays.
 
     Raises
@@ -51,8 +51,8 @@ def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         "name": str(world.name),
         "n_states": world.n_states,
         "n_actions": world.n_actions,
-        "states": saved_labels(world.state_labels),
-        "actions": saved_labels(world.action_labels),
+        "states": labels_to_json(world.state_labels),
+        "actions": labels_to_json(world.action_labels),
         "start": start if isinstance(start, int) else None,
         "terminal": world.terminal.tolist(),
     }
@@ -62,7 +62,7 @@ def described_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         if type(prior) not in PRIORS.values():
             raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
         said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-        n_states = None if grows(prior) else world.n_states
+        n_states = None if discovers_states(prior) else world.n_states
         settings["prior"] = {"kind": said.kind, **said.parameters, "n_states": n_states, "n_actions": world.n_actions}
         arrays |= said.arrays
     if geometry is not None:
@@ -99,8 +99,8 @@ def load_world(
         return World(edges.rows, prior, name=called, **parts)
     with open(path, "rb") as file:
         try:
-            world = restored_world(*unpacked(file, "world", (FORMAT,)))
-        except OtherFormatError as other:
+            world = deserialize_world(*read_archive(file, "world", (FORMAT,)))
+        except UnsupportedFormatError as other:
             raise ValueError(
                 f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
             ) from None
@@ -108,7 +108,7 @@ def load_world(
             raise ValueError(f"{os.fspath(path)} is not a world saved by berlyne, or it is damaged") from error
     given = {"prior": prior, "start": start, "terminal": terminal, "name": name}
     changes = {part: value for part, value in given.items() if value is not None}
-    return world.changed(**changes) if changes else world
+    return world.replace(**changes) if changes else world
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -118,11 +118,11 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     return suffix
 
 
-def restored_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
-    """The inverse of `described_world`."""
+def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
+    """The inverse of `serialize_world`."""
     n_states, n_actions = settings["n_states"], settings["n_actions"]
     rows = Rows(n_actions, n_states, *(arrays[name] for name in ("indptr", "indices", "data")))
-    states = read_labels(settings["states"])
+    states = labels_from_json(settings["states"])
     label = range(n_states) if states is None else states
     start = arrays.get("start") if settings["start"] is None else label[settings["start"]]
     return World(
@@ -132,7 +132,7 @@ def restored_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
         name=str(settings["name"]),
         positions=_geometry(settings["maze"], arrays, n_states) if "maze" in settings else arrays.get("positions"),
         states=states,
-        actions=read_labels(settings["actions"]),
+        actions=labels_from_json(settings["actions"]),
         terminal=[label[s] for s in settings["terminal"]],
     )
 
@@ -143,7 +143,7 @@ def _prior(settings: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> Prio
     shared: dict[str, Any] = {"support_indptr": rows.indptr, "support_indices": rows.indices}
     if all(name in arrays and np.array_equal(arrays[name], shared[name]) for name in shared):
         arrays = arrays | shared  # the very arrays: what follows from them is then worked out once
-    return prior_from(settings["prior"], arrays)
+    return prior_from_description(settings["prior"], arrays)
 
 
 def _geometry(said: dict[str, Any], arrays: dict[str, Any], n_states: int) -> Geometry:

@@ -21,11 +21,11 @@ from berlyne.validation import BoolArray, FloatArray, IndexArray
 if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
-MOST_LAID_OUT = 60
+MAX_LAYOUT_STATES = 60
 """Worlds of more states are no graph to look at; their states lie in lines, in the order of their numbers."""
 CROWDED = 0.4
 """If more of all pairs of states are joined than this, their distances say nothing, and a circle shows as much."""
-CLOSEST = 0.6
+MIN_DISTANCE = 0.6
 """No two states that are laid out lie closer; states one likely transition apart are about 1 apart."""
 N_ROUNDS = 300
 
@@ -66,7 +66,7 @@ def places(world: World) -> FloatArray:
     return _PLACES[world]
 
 
-def checked_positions(labels: Labels, given: Any) -> FloatArray | None:
+def parse_positions(labels: Labels, given: Any) -> FloatArray | None:
     """Positions in any form that a user may give them, (N, 2), read-only; None for none.
 
     given : a mapping from states to (x, y), an array (N, 2), a `Geometry` or None.
@@ -126,7 +126,7 @@ def _of_mapping(labels: Labels, given: Mapping[Any, Any]) -> list[Any]:
 
 def _laid_out(world: World) -> FloatArray:
     n = world.n_states
-    if n > MOST_LAID_OUT:
+    if n > MAX_LAYOUT_STATES:
         line, column = np.divmod(np.arange(n), int(np.ceil(np.sqrt(n))))
         return np.stack([column, line], axis=1).astype(np.float64)
     near = _nearness(world)
@@ -135,14 +135,14 @@ def _laid_out(world: World) -> FloatArray:
         return _circle(n)
     found = _stretched(_lengths(near))
     found /= np.median(_apart(found)[near > 0])
-    return _pushed_apart(_turned(found))
+    return _push_apart(_turned(found))
 
 
 def _nearness(world: World) -> FloatArray:
     """(N, N), symmetric: the largest probability of a transition between two states, either way, by any action."""
     rows, n = world.rows, world.n_states
     near = np.zeros((n, n))
-    np.maximum.at(near, (rows.numbers() // rows.n_actions, rows.indices), rows.data)
+    np.maximum.at(near, (rows.row_numbers() // rows.n_actions, rows.indices), rows.data)
     np.fill_diagonal(near, 0.0)
     return np.maximum(near, near.T)
 
@@ -184,7 +184,7 @@ def _stretched(lengths: FloatArray) -> FloatArray:
     """
     n = len(lengths)
     begins = (_scaled(lengths) + 0.005 * _nudge(n), _circle(n) * lengths.max() / n + 0.005 * _nudge(n))
-    found = [_majorised(lengths, begin) for begin in begins]
+    found = [_majorize(lengths, begin) for begin in begins]
     return min(found, key=lambda places: _stress(lengths, places))
 
 
@@ -213,7 +213,7 @@ def _stress(lengths: FloatArray, places: FloatArray) -> float:
     return float(np.sum(_weights(lengths) * (_apart(places) - lengths) ** 2))
 
 
-def _majorised(lengths: FloatArray, places: FloatArray) -> FloatArray:
+def _majorize(lengths: FloatArray, places: FloatArray) -> FloatArray:
     """Places after rounds of the Guttman transform, none of which raises the stress."""
     weights = _weights(lengths)
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
@@ -237,15 +237,15 @@ def _turned(places: FloatArray) -> FloatArray:
     return np.asarray(turned * np.where(turned[0] > 0, -1.0, 1.0))
 
 
-def _pushed_apart(places: FloatArray) -> FloatArray:
-    """The same, no two closer than `CLOSEST`: those that are part, or if they cannot, all move away from each other."""
+def _push_apart(places: FloatArray) -> FloatArray:
+    """The same, no two closer than `MIN_DISTANCE`: those that are part, or if they cannot, all move away from each other."""
     places = places + 1e-6 * _nudge(len(places))
     for _ in range(N_ROUNDS):
         distance = _apart(places) + 9.0 * np.eye(len(places))
-        close = distance < CLOSEST * (1 - 1e-9)
+        close = distance < MIN_DISTANCE * (1 - 1e-9)
         if not close.any():
             return places
         away = (places[:, None] - places[None]) / np.maximum(distance, 1e-9)[..., None]
-        step = np.where(close, 0.51 * (CLOSEST - distance), 0.0)
+        step = np.where(close, 0.51 * (MIN_DISTANCE - distance), 0.0)
         places = places + np.sum(0.5 * step[..., None] * away, axis=1)
-    return np.asarray(places * (CLOSEST / distance.min()))
+    return np.asarray(places * (MIN_DISTANCE / distance.min()))

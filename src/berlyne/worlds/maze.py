@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from berlyne.priors import Dirichlet
-from berlyne.priors.dirichlet import LEAST_ALPHA, draw_simplex
+from berlyne.priors.dirichlet import MIN_ALPHA, draw_simplex
 from berlyne.sparse import Rows, Support
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.worlds.layout import Geometry
@@ -48,9 +48,9 @@ def maze(
     """
     rng = generator(seed)
     side = check_count("side", side, 1)
-    alpha = check_number("alpha", alpha, LEAST_ALPHA, 1e12)
+    alpha = check_number("alpha", alpha, MIN_ALPHA, 1e12)
     _check_law(law)
-    return world_of(_build(side, n_transporters, rng), alpha, law, rng)
+    return world_from_geometry(_build(side, n_transporters, rng), alpha, law, rng)
 
 
 def _check_law(law: Law) -> None:
@@ -58,7 +58,7 @@ def _check_law(law: Law) -> None:
         raise ValueError(f"law is {law!r}; it must be 'outcomes' or 'directions'")
 
 
-def world_of(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generator) -> World:
+def world_from_geometry(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generator) -> World:
     """A world with these walls, the probabilities of its noisy pushes drawn by `rng`."""
     _check_law(law)
     support, own = _distinct(geometry.destination)

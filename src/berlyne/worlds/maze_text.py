@@ -21,10 +21,10 @@ import textwrap
 
 import numpy as np
 
-from berlyne.priors.dirichlet import LEAST_ALPHA
+from berlyne.priors.dirichlet import MIN_ALPHA
 from berlyne.validation import BoolArray, Seed, check_number, generator
 from berlyne.worlds.layout import Geometry
-from berlyne.worlds.maze import Law, destinations, world_of
+from berlyne.worlds.maze import Law, destinations, world_from_geometry
 from berlyne.worlds.world import World
 
 UP, DOWN, LEFT, RIGHT = range(4)
@@ -43,8 +43,8 @@ def maze_from_text(text: str, seed: Seed = 0, alpha: float = 0.25, *, law: Law =
     ------
     ValueError that names the line and the column, if the drawing is no maze.
     """
-    rng, alpha = generator(seed), check_number("alpha", alpha, LEAST_ALPHA, 1e12)
-    return world_of(geometry_from_text(text), alpha, law, rng)
+    rng, alpha = generator(seed), check_number("alpha", alpha, MIN_ALPHA, 1e12)
+    return world_from_geometry(geometry_from_text(text), alpha, law, rng)
 
 
 def geometry_from_text(text: str) -> Geometry:

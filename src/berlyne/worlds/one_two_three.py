@@ -5,7 +5,7 @@ from __future__ import annotations
 from berlyne.priors import OneTwoThree
 from berlyne.priors.one_two_three_sets import Formula
 from berlyne.validation import Seed, check_count, generator
-from berlyne.worlds.structure import is_ergodic, need_not_be_ergodic
+from berlyne.worlds.structure import is_ergodic, suppress_reachability_warning
 from berlyne.worlds.world import World
 
 
@@ -39,7 +39,7 @@ def one_two_three_world(
     for _ in range(check_count("max_draws", max_draws, 1)):
         world = World(prior.sample(rng), prior, name="1-2-3 World")
         if not ergodic:
-            return need_not_be_ergodic(world)
+            return suppress_reachability_warning(world)
         if is_ergodic(world):
             return world
     raise ValueError(

@@ -39,7 +39,7 @@ def reachable(world: World, begins: IntArray) -> BoolArray:
 
     rows, n = world.rows, world.n_states
     size = np.diff(rows.indptr[:: rows.n_actions])  # the actions of one state lie together
-    going_on = np.repeat(~world.episodes.ends, size)  # nothing follows a terminal state
+    going_on = np.repeat(~world.episodes.is_terminal, size)  # nothing follows a terminal state
     row = np.concatenate([np.repeat(np.arange(n), size)[going_on], np.full(len(begins), n)])  # and a state before all
     column = np.concatenate([rows.indices[going_on], begins])
     graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=(n + 1, n + 1))
@@ -68,13 +68,13 @@ _TOLD: WeakSet[World] = WeakSet()
 """Worlds of which it was said that states are out of reach, or need not be."""
 
 
-def need_not_be_ergodic(world: World) -> World:
+def suppress_reachability_warning(world: World) -> World:
     """The world itself, of which somebody asked that it may have states out of reach: nobody is warned of them."""
     _TOLD.add(world)
     return world
 
 
-def warn_of_unreachable(world: World, first: int, asked: bool) -> None:
+def warn_if_unreachable(world: World, first: int, asked: bool) -> None:
     """Say once per world how many of its states an exploration cannot reach, if there are any.
 
     first : the state that it begins in; asked : whether it was asked to. If neither the caller nor the world says where
@@ -91,7 +91,7 @@ def warn_of_unreachable(world: World, first: int, asked: bool) -> None:
         if reaches_all_from_somewhere(world):
             return
         begins = np.array([first])
-    lost = int(np.count_nonzero(~reachable(world, begins) & ~world.episodes.ends))
+    lost = int(np.count_nonzero(~reachable(world, begins) & ~world.episodes.is_terminal))
     if lost:
         _TOLD.add(world)
         warnings.warn(

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.labels import Labelled, Labels, spoken
-from berlyne.plotting import HtmlReprMixin, figures
+from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
-from berlyne.priors.protocols import check_prior, estimated, grows
+from berlyne.priors.protocols import check_prior, checked_estimate, discovers_states
 from berlyne.sparse import Rows, checked_rows, row_name
-from berlyne.validation import OWN_PRIOR, OWN_WORLDS, FloatArray, IntArray, check_index, in_short
+from berlyne.validation import OWN_PRIOR, OWN_WORLDS, FloatArray, IntArray, check_index, short_repr
 from berlyne.worlds.edge_table import to_edges
-from berlyne.worlds.episodes import Episodes, resetting_prior, resetting_rows
-from berlyne.worlds.layout import Geometry, checked_positions
+from berlyne.worlds.episodes import Episodes, prior_with_resets, rows_with_resets
+from berlyne.worlds.layout import Geometry, parse_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ class World(Labelled, HtmlReprMixin):
         put(self, "prior", prior)
         put(self, "name", name)
         put(self, "geometry", positions if isinstance(positions, Geometry) else None)
-        put(self, "positions", checked_positions(labels[0], positions))
+        put(self, "positions", parse_positions(labels[0], positions))
         put(self, "state_labels", labels[0])
         put(self, "action_labels", labels[1])
         put(self, "episodes", Episodes(labels[0], start, terminal))
@@ -114,7 +114,7 @@ class World(Labelled, HtmlReprMixin):
 
     def with_prior(self, prior: Prior | None) -> World:
         """The same world with another prior; transitions are shared, not copied."""
-        return self.changed(prior=prior)
+        return self.replace(prior=prior)
 
     def with_resets(self) -> World:
         """The same world without terminal states: there every action leads to the start distribution.
@@ -122,18 +122,18 @@ class World(Labelled, HtmlReprMixin):
         Resets are then transitions like any other, to be explored and learned. A Dirichlet prior with a support of
         its own comes to allow them.
         """
-        rows = resetting_rows(self)
-        return self.changed(theta=rows, prior=resetting_prior(self, rows), terminal=None)
+        rows = rows_with_resets(self)
+        return self.replace(theta=rows, prior=prior_with_resets(self, rows), terminal=None)
 
-    def changed(self, **parts: Any) -> World:
+    def replace(self, **parts: Any) -> World:
         """The same world but for some arguments of the constructor."""
         same = {
             "theta": self.rows,
             "prior": self.prior,
             "start": None if self.start is None else self._start_label(),
             "terminal": [self.states[s] for s in self.terminal.tolist()],
-            "states": self.state_labels.given,
-            "actions": self.action_labels.given,
+            "states": self.state_labels.custom,
+            "actions": self.action_labels.custom,
             "name": self.name,
             "positions": self.positions if self.geometry is None else self.geometry,
         }
@@ -149,7 +149,7 @@ class World(Labelled, HtmlReprMixin):
         options : `action`, whose transitions alone are drawn; `labels` and `bar`, whether to write names of states and
             to draw a colour bar.
         """
-        drawn: Axes = figures().draw_world(self, ax, **options)
+        drawn: Axes = figures_package().draw_world(self, ax, **options)
         return drawn
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -201,7 +201,7 @@ class World(Labelled, HtmlReprMixin):
 def check_world(world: Any) -> World:
     """Refuse what is no world."""
     if not isinstance(world, World):
-        raise ValueError(f"world is {in_short(world)}; it must be a World, such as berlyne.maze() makes")
+        raise ValueError(f"world is {short_repr(world)}; it must be a World, such as berlyne.maze() makes")
     return world
 
 
@@ -226,7 +226,7 @@ def _as_rows(rows: Rows) -> Rows:
             f"{row_name(first, rows.n_actions)} of theta sums to {sums[first]:.9g}; every row must sum to 1"
         )
     if np.any(np.abs(sums - 1.0) > 1e-12):
-        data = rows.data / sums[rows.numbers()]
+        data = rows.data / sums[rows.row_numbers()]
         rows = Rows(rows.n_actions, rows.n_states, rows.indptr, rows.indices, data)
     return rows
 
@@ -264,10 +264,10 @@ def _check_prior(prior: Prior, rows: Rows) -> None:
     if hasattr(prior, "check_rows"):
         prior.check_rows(rows)
         return
-    if grows(prior):  # nothing is impossible that is not known yet
+    if discovers_states(prior):  # nothing is impossible that is not known yet
         return
     theta = rows.dense()
-    theta_hat = estimated(prior, np.zeros(theta.shape, dtype=np.int64))
+    theta_hat = checked_estimate(prior, np.zeros(theta.shape, dtype=np.int64))
     excluded = np.argwhere((theta > 0) & ~(theta_hat > 0))
     if len(excluded):
         a, s, s_next = excluded[0]

@@ -6,37 +6,38 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World, explore, strategy
+from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBook, World, explore
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.strategies.registry import get_strategy
 
-HOW = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PLC(VI)", "PIG(Q)", "CB", "LTA", "Random"]
+TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PLC(VI)", "PIG(Q)", "CB", "LTA", "Random"]
 
 
-@pytest.mark.parametrize("how", [*HOW, "novelty(greedy)", "PMC(greedy)"])
+@pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, "novelty(greedy)", "PMC(greedy)"])
 @pytest.mark.parametrize("d", [0.0, 0.3])
-def test_kernels_and_plain_numpy_agree(how, d):
+def test_kernels_and_plain_numpy_agree(strategy, d):
     prior, rng, s = ChineseRestaurant(1.3, d, n_actions=3, n_states=7), np.random.default_rng(0), 0
-    plain = NumpyAgent(InternalModel(prior), strategy(how))
-    mind = plain if how.startswith("PMC") else CompiledAgent(InternalModel(prior), strategy(how))
+    plain = NumpyAgent(InternalModel(prior), get_strategy(strategy))
+    agent = plain if strategy.startswith("PMC") else CompiledAgent(InternalModel(prior), get_strategy(strategy))
     for _ in range(150):
         u, s_next = rng.random(2), int(rng.integers(6))
-        a = mind.act(s, u)
+        a = agent.act(s, u)
         assert plain.act(s, u) == a
-        for one in {id(mind): mind, id(plain): plain}.values():
+        for one in {id(agent): agent, id(plain): plain}.values():
             one.observe(s, a, s_next)
-        assert mind.utility() == pytest.approx(plain.utility(), abs=1e-12)
+        assert agent.utility() == pytest.approx(plain.utility(), abs=1e-12)
         s = s_next
-    assert plain.utility() == pytest.approx(_utility(how, prior, plain), abs=1e-12)
+    assert plain.utility() == pytest.approx(_utility(strategy, prior, plain), abs=1e-12)
 
 
-def _utility(how, prior, mind):
-    name = how.partition("(")[0]
-    model = InternalModel.from_counts(prior, mind.counts(), {})
+def _utility(strategy, prior, agent):
+    name = strategy.partition("(")[0]
+    model = InternalModel.from_counts(prior, agent.counts(), {})
     known = {"PIG": berlyne.pig, "PLC": berlyne.plc, "PMC": berlyne.pmc, "novelty": berlyne.novelty}
-    found = known[name](model) if name in known else mind.utility()
+    found = known[name](model) if name in known else agent.utility()
     if name == "novelty":
-        found[:, -1] = mind.utility()[:, -1]  # nothing is said to be missing elsewhere
+        found[:, -1] = agent.utility()[:, -1]  # nothing is said to be missing elsewhere
     return found
 
 
@@ -63,12 +64,12 @@ def by_hand(world, prior, states, actions, outcomes):
     return total, apart
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "Unembodied"])
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "Unembodied"])
 @pytest.mark.parametrize("d", [0.0, 0.25])
-def test_missing_information_is_that_of_the_definition(how, d):
+def test_missing_information_is_that_of_the_definition(strategy, d):
     prior = ChineseRestaurant(0.8, d)
     world = berlyne.maze(1, side=3, n_transporters=4).with_prior(prior)
-    run = explore(world, how, n_steps=60, seed=2, snapshots=[10])
+    run = explore(world, strategy, n_steps=60, seed=2, snapshots=[10])
     for t in (0, 1, 5, 20, 60):
         path = run.states[: t + 1], run.actions[:t], run.next_states[:t]
         missing, l1 = by_hand(world, prior, *path)
@@ -79,11 +80,11 @@ def test_missing_information_is_that_of_the_definition(how, d):
     assert dense[run.actions[3], run.states[3], run.next_states[3]] > 0
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_an_explorer_of_labels_repeats_an_exploration_of_numbers(how):
+@pytest.mark.parametrize("strategy", TESTED_STRATEGIES)
+def test_an_explorer_of_labels_repeats_an_exploration_of_numbers(strategy):
     world = berlyne.dense_world(2).with_prior(ChineseRestaurant(1.0))
-    run = explore(world, how, n_steps=80, seed=7)
-    explorer = Explorer(ChineseRestaurant(1.0), how, seed=7, n_actions=4)
+    run = explore(world, strategy, n_steps=80, seed=7)
+    explorer = Explorer(ChineseRestaurant(1.0), strategy, seed=7, n_actions=4)
     explorer.discover([f"room {run.states[0]}"])
     for s, a, s_next in zip(run.states, run.actions, run.next_states, strict=False):
         assert explorer.act(f"room {s}") == a
@@ -122,9 +123,9 @@ def test_what_is_left_does_not_depend_on_how_many_states_there_may_be():
     assert said[0] == said[1] > 0
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)"])
-def test_undoing_forgets_states_too(how):
-    explorer = Explorer(ChineseRestaurant(0.5, 0.2), how, seed=1, n_actions=2, states=["start"])
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)"])
+def test_undoing_forgets_states_too(strategy):
+    explorer = Explorer(ChineseRestaurant(0.5, 0.2), strategy, seed=1, n_actions=2, states=["start"])
     told = [("start", 0, "b"), ("b", 1, "c"), ("c", 0, "start"), ("start", 1, "d")]
     answers = []
     for line in told:

@@ -36,7 +36,7 @@ def test_a_numba_that_keeps_its_cache_otherwise_is_refused(monkeypatch):
         _cache = None
 
     with pytest.raises(RuntimeError, match="keeps its cache otherwise"):
-        compiling._take_care(Otherwise(), "anything")
+        compiling._stamp_cache(Otherwise(), "anything")
     monkeypatch.setattr(compiling.numba, "njit", lambda **options: lambda function: Otherwise())
     with pytest.raises(RuntimeError, match="keeps its cache otherwise"):
         kernel(lambda x: x)
@@ -46,9 +46,9 @@ def test_kernels_are_stamped_with_all_sources():
     assert kernel(lambda x: x)._cache._cache_file._source_stamp == compiling._hash_of_sources()
 
 
-@pytest.mark.parametrize("often", [False, True])
-def test_one_of_several_functions_is_chosen_by_its_number(often):
-    chosen = dispatch([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], often=often)
+@pytest.mark.parametrize("inline", [False, True])
+def test_one_of_several_functions_is_chosen_by_its_number(inline):
+    chosen = dispatch([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], inline=inline)
     ask = kernel(lambda code, x: chosen(code, x))
     assert [ask(code, 5.0) for code in range(3)] == [6.0, 10.0, -5.0]
 

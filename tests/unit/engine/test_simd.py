@@ -13,19 +13,19 @@ from berlyne.engine.simd import (
     LANES,
     add,
     add_outer,
+    aligned_copies,
+    aligned_zeros,
     at_least,
     divide,
-    four,
     gather,
     item,
-    larger,
-    lined_up,
+    maximum,
+    minimum,
     multiply,
     multiply_add,
     scatter,
     set_item,
-    smaller,
-    zeros_lined_up,
+    splat,
 )
 from waiting import LIMIT
 
@@ -36,51 +36,51 @@ PLACES = {n: tuple(int(p) for p in np.random.default_rng(n).permutation(2 * n)[:
 @kernel
 def added(out, places, x, y, z):
     scatter(out, places, 1, add(gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, add(gather(x, places, 0), four(0.5)))
+    scatter(z, places, 0, add(gather(x, places, 0), splat(0.5)))
 
 
 @kernel
 def multiplied(out, places, x, y, z):
     scatter(out, places, 1, multiply(gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, multiply(gather(x, places, 0), four(0.5)))
+    scatter(z, places, 0, multiply(gather(x, places, 0), splat(0.5)))
 
 
 @kernel
 def divided(out, places, x, y, z):
     scatter(out, places, 1, divide(gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, divide(gather(x, places, 0), four(0.5)))
+    scatter(z, places, 0, divide(gather(x, places, 0), splat(0.5)))
 
 
 @kernel
 def the_larger(out, places, x, y, z):
-    scatter(out, places, 1, larger(gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, larger(gather(x, places, 0), four(0.5)))
+    scatter(out, places, 1, maximum(gather(x, places, 0), gather(y, places, 2)))
+    scatter(z, places, 0, maximum(gather(x, places, 0), splat(0.5)))
 
 
 @kernel
 def the_smaller(out, places, x, y, z):
-    scatter(out, places, 1, smaller(gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, smaller(gather(x, places, 0), four(0.5)))
+    scatter(out, places, 1, minimum(gather(x, places, 0), gather(y, places, 2)))
+    scatter(z, places, 0, minimum(gather(x, places, 0), splat(0.5)))
 
 
 @kernel
 def is_at_least(out, places, x, y, z):
     scatter(out, places, 1, at_least(gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, at_least(gather(x, places, 0), four(0.5)))
+    scatter(z, places, 0, at_least(gather(x, places, 0), splat(0.5)))
 
 
 @kernel
 def product_added(out, places, x, y, z):
     scatter(out, places, 1, multiply_add(gather(z, places, 0), gather(x, places, 0), gather(y, places, 2)))
-    scatter(z, places, 0, multiply_add(four(2.0), gather(x, places, 0), four(0.5)))
+    scatter(z, places, 0, multiply_add(splat(2.0), gather(x, places, 0), splat(0.5)))
 
 
 OPERATIONS = {
     added: (add.plain, lambda z, x, y: x + y),
     multiplied: (multiply.plain, lambda z, x, y: x * y),
     divided: (divide.plain, lambda z, x, y: x / y),
-    the_larger: (larger.plain, lambda z, x, y: np.maximum(x, y)),
-    the_smaller: (smaller.plain, lambda z, x, y: np.minimum(x, y)),
+    the_larger: (maximum.plain, lambda z, x, y: np.maximum(x, y)),
+    the_smaller: (minimum.plain, lambda z, x, y: np.minimum(x, y)),
     is_at_least: (at_least.plain, lambda z, x, y: (x >= y).astype(float)),
     product_added: (multiply_add.plain, lambda z, x, y: z + x * y),
 }
@@ -113,8 +113,8 @@ def test_plain_forms_say_the_same(operation):
 
 @kernel
 def spread_numbers(out, places, numbers, x):
-    scatter(out, places, 0, four(numbers))
-    scatter(x, (0,), 0, (four(numbers[0]),))
+    scatter(out, places, 0, splat(numbers))
+    scatter(x, (0,), 0, (splat(numbers[0]),))
 
 
 @pytest.mark.parametrize("n", PLACES)
@@ -126,7 +126,7 @@ def test_four_of_a_number_and_of_several(n):
         out[place : place + LANES].tolist() == [each] * LANES for place, each in zip(places, numbers, strict=True)
     )
     assert x.tolist() == [numbers[0]] * LANES
-    assert np.array_equal(four.plain(numbers), np.repeat(np.array(numbers)[:, None], LANES, axis=1))
+    assert np.array_equal(splat.plain(numbers), np.repeat(np.array(numbers)[:, None], LANES, axis=1))
 
 
 @kernel
@@ -146,17 +146,17 @@ def set_one(array, i, number):
     set_item(array, i, number)
 
 
-@pytest.mark.parametrize("how", [set_one, set_item.plain], ids=["compiled", "plain"])
-def test_one_item_is_set(how):
+@pytest.mark.parametrize("setter", [set_one, set_item.plain], ids=["compiled", "plain"])
+def test_one_item_is_set(setter):
     array = np.arange(4.0)
-    how(array, 2, 7.5)
-    how(array, 3, 1.0)
+    setter(array, 2, 7.5)
+    setter(array, 3, 1.0)
     assert array.tolist() == [0.0, 1.0, 7.5, 1.0]
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 40, 5000])
 def test_what_is_lined_up_begins_with_a_line_of_the_cache(n):
-    zeros, copies = [zeros_lined_up(n) for _ in range(5)], lined_up(np.arange(float(n)), np.ones(3), -np.ones(n))
+    zeros, copies = [aligned_zeros(n) for _ in range(5)], aligned_copies(np.arange(float(n)), np.ones(3), -np.ones(n))
     assert all(array.ctypes.data % 64 == 0 for array in (*zeros, *copies))
     assert all(array.tolist() == [0.0] * n for array in zeros)
     assert [copy.tolist() for copy in copies] == [list(range(n)), [1.0] * 3, [-1.0] * n]
@@ -185,7 +185,7 @@ def test_outer_products_are_added(width, n_columns):
 BOUNDS = """
 import numpy as np
 from berlyne.engine.jit import kernel
-from berlyne.engine.simd import add_outer, four, gather, item, load, scatter, set_item
+from berlyne.engine.simd import add_outer, gather, item, load, scatter, set_item, splat
 x = np.arange(8.0)
 
 @kernel
@@ -206,11 +206,11 @@ def a_gather(x, i):
 
 @kernel
 def a_scatter(x, i):
-    scatter(x, (i,), 0, (four(1.0),))
+    scatter(x, (i,), 0, (splat(1.0),))
 
 @kernel
 def an_outer(x, i):
-    scatter(x, (0,), 0, add_outer((four(0.0),), x, i, (four(1.0),)))
+    scatter(x, (0,), 0, add_outer((splat(0.0),), x, i, (splat(1.0),)))
 
 for function, last in (
     (an_item, 7), (a_set_item, 7), (a_load, 4), (a_gather, 4), (a_scatter, 4), (an_outer, 7)

@@ -7,7 +7,7 @@ import berlyne
 import berlyne.tasks
 from berlyne import Dirichlet, OneTwoThree, World
 from berlyne.engine.jit import kernel
-from berlyne.engine.successor_graph import Graph, rounded_up, spread
+from berlyne.engine.successor_graph import Graph, round_up, slot_weights
 from berlyne.engine.tasks import lanes, navigate
 from berlyne.engine.tasks.eliminate import Equations, solve
 from berlyne.engine.tasks.lanes import LANES, Chain
@@ -19,29 +19,29 @@ from berlyne.tasks import Tasks
 
 @kernel
 def sums(out, chain, x, s):
-    lanes.weighted(out, chain, x, s)
+    lanes.expected_values(out, chain, x, s)
 
 
 @kernel
-def mixed(out, o, base, weight, succ, x, first, last):
-    lanes.put(out, o, lanes.mixed(lanes.line(base, o), weight, succ, x, first, last))
+def add_weighted(out, o, base, weight, succ, x, first, last):
+    lanes.set_line(out, o, lanes.add_weighted(lanes.line(base, o), weight, succ, x, first, last))
 
 
 @kernel
 def value_of_best(q, real, n_actions, lowest, s, best, value):
-    largest = lanes.best_of(q, n_actions)
-    lanes.put(best, s, largest)
-    lanes.put(value, s, lanes.value_of_best(largest, q, real, n_actions, lowest))
+    largest = lanes.line_maximum(q, n_actions)
+    lanes.set_line(best, s, largest)
+    lanes.set_line(value, s, lanes.value_of_best(largest, q, real, n_actions, lowest))
 
 
 @kernel
-def share_out(q, n_actions, lowest, s, taken):
-    navigate.share_out(q, n_actions, lowest, s, taken)
+def share_among_tied(q, n_actions, lowest, s, taken):
+    navigate.share_among_tied(q, n_actions, lowest, s, taken)
 
 
 @pytest.mark.parametrize("n_actions", range(1, 10))
 def test_sums_over_slots_are_matrix_products(n_actions):
-    rng, stride = np.random.default_rng(n_actions), rounded_up(n_actions)
+    rng, stride = np.random.default_rng(n_actions), round_up(n_actions)
     x, weight, out = rng.random((6, LANES)), rng.random((9, stride)), np.zeros((n_actions + 1, LANES))
     succ = rng.integers(6, size=9).astype(np.int32)
     start, length = np.array([0, 2, 6, 7, 7, 7]), np.array([2, 4, 1, 0, 1, 1], dtype=np.int32)
@@ -59,7 +59,7 @@ def test_sums_with_weights_of_each_lane():
     base, weight, x = rng.random((5, LANES)), rng.random((7, LANES)), rng.random((6, LANES))
     for first, last in ((1, 5), (0, 7), (3, 4), (3, 3)):
         out = np.zeros((3, LANES))
-        mixed(out.ravel(), 1, base.ravel(), weight.ravel(), succ, x.ravel(), first, last)
+        add_weighted(out.ravel(), 1, base.ravel(), weight.ravel(), succ, x.ravel(), first, last)
         expected = base[1] + (weight[first:last] * x[succ[first:last]]).sum(axis=0)
         assert out[1] == pytest.approx(expected, rel=1e-14)
         assert not out[[0, 2]].any()
@@ -105,7 +105,7 @@ def test_actions_of_fewest_steps_are_taken_equally_often_or_the_lowest_always(lo
     q = rng.integers(1, 3, size=(n_actions, LANES)) * 1e3
     q *= 1 + rng.choice([0.0, 0.5 * TIE_TOLERANCE, 10 * TIE_TOLERANCE], size=q.shape)
     taken = np.zeros((3, n_actions, LANES))
-    share_out(q.ravel(), n_actions, lowest, 1, taken.ravel())
+    share_among_tied(q.ravel(), n_actions, lowest, 1, taken.ravel())
     for lane in range(LANES):
         least = q[:, lane].min()
         tied = np.flatnonzero(q[:, lane] <= least + TIE_TOLERANCE * (1 + least))
@@ -177,7 +177,7 @@ def test_policies_do_not_depend_on_where_policy_iteration_starts(make):
     n, m = world.n_states, world.n_actions
     found = []
     for seed in range(3):
-        taken, search = np.zeros(n * m * LANES), navigate.first_search(layout.elimination, m)
+        taken, search = np.zeros(n * m * LANES), navigate.new_search(layout.elimination, m)
         actions = np.random.default_rng(seed).integers(m, size=n * LANES).astype(np.int32)
         if seed == 0:
             actions = tasks._optimum.actions[0].copy()
@@ -205,7 +205,7 @@ def test_what_scratch_holds_does_not_matter(cap, monkeypatch):
     rewards = np.random.default_rng(0).random((3, world.n_states))
     before = Tasks(world, rewards, cap=cap, horizon=5)
     expected = before.best_times, before.navigation_times([counts]), before.reward_totals([counts])
-    for name in ("first_search", "first_walk", "first_ledger"):
+    for name in ("new_search", "new_walk", "new_ledger"):
         make = getattr(berlyne.tasks, name)
         monkeypatch.setattr(berlyne.tasks, name, lambda *sizes, make=make: spoil(make(*sizes)))
     after = Tasks(world, rewards, cap=cap, horizon=5)
@@ -220,7 +220,7 @@ def test_estimates_read_from_counts_are_those_of_the_prior(make):
     counts = [run.snapshots[0], run.snapshots[40], run.counts, run.snapshots[0]]
     ((layout, weights),) = Reader(world).read(counts)
     for weight, observed in zip(weights, counts, strict=True):
-        expected = spread(layout.graph, Rows.from_dense(world.prior.estimate(observed.dense())))
+        expected = slot_weights(layout.graph, Rows.from_dense(world.prior.estimate(observed.dense())))
         assert weight == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
@@ -256,7 +256,7 @@ def test_what_a_prior_calls_impossible_is_refused_and_nothing_else(p_escape, see
     if possible:
         ((layout, weights),) = Reader(world_of(prior)).read(models)
         for weight, observed in zip(weights, models, strict=True):
-            expected = spread(layout.graph, Rows.from_dense(prior.estimate(observed.dense())))
+            expected = slot_weights(layout.graph, Rows.from_dense(prior.estimate(observed.dense())))
             assert weight == pytest.approx(expected, rel=1e-12, abs=1e-15)
     else:
         a, s = seen[0][:2]
@@ -273,7 +273,7 @@ def test_more_observations_than_a_belief_can_count_are_left_to_the_prior():
     ]
     ((layout, weights),) = Reader(world_of(prior)).read(models)
     for weight, observed in zip(weights, models, strict=True):
-        expected = spread(layout.graph, Rows.from_dense(prior.estimate(observed.dense())))
+        expected = slot_weights(layout.graph, Rows.from_dense(prior.estimate(observed.dense())))
         assert weight == pytest.approx(expected, rel=1e-12)
 
 

@@ -7,8 +7,8 @@ from scipy.sparse.csgraph import shortest_path
 
 from berlyne import dense_world, maze
 from berlyne.engine import value_iteration as plan
-from berlyne.engine.successor_graph import graph_of
-from berlyne.engine.value_iteration import EVERYTHING, NOTHING_LISTED, list_repairs
+from berlyne.engine.successor_graph import build_graph
+from berlyne.engine.value_iteration import NO_REPAIRS, REPAIR_ALL, list_repairs
 from parity.zoo import AWKWARD
 
 
@@ -35,9 +35,9 @@ def repairs_by_definition(world, depth):
     "make", [maze, lambda seed: maze(seed, side=8), AWKWARD["5 actions"]], ids=["6", "8", "uneven"]
 )
 def test_the_lists_hold_what_a_step_can_change(make, depth, at_once, monkeypatch):
-    monkeypatch.setattr(plan, "AT_ONCE", at_once)
+    monkeypatch.setattr(plan, "BATCH_ENTRIES", at_once)
     world = make(2)
-    graph = graph_of(world.rows.support)
+    graph = build_graph(world.rows.support)
     repairs, expected = list_repairs(graph, depth), repairs_by_definition(world, depth)
     seen = set()
     for x in range(world.n_states):
@@ -55,20 +55,20 @@ def test_the_lists_hold_what_a_step_can_change(make, depth, at_once, monkeypatch
 
 
 def test_nothing_is_listed_where_it_is_too_much_or_saves_nothing(monkeypatch):
-    small = graph_of(maze(0).rows.support)
-    assert list_repairs(small, 10) is not NOTHING_LISTED
-    assert list_repairs(small, 1) is NOTHING_LISTED  # V_0 is always up to date
-    assert list_repairs(graph_of(dense_world(0).rows.support), 10) is EVERYTHING
+    small = build_graph(maze(0).rows.support)
+    assert list_repairs(small, 10) is not NO_REPAIRS
+    assert list_repairs(small, 1) is NO_REPAIRS  # V_0 is always up to date
+    assert list_repairs(build_graph(dense_world(0).rows.support), 10) is REPAIR_ALL
     total = len(list_repairs(small, 10).states)
-    monkeypatch.setattr(plan, "AT_ONCE", 1)
-    monkeypatch.setattr(plan, "LISTED", total)
+    monkeypatch.setattr(plan, "BATCH_ENTRIES", 1)
+    monkeypatch.setattr(plan, "MAX_LISTED", total)
     assert len(list_repairs(small, 10).states) == total
-    monkeypatch.setattr(plan, "LISTED", total - 1)
-    assert list_repairs(small, 10) is NOTHING_LISTED
+    monkeypatch.setattr(plan, "MAX_LISTED", total - 1)
+    assert list_repairs(small, 10) is NO_REPAIRS
 
 
 def test_states_beyond_the_depth_are_farther_than_it():
     world = maze(1, side=7)
-    graph = graph_of(world.rows.support)
+    graph = build_graph(world.rows.support)
     exact = shortest_path(csr_array((world.theta.max(axis=0) > 0).astype(float)), unweighted=True)
     assert np.array_equal(plan._distances(graph, 4), np.minimum(exact, 5))

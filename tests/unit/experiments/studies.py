@@ -11,7 +11,7 @@ import pytest
 
 import berlyne
 from berlyne.experiments import store
-from berlyne.experiments.work_unit import _RECENT
+from berlyne.experiments.work_unit import _WORLD_CACHE
 
 WORLDS = {"maze": {"side": 3, "n_transporters": 4}, "dense": {"n_states": 4}}
 STEPS = {"maze": 30, "dense": 20}
@@ -73,9 +73,9 @@ def count_explorations(monkeypatch):
 
     made, explore = [], piece.explore
 
-    def counted(world, how, **options):
-        made.append((world.name, how.name, options["n_steps"]))
-        return explore(world, how, **options)
+    def counted(world, strategy, **options):
+        made.append((world.name, strategy.name, options["n_steps"]))
+        return explore(world, strategy, **options)
 
     monkeypatch.setattr(piece, "explore", counted)
     return made
@@ -83,9 +83,9 @@ def count_explorations(monkeypatch):
 
 def forget_worlds():
     """Draw every world again from here on."""
-    with _RECENT.lock:
-        _RECENT.kept.clear()
-        _RECENT.entries = 0
+    with _WORLD_CACHE.lock:
+        _WORLD_CACHE.cached.clear()
+        _WORLD_CACHE.entries = 0
 
 
 @pytest.fixture

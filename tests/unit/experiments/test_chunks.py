@@ -58,13 +58,13 @@ def test_bytes_do_not_depend_on_the_thread():
 
 def test_every_flipped_bit_is_noticed():
     content = chunks.encode(ARRAYS[1])
-    assert chunks.is_sound(content)
+    assert chunks.has_valid_checksum(content)
     for i in range(8 * len(content)):
         damaged = bytearray(content)
         damaged[i // 8] ^= 1 << i % 8
-        assert not chunks.is_sound(bytes(damaged))
+        assert not chunks.has_valid_checksum(bytes(damaged))
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 10, -1])
 def test_cut_and_empty_chunks_are_noticed(n):
-    assert not chunks.is_sound(chunks.encode(ARRAYS[1])[:n])
+    assert not chunks.has_valid_checksum(chunks.encode(ARRAYS[1])[:n])

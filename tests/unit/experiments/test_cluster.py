@@ -103,7 +103,7 @@ def fails(run):  # not for the first strategy, which is tried out here
     return 1 / (run.strategy.name != "Unembodied")
 
 distributed.Client._close = stand_still
-cluster.CLOSE = 0.5
+cluster.CLOSE_TIMEOUT = 0.5
 local = distributed.LocalCluster(n_workers=1, processes=False, protocol='tcp', dashboard_address=None)
 address, before = local.scheduler_address, len(loops())
 """
@@ -166,7 +166,7 @@ def built(monkeypatch, all_closed):
                 "tcp://127.0.0.1:x", "nonsense", "tcp://", "tls://", "", f"tcp://{'a' * 300}:1"],
 )  # fmt: skip
 def test_no_client_is_built_where_nothing_listens(tmp_path, address, monkeypatch, built):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.3)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 0.3)
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {re.escape(address)}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
     assert built == []
@@ -174,7 +174,7 @@ def test_no_client_is_built_where_nothing_listens(tmp_path, address, monkeypatch
 
 @pytest.mark.parametrize("transport", ["tcp", "tls", "ws", "inproc", "ucx", "none"])
 def test_what_listens_but_is_no_scheduler_is_given_up(tmp_path, transport, monkeypatch, built):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"{transport}://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(StoreError, match=f"^no Dask scheduler (answers|can be reached) at {address}"):

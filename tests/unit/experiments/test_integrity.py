@@ -355,7 +355,7 @@ def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(pl
             put(path, content)
 
         with monkeypatch.context() as patch:
-            patch.setattr(store, "put", killed)
+            patch.setattr(store, "write_store_file", killed)
             with pytest.raises(KeyboardInterrupt):
                 study(n_worlds=5).run(place, jobs=1)
         found = everything(place)

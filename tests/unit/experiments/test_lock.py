@@ -13,15 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from berlyne import serialization as lock
-from berlyne.serialization import StoreError, only_writer
+from berlyne.serialization import StoreError, exclusive_lock
 from unit.experiments.studies import study
 from waiting import LIMIT, Lines
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from berlyne.serialization import only_writer
-with only_writer(Path(sys.argv[1])):
+from berlyne.serialization import exclusive_lock
+with exclusive_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -60,11 +60,11 @@ def test_a_dead_holder_does_not_block(holder):
 
 def test_nothing_is_left_behind(tmp_path):
     place = tmp_path / "results.zarr"
-    with only_writer(place):
+    with exclusive_lock(place):
         said = json.loads(place.with_name("results.zarr.lock").read_text())
         assert said["pid"] == os.getpid()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(RuntimeError, match="mine"), only_writer(place):
+    with pytest.raises(RuntimeError, match="mine"), exclusive_lock(place):
         raise RuntimeError("mine")
     assert list(tmp_path.iterdir()) == []
 
@@ -84,10 +84,10 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch)
         return take(file)
 
     monkeypatch.setattr(lock, "_try_lock", slowly)
-    with only_writer(place):
+    with exclusive_lock(place):
         assert removed and beside.exists()
         monkeypatch.setattr(lock, "_try_lock", take)
-        with pytest.raises(StoreError, match=f"is being written by process {os.getpid()} on"), only_writer(place):
+        with pytest.raises(StoreError, match=f"is being written by process {os.getpid()} on"), exclusive_lock(place):
             pass
 
 
@@ -97,7 +97,7 @@ def test_never_two_at_once(tmp_path):
 
     def take_turns(me):
         for _ in range(300):
-            with contextlib.suppress(StoreError), only_writer(place):
+            with contextlib.suppress(StoreError), exclusive_lock(place):
                 inside.append(me)
                 most.append(len(inside))
                 taken.append(threading.get_ident())
@@ -111,7 +111,7 @@ def test_never_two_at_once(tmp_path):
 
 @pytest.mark.parametrize("written", ["", "[]", "{", '{"pid": 1}', "null"])
 def test_a_holder_that_has_not_said_who_it_is(written):
-    assert lock._who(written) == "another process"
+    assert lock._lock_holder(written) == "another process"
 
 
 def test_a_folder_that_knows_no_locks_is_told(tmp_path, monkeypatch):
@@ -133,9 +133,15 @@ def test_two_names_of_a_store_share_one_lock(tmp_path):
     (tmp_path / "link.zarr").symlink_to(place)
     (tmp_path / "folder").symlink_to(place.parent)
     for other in (tmp_path / "link.zarr", tmp_path / "folder" / "results.zarr"):
-        with only_writer(place), pytest.raises(StoreError, match=f"^{other} is being written by process {os.getpid()}"):
+        with (
+            exclusive_lock(place),
+            pytest.raises(StoreError, match=f"^{other} is being written by process {os.getpid()}"),
+        ):
             study(n_worlds=1).run(other)
-        with only_writer(other), pytest.raises(StoreError, match=f"^{place} is being written by process {os.getpid()}"):
+        with (
+            exclusive_lock(other),
+            pytest.raises(StoreError, match=f"^{place} is being written by process {os.getpid()}"),
+        ):
             study(n_worlds=1).run(place)
     assert study(n_worlds=2).run(tmp_path / "link.zarr").is_complete
     assert sorted(os.listdir(tmp_path)) == ["folder", "link.zarr", "real"]

@@ -118,10 +118,10 @@ def test_other_studies_keep_what_is_expected_only_on_request(tmp_path):
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("how", [{"jobs": 1}, {"jobs": 3}])
-def test_threads_leave_the_same_store(tmp_path, how):
+@pytest.mark.parametrize("options", [{"jobs": 1}, {"jobs": 3}])
+def test_threads_leave_the_same_store(tmp_path, options):
     asked(n_runs=2).run(tmp_path / "one.zarr", jobs=1)
-    asked(n_runs=2).run(tmp_path / "other.zarr", **how)
+    asked(n_runs=2).run(tmp_path / "other.zarr", **options)
     assert_same_store(tmp_path / "one.zarr", tmp_path / "other.zarr")
 
 
@@ -141,17 +141,17 @@ def test_processes_shards_and_growth_leave_the_same_store(place, tmp_path):
 
 
 def test_a_run_that_failed_half_way_is_gone_on_with(place, tmp_path, monkeypatch):
-    from berlyne.experiments.opaque_env import Untabled
+    from berlyne.experiments.opaque_env import OpaqueEnv
 
-    explored, done = Untabled.explore, []
+    explored, done = OpaqueEnv.explore, []
 
-    def fails(self, how, n_steps, seed):
+    def fails(self, strategy, n_steps, seed):
         if len(done) == 13:
             raise RuntimeError("no more")
-        done.append(how.name)
-        return explored(self, how, n_steps, seed)
+        done.append(strategy.name)
+        return explored(self, strategy, n_steps, seed)
 
-    monkeypatch.setattr(Untabled, "explore", fails)
+    monkeypatch.setattr(OpaqueEnv, "explore", fails)
     monkeypatch.setattr("berlyne.experiments.store.BLOCK", 192)
     with pytest.raises(RuntimeError, match="no more"):
         asked().run(tmp_path / "r.zarr", jobs=1)
@@ -198,9 +198,9 @@ def test_measures_by_name_and_of_ones_own(tmp_path):
 
 
 def _measure(name):
-    from berlyne.experiments.measures import MORE_MEASURES
+    from berlyne.experiments.measures import OPTIONAL_MEASURES
 
-    return MORE_MEASURES[name]
+    return OPTIONAL_MEASURES[name]
 
 
 def test_visits_are_kept_where_states_are_known(tmp_path):
@@ -350,7 +350,7 @@ def test_a_level_of_minigrid_is_explored_with_its_wrappers(tmp_path):
         common_random_numbers=True,
         measures=["rows_tried"],
     )
-    assert len({*(fingerprint(kind.given[0]) for kind in study.classes)}) == 3
+    assert len({*(fingerprint(kind.worlds[0]) for kind in study.classes)}) == 3
     found = study.run(tmp_path / "r.zarr", jobs=2)
     met = found.dataset[["state", "next_state"]].max("time").to_dataframe()
     assert (met[["state", "next_state"]].max(axis=1) == 8 * 4 + 2 - 1).all()  # all poses but some at the goal
@@ -361,7 +361,7 @@ def test_a_level_of_minigrid_is_explored_with_its_wrappers(tmp_path):
 def test_fingerprints_tell_what_the_spec_says():
     def told(*arguments, **options):
         return fingerprint(
-            Experiment({"x": gymnasium.make(*arguments, **options)}, ["Random"], n_steps=5).classes[0].given[0]
+            Experiment({"x": gymnasium.make(*arguments, **options)}, ["Random"], n_steps=5).classes[0].worlds[0]
         )
 
     assert told("Blackjack-v1") == told("Blackjack-v1")

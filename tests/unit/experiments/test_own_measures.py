@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from berlyne import Experiment, dense_world, explore, maze, open_results
-from berlyne.experiments.measures import MORE_MEASURES, Measure, rows_tried, states_visited, visits
+from berlyne.experiments.measures import OPTIONAL_MEASURES, Measure, rows_tried, states_visited, visits
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.work_unit import world_at
 from unit.experiments.studies import STEPS, assert_same_store, command, files, study
@@ -194,7 +194,7 @@ def test_toml_names_measures(tmp_path, monkeypatch):
     found = open_results("r.zarr")
     assert found.dataset["visits"].dims == ("world", "strategy", "a", "s")
     assert np.all(found.dataset["visits"].sum(["a", "s"]) == 9)
-    assert found.dataset["visits"].attrs["long_name"] == MORE_MEASURES["visits"].meaning
+    assert found.dataset["visits"].attrs["long_name"] == OPTIONAL_MEASURES["visits"].meaning
     (tmp_path / "s.toml").write_text(f"{text}measures = ['missing']")
     code, _, told = command("run", "s.toml", "x.zarr")
     assert (code, told) == (1, "berlyne: measures[0]: there is no measure 'missing'; there are missing_information, " +

@@ -9,7 +9,7 @@ import pytest
 from berlyne.experiments import progress
 from berlyne.experiments import run as running
 from berlyne.experiments import work_unit as piece
-from berlyne.experiments.work_unit import Layout, Piece, compute_piece
+from berlyne.experiments.work_unit import Layout, WorkUnit, compute_arrays
 from unit.experiments.studies import command, study
 
 
@@ -26,38 +26,40 @@ from unit.experiments.studies import command, study
     ],
 )
 def test_rates_have_their_unit(per_second, said):
-    assert progress.rate(per_second) == said
+    assert progress.format_rate(per_second) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0.4, "0:00:00"), (61, "0:01:01"), (3723.2, "1:02:03"), (360000, "100:00:00")]
 )
 def test_durations(seconds, said):
-    assert progress.duration(seconds) == said
+    assert progress.format_duration(seconds) == said
 
 
 def test_a_line_by_hand():
     """600 in 3 s are 200 a second; 1,400 more take 7 s."""
-    assert progress.line(600, 2000, 3.0) == "600 of 2,000 explorations, 200 explorations/s, 0:00:07 left"
-    assert progress.line(0, 2000, 3.0) == "0 of 2,000 explorations"
+    assert progress.progress_line(600, 2000, 3.0) == "600 of 2,000 explorations, 200 explorations/s, 0:00:07 left"
+    assert progress.progress_line(0, 2000, 3.0) == "0 of 2,000 explorations"
 
 
 def test_explorations_are_told_one_by_one_as_they_end(monkeypatch):
     asked, told, seen, explore = study(), [], [], piece.explore
-    monkeypatch.setattr(piece, "explore", lambda *given, **how: (seen.append(list(told)), explore(*given, **how))[1])
-    compute_piece(asked, Piece(0, 8, "Random", (1, 4, 6)), Layout.of(asked), None, told.append)
+    monkeypatch.setattr(
+        piece, "explore", lambda *given, **options: (seen.append(list(told)), explore(*given, **options))[1]
+    )
+    compute_arrays(asked, WorkUnit(0, 8, "Random", (1, 4, 6)), Layout.for_experiment(asked), None, told.append)
     assert told == [1, 4, 6] and seen == [[], [1], [1, 4]]
 
 
 def test_pieces_from_elsewhere_are_counted_as_they_come():
-    told, pieces = [], [Piece(0, 8, "Random", (1, 4)), Piece(0, 8, "PIG(VI)", (6,))]
+    told, pieces = [], [WorkUnit(0, 8, "Random", (1, 4)), WorkUnit(0, 8, "PIG(VI)", (6,))]
     coming = running._as_they_come(((piece, {}) for piece in pieces), told.append)
     assert next(coming) == (pieces[0], {}) and told == [1, 4]
     assert list(coming) == [(pieces[1], {})] and told == [1, 4, 6]
 
 
 def test_without_a_terminal_a_line_comes_now_and_then(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 0.2)
+    monkeypatch.setattr(progress, "LINE_INTERVAL", 0.2)
     slow = study(measures={"slow": lambda run: time.sleep(0.05) or 0.0})
     slow.run(tmp_path / "r.zarr", jobs=1)
     out, err = capfd.readouterr()
@@ -70,7 +72,7 @@ def test_without_a_terminal_a_line_comes_now_and_then(tmp_path, capfd, monkeypat
 
 
 def test_quiet_says_nothing(tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "LINE_INTERVAL", 0.01)
     monkeypatch.chdir(tmp_path)
     study(measures={"slow": lambda run: time.sleep(0.02) or 0.0}).run(tmp_path / "r.zarr", progress=False)
     (tmp_path / "s.toml").write_text("worlds = ['dense']\nn_worlds = 20\nn_steps = 300")
@@ -85,7 +87,7 @@ def test_bars_have_a_rate_with_its_unit_and_the_time_left(tmp_path, capfd):
 
 
 def test_a_failure_ends_the_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "LINE_INTERVAL", 0.01)
     with pytest.raises(ValueError, match=r"^measures\.bad: raised ZeroDivisionError: division by zero$"):
         study(measures={"bad": lambda run: 1 / (run.strategy.name != "Unembodied")}).run(tmp_path / "r.zarr")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("berlyne")]

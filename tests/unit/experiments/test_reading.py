@@ -78,7 +78,7 @@ def test_worlds_and_strategies_of_ones_own_come_from_the_experiment(tmp_path):
         n_steps=9,
     )  # fmt: skip
     ran = asked.run(tmp_path / "r.zarr")
-    assert ran.world("mine/001") is asked.classes[0].given[1] and ran.run("made/000", "always 0").actions.sum() == 0
+    assert ran.world("mine/001") is asked.classes[0].worlds[1] and ran.run("made/000", "always 0").actions.sum() == 0
     alone = open_results(tmp_path / "r.zarr")
     for label in ("mine/001", "made/000"):
         assert fingerprint(alone.world(label)) == fingerprint(ran.world(label))  # they are kept
@@ -202,10 +202,10 @@ def test_a_picture_has_the_means_and_bands_of_the_curves(place):
 
 
 def test_strategies_of_a_sweep_are_told_apart():
-    from berlyne.figures.palette import looks_apart
+    from berlyne.figures.palette import distinct_looks
 
     names = ["Random", "PIG(VI)", "PIG(VI, gamma=0.5)", "PIG(VI, gamma=0.9)", "mine", "yours"]
-    looks = looks_apart(names)
+    looks = distinct_looks(names)
     assert len({(one.colour, one.marker, one.line) for one in looks.values()}) == len(names)
     assert looks["Random"].colour == "#d7191c"
 

@@ -140,9 +140,9 @@ def test_results_that_are_half_done_can_be_read(half_done):
     assert not half_done.is_complete
     assert repr(half_done) == "Results(results.zarr: maze, dense; 3 of 24 explorations)"
     area = half_done.dataset["area"]
-    world, how = np.nonzero(np.isfinite(area.to_numpy()))
-    assert len(world) == 3 and len(set(how)) == 1  # one piece, whichever was ready first
-    where, done = str(area.world.values[world[0]]), half_done.strategies[how[0]]
+    world, column = np.nonzero(np.isfinite(area.to_numpy()))
+    assert len(world) == 3 and len(set(column)) == 1  # one piece, whichever was ready first
+    where, done = str(area.world.values[world[0]]), half_done.strategies[column[0]]
     other = next(one for one in half_done.strategies if one != done)
     mean = half_done.curves(where.split("/")[0])["mean"]
     assert np.all(np.isfinite(mean.sel(strategy=done))) and np.all(np.isnan(mean.sel(strategy=other)))

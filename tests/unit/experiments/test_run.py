@@ -73,7 +73,7 @@ def test_a_place_that_cannot_be(tmp_path, monkeypatch, path):
 
 
 def test_progress_is_silent_at_first_unless_in_a_terminal(place, capfd, monkeypatch):
-    monkeypatch.setattr(progress, "EVERY", 3600.0)  # half a minute, were there no kernels to compile
+    monkeypatch.setattr(progress, "LINE_INTERVAL", 3600.0)  # half a minute, were there no kernels to compile
     study().run(place)
     assert capfd.readouterr() == ("", "")
 
@@ -237,10 +237,10 @@ def test_a_store_of_a_newer_format_is_one_sentence(tmp_path, monkeypatch, place)
 @pytest.mark.parametrize("what", ["worlds", "benchmarks", "strategies", "utilities", "measures"])
 def test_lists_name_everything(what):
     from berlyne import STRATEGIES, UTILITIES
-    from berlyne.experiments.measures import MEASURES, MORE_MEASURES
+    from berlyne.experiments.measures import MEASURES, OPTIONAL_MEASURES
     from berlyne.worlds import BENCHMARKS, WORLDS
 
-    measures, worlds = {**MEASURES, **MORE_MEASURES}, {"worlds": WORLDS, "benchmarks": BENCHMARKS}
+    measures, worlds = {**MEASURES, **OPTIONAL_MEASURES}, {"worlds": WORLDS, "benchmarks": BENCHMARKS}
     tables = {**worlds, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": measures}
     code, said, told = command("list", what)
     assert code == 0 and told == ""

@@ -8,7 +8,7 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, World, dense_world, explore, maze, open_results
-from berlyne.experiments.manifests import study_of
+from berlyne.experiments.manifests import study_checksum
 from berlyne.experiments.spec import SettingsError, stream
 from berlyne.experiments.worlds import fingerprint
 from unit.experiments.studies import assert_same_store, count_explorations, files, study
@@ -37,8 +37,8 @@ def test_without_runs_everything_is_named_as_ever():
     said = study().describe()
     assert list(said) == ["worlds", "strategies", "n_worlds", "seed", "snapshots", "measures"]
     told = json.dumps([said["worlds"], said["seed"], said["snapshots"], said["measures"]])
-    assert study_of(said) == hashlib.sha256(told.encode()).hexdigest()[:32]
-    assert study_of({**said, "common_random_numbers": True}) != study_of(said)
+    assert study_checksum(said) == hashlib.sha256(told.encode()).hexdigest()[:32]
+    assert study_checksum({**said, "common_random_numbers": True}) != study_checksum(said)
     asked = study()
     for position, id_ in enumerate(["maze/000", "dense/000", "maze/001"]):
         expected = stream(1, f"{id_}/Random").generate_state(4)

@@ -8,7 +8,7 @@ import pytest
 
 from berlyne import Dirichlet, Experiment, World, noisy_tv, open_results
 from berlyne.experiments.merge_stores import merge
-from berlyne.experiments.shard import Shard, shard
+from berlyne.experiments.shard import Shard, parse_shard
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
@@ -47,7 +47,7 @@ def test_shards_joined_are_the_study_at_once(tmp_path, n, changes):
 
 @pytest.mark.parametrize(("n_classes", "n_positions", "of"), [(1, 7, 3), (2, 12, 2), (3, 30, 4), (2, 4, 9)])
 def test_every_position_is_in_one_part_and_classes_are_shared_out(n_classes, n_positions, of):
-    held = [[p for p in range(n_positions) if Shard(k, of).holds(p, n_classes)] for k in range(1, of + 1)]
+    held = [[p for p in range(n_positions) if Shard(k, of).contains(p, n_classes)] for k in range(1, of + 1)]
     assert sorted(p for one in held for p in one) == list(range(n_positions))
     for which, one in product(range(n_classes), held):
         n_here = sum(p % n_classes == which for p in one)
@@ -77,11 +77,11 @@ def test_bad_shards_are_one_sentence(said):
     with pytest.raises(
         SettingsError, match=r"^shard: is .*; it must be a part and a number of parts, such as 3/10; see"
     ):
-        shard(said)
+        parse_shard(said)
 
 
 def test_shards_are_read(tmp_path):
-    assert shard("3/10") == shard(Shard(3, 10)) == (3, 10) and str(Shard(3, 10)) == "3/10"
+    assert parse_shard("3/10") == parse_shard(Shard(3, 10)) == (3, 10) and str(Shard(3, 10)) == "3/10"
 
 
 def test_what_is_missing_is_said(tmp_path):
@@ -125,11 +125,11 @@ def test_a_shard_that_was_interrupted_is_found_out(tmp_path, monkeypatch):
 
 def set_attribute(place, key, value):
     """Another root, with a checksum that fits."""
-    from berlyne.experiments.schema import publish, read_root
+    from berlyne.experiments.schema import read_root, write_root
 
     root = read_root(place)
     root["attributes"][key] = value
-    publish(place, root["attributes"], root["arrays"])
+    write_root(place, root["attributes"], root["arrays"])
 
 
 @pytest.mark.parametrize(

@@ -260,9 +260,9 @@ def test_benchmarks_and_files_are_said_in_toml(tmp_path):
     """
     found = Experiment.from_toml(write(tmp_path, text))
     expected = berlyne.river_swim(), berlyne.river_swim(9), world
-    assert [fingerprint(kind.given[0]) for kind in found.classes] == [fingerprint(one) for one in expected]
-    assert found.n_worlds == 1 and found.classes[2].given[0].states == world.states
-    assert Experiment(worlds=["river_swim"]).classes[0].given[0].name == berlyne.river_swim().name
+    assert [fingerprint(kind.worlds[0]) for kind in found.classes] == [fingerprint(one) for one in expected]
+    assert found.n_worlds == 1 and found.classes[2].worlds[0].states == world.states
+    assert Experiment(worlds=["river_swim"]).classes[0].worlds[0].name == berlyne.river_swim().name
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_store_is_made_complete_or_not_at_all(place, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(creation, "publish", fail)
+    monkeypatch.setattr(creation, "write_root", fail)
     with pytest.raises(OSError, match="No space left"):
         study().run(place)
     assert list(place.parent.iterdir()) == []
@@ -349,7 +349,9 @@ def test_growth_that_is_interrupted_heals(place, monkeypatch, more, when):
     areas = first.dataset["area"].values
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, {"before the labels": "put_right", "before the root": "publish"}[when], killed)
+        patch.setattr(
+            store, {"before the labels": "write_changed_files", "before the root": "write_root"}[when], killed
+        )
         with pytest.raises(KeyboardInterrupt):
             study(**more).run(place)
     between = berlyne.open_results(place)  # readers see the study as it was
@@ -368,7 +370,7 @@ def test_an_interrupted_growth_may_be_given_up(place, monkeypatch):
     study().run(place)
     sound = files(place)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "publish", killed)
+        patch.setattr(store, "write_root", killed)
         with pytest.raises(KeyboardInterrupt):
             study(n_worlds=9).run(place)
     study().run(place)
@@ -391,8 +393,12 @@ def test_versions_that_wrote_parts_are_all_kept(place, monkeypatch):
 
 def test_a_piece_is_done_only_when_its_areas_are_there(place, monkeypatch):
     """`area` is put last, whatever the arrays are called: `zz` sorts behind it."""
-    put, order = store.put, []
-    monkeypatch.setattr(store, "put", lambda path, content: (order.append(path.parent.name), put(path, content)))
+    write_store_file, order = store.write_store_file, []
+    monkeypatch.setattr(
+        store,
+        "write_store_file",
+        lambda path, content: (order.append(path.parent.name), write_store_file(path, content)),
+    )
     own = study(measures={"zz": lambda run: 0.0}, strategies=["Unembodied"], n_worlds=1)
     own.run(place, jobs=1)
     assert order[-1] == "area" and sorted(order) == sorted([*ARRAYS, "next_state", "zz"])
@@ -403,10 +409,10 @@ def test_a_piece_is_done_only_when_its_areas_are_there(place, monkeypatch):
 
 def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkeypatch):
     """One takes 31 times of 4 + 4 + 1 + 1 + 1 bytes, and 324 counts of one byte at 4 snapshots: 1637 bytes."""
-    monkeypatch.setattr(store, "PIECE_BYTES", 2 * 1637 + 1636)
+    monkeypatch.setattr(store, "WORK_UNIT_BYTES", 2 * 1637 + 1636)
     study().run(place)
     assert Store.open(place, study()).block == 2
-    monkeypatch.setattr(store, "PIECE_BYTES", 1)
+    monkeypatch.setattr(store, "WORK_UNIT_BYTES", 1)
     study(n_worlds=5).run(place)  # a store keeps the size it was made with
     assert Store.open(place, study()).block == 2
 

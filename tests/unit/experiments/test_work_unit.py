@@ -12,11 +12,11 @@ from berlyne import Dirichlet, Strategy, World, dense_world, explore, maze
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.work_unit import (
     Layout,
-    Piece,
-    _RecentWorlds,
-    compute_piece,
-    divided,
+    WorkUnit,
+    _WorldCache,
+    compute_arrays,
     smallest_unsigned,
+    split_work_units,
     world_at,
 )
 from berlyne.experiments.worlds import fingerprint
@@ -26,7 +26,7 @@ tiny = functools.partial(maze, side=2, n_transporters=1)
 
 
 def computed(experiment, name, *positions, size=8):
-    return compute_piece(experiment, Piece(0, size, name, positions), Layout.of(experiment))
+    return compute_arrays(experiment, WorkUnit(0, size, name, positions), Layout.for_experiment(experiment))
 
 
 def test_classes_of_the_same_kind_have_worlds_of_their_own():
@@ -57,23 +57,23 @@ def test_given_worlds_are_met_as_they_are():
 
 
 def test_only_so_many_worlds_are_kept():
-    recent = _RecentWorlds(most=3)
+    recent = _WorldCache(max_worlds=3)
     kind = study().classes[0]
     first = recent.get(0, kind, 0)
     assert recent.get(0, kind, 0) is first
     for i in range(1, 4):
         recent.get(0, kind, i)
-    assert len(recent.kept) == 3 and recent.get(0, kind, 0) is not first
-    assert recent.entries == sum(len(world.rows.data) for _, world in recent.kept.values())
+    assert len(recent.cached) == 3 and recent.get(0, kind, 0) is not first
+    assert recent.entries == sum(len(world.rows.data) for _, world in recent.cached.values())
 
 
 def test_large_worlds_are_not_kept_beside_each_other(monkeypatch):
-    recent = _RecentWorlds()
+    recent = _WorldCache()
     kind = study().classes[0]
-    monkeypatch.setattr("berlyne.experiments.work_unit.KEPT_ENTRIES", len(kind.world(0, 0).rows.data) + 1)
+    monkeypatch.setattr("berlyne.experiments.work_unit.MAX_CACHED_ENTRIES", len(kind.world(0, 0).rows.data) + 1)
     for i in range(3):
         recent.get(0, kind, i)
-    assert len(recent.kept) == 1
+    assert len(recent.cached) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_counts_follow_the_order_of_the_snapshots():
 
 def test_worlds_too_large_for_dense_counts_have_none():
     large = study(worlds={"maze": {"side": 12}}, n_steps=20)
-    assert Layout.of(large).n_transitions == 0
+    assert Layout.for_experiment(large).n_transitions == 0
     assert "counts" not in computed(large, "Random", 0)
 
 
@@ -136,7 +136,7 @@ def test_worlds_that_outgrow_the_first_are_refused():
     with pytest.raises(
         SettingsError, match=rf"^worlds\.mine: world {first} has {sizes[first]} states and 1 actions, more"
     ):
-        compute_piece(own, Piece(0, 20, "Random", tuple(range(20))), layout)
+        compute_arrays(own, WorkUnit(0, 20, "Random", tuple(range(20))), layout)
     with pytest.raises(SettingsError, match="more than the store has room for"):
         Layout(10, "uint8", "uint8", "uint8", 99).check(maze(0), "maze", 0)
 
@@ -194,14 +194,14 @@ def test_a_piece_that_is_not_wanted_any_more_is_given_up():
     stop = threading.Event()
     stop.set()
     with pytest.raises(CancelledError):
-        compute_piece(study(), Piece(0, 8, "Random", (0,)), Layout.of(study()), stop)
+        compute_arrays(study(), WorkUnit(0, 8, "Random", (0,)), Layout.for_experiment(study()), stop)
 
 
 @pytest.mark.parametrize("n_workers", [0, 1, 2, 7, 100])
 @pytest.mark.parametrize("sizes", [(), (1,), (10,), (5, 8), (3,) * 20])
 def test_few_pieces_are_divided_among_many_workers(sizes, n_workers):
-    pieces = [Piece(100 * i, 100, "Random", tuple(range(100 * i, 100 * i + n))) for i, n in enumerate(sizes)]
-    parts = divided(pieces, n_workers)
+    pieces = [WorkUnit(100 * i, 100, "Random", tuple(range(100 * i, 100 * i + n))) for i, n in enumerate(sizes)]
+    parts = split_work_units(pieces, n_workers)
     assert [p for part in parts for p in part.positions] == [p for piece in pieces for p in piece.positions]
     assert all(part.positions and (part.first, part.size) == (part.positions[0] // 100 * 100, 100) for part in parts)
     if n_workers <= 1 or len(pieces) >= 2 * n_workers:

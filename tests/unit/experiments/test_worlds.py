@@ -9,7 +9,7 @@ import pytest
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Experiment, World, maze, open_results
 from berlyne.experiments import merge
-from berlyne.experiments.stored_worlds import PriorNotKept
+from berlyne.experiments.stored_worlds import UnavailablePrior
 from berlyne.experiments.worlds import SettingsError, fingerprint
 from berlyne.priors.protocols import Description
 from berlyne.serialization import StoreError
@@ -101,7 +101,7 @@ def test_runs_are_put_together_without_the_experiment(place, label, monkeypatch)
 
 def test_a_prior_of_ones_own_says_that_it_is_not_kept(place):
     world = open_results(place).world("mine/001")
-    assert isinstance(world.prior, PriorNotKept) and repr(world.prior) == "PriorNotKept(Mine())"
+    assert isinstance(world.prior, UnavailablePrior) and repr(world.prior) == "UnavailablePrior(Mine())"
     assert list(world.states) == STATES and np.array_equal(world.theta, labelled(6).theta)
     sentence = (
         r"^the prior of world mine/001 is your own, Mine\(\), which results do not keep; "
@@ -166,7 +166,7 @@ def test_frames_speak_in_labels(place):
 
 
 def test_worlds_that_are_called_differently_have_no_common_labels(tmp_path):
-    other = labelled(1).changed(states=["x", "y", "z"], start="x", terminal=[])
+    other = labelled(1).replace(states=["x", "y", "z"], start="x", terminal=[])
     found = Experiment([labelled(0), other], "Random", n_steps=5, snapshots=(5,)).run(tmp_path / "r.zarr")
     assert found.labels("world") is None and "transition_s" not in found.of("world").coords
     assert list(open_results(tmp_path / "r.zarr").world("world/001").states) == ["x", "y", "z"]
@@ -213,7 +213,7 @@ def test_what_no_file_can_hold_is_left_out(tmp_path, monkeypatch):
         np.full((1, 2, 2), 0.5), Dirichlet(1.0, n_states=2, n_actions=1), states=[frozenset("a"), frozenset("b")]
     )
     Experiment({"strange": strange}, "Random", n_steps=3).run(tmp_path / "r.zarr")
-    monkeypatch.setattr("berlyne.experiments.stored_worlds.MOST_TRANSITIONS", 3)
+    monkeypatch.setattr("berlyne.experiments.stored_worlds.MAX_TRANSITIONS", 3)
     Experiment({"large": labelled(0)}, "Random", n_steps=3).run(tmp_path / "l.zarr")
     for file, label in (("r.zarr", "strange/000"), ("l.zarr", "large/000")):
         assert not (tmp_path / file / "worlds").exists()

@@ -7,13 +7,14 @@ import pytest
 from scipy import stats
 
 import berlyne
-from berlyne import Dirichlet, Explorer, Strategy, strategy
+from berlyne import Dirichlet, Explorer, Strategy
+from berlyne.strategies.registry import get_strategy
 
 COLOURS, MOVES = ["red", "green", "blue"], ["l", "r", "stay", "jump"]
 
 
-def labelled(how="PIG(VI)", **more):
-    return Explorer(Dirichlet(1.0, n_states=3, n_actions=4), how, states=COLOURS, actions=MOVES, **more)
+def labelled(strategy="PIG(VI)", **more):
+    return Explorer(Dirichlet(1.0, n_states=3, n_actions=4), strategy, states=COLOURS, actions=MOVES, **more)
 
 
 def test_the_best_of_the_possible_actions_is_chosen():
@@ -27,47 +28,49 @@ def test_the_best_of_the_possible_actions_is_chosen():
     assert explorer.act("red") == "stay"  # as before
 
 
-@pytest.mark.parametrize("how", ["Random", "PIG(greedy)", strategy("PIG(greedy)", temperature=0.5, lapse=0.1)], ids=str)
-def test_chances_among_some_are_even_where_they_are_worth_the_same(how):
-    chosen = [labelled(how, seed=i).act("red", among=["r", "jump"]) for i in range(400)]
+@pytest.mark.parametrize(
+    "strategy", ["Random", "PIG(greedy)", get_strategy("PIG(greedy)", temperature=0.5, lapse=0.1)], ids=str
+)
+def test_chances_among_some_are_even_where_they_are_worth_the_same(strategy):
+    chosen = [labelled(strategy, seed=i).act("red", among=["r", "jump"]) for i in range(400)]
     assert set(chosen) == {"r", "jump"}
     assert stats.binomtest(chosen.count("r"), 400).pvalue > 1e-4
 
 
 def test_q_learning_explores_among_the_possible_only():
-    explorer = labelled(strategy("PIG(Q)", epsilon=1.0))
+    explorer = labelled(get_strategy("PIG(Q)", epsilon=1.0))
     for i in range(60):
         assert explorer.act("blue", among=["l", "stay"]) in ("l", "stay")
         explorer.observe("blue", "l", COLOURS[i % 3])
 
 
-def told(how, seed=0):
-    explorer = labelled(how, seed=seed)
+def told(strategy, seed=0):
+    explorer = labelled(strategy, seed=seed)
     explorer.observe_many([("red", "l", "blue")] * 3 + [("red", "r", "blue")] * 2 + [("red", "jump", "red")])
     return explorer
 
 
 @pytest.mark.parametrize("among", [["l", "jump", "r"], ["jump", "l", "jump"], ["stay"], MOVES, iter(["r", "stay"])])
 def test_chances_among_some_are_a_softmax_over_them(among):
-    explorer = told(strategy("PIG(VI)", temperature=0.05, lapse=0.2))
+    explorer = told(get_strategy("PIG(VI)", temperature=0.05, lapse=0.2))
     among = list(among)
     possible = np.array([move in among for move in MOVES])
     weight = np.exp(explorer.action_values("red") / 0.05) * possible
     expected = 0.8 * weight / weight.sum() + 0.2 * possible / possible.sum()
     assert explorer.probabilities("red", iter(among)) == pytest.approx(expected, abs=1e-12)
-    whole = told(strategy("PIG(VI)", temperature=0.05)).probabilities("red")  # without lapses: renormalised
+    whole = told(get_strategy("PIG(VI)", temperature=0.05)).probabilities("red")  # without lapses: renormalised
     renormalised = np.where(possible, whole, 0.0) / whole[possible].sum()
-    assert told(strategy("PIG(VI)", temperature=0.05)).probabilities("red", among) == pytest.approx(renormalised)
+    assert told(get_strategy("PIG(VI)", temperature=0.05)).probabilities("red", among) == pytest.approx(renormalised)
     assert np.array_equal(explorer.probabilities("red", MOVES), explorer.probabilities("red"))
 
 
 def test_chances_among_some_are_those_of_ties_and_of_epsilon():
     nothing_tried = ["l", "r", "jump"]
     assert labelled("LTA").probabilities("red", nothing_tried) == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
-    assert labelled(strategy("LTA", ties="first")).probabilities("red", ["jump", "r"]).tolist() == [0, 1, 0, 0]
+    assert labelled(get_strategy("LTA", ties="first")).probabilities("red", ["jump", "r"]).tolist() == [0, 1, 0, 0]
     assert told("LTA").probabilities("red", ["l", "r"]).tolist() == [0, 1, 0, 0]
     assert told("Random").probabilities("red", ["l", "stay"]).tolist() == [0.5, 0, 0.5, 0]
-    explorer = told(strategy("PIG(Q)", epsilon=0.3))
+    explorer = told(get_strategy("PIG(Q)", epsilon=0.3))
     values = explorer.action_values("red")
     best = max(values[0], values[1])
     greedy = np.array([values[0] == best, values[1] == best, 0, 0], dtype=float)

@@ -13,15 +13,15 @@ from berlyne.strategies.coordination import ValueIteration
 from parity.zoo import CLASSES
 from unit.resealed import resealed
 
-EMBODIED = [name for name, how in STRATEGIES.items() if not how.relocates and not how.sees_world]
+EMBODIED = [name for name, strategy in STRATEGIES.items() if not strategy.relocates and not strategy.sees_world]
 
 
-def own_mind(how):
+def own_agent(strategy):
     """The same strategy run in plain NumPy: its method is a subclass that kernels do not know."""
-    how = STRATEGIES[how]
-    kind = type(how.coordinate)
+    strategy = STRATEGIES[strategy]
+    kind = type(strategy.coordinate)
     mine = type("Mine", (kind,), {})
-    return Strategy("mine", mine(**vars(how.coordinate)), how.utility)
+    return Strategy("mine", mine(**vars(strategy.coordinate)), strategy.utility)
 
 
 def lines(run):
@@ -29,12 +29,12 @@ def lines(run):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("how", [*EMBODIED, own_mind("CB"), own_mind("PIG(Q)")], ids=str)
-def test_asking_changes_nothing(kind, how):
+@pytest.mark.parametrize("strategy", [*EMBODIED, own_agent("CB"), own_agent("PIG(Q)")], ids=str)
+def test_asking_changes_nothing(kind, strategy):
     """However often it is asked, in whatever states, the run is the one of an explorer that is asked once a step."""
     world = CLASSES[kind](1)
-    run = explore(world, how, n_steps=80, seed=5)
-    explorer, rng = Explorer(world.prior, how, seed=5), np.random.default_rng(0)
+    run = explore(world, strategy, n_steps=80, seed=5)
+    explorer, rng = Explorer(world.prior, strategy, seed=5), np.random.default_rng(0)
     for s, a, s_next in lines(run).tolist():
         for z in rng.integers(world.n_states, size=2).tolist():
             explorer.act(z)
@@ -54,11 +54,11 @@ def test_every_observation_has_its_own_draws_asked_for_or_not():
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "CB", "Unembodied", own_mind("PIG(Q)")], ids=str)
-def test_what_is_undone_was_never_told(kind, how):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "CB", "Unembodied", own_agent("PIG(Q)")], ids=str)
+def test_what_is_undone_was_never_told(kind, strategy):
     world = CLASSES[kind](2)
     told = lines(explore(world, "Random", n_steps=60, seed=3))
-    one, other = Explorer(world.prior, how, seed=4), Explorer(world.prior, how, seed=4)
+    one, other = Explorer(world.prior, strategy, seed=4), Explorer(world.prior, strategy, seed=4)
 
     def ask(explorer):
         return explorer.choose_pair() if explorer.strategy.relocates else explorer.act(0)
@@ -114,9 +114,9 @@ def test_bad_undoing_is_refused():
         explorer.undo(0)
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "Random", "PEIG(Q)"])
-def test_a_file_between_asking_and_telling_changes_nothing(how, tmp_path):
-    explorer, never = (Explorer(berlyne.maze(0).prior, how, seed=2) for _ in range(2))
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "Random", "PEIG(Q)"])
+def test_a_file_between_asking_and_telling_changes_nothing(strategy, tmp_path):
+    explorer, never = (Explorer(berlyne.maze(0).prior, strategy, seed=2) for _ in range(2))
     for line in lines(explore(berlyne.maze(0), "Random", n_steps=30)).tolist():
         answer = explorer.act(line[0])
         explorer.save(tmp_path / "explorer.npz")
@@ -184,7 +184,7 @@ def gain_by_enumeration(prior, told, s, n_steps):
 def test_the_gain_of_steps_ahead_is_that_of_all_that_can_happen(prior, mine):
     n_steps = 1 if prior.n_states == 40 else 3
     told = [(0, 0, 1), (1, 0, 2), (1, 0, 2)] if prior.n_states != 5 else [(0, 0, 1), (1, 1, 2)]
-    explorer = Explorer(prior, own_mind("PIG(greedy)") if mine else "PIG(greedy)", seed=1)
+    explorer = Explorer(prior, own_agent("PIG(greedy)") if mine else "PIG(greedy)", seed=1)
     explorer.observe_many(told)
     before = explorer.act(0), explorer.utility()
     found = explorer.expected_gain(n_steps, s=1, n_samples=60 if mine else 1500, seed=3)
@@ -227,7 +227,7 @@ def test_imagined_steps_are_in_nobodys_log():
     explorer = Explorer(NoveltyToo(), Strategy("mine", method, "PIG"), n_states=3, n_actions=2)
     explorer.observe(0, explorer.act(0), 1)
     assert explorer.expected_gain(4, n_samples=2).bits > 0
-    assert explorer._mind.coordinate.log == [0]
+    assert explorer._agent.coordinate.log == [0]
 
 
 class NoveltyToo:
@@ -288,8 +288,8 @@ def test_a_prior_of_ones_own_says_how_much_it_misses():
 
 def test_ends_that_are_told_again_are_undone_to_what_was():
     """Q of a state that ends episodes is out of play from when it was told first, whatever is told later."""
-    how = berlyne.strategy("PIG(Q)", initial=5.0)
-    explorer = Explorer(Dirichlet(1.0, n_states=4, n_actions=2), how, seed=0)
+    strategy = berlyne.strategy("PIG(Q)", initial=5.0)
+    explorer = Explorer(Dirichlet(1.0, n_states=4, n_actions=2), strategy, seed=0)
     explorer.ends_in([3])
     explorer.observe(0, 0, 3)
     explorer.observe(0, 1, 1)

@@ -4,10 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, Dirichlet, InternalModel, OneTwoThree, World, dense_world, explore, maze, strategy
+from berlyne import STRATEGIES, Dirichlet, InternalModel, OneTwoThree, World, dense_world, explore, maze
+from berlyne.strategies.registry import get_strategy
 from parity.zoo import CLASSES, sparse_truth
 
-EMBODIED = [name for name, how in STRATEGIES.items() if not how.relocates]
+EMBODIED = [name for name, strategy in STRATEGIES.items() if not strategy.relocates]
 PRIORS = {**CLASSES, "sparse truth": sparse_truth}
 
 
@@ -146,13 +147,13 @@ def test_a_first_outcome_of_probability_zero_is_skipped():
 
 def _outcomes(world, u_world, engine):
     """What happens for these uniform numbers of the world."""
-    from berlyne.agents.base import make_mind
+    from berlyne.agents.base import make_agent
     from berlyne.engine.records import RunRecord
 
-    mind = make_mind(InternalModel(world.prior), strategy("Random"), world, engine)
-    trace = RunRecord.begun(len(u_world), 0, 0.0, 0.0)
-    mind.run(world, trace, np.zeros((len(u_world), 2)), np.array(u_world))
-    return trace.outcomes.tolist()
+    agent = make_agent(InternalModel(world.prior), get_strategy("Random"), world, engine)
+    record = RunRecord.allocate(len(u_world), 0, 0.0, 0.0)
+    agent.run(world, record, np.zeros((len(u_world), 2)), np.array(u_world))
+    return record.outcomes.tolist()
 
 
 def test_plot_draws_the_learning_curve():
@@ -196,7 +197,7 @@ def test_a_world_without_a_prior_is_refused():
 
 def test_the_engine_cannot_be_made_to_run_what_it_does_not_know():
     with pytest.raises(ValueError, match=r"which only engine='numpy' can run; see docs/explanation/engine\.md$"):
-        explore(maze(0), strategy("PIG(VI)").__class__("mine", lambda view, s, u: 0), engine="compiled")
+        explore(maze(0), get_strategy("PIG(VI)").__class__("mine", lambda view, s, u: 0), engine="compiled")
 
 
 def test_plain_numpy_refuses_worlds_too_large_for_it():

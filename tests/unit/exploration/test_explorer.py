@@ -20,14 +20,16 @@ from berlyne import (
     explore,
     maze,
     pig,
-    strategy,
 )
 from berlyne import serialization as packed
 from berlyne.strategies.coordination import Relocating, ValueIteration
+from berlyne.strategies.registry import get_strategy
 from parity.zoo import AWKWARD, CLASSES, VARIANTS
 from unit.resealed import resealed
 
-EMBODIED = [how for how in [*STRATEGIES.values(), *VARIANTS] if not how.relocates and not how.sees_world]
+EMBODIED = [
+    strategy for strategy in [*STRATEGIES.values(), *VARIANTS] if not strategy.relocates and not strategy.sees_world
+]
 PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "40 states, 5 actions")}}
 
 
@@ -35,12 +37,12 @@ def steps(run):
     return zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True)
 
 
-@pytest.mark.parametrize("how", EMBODIED, ids=str)
+@pytest.mark.parametrize("strategy", EMBODIED, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
-def test_it_repeats_an_exploration_given_its_seed_and_states(kind, how):
+def test_it_repeats_an_exploration_given_its_seed_and_states(kind, strategy):
     world = PRIORS[kind](2)
-    run = explore(world, how, n_steps=120, seed=8)
-    explorer = Explorer(world.prior, how, seed=8)
+    run = explore(world, strategy, n_steps=120, seed=8)
+    explorer = Explorer(world.prior, strategy, seed=8)
     for s, a, s_next in steps(run):
         assert explorer.act(s) == a
         explorer.observe(s, a, s_next)
@@ -168,17 +170,17 @@ def go_on(explorer, run, since, until):
     return chosen, explorer.utility()
 
 
-@pytest.mark.parametrize("how", SAVED, ids=str)
+@pytest.mark.parametrize("strategy", SAVED, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
-def test_a_loaded_explorer_goes_on_as_the_saved_one(kind, how, tmp_path):
+def test_a_loaded_explorer_goes_on_as_the_saved_one(kind, strategy, tmp_path):
     world = PRIORS[kind](3)
     run = explore(world, "Random", n_steps=160, seed=5)  # the other's history, so that choices may differ from it
-    whole = Explorer(world.prior, how, seed=1)
+    whole = Explorer(world.prior, strategy, seed=1)
     go_on(whole, run, 0, 80)
     whole.save(tmp_path / "explorer.npz")
     assert os.listdir(tmp_path) == ["explorer.npz"]
     loaded = Explorer.load(tmp_path / "explorer.npz")
-    assert loaded.strategy == how and repr(loaded) == repr(whole)
+    assert loaded.strategy == strategy and repr(loaded) == repr(whole)
     assert np.array_equal(loaded.utility(), whole.utility())
     (chosen, utility), (expected, expected_utility) = (go_on(e, run, 80, 160) for e in (loaded, whole))
     assert chosen == expected
@@ -197,9 +199,9 @@ def test_many_outcomes_of_one_state_are_remembered(tmp_path):
         for s_next in some:
             explorer.observe(7, explorer.act(7), s_next)
 
-    assert whole._mind.belief.graph.capacity < 30
+    assert whole._agent.belief.graph.capacity < 30
     tell(whole, outcomes[:60])
-    assert whole._mind.belief.graph.capacity >= 60
+    assert whole._agent.belief.graph.capacity >= 60
     whole.save(tmp_path / "wide.npz")
     loaded = Explorer.load(tmp_path / "wide.npz")
     for explorer in (whole, loaded):
@@ -264,7 +266,7 @@ def test_a_strategy_is_saved_by_what_it_does_not_by_its_name(tmp_path):
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "explorer.npz"
-    e = Explorer(maze(0).prior, strategy("PIG(VI)"), seed=0)
+    e = Explorer(maze(0).prior, get_strategy("PIG(VI)"), seed=0)
     for s, a, s_next in steps(explore(maze(0), "Random", n_steps=50)):
         e.observe(s, a, s_next)
     e.save(path)
@@ -355,7 +357,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path, mo
     Explorer(maze(0).prior).save(path)
     resealed(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
     assert Explorer.load(path).n_obs == 0  # what is not asked for is not looked at
-    monkeypatch.setattr(packed, "LARGEST_ARCHIVE", 1 << 20)
+    monkeypatch.setattr(packed, "MAX_ARCHIVE_BYTES", 1 << 20)
     with pytest.raises(ValueError, match=NOT_OURS) as caught:
         Explorer.load(path)
     assert "unpacks to" in str(caught.value.__cause__)
@@ -390,9 +392,9 @@ def test_a_saved_explorer_goes_on_bit_for_bit(tmp_path):
             s = s_next
         whole.save(tmp_path / "explorer.npz")
         again = Explorer.load(tmp_path / "explorer.npz")
-        for field in ("weight", "rest", "n", "tally", "utility"):
-            mine, theirs = (getattr(e._mind.belief, field) for e in (again, whole))
-            if again._mind.belief.graph.capacity == whole._mind.belief.graph.capacity:
+        for field in ("weight", "base_weight", "n", "row_stats", "utility"):
+            mine, theirs = (getattr(e._agent.belief, field) for e in (again, whole))
+            if again._agent.belief.graph.capacity == whole._agent.belief.graph.capacity:
                 assert np.array_equal(mine, theirs), (name, field)
         assert np.array_equal(again.utility(), whole.utility()) and again.n_obs == 120
 

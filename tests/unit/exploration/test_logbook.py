@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, LabBook, Strategy, explore
 from berlyne.cli import commands
-from berlyne.serialization import StoreError, only_writer
+from berlyne.serialization import StoreError, exclusive_lock
 
 
 def lines(run):
@@ -17,12 +17,12 @@ def lines(run):
 
 
 @pytest.mark.parametrize("make", [berlyne.maze, berlyne.dense_world, berlyne.one_two_three_world])
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "Random"])
-def test_a_book_opened_anew_for_every_line_is_one_exploration(make, how, tmp_path):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "Random"])
+def test_a_book_opened_anew_for_every_line_is_one_exploration(make, strategy, tmp_path):
     """As if the computer crashed after every line: the book repeats the run of `explore` with the same seed."""
     world = make(1)
-    run = explore(world, how, n_steps=25, seed=6)
-    LabBook.new(tmp_path / "lab", world.prior, how, seed=6)
+    run = explore(world, strategy, n_steps=25, seed=6)
+    LabBook.new(tmp_path / "lab", world.prior, strategy, seed=6)
     for s, a, s_next in lines(run):
         assert LabBook(tmp_path / "lab").ask(s) == a
         LabBook(tmp_path / "lab").tell(s, a, s_next)
@@ -61,7 +61,7 @@ def test_several_may_use_a_book(tmp_path, monkeypatch):
     said = (
         r"^\S+lab is being written by process \d+ on \S+ since \S+, and has been for 0\.1 seconds; nothing was written"
     )
-    with only_writer(tmp_path / "lab"), pytest.raises(StoreError, match=said):
+    with exclusive_lock(tmp_path / "lab"), pytest.raises(StoreError, match=said):
         one.tell(0, 0, 0)
     assert one.explorer.n_obs == 2
 

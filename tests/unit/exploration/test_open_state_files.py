@@ -11,9 +11,9 @@ from unit.resealed import resealed
 TOLD = [(("a", 1), 0, "b"), ("b", 1, "c"), ("c", 0, 7), (7, 1, "b"), ("b", 0, None), (None, 1, "b"), ("b", 1, "b")]
 
 
-def lived(how, c=0.7):
+def lived(strategy, c=0.7):
     """An explorer that was told of states and ends between its observations."""
-    explorer = Explorer(ChineseRestaurant(c, 0.2), how, seed=3, actions=["l", "r"])
+    explorer = Explorer(ChineseRestaurant(c, 0.2), strategy, seed=3, actions=["l", "r"])
     for t, (s, a, s_next) in enumerate(TOLD):
         if not explorer.strategy.relocates:
             explorer.act(s)
@@ -37,10 +37,10 @@ def answers(explorer, n=25):
     return said
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PIG(Q)", "PEIG(Q)", "CB", "PMC(greedy)", "Unembodied", "Random"])
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "PEIG(Q)", "CB", "PMC(greedy)", "Unembodied", "Random"])
 @pytest.mark.parametrize("c", [0.7, "ml"])
-def test_a_loaded_explorer_goes_on_as_it_would_have(how, c, tmp_path):
-    explorer = lived(how, c)
+def test_a_loaded_explorer_goes_on_as_it_would_have(strategy, c, tmp_path):
+    explorer = lived(strategy, c)
     explorer.save(tmp_path / "saved.npz")
     loaded = Explorer.load(tmp_path / "saved.npz")
     assert list(loaded.states) == list(explorer.states) == [("a", 1), "b", "c", 7, "told", "end", None]
@@ -100,10 +100,10 @@ def test_a_damaged_file_is_refused(what, tmp_path):
         Explorer.load(tmp_path / "bad.npz")
 
 
-@pytest.mark.parametrize("how", ["PIG(Q)", "PIG(VI)"])
-def test_undoing_keeps_what_it_was_told_and_when(how):
+@pytest.mark.parametrize("strategy", ["PIG(Q)", "PIG(VI)"])
+def test_undoing_keeps_what_it_was_told_and_when(strategy):
     """As one who never made the last observations, and was told the same."""
-    explorer, other = (Explorer(ChineseRestaurant(1.0), how, seed=2, n_actions=2) for _ in range(2))
+    explorer, other = (Explorer(ChineseRestaurant(1.0), strategy, seed=2, n_actions=2) for _ in range(2))
     for one, lines in ((explorer, TOLD), (other, TOLD[:2])):
         for t, line in enumerate(lines):
             one.observe(*line)

@@ -8,7 +8,7 @@ import pytest
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, Strategy
 from berlyne.strategies.coordination import Greedy
 
-HOW = ["PIG(VI)", "PIG(greedy)", "PIG(Q, epsilon=0)", "PEIG(VI)", "LTA", "CB", "PIG(VI, temperature=0.5)"]
+TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PIG(Q, epsilon=0)", "PEIG(VI)", "LTA", "CB", "PIG(VI, temperature=0.5)"]
 OWN = Strategy("own", Greedy(), utility=lambda now, after: float(np.max(now) + 0.1))
 PRIORS = {
     "known": lambda: Dirichlet(0.5, n_states=4, n_actions=3),
@@ -17,19 +17,19 @@ PRIORS = {
 }
 
 
-def led(prior, how, lines):
-    explorer = Explorer(PRIORS[prior](), how, seed=5)
+def led(prior, strategy, lines):
+    explorer = Explorer(PRIORS[prior](), strategy, seed=5)
     for line in lines:
         explorer.observe(*line[:3], ended=len(line) > 3)
     return explorer
 
 
-@pytest.mark.parametrize("how", [*HOW, OWN], ids=str)
+@pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, OWN], ids=str)
 @pytest.mark.parametrize("prior", PRIORS)
-def test_asking_in_a_state_taken_for_an_end_answers_as_if_it_were_none(how, prior):
+def test_asking_in_a_state_taken_for_an_end_answers_as_if_it_were_none(strategy, prior):
     lines = [(0, 0, 1), (1, 2, 2), (2, 1, 0), (0, 1, 1)]
-    ended = led(prior, how, [*lines[:2], (*lines[2], "ended"), lines[3], (1, 1, 3, "ended")])
-    plain = led(prior, how, [*lines, (1, 1, 3)])
+    ended = led(prior, strategy, [*lines[:2], (*lines[2], "ended"), lines[3], (1, 1, 3, "ended")])
+    plain = led(prior, strategy, [*lines, (1, 1, 3)])
     worth, there = ended.utility(), ended.action_values(1)
     assert not worth[:, 3].any()
     assert ended.act(3) == plain.act(3) == ended.act(3)
@@ -81,7 +81,7 @@ def test_ends_that_were_told_are_kept_in_files(tmp_path):
     explorer.ends_in([3])
     explorer.save(tmp_path / "saved.npz")
     loaded = Explorer.load(tmp_path / "saved.npz")
-    assert loaded._told_closed == explorer._told_closed == {3: 2}
+    assert loaded._declared_terminal == explorer._declared_terminal == {3: 2}
     for one in (explorer, loaded):
         one.undo()
         assert not one.utility()[:, 3].any() and one.utility()[:, 2].all()

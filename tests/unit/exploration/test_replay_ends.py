@@ -47,7 +47,7 @@ def asked_and_told(explorer, steps, ended):
         discover(explorer, begins[t : t + 1])
         number = explorer.state_labels.number(s)
         found["expected_missing_information"].append(explorer.expected_missing_information().bits)
-        with explorer._as_open(number):  # a line that begins in an end shows that it is none
+        with explorer._as_nonterminal(number):  # a line that begins in an end shows that it is none
             found["utilities"].append(explorer.utility()[:, number])
             goes = explorer.strategy.relocates
             found["action_values"].append(explorer.action_values()[number] if goes else explorer.action_values(s))
@@ -69,9 +69,9 @@ SOME = {"Dirichlet": 8, "wide": 40, "1-2-3": 3, "restaurant": 25}
 
 
 @pytest.mark.parametrize("engine", ["auto", "numpy"])
-@pytest.mark.parametrize("how", ["PIG(VI)", "PIG(Q)", "PEIG(greedy)", "LTA", "CB", "Unembodied", "PMC(VI)"])
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "PEIG(greedy)", "LTA", "CB", "Unembodied", "PMC(VI)"])
 @pytest.mark.parametrize("kind", PRIORS)
-def test_ends_are_learned_and_forgotten_on_the_way(kind, how, engine):
+def test_ends_are_learned_and_forgotten_on_the_way(kind, strategy, engine):
     """A history that begins again elsewhere, ends where it has been, and goes on from what seemed to be an end."""
     prior, rng = PRIORS[kind], np.random.default_rng(3)
     n_states = getattr(prior, "n_states", None) or 60
@@ -82,8 +82,8 @@ def test_ends_are_learned_and_forgotten_on_the_way(kind, how, engine):
     if kind == "1-2-3":
         steps[:, 2] = few[(steps[:, 0] + steps[:, 1]) % 3]  # an outcome for each row
     table = pandas.DataFrame({"s": steps[:, 0], "a": steps[:, 1], "s_next": steps[:, 2], "ended": ended})
-    found = berlyne.replay(prior, table, how, n_actions=2, engine=engine)
-    for name, expected in asked_and_told(Explorer(prior, how, n_actions=2), steps.tolist(), ended).items():
+    found = berlyne.replay(prior, table, strategy, n_actions=2, engine=engine)
+    for name, expected in asked_and_told(Explorer(prior, strategy, n_actions=2), steps.tolist(), ended).items():
         np.testing.assert_allclose(found[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
 
 
@@ -130,21 +130,21 @@ class Anywhere(gymnasium.Env):
         return np.array([self.s]), 0.0, self.s == 4, False, {}
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PIG(Q)", "CB"])
-def test_states_may_be_discovered_as_well(how):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "CB"])
+def test_states_may_be_discovered_as_well(strategy):
     """An explorer that is asked and told, and discovers where an episode begins when it does, is the oracle."""
-    run = berlyne.explore_env(Anywhere(), how, n_steps=150, seed=0, prior=ChineseRestaurant(1.0))
+    run = berlyne.explore_env(Anywhere(), strategy, n_steps=150, seed=0, prior=ChineseRestaurant(1.0))
     assert run.n_episodes > 5 and run.explorer.n_states == 5
-    explorer, chances, left = Explorer(ChineseRestaurant(1.0), how, n_actions=2), [], []
+    explorer, chances, left = Explorer(ChineseRestaurant(1.0), strategy, n_actions=2), [], []
     for (s, a, s_next), ended in zip(run.history, run.terminated, strict=True):
         explorer.discover([s])
         chances.append(explorer.probabilities(s)[a])
         left.append(explorer.expected_missing_information().bits)
         explorer.observe(s, a, s_next, ended=bool(ended))
-    found = berlyne.replay(ChineseRestaurant(1.0), run, how, n_actions=2)
+    found = berlyne.replay(ChineseRestaurant(1.0), run, strategy, n_actions=2)
     np.testing.assert_allclose(np.exp(found.log_likelihood), chances, rtol=1e-12)
     np.testing.assert_allclose(found.expected_missing_information, left, rtol=1e-9, atol=1e-10)
-    if how == "PIG(VI)":
+    if strategy == "PIG(VI)":
         assert set(np.round(chances, 12)) <= {0.5, 1.0}
 
 

@@ -7,10 +7,19 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, World, explore, replay
-from berlyne.agents.base import make_growing_mind
+from berlyne.agents.base import make_open_state_agent
 from unit.exploration.test_replay_ends import asked_and_told
 
-HOW = ["PIG(VI)", "PIG(greedy)", "PIG(Q, epsilon=0.2)", "PEIG(VI)", "PMC(greedy)", "CB", "LTA", "Unembodied"]
+TESTED_STRATEGIES = [
+    "PIG(VI)",
+    "PIG(greedy)",
+    "PIG(Q, epsilon=0.2)",
+    "PEIG(VI)",
+    "PMC(greedy)",
+    "CB",
+    "LTA",
+    "Unembodied",
+]
 
 
 def world_of(c=1.0, **parts):
@@ -18,18 +27,18 @@ def world_of(c=1.0, **parts):
     return World(theta, ChineseRestaurant(c), start=0, **parts)
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("strategy", TESTED_STRATEGIES)
 @pytest.mark.parametrize("c", [0.9, "ml"])
-def test_own_choices_are_certain_but_for_ties(how, c):
+def test_own_choices_are_certain_but_for_ties(strategy, c):
     world = world_of(c)
-    run = explore(world, how, n_steps=60, seed=3)
-    led = replay(world, run, how)
+    run = explore(world, strategy, n_steps=60, seed=3)
+    led = replay(world, run, strategy)
     chance = led.probabilities.values[np.arange(60), run.actions]
     largest = led.action_values.values.max(axis=1, keepdims=True)
     best = led.action_values.values >= largest - 1e-12 * np.abs(largest)
-    if how == "Unembodied":
+    if strategy == "Unembodied":
         assert np.all(chance > 0) and np.any(chance == 1.0)
-    elif "Q" in how:
+    elif "Q" in strategy:
         assert np.all(chance >= 0.2 / 3 - 1e-12) and led.probabilities.values.sum(axis=1) == pytest.approx(1.0)
     else:
         assert np.all(best[np.arange(60), run.actions])
@@ -119,9 +128,9 @@ def test_what_is_left_is_what_an_explorer_says():
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(VI)", "PIG(Q)", "CB", "PIG(greedy, temperature=0.2, lapse=0.1)"])
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(VI)", "PIG(Q)", "CB", "PIG(greedy, temperature=0.2, lapse=0.1)"])
 @pytest.mark.parametrize("prior", [ChineseRestaurant(0.7, 0.1), ChineseRestaurant("ml")], ids=repr)
-def test_long_histories_are_those_of_an_explorer_that_is_asked_and_told(prior, how, engine):
+def test_long_histories_are_those_of_an_explorer_that_is_asked_and_told(prior, strategy, engine):
     """Most lines discover nothing; some states have more outcomes than there is room for at first; ends come and go."""
     pd, rng = pytest.importorskip("pandas"), np.random.default_rng(8)
     usual, rare = np.array([40, 3, 77]), np.setdiff1d(np.arange(90), [40, 3, 77])
@@ -129,20 +138,20 @@ def test_long_histories_are_those_of_an_explorer_that_is_asked_and_told(prior, h
     steps[350:380:2, 0], steps[100:340:6, 2] = rng.choice(rare[:20], 15), rare[:40]
     ended = (rng.random(400) < 0.5) & (steps[:, 2] >= 60) & (steps[:, 2] != 77) | (np.arange(400) == 30)
     table = pd.DataFrame({"s": steps[:, 0], "a": steps[:, 1], "s_next": steps[:, 2], "ended": ended})
-    led = replay(prior, table, how, n_actions=2, engine=engine)
-    explorer = Explorer(prior, how, n_actions=2)
+    led = replay(prior, table, strategy, n_actions=2, engine=engine)
+    explorer = Explorer(prior, strategy, n_actions=2)
     for name, said in asked_and_told(explorer, steps.tolist(), ended).items():
         np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
     assert explorer.n_states == len(np.unique(steps[:, ::2])) > 32
 
 
-@pytest.mark.parametrize("how", ["Unembodied", "Unembodied(temperature=0.2, lapse=0.1)", "Unembodied(ties=first)"])
-def test_so_are_those_of_one_who_may_relocate(how):
+@pytest.mark.parametrize("strategy", ["Unembodied", "Unembodied(temperature=0.2, lapse=0.1)", "Unembodied(ties=first)"])
+def test_so_are_those_of_one_who_may_relocate(strategy):
     rng = np.random.default_rng(2)
     steps = np.stack([rng.integers(4, size=80), rng.integers(2, size=80), rng.integers(4, size=80)], axis=1)
     steps[[30, 50], 2] = 7, 9
-    led = replay(ChineseRestaurant(0.7), steps.tolist(), how, n_actions=2)
-    explorer = Explorer(ChineseRestaurant(0.7), how, n_actions=2)
+    led = replay(ChineseRestaurant(0.7), steps.tolist(), strategy, n_actions=2)
+    explorer = Explorer(ChineseRestaurant(0.7), strategy, n_actions=2)
     for name, said in asked_and_told(explorer, steps.tolist(), np.zeros(80)).items():
         np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
 
@@ -167,7 +176,7 @@ def test_states_that_are_named_are_known_from_the_start():
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.one_two_three_world])
 def test_ends_are_not_left_to_learn_where_states_are_known_either(make, engine):
-    world = make(1, n_states=6).changed(start=1, terminal=[4])
+    world = make(1, n_states=6).replace(start=1, terminal=[4])
     run = explore(world, "PIG(VI)", n_steps=40, seed=1)
     led = replay(world, run, "PIG(VI)", engine=engine)
     for t, said in ((0, led.expected_missing_information), (-1, led.expected_missing_information_after)):
@@ -191,16 +200,16 @@ def test_ends_of_episodes_are_not_left_to_learn():
 
 def test_what_is_left_does_not_count_cells_that_nobody_saw():
     """Room for states in a world, or in a list of labels, is no state that was found."""
-    mind = make_growing_mind(ChineseRestaurant(1.0), 2, berlyne.strategy("PIG(VI)"))
-    mind.observe(5, 0, 900)
-    assert not mind.expected_missing()[:, -1].any() and mind.expected_missing()[:, :2].all()
+    agent = make_open_state_agent(ChineseRestaurant(1.0), 2, berlyne.strategy("PIG(VI)"))
+    agent.observe(5, 0, 900)
+    assert not agent.expected_missing()[:, -1].any() and agent.expected_missing()[:, :2].all()
     few, many = (berlyne.InternalModel(ChineseRestaurant(1.0, n_actions=1, n_states=n)) for n in (2, 3))
     assert few.expected_missing_information().bits < many.expected_missing_information().bits  # one that was found
     told = Explorer(ChineseRestaurant(1.0), n_actions=2)
     told.observe("a", 0, "b")
     before = told.expected_missing_information().bits
     told.act("never seen before"), told.action_values("nor this"), told.expected_gain(20, n_samples=5)
-    assert told.expected_missing_information().bits == before == pytest.approx(mind.expected_missing().sum())
+    assert told.expected_missing_information().bits == before == pytest.approx(agent.expected_missing().sum())
 
 
 def test_bad_histories_are_refused():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from berlyne import ChineseRestaurant, Dirichlet, InternalModel, World, strategy
-from berlyne.agents.base import make_growing_mind, make_mind
+from berlyne import ChineseRestaurant, Dirichlet, InternalModel, World
+from berlyne.agents.base import make_agent, make_open_state_agent
 from berlyne.engine.records import RunRecord
+from berlyne.strategies.registry import get_strategy
 from berlyne.worlds.episodes import Episodes
 
 LAST = float(np.nextafter(1.0, 0.0))
@@ -24,25 +25,25 @@ def ending(prior):
 def test_every_mind_draws_the_same_beginnings(engine):
     u_start = np.array([0.0, 0.4999, 0.5, 0.25, LAST, 0.5])
     prior = ChineseRestaurant(1.0) if engine == "growing" else Dirichlet(1.0, n_states=3, n_actions=1)
-    world, how = ending(prior), strategy("PIG(VI)")
+    world, strategy = ending(prior), get_strategy("PIG(VI)")
     if engine == "growing":
-        mind = make_growing_mind(prior, 1, how)
-        mind.discover(0)
+        agent = make_open_state_agent(prior, 1, strategy)
+        agent.discover(0)
     else:
-        mind = make_mind(InternalModel(prior), how, world, engine)
-    trace = RunRecord.begun(6, 0, 1.0, 1.0)
-    assert mind.run(world, trace, np.zeros((6, 2)), np.array([0.0, 0.3, 0.5, LAST, 0.1, 0.2]), u_start) == 6
-    assert trace.states.tolist() == [0, 0, 0, 1, 0, 1, 1] and trace.outcomes.tolist() == [2] * 6
+        agent = make_agent(InternalModel(prior), strategy, world, engine)
+    record = RunRecord.allocate(6, 0, 1.0, 1.0)
+    assert agent.run(world, record, np.zeros((6, 2)), np.array([0.0, 0.3, 0.5, LAST, 0.1, 0.2]), u_start) == 6
+    assert record.states.tolist() == [0, 0, 0, 1, 0, 1, 1] and record.outcomes.tolist() == [2] * 6
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 def test_outcomes_on_the_edge_belong_to_the_next_state(engine):
     theta = np.full((1, 2, 2), 0.5)
     prior = Dirichlet(1.0, n_states=2, n_actions=1)
-    mind = make_mind(InternalModel(prior), strategy("Random"), None, engine)
-    trace = RunRecord.begun(4, 0, 1.0, 1.0)
-    mind.run(World(theta, prior), trace, np.zeros((4, 2)), np.array([0.5, np.nextafter(0.5, 0.0), LAST, 0.0]))
-    assert trace.outcomes.tolist() == [1, 0, 1, 0]
+    agent = make_agent(InternalModel(prior), get_strategy("Random"), None, engine)
+    record = RunRecord.allocate(4, 0, 1.0, 1.0)
+    agent.run(World(theta, prior), record, np.zeros((4, 2)), np.array([0.5, np.nextafter(0.5, 0.0), LAST, 0.0]))
+    assert record.outcomes.tolist() == [1, 0, 1, 0]
 
 
 def test_the_last_beginning_takes_what_rounding_leaves():
@@ -57,7 +58,7 @@ def test_the_last_beginning_takes_what_rounding_leaves():
 
 
 def test_probabilities_of_a_start_that_are_nearly_right_are_put_right():
-    world = ending(Dirichlet(1.0, n_states=3, n_actions=1)).changed(start=np.array([0.25, 0.7500008, 0.0]))
+    world = ending(Dirichlet(1.0, n_states=3, n_actions=1)).replace(start=np.array([0.25, 0.7500008, 0.0]))
     assert world.episodes.distribution.sum() == pytest.approx(1.0, abs=1e-15)
     assert world.episodes.distribution[0] == pytest.approx(0.25 / 1.0000008, abs=1e-15)
     assert world.episodes.starts[1][-1] == pytest.approx(1.0, abs=1e-15)

@@ -54,12 +54,12 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("how", ["PIG(VI)", "CB"])
-def test_a_log_in_any_form_is_the_same_told_line_by_line(form, how):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "CB"])
+def test_a_log_in_any_form_is_the_same_told_line_by_line(form, strategy):
     history = FORMS[form]() if callable(FORMS[form]) else FORMS[form]
-    told = Explorer(PRIOR, how, seed=2)
+    told = Explorer(PRIOR, strategy, seed=2)
     told.observe_many(history)
-    same(told, one_by_one(Explorer(PRIOR, how, seed=2), LINES.tolist()))
+    same(told, one_by_one(Explorer(PRIOR, strategy, seed=2), LINES.tolist()))
     model, counts = InternalModel(PRIOR), np.zeros((3, 5, 5), dtype=int)
     np.add.at(counts, (LINES[:, 1], LINES[:, 0], LINES[:, 2]), 1)
     model.observe_many(FORMS[form]() if callable(FORMS[form]) else history)
@@ -79,27 +79,27 @@ def ending_run(n_steps=40):
     return run, run.next_states == 3
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "CB", "LTA"])
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "CB", "LTA"])
 @pytest.mark.parametrize("prior", [PRIOR, ChineseRestaurant(1.0, n_actions=3)], ids=["known", "discovered"])
-def test_a_frame_tells_ends(how, prior):
+def test_a_frame_tells_ends(strategy, prior):
     run, ended = ending_run()
     assert 2 < np.count_nonzero(ended) < 20
     named = {"actions": ACTIONS} if prior is not PRIOR else {"states": STATES, "actions": ACTIONS}
-    told = Explorer(prior, how, seed=4, **named)
+    told = Explorer(prior, strategy, seed=4, **named)
     told.observe_many(pd.DataFrame(run.history, columns=["s", "a", "s_next"]).assign(ended=ended))
-    same(told, one_by_one(Explorer(prior, how, seed=4, **named), run.history, ended))
+    same(told, one_by_one(Explorer(prior, strategy, seed=4, **named), run.history, ended))
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "CB", "Unembodied"])
-def test_a_run_brings_its_ends(how):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "CB", "Unembodied"])
+def test_a_run_brings_its_ends(strategy):
     run, _ = ending_run()
-    told, expected = (Explorer(PRIOR, how, seed=4, states=STATES, actions=ACTIONS) for _ in range(2))
+    told, expected = (Explorer(PRIOR, strategy, seed=4, states=STATES, actions=ACTIONS) for _ in range(2))
     told.observe_many(run)
     expected.ends_in(["4"])
     one_by_one(expected, run.history)
     assert np.array_equal(told.utility(), expected.utility()) and told.history == expected.history
-    if how != "Unembodied":
-        seen = replay(PRIOR, run, how, states=STATES, actions=ACTIONS)
+    if strategy != "Unembodied":
+        seen = replay(PRIOR, run, strategy, states=STATES, actions=ACTIONS)
         told.undo()
         assert np.array_equal(told.action_values(run.history[-1][0]), seen.action_values.values[-1])
         assert told.expected_missing_information().bits == pytest.approx(
@@ -107,11 +107,11 @@ def test_a_run_brings_its_ends(how):
         )
 
 
-@pytest.mark.parametrize("how", ["PIG(VI)", "PEIG(Q)", "CB"])
-def test_a_run_of_other_states_is_discovered_with_its_ends(how):
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "CB"])
+def test_a_run_of_other_states_is_discovered_with_its_ends(strategy):
     run, ended = ending_run()
     prior = ChineseRestaurant(1.0, n_actions=3)
-    told, expected = (Explorer(prior, how, seed=4, actions=ACTIONS) for _ in range(2))
+    told, expected = (Explorer(prior, strategy, seed=4, actions=ACTIONS) for _ in range(2))
     told.observe_many(run)
     same(told, one_by_one(expected, run.history, ended))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from berlyne import Dirichlet, InternalModel, World, explore, figures, strategy
 from berlyne.figures.animation import _Film, frame_times
-from berlyne.figures.map_layout import shown
+from berlyne.figures.map_layout import short_label
 
 
 def test_a_graph_shows_labels_and_without_counts_from_one():
@@ -43,5 +43,5 @@ def test_names_with_dollars_are_written_as_they_are():
 
 def test_tuples_are_written_as_on_the_page():
     world = World(np.full((1, 2, 2), 0.5), states=[(0, 0), ("b", 1)])
-    assert [shown(world.state_labels, s) for s in range(2)] == ["(0, 0)", "('b', 1)"]
-    assert shown(world.state_labels, 1, 4) == "('b…"
+    assert [short_label(world.state_labels, s) for s in range(2)] == ["(0, 0)", "('b', 1)"]
+    assert short_label(world.state_labels, 1, 4) == "('b…"

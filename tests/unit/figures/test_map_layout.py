@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import berlyne
 from berlyne import Dirichlet, World, dense_world, four_rooms, maze, one_two_three_world, river_swim
-from berlyne.figures.arrows import bent, clear_bends, free_side
+from berlyne.figures.arrows import choose_bends, curved_arrow, least_crowded_direction
 from berlyne.figures.map_layout import Map, map_of, map_of_model, points_per_unit
 from berlyne.figures.style import BLUE, PROBABILITY, SHADES
 from berlyne.worlds import places
@@ -208,25 +208,27 @@ def test_a_model_without_a_world_lies_still_while_it_learns():
 def test_arrows_keep_clear_of_states_in_between():
     where = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [1.0, 5.0]])
     begin, end = np.array([0, 0, 2]), np.array([1, 2, 0])
-    bends = clear_bends(where, begin, end, 0.2)
+    bends = choose_bends(where, begin, end, 0.2)
     assert bends[0] == 0.12 and bends[1] == bends[2] > 0.12
     for s, z, bend in zip(begin, end, bends, strict=True):
         by = (where[s] + where[z]) / 2 + bend * (where[z] - where[s]) @ [[0, 1], [-1, 0]]
         for u in np.linspace(0.1, 0.9, 50):
             point = (1 - u) ** 2 * where[s] + 2 * u * (1 - u) * by + u**2 * where[z]
             assert all(np.linalg.norm(point - where[k]) > 0.2 for k in range(4) if k not in (s, z))
-    alone = bent(where[0], where[2], 0.2, 1.0, 0.24)
+    alone = curved_arrow(where[0], where[2], 0.2, 1.0, 0.24)
     box = alone.path.get_extents()
-    np.testing.assert_allclose(alone.reach().min(axis=0), box.min, atol=0.02)
-    np.testing.assert_allclose(alone.reach().max(axis=0), box.max, atol=0.02)
+    np.testing.assert_allclose(alone.extent().min(axis=0), box.min, atol=0.02)
+    np.testing.assert_allclose(alone.extent().max(axis=0), box.max, atol=0.02)
 
 
 def test_loops_go_where_there_is_room():
     here = np.zeros(2)
     for others, expected in (([[0, -1], [1, 0], [-1, 0]], (0, 1)), ([[0, 1], [1, 0], [-1, 0]], (0, -1))):
-        np.testing.assert_allclose(free_side(here, np.array(others, float), np.ones(3, bool)), expected, atol=1e-9)
-    assert free_side(here, np.array([[0.0, 1.0]]), np.ones(1, bool))[1] < 0.5
-    assert free_side(here, np.empty((0, 2)), np.ones(0, bool)).shape == (2,)
+        np.testing.assert_allclose(
+            least_crowded_direction(here, np.array(others, float), np.ones(3, bool)), expected, atol=1e-9
+        )
+    assert least_crowded_direction(here, np.array([[0.0, 1.0]]), np.ones(1, bool))[1] < 0.5
+    assert least_crowded_direction(here, np.empty((0, 2)), np.ones(0, bool)).shape == (2,)
 
 
 def lightness(colours):

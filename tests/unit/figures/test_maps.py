@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, World, explore, four_rooms, maze
 from berlyne.figures.map_layout import map_of, map_of_model
-from berlyne.figures.path import trail
-from berlyne.figures.state_quantities import quantity
+from berlyne.figures.path import trail_segments
+from berlyne.figures.state_quantities import model_quantity
 from berlyne.worlds import places
 
 
@@ -171,7 +171,7 @@ def test_states_that_are_not_discovered_have_no_colour():
 
 def test_a_path_has_a_piece_for_every_step_and_jumps_where_rooms_are_not_neighbours(run):
     drawn = map_of(run.world)
-    pieces = trail(drawn, run, 150, 150)
+    pieces = trail_segments(drawn, run, 150, 150)
     assert [piece.t for piece in pieces] == list(range(150))
     side = run.world.geometry.side
     s, z = run.states[:150], run.next_states[:150]
@@ -187,7 +187,9 @@ def test_no_jump_leaves_the_map(world):
     drawn = map_of(world)
     left, right, top, bottom = drawn.frame
     jumps = [
-        piece.path for piece in trail(drawn, explore(world, "Unembodied", n_steps=400, seed=2), 400, 400) if piece.jump
+        piece.path
+        for piece in trail_segments(drawn, explore(world, "Unembodied", n_steps=400, seed=2), 400, 400)
+        if piece.jump
     ]
     assert len(jumps) > 100
     u = np.linspace(0, 1, 20)[:, None]
@@ -222,7 +224,7 @@ def test_names_of_small_nodes_that_are_divided_are_beside_them():
 
 
 def test_the_beginning_of_another_episode_is_a_jump(episodes):
-    pieces = trail(map_of(episodes.world), episodes, 60, 60)
+    pieces = trail_segments(map_of(episodes.world), episodes, 60, 60)
     resets = [piece.t for piece in pieces if piece.jump]
     assert resets == np.flatnonzero(episodes.next_states == 3).tolist() and resets
 
@@ -266,6 +268,6 @@ def test_times_that_there_are_not_are_refused(run, t, last, said):
 def test_rows_add_up_or_show_their_largest():
     model = berlyne.InternalModel(Dirichlet(1.0, n_states=3, n_actions=2))
     model.observe_many([(0, 1, 2), (0, 0, 1), (0, 0, 2)])
-    assert quantity(model, "visits").values.tolist() == [3.0, 0.0, 0.0]
-    assert quantity(model, "visits", rows=True).values.tolist() == [[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
-    np.testing.assert_array_equal(quantity(model, "utility").values, berlyne.pig(model))
+    assert model_quantity(model, "visits").values.tolist() == [3.0, 0.0, 0.0]
+    assert model_quantity(model, "visits", rows=True).values.tolist() == [[2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    np.testing.assert_array_equal(model_quantity(model, "utility").values, berlyne.pig(model))

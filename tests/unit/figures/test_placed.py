@@ -7,8 +7,8 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, World, explore, maze
-from berlyne.figures.state_quantities import NAMES, quantity_of_explorer
-from berlyne.models.internal_model import cells_of
+from berlyne.figures.state_quantities import NAMES, explorer_quantity
+from berlyne.models.internal_model import match_states
 from berlyne.worlds import places
 
 THETA = np.array(
@@ -133,9 +133,9 @@ def test_a_world_without_a_state_that_was_discovered_is_refused():
         explorer.plot(world=world())
     fewer = Explorer(ChineseRestaurant(), n_actions=2, actions=["go", "wait"])
     fewer.observe("c", "go", "b")
-    assert cells_of(world(), fewer.model).tolist() == [2, 1, 0]
+    assert match_states(world(), fewer.model).tolist() == [2, 1, 0]
     fewer.observe("c", "go", "a")  # as many cells as the world has states, and one more
-    assert cells_of(world(), fewer.model).tolist() == [2, 1, 0]
+    assert match_states(world(), fewer.model).tolist() == [2, 1, 0]
 
 
 def with_an_end(strategy="PIG(greedy)", prior=None):
@@ -193,5 +193,5 @@ def test_no_utility_has_a_value_where_episodes_are_known_to_end(prior, what):
 
 def test_the_small_picture_of_an_explorer_goes_by_its_own_utility():
     explorer = with_an_end()
-    values = quantity_of_explorer(explorer, "utility", rows=False).values
+    values = explorer_quantity(explorer, "utility", rows=False).values
     assert values[2] == 0.0 and np.isnan(values[3]) and "<svg" in explorer._repr_html_()

@@ -13,7 +13,7 @@ import berlyne
 from berlyne import Dirichlet, InternalModel, World, explore
 from berlyne.figures import draw_bands, draw_maze
 from berlyne.figures.map_layout import map_of
-from berlyne.figures.maps import limits
+from berlyne.figures.maps import colour_limits
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_some_states_may_have_no_number(run):
     ],
 )
 def test_the_scale_holds_zero_and_all_that_is_finite(values, expected):
-    assert limits(np.array(values)) == expected
+    assert colour_limits(np.array(values)) == expected
 
 
 def test_one_state_where_nothing_is_missing_has_a_scale_that_can_be_read_and_no_mark():

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from berlyne import STRATEGIES, Dirichlet, Experiment, Explorer, Strategy, explore, maze, strategy
+from berlyne import STRATEGIES, Dirichlet, Experiment, Explorer, Strategy, explore, maze
 from berlyne.engine import argmax as pick
-from berlyne.strategies.choice import ChoiceRule, drawn_from
+from berlyne.strategies.choice import ChoiceRule, sample_index
 from berlyne.strategies.coordination import QLearning, UniformChoice, ValueIteration
+from berlyne.strategies.registry import get_strategy
 
 VALUES = np.array([0.3, 1.0, 0.3, -2.0])
 GRID = [np.array([(i + 0.5) / 400, (j + 0.5) / 50]) for i in range(400) for j in range(50)]
@@ -68,7 +69,7 @@ def test_softmax_of_any_values_is_safe(temperature):
 )
 def test_inversion_compiled_and_plain(values, temperature, u):
     values = np.array(values)
-    plain = drawn_from(ChoiceRule(temperature).weights(values, values.max()), u)
+    plain = sample_index(ChoiceRule(temperature).weights(values, values.max()), u)
     assert pick.sample_softmax(values, temperature, u) == plain
     cumulative = np.cumsum(softmax(values / temperature))
     assert cumulative[plain] >= u - 1e-12 and (plain == 0 or cumulative[plain - 1] <= u + 1e-12)
@@ -77,7 +78,7 @@ def test_inversion_compiled_and_plain(values, temperature, u):
 def test_inversion_goes_by_the_order_of_actions_and_never_takes_what_has_no_chance():
     weights = np.array([0.0, 1.0, 0.0, 3.0, 0.0])
     last = np.nextafter(1.0, 0.0)
-    assert [drawn_from(weights, u) for u in (0.0, 0.24, 0.25, 0.9, last)] == [1, 1, 3, 3, 3]
+    assert [sample_index(weights, u) for u in (0.0, 0.24, 0.25, 0.9, last)] == [1, 1, 3, 3, 3]
     cold = np.array([-1e9, 0.0, -1e9, np.log(3.0), -1e9])
     assert [pick.sample_softmax(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
 
@@ -94,27 +95,27 @@ def test_inversion_goes_by_the_order_of_actions_and_never_takes_what_has_no_chan
     ],
 )
 def test_temperature_and_lapse_are_part_of_the_name(name, parameters, full_name):
-    how = strategy(name, **parameters)
-    assert how.name == full_name and strategy(full_name) == how
+    strategy = get_strategy(name, **parameters)
+    assert strategy.name == full_name and get_strategy(full_name) == strategy
     for key in ("temperature", "lapse"):
-        assert getattr(how, key) == parameters.get(key, 0.0)
+        assert getattr(strategy, key) == parameters.get(key, 0.0)
 
 
 def test_epsilon_stays_on_top_of_a_temperature():
-    how = strategy("PIG(Q)", epsilon=0.5, temperature=1.0, lapse=0.2)
-    assert how.rule == ChoiceRule(1.0, pytest.approx(0.6))  # neither: 0.5 * 0.8
-    assert strategy("PIG(Q)").rule == ChoiceRule(0.0, 0.2)  # to the last bit
+    strategy = get_strategy("PIG(Q)", epsilon=0.5, temperature=1.0, lapse=0.2)
+    assert strategy.rule == ChoiceRule(1.0, pytest.approx(0.6))  # neither: 0.5 * 0.8
+    assert get_strategy("PIG(Q)").rule == ChoiceRule(0.0, 0.2)  # to the last bit
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: strategy("PIG(VI)", temperature=-1), r"temperature is -1.0; it must be a number in \[0, 1e\+12\]"),
-        (lambda: strategy("PIG(VI)", temperature=float("nan")), r"temperature is nan; it must be .*"),
-        (lambda: strategy("PIG(VI)", temperature="hot"), r"temperature is 'hot'; it must be .*"),
-        (lambda: strategy("PIG(VI)", lapse=1.1), r"lapse is 1.1; it must be a number in \[0, 1\]"),
-        (lambda: strategy("Random", temperature=1.0), r"Random has no parameter 'temperature'; it takes ties"),
-        (lambda: strategy("Random", lapse=1.0), r"Random has no parameter 'lapse'; it takes ties"),
+        (lambda: get_strategy("PIG(VI)", temperature=-1), r"temperature is -1.0; it must be a number in \[0, 1e\+12\]"),
+        (lambda: get_strategy("PIG(VI)", temperature=float("nan")), r"temperature is nan; it must be .*"),
+        (lambda: get_strategy("PIG(VI)", temperature="hot"), r"temperature is 'hot'; it must be .*"),
+        (lambda: get_strategy("PIG(VI)", lapse=1.1), r"lapse is 1.1; it must be a number in \[0, 1\]"),
+        (lambda: get_strategy("Random", temperature=1.0), r"Random has no parameter 'temperature'; it takes ties"),
+        (lambda: get_strategy("Random", lapse=1.0), r"Random has no parameter 'lapse'; it takes ties"),
         (
             lambda: Strategy("mine", UniformChoice(), lapse=0.5),
             "mine has no values, so it takes no temperature and no lapse",
@@ -124,7 +125,7 @@ def test_epsilon_stays_on_top_of_a_temperature():
             r"mine needs a method values\(view, s\) for a temperature or a lapse; see docs/how-to/own-method\.md",
         ),
         (
-            lambda: strategy("PIG(VI)", ties="first", lapse=0.5),
+            lambda: get_strategy("PIG(VI)", ties="first", lapse=0.5),
             r"PIG\(VI, ties=first, lapse=0.5\) acts at random, which ties='first' would undo",
         ),
     ],
@@ -137,13 +138,13 @@ def test_what_would_mean_nothing_is_refused(make, message):
 @pytest.mark.parametrize("name", ["PIG(VI)", "PIG(Q)", "CB", "Unembodied"])
 def test_explorer_files_keep_them_and_are_as_before_without(name, tmp_path):
     prior = Dirichlet(1.0, n_states=4, n_actions=3)
-    for how in (STRATEGIES[name], strategy(name, temperature=0.3, lapse=0.1)):
-        explorer = Explorer(prior, how, seed=3)
+    for strategy in (STRATEGIES[name], get_strategy(name, temperature=0.3, lapse=0.1)):
+        explorer = Explorer(prior, strategy, seed=3)
         explorer.observe(0, 1, 2)
         explorer.save(tmp_path / "explorer.npz")
         loaded = Explorer.load(tmp_path / "explorer.npz")
-        assert loaded.strategy == how
-        draw = (lambda e: e.choose_pair()) if how.relocates else (lambda e: e.act(2))
+        assert loaded.strategy == strategy
+        draw = (lambda e: e.choose_pair()) if strategy.relocates else (lambda e: e.act(2))
         for step in [(0, 0, 1), (1, 2, 3)]:
             assert draw(loaded) == draw(explorer)
             loaded.observe(*step)
@@ -151,7 +152,7 @@ def test_explorer_files_keep_them_and_are_as_before_without(name, tmp_path):
         with zipfile.ZipFile(tmp_path / "explorer.npz") as archive, archive.open("settings.npy") as file:
             said = json.loads(str(np.lib.format.read_array(file)))["strategy"]["said"]
         usual = {"name", "utility", "untried", "ties"}
-        assert set(said) == (usual if how is STRATEGIES[name] else usual | {"temperature", "lapse"})
+        assert set(said) == (usual if strategy is STRATEGIES[name] else usual | {"temperature", "lapse"})
 
 
 def test_experiments_and_toml_take_them(tmp_path):
@@ -160,7 +161,7 @@ def test_experiments_and_toml_take_them(tmp_path):
     )
     (tmp_path / "study.toml").write_text(text)
     study = Experiment.from_toml(tmp_path / "study.toml")
-    warm = strategy("PIG(VI)", temperature=0.5, lapse=0.1)
+    warm = get_strategy("PIG(VI)", temperature=0.5, lapse=0.1)
     assert study.strategy(warm.name) == warm
     same = Experiment("maze", ["PIG(VI)", warm], n_worlds=1, n_steps=60)
     assert study.describe() == same.describe()
@@ -185,8 +186,8 @@ def test_settings_tell_strategies_of_ones_own_apart_and_leave_usual_ones_as_they
 
 def test_heat_and_lapses_change_what_is_done():
     usual, warm, lapsing = (
-        explore(maze(0), strategy("PIG(VI)", **more), n_steps=300).actions.tolist()
+        explore(maze(0), get_strategy("PIG(VI)", **more), n_steps=300).actions.tolist()
         for more in ({}, {"temperature": 0.5}, {"lapse": 0.3})
     )
     assert usual != warm and usual != lapsing and warm != lapsing
-    assert explore(maze(0), strategy("PIG(VI)", temperature=0.0, lapse=0.0), n_steps=300).actions.tolist() == usual
+    assert explore(maze(0), get_strategy("PIG(VI)", temperature=0.0, lapse=0.0), n_steps=300).actions.tolist() == usual

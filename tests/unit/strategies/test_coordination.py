@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from berlyne.engine import argmax as pick
-from berlyne.strategies.choice import TIE_TOLERANCE, best_of
+from berlyne.strategies.choice import TIE_TOLERANCE, random_argmax
 from berlyne.strategies.coordination import (
     Coordination,
     CounterBased,
@@ -34,17 +34,17 @@ def view(utility=((0.0, 0.0), (0.0, 0.0)), theta_hat=None, counts=None, visits=(
 
 def test_best_of_takes_the_largest():
     for u in (0.0, 0.5, 0.999):
-        assert best_of(np.array([1.0, 3.0, 2.0]), u) == 1 == pick.best_of(np.array([1.0, 3.0, 2.0]), u)
+        assert random_argmax(np.array([1.0, 3.0, 2.0]), u) == 1 == pick.random_argmax(np.array([1.0, 3.0, 2.0]), u)
 
 
-@pytest.mark.parametrize("chosen", [best_of, pick.best_of], ids=["plain", "compiled"])
+@pytest.mark.parametrize("chosen", [random_argmax, pick.random_argmax], ids=["plain", "compiled"])
 def test_ties_share_the_unit_interval_equally(chosen):
     values = np.array([2.0, 1.0, 2.0, 2.0])
     assert [chosen(values, u) for u in (0.0, 0.33, 0.34, 0.66, 0.67, np.nextafter(1, 0))] == [0, 0, 2, 2, 3, 3]
     assert [chosen(np.zeros(4), u) for u in (0.0, 0.25, 0.5, 0.75)] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("chosen", [best_of, pick.best_of], ids=["plain", "compiled"])
+@pytest.mark.parametrize("chosen", [random_argmax, pick.random_argmax], ids=["plain", "compiled"])
 def test_ties_are_within_a_tolerance_relative_to_the_largest(chosen):
     last = np.nextafter(1, 0)
     for scale in (1e-300, 1e-20, 1e-3, 1.0, 1e3):
@@ -134,7 +134,7 @@ def test_the_tournament_of_rows_finds_what_a_scan_finds():
         pick.grow_tree(tree, utility)
         for _ in range(200):
             u = rng.random()
-            assert pick.best_row(tree, u) == best_of(utility, u)
+            assert pick.best_row(tree, u) == random_argmax(utility, u)
             row = int(rng.choice(np.flatnonzero(utility > -np.inf)))
             utility[row] = float(rng.integers(-2, 4))
             pick.update_tree(tree, row, utility[row])
@@ -154,7 +154,7 @@ def test_the_tournament_is_right_where_ties_are_not_transitive():
         pick.grow_tree(tree, utility)
         for _ in range(400):
             u = rng.random()
-            assert pick.best_row(tree, u) == best_of(utility, u)
+            assert pick.best_row(tree, u) == random_argmax(utility, u)
             row = int(rng.integers(len(utility)))
             utility[row] = 1.0 + spread * rng.integers(-6, 1)
             pick.update_tree(tree, row, utility[row])

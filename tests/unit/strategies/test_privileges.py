@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, InternalModel, Strategy, World, explore, strategy
-from berlyne.agents.base import make_mind
+from berlyne.agents.base import make_agent
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.strategies.coordination import View
 from parity.zoo import AWKWARD, CLASSES, COMPOSED
@@ -16,9 +16,9 @@ BLIND = [name for name in NAMES if not strategy(name).sees_world]
 PRIORS = {**CLASSES, "uneven": AWKWARD["5 actions"], "sparse truth": AWKWARD["sparse truth"]}
 
 
-def arrays_of(mind):
+def arrays_of(agent):
     """Every array that choosing and learning work on."""
-    parts = [mind.belief, mind.agent]
+    parts = [agent.belief, agent.choice_state]
     for part in parts:
         for name, value in part._asdict().items():
             if hasattr(value, "_asdict"):
@@ -58,18 +58,18 @@ def test_vi_plus_plans_with_the_true_world_and_believes_like_everybody(kind):
     knowing, blind = (
         CompiledAgent(InternalModel(world.prior), strategy(name), world) for name in ("PIG(VI+)", "PIG(VI)")
     )
-    for field in ("weight", "rest", "n", "tally", "utility"):
+    for field in ("weight", "base_weight", "n", "row_stats", "utility"):
         assert np.array_equal(getattr(knowing.belief, field), getattr(blind.belief, field))
     for field in ("start", "length", "succ"):
         assert np.array_equal(getattr(knowing.belief.graph, field), getattr(blind.belief.graph, field))
-    weights = knowing.agent.plan.weight[knowing.agent.plan.weight > 0]
+    weights = knowing.choice_state.plan.weight[knowing.choice_state.plan.weight > 0]
     assert np.array_equal(np.sort(weights), np.sort(world.rows.data))
 
 
 @pytest.mark.parametrize("name", BLIND)
 def test_a_plain_mind_is_not_handed_the_world(name):
     world = CLASSES["maze"](0)
-    assert make_mind(InternalModel(world.prior), strategy(name), world, "numpy").theta is None
+    assert make_agent(InternalModel(world.prior), strategy(name), world, "numpy").theta is None
 
 
 def test_a_view_has_no_world_in_it():
@@ -99,14 +99,14 @@ def test_a_method_of_ones_own_sees_estimates_unless_it_says_that_it_sees_the_wor
 def test_choices_depend_on_the_world_only_through_what_it_answered(name):
     """Two worlds of other probabilities that happen to give the same answers see the same actions."""
     world = CLASSES["maze"](1)
-    minds = [make_mind(InternalModel(world.prior), strategy(name), w) for w in (world, same_support(world))]
+    agents = [make_agent(InternalModel(world.prior), strategy(name), w) for w in (world, same_support(world))]
     rng = np.random.default_rng(2)
     s = 0
     for _ in range(150):
         u = rng.random(2)
-        a, other = (mind.act(s, u) for mind in minds)
+        a, other = (agent.act(s, u) for agent in agents)
         assert a == other
         s_next = int(rng.choice(world.prior.support.row(a, s)))
-        for mind in minds:
-            mind.observe(s, a, s_next)
+        for agent in agents:
+            agent.observe(s, a, s_next)
         s = s_next

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay, strategy
+from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay
 from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.strategies.coordination import METHODS, Greedy, QLearning, TrueModel, ValueIteration
-from berlyne.strategies.registry import PAPER_STRATEGIES
+from berlyne.strategies.registry import PAPER_STRATEGIES, get_strategy
 
 
 def test_the_fifteen_of_the_paper():
@@ -14,13 +14,13 @@ def test_the_fifteen_of_the_paper():
         "Random", "Unembodied", "LTA", "CB", "PIG(VI+)", "PIG(Q)", "PEIG(Q)",
         *(f"{utility}({method})" for utility in ("PIG", "PEIG", "PMC", "PLC") for method in ("greedy", "VI")),
     }  # fmt: skip
-    for name, how in STRATEGIES.items():
-        assert strategy(name) is how and str(how) == how.name == name
+    for name, strategy in STRATEGIES.items():
+        assert get_strategy(name) is strategy and str(strategy) == strategy.name == name
 
 
 def test_privileges_are_visible():
-    assert [name for name, how in STRATEGIES.items() if how.sees_world] == ["PIG(VI+)"]
-    assert [name for name, how in STRATEGIES.items() if how.relocates] == ["Unembodied"]
+    assert [name for name, strategy in STRATEGIES.items() if strategy.sees_world] == ["PIG(VI+)"]
+    assert [name for name, strategy in STRATEGIES.items() if strategy.relocates] == ["Unembodied"]
 
 
 def test_parameters_are_the_papers():
@@ -28,15 +28,15 @@ def test_parameters_are_the_papers():
     assert STRATEGIES["PIG(VI)"].coordinate == ValueIteration(steps_back=10, gamma=1.0)
     assert STRATEGIES["PIG(VI+)"].coordinate == TrueModel(ValueIteration(steps_back=10, gamma=1.0))
     assert STRATEGIES["PEIG(Q)"].coordinate == QLearning(learning_rate=0.5, gamma=0.9, epsilon=0.2, initial=0.0)
-    assert all(how.untried is None for how in STRATEGIES.values())
+    assert all(strategy.untried is None for strategy in STRATEGIES.values())
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
 @pytest.mark.parametrize("method", METHODS)
 def test_any_utility_goes_with_any_method(utility, method):
-    how = strategy(f"{utility}({method})")
-    assert how.utility == utility and type(how.coordinate) is METHODS[method]
-    assert explore(maze(0), how, n_steps=5).n_steps == 5
+    strategy = get_strategy(f"{utility}({method})")
+    assert strategy.utility == utility and type(strategy.coordinate) is METHODS[method]
+    assert explore(maze(0), strategy, n_steps=5).n_steps == 5
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_any_utility_goes_with_any_method(utility, method):
     ],
 )
 def test_parameters_become_part_of_the_name_and_the_name_says_them(name, parameters, full_name):
-    how = strategy(name, **parameters)
-    assert how.name == full_name
-    assert strategy(full_name) == how
-    method = how.coordinate.inner if how.sees_world else how.coordinate
+    strategy = get_strategy(name, **parameters)
+    assert strategy.name == full_name
+    assert get_strategy(full_name) == strategy
+    method = strategy.coordinate.inner if strategy.sees_world else strategy.coordinate
     for key, value in parameters.items():
-        assert getattr(how if key in ("untried", "ties") else method, key) == value
+        assert getattr(strategy if key in ("untried", "ties") else method, key) == value
 
 
 @pytest.mark.parametrize("name", [" PIG(VI)", "LTA\n", "  PMC(Q) ", " PIG(VI, gamma=0.5) "])
 def test_blanks_around_a_name_do_not_matter(name):
-    assert strategy(name) == strategy(name.strip()) and strategy(name).name == name.strip()
+    assert get_strategy(name) == get_strategy(name.strip()) and get_strategy(name).name == name.strip()
 
 
 def test_a_strategy_may_be_given_by_keyword():
@@ -75,7 +75,7 @@ def test_a_strategy_may_be_given_by_keyword():
 
 
 def test_parameters_change_what_is_done():
-    short, long = (explore(maze(0), strategy("PIG(VI)", steps_back=n), n_steps=300) for n in (0, 30))
+    short, long = (explore(maze(0), get_strategy("PIG(VI)", steps_back=n), n_steps=300) for n in (0, 30))
     assert not np.array_equal(short.actions, long.actions)
 
 
@@ -93,7 +93,7 @@ def test_parameters_change_what_is_done():
 )
 def test_unknown_names_are_refused_with_the_nearest(name, message):
     with pytest.raises(ValueError, match=rf"^{message}$"):
-        strategy(name)
+        get_strategy(name)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_unknown_names_are_refused_with_the_nearest(name, message):
 )
 def test_bad_parameters_are_refused(name, parameters, message):
     with pytest.raises(ValueError, match=rf"^{message}$"):
-        strategy(name, **parameters)
+        get_strategy(name, **parameters)
 
 
 def test_strategies_are_checked_when_they_are_made():
@@ -128,4 +128,4 @@ def test_strategies_are_checked_when_they_are_made():
     with pytest.raises(ValueError, match=r"^untried is 'x'; it must be a number in "):
         Strategy("mine", Greedy(), "PEIG", untried="x")
     with pytest.raises(ValueError, match=r"^parameters go with the name of a strategy, not with a Strategy object$"):
-        strategy(STRATEGIES["PIG(VI)"], gamma=0.5)
+        get_strategy(STRATEGIES["PIG(VI)"], gamma=0.5)

@@ -16,9 +16,9 @@ from berlyne import (
     one_two_three_world,
     pig,
 )
-from berlyne.agents.base import make_mind
+from berlyne.agents.base import make_agent
 from berlyne.agents.numpy_agent import NumpyAgent
-from berlyne.strategies.choice import best_of
+from berlyne.strategies.choice import random_argmax
 from berlyne.strategies.coordination import Greedy, QLearning, Relocating, ValueIteration
 from berlyne.strategies.utilities import UTILITIES, Utility
 from parity.zoo import CLASSES, uneven
@@ -67,7 +67,7 @@ class MyPlanner:
                 ]
             )
             v = q.max(axis=0)
-        return best_of(q[:, s], u[0])
+        return random_argmax(q[:, s], u[0])
 
 
 class MyQ:
@@ -79,7 +79,7 @@ class MyQ:
     def choose(self, view, s, u):
         if u[1] < 0.2:
             return int(u[0] * view.n_actions)
-        return best_of(np.array([view.memory.get((s, a), 0.0) for a in range(view.n_actions)]), u[0])
+        return random_argmax(np.array([view.memory.get((s, a), 0.0) for a in range(view.n_actions)]), u[0])
 
     def learn(self, view, s, a, s_next, reward):
         ahead = max(view.memory.get((s_next, b), 0.0) for b in range(view.n_actions))
@@ -314,10 +314,10 @@ def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make
     monkeypatch.setitem(
         UTILITIES, "ours", Utility("ours", lambda model: 1.0 / (1.0 + model.counts.sum(axis=-1)), "rare")
     )
-    world, how = make(0), Strategy("ours(greedy)", Greedy(), "ours")
-    assert isinstance(make_mind(InternalModel(world.prior), how, world), NumpyAgent)
+    world, strategy = make(0), Strategy("ours(greedy)", Greedy(), "ours")
+    assert isinstance(make_agent(InternalModel(world.prior), strategy, world), NumpyAgent)
     with pytest.raises(ValueError, match="has a part that no kernel knows, which only engine='numpy' can run"):
-        explore(world, how, n_steps=1, engine="compiled")
+        explore(world, strategy, n_steps=1, engine="compiled")
 
 
 class Skewed(Dirichlet):

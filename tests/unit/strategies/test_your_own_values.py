@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from berlyne import Dirichlet, Explorer, InternalModel, Strategy, dense_world, explore, maze, strategy
+from berlyne import Dirichlet, Explorer, InternalModel, Strategy, dense_world, explore, maze
 from berlyne.strategies.coordination import Greedy, QLearning, Relocating, ValueIteration
-from berlyne.strategies.utilities import row_by_row, row_definition
+from berlyne.strategies.registry import get_strategy
+from berlyne.strategies.utilities import as_row_function, evaluate_rows
 from parity.zoo import uneven
 
 PRIOR = Dirichlet(1.0, n_states=4, n_actions=3)
@@ -38,10 +39,10 @@ class Both(MyGreedy):
 @pytest.mark.parametrize("more", [{}, {"temperature": 0.2}, {"temperature": 0.2, "lapse": 0.1}, {"ties": "first"}])
 def test_values_alone_are_enough(more):
     world = maze(3)
-    mine, theirs = Strategy("mine", MyGreedy(), "PIG", **more), strategy("PIG(greedy)", **more)
-    runs = [explore(world, how, n_steps=150, seed=4).actions.tolist() for how in (mine, theirs)]
+    mine, theirs = Strategy("mine", MyGreedy(), "PIG", **more), get_strategy("PIG(greedy)", **more)
+    runs = [explore(world, strategy, n_steps=150, seed=4).actions.tolist() for strategy in (mine, theirs)]
     assert runs[0] == runs[1]
-    mine, theirs = (Explorer(world.prior, how) for how in (mine, theirs))
+    mine, theirs = (Explorer(world.prior, strategy) for strategy in (mine, theirs))
     for explorer in (mine, theirs):
         explorer.observe(3, 1, int(world.prior.support.row(1, 3)[0]))
     assert mine.action_values(3) == pytest.approx(theirs.action_values(3), abs=1e-12)
@@ -94,7 +95,7 @@ def test_pairs_of_ones_own():
 
     world = dense_world(0, n_states=5)
     mine, theirs = Strategy("mine", MyRelocating(), "PIG"), Strategy("theirs", Relocating(), "PIG")
-    runs = [explore(world, how, n_steps=50, seed=4) for how in (mine, theirs)]
+    runs = [explore(world, strategy, n_steps=50, seed=4) for strategy in (mine, theirs)]
     assert runs[0].states.tolist() == runs[1].states.tolist() and runs[0].actions.tolist() == runs[1].actions.tolist()
     assert Explorer(world.prior, mine).probabilities() == pytest.approx(np.full((5, 4), 1 / 20))
     here = Explorer(world.prior, Strategy("here", Here(), "PIG"))
@@ -204,7 +205,7 @@ def test_a_count_bonus(utility):
 def test_counts_are_those_of_the_row_by_outcome():
     model = InternalModel(PRIOR)
     model.observe_many([(0, 1, 2), (0, 1, 2), (3, 0, 1)])
-    worth = row_by_row(model, lambda theta_hat, after, counts: counts @ np.array([1.0, 10.0, 100.0, 1000.0]))
+    worth = evaluate_rows(model, lambda theta_hat, after, counts: counts @ np.array([1.0, 10.0, 100.0, 1000.0]))
     assert worth[1, 0] == 200.0 and worth[0, 3] == 10.0 and np.count_nonzero(worth) == 2
     seen = []
     utility = lambda theta_hat, after, counts: (seen.append(counts.tolist()), 1.0)[1]  # noqa: E731  # it is to be short
@@ -215,11 +216,11 @@ def test_counts_are_those_of_the_row_by_outcome():
 
 def test_utilities_that_do_not_ask_are_not_given_counts():
     asked = []
-    row_definition(lambda theta_hat, after, scale=2.0: asked.append(scale) or 0.0)(1, 2, 3)
-    row_definition(lambda *both: asked.append(both) or 0.0)(1, 2, 3)
-    row_definition(lambda *both, **more: asked.append((both, more)) or 0.0)(1, 2, 3)  # as a decorator passes them on
+    as_row_function(lambda theta_hat, after, scale=2.0: asked.append(scale) or 0.0)(1, 2, 3)
+    as_row_function(lambda *both: asked.append(both) or 0.0)(1, 2, 3)
+    as_row_function(lambda *both, **more: asked.append((both, more)) or 0.0)(1, 2, 3)  # as a decorator passes them on
     assert asked == [2.0, (1, 2), ((1, 2), {})]
-    assert row_definition(max)(1, 2, 3) == 2  # written in C, says nothing of its parameters
+    assert as_row_function(max)(1, 2, 3) == 2  # written in C, says nothing of its parameters
 
 
 @pytest.mark.parametrize(

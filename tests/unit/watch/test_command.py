@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import berlyne
 from berlyne.cli import commands, main
-from berlyne.watch import page_of
+from berlyne.watch import render_page
 
 COIN = "s,a,s_next,p\nheads,toss,heads,0.5\nheads,toss,tails,0.5\ntails,toss,heads,1.0\n"
 
@@ -57,7 +57,7 @@ def test_a_file_without_a_prior_gets_one_and_it_is_said(
     output = told(str(coin), *asked, "--steps", "7", "--seed", "3", "--strategy", "Random", "-o", str(page))
     assert f"says no prior: taking Dirichlet({alpha:g}) over all states" in output.replace("\n", " ")
     world = berlyne.load_world(coin, berlyne.Dirichlet(alpha, n_states=2, n_actions=1))
-    assert page.read_text(encoding="utf-8") == page_of(berlyne.explore(world, "Random", n_steps=7, seed=3))
+    assert page.read_text(encoding="utf-8") == render_page(berlyne.explore(world, "Random", n_steps=7, seed=3))
 
 
 def test_a_prior_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_a_prior_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
     world = berlyne.World(np.full((1, 2, 2), 0.5), berlyne.Dirichlet(3.0, n_states=2, n_actions=1))
     world.save(file)
     assert "says no prior" not in told(str(file), "--steps", "5", "--strategy", "Random", "-o", str(page))
-    assert page.read_text(encoding="utf-8") == page_of(berlyne.explore(world, "Random", n_steps=5, seed=0))
+    assert page.read_text(encoding="utf-8") == render_page(berlyne.explore(world, "Random", n_steps=5, seed=0))
     assert "has a prior of its own" in refused(monkeypatch, str(file), "--alpha", "1", "-o", str(page))
 
 
@@ -74,7 +74,7 @@ def test_a_benchmark_is_made_by_its_name(tmp_path: Path) -> None:
     for asked, alpha in (([], 1.0), (["--alpha", "0.5"], 0.5)):
         told("river_swim", *asked, "--steps", "6", "--strategy", "Random", "-o", str(page))
         run = berlyne.explore(berlyne.worlds.river_swim(alpha=alpha), "Random", n_steps=6, seed=0)
-        assert page.read_text(encoding="utf-8") == page_of(run)
+        assert page.read_text(encoding="utf-8") == render_page(run)
 
 
 def test_names_that_are_nearly_right_or_of_the_wrong_kind(

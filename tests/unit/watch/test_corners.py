@@ -9,8 +9,8 @@ import berlyne
 from berlyne.strategies.coordination import ValueIteration
 from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import page_data
-from berlyne.watch.data import whole
-from berlyne.watch.methods import method_of
+from berlyne.watch.data import encode_unsigned
+from berlyne.watch.methods import describe_method
 
 from .reading import beliefs_at, unpack
 
@@ -73,7 +73,7 @@ def test_what_comes_to_be_thought_possible_is_kept(t: int) -> None:
 
 @pytest.mark.parametrize("most", [0, 255, 256, 65_535, 65_536, 2**32 - 1])
 def test_whole_numbers_fit_the_type_that_they_are_kept_in(most: int) -> None:
-    assert unpack(whole(np.array([0, most]))).tolist() == [0, most]
+    assert unpack(encode_unsigned(np.array([0, most]))).tolist() == [0, most]
 
 
 class Once:
@@ -111,12 +111,12 @@ class Least:
 OWN = [berlyne.Strategy("rare", ValueIteration(2, 1.0), rare), berlyne.Strategy("least", Least(), "PIG")]
 
 
-@pytest.mark.parametrize("how", ["PMC(VI)", *OWN])
-def test_parts_that_no_kernel_knows_are_shown_where_states_are_discovered(how):
+@pytest.mark.parametrize("strategy", ["PMC(VI)", *OWN])
+def test_parts_that_no_kernel_knows_are_shown_where_states_are_discovered(strategy):
     world = berlyne.maze(1, side=3, n_transporters=2).with_prior(berlyne.ChineseRestaurant(1.0))
-    run = berlyne.explore(world, how, n_steps=12, seed=0)
-    led = berlyne.replay(world, run, how)
-    shown = method_of(run)
+    run = berlyne.explore(world, strategy, n_steps=12, seed=0)
+    led = berlyne.replay(world, run, strategy)
+    shown = describe_method(run)
     assert shown["kind"] == "here"
     np.testing.assert_allclose(shown["values"][:-1], led.action_values.values)
     page_data([run])
@@ -134,13 +134,13 @@ def test_worlds_that_end_elsewhere_are_different_worlds():
 
 
 @pytest.mark.parametrize(
-    ("how", "prior"), [("PIG(Q, initial=2.0)", None), (OWN[1], None), (OWN[1], berlyne.ChineseRestaurant(1.0))]
+    ("strategy", "prior"), [("PIG(Q, initial=2.0)", None), (OWN[1], None), (OWN[1], berlyne.ChineseRestaurant(1.0))]
 )
-def test_values_on_the_page_are_those_of_an_explorer_that_knows_of_ends(how, prior):
+def test_values_on_the_page_are_those_of_an_explorer_that_knows_of_ends(strategy, prior):
     world = ring((3,)) if prior is None else ring((3,)).with_prior(prior)
-    run = berlyne.explore(world, how, n_steps=9, seed=0)
-    shown = method_of(run)
-    explorer = berlyne.Explorer(world.prior, how, **({} if prior is None else {"n_actions": 2}))
+    run = berlyne.explore(world, strategy, n_steps=9, seed=0)
+    shown = describe_method(run)
+    explorer = berlyne.Explorer(world.prior, strategy, **({} if prior is None else {"n_actions": 2}))
     if prior is None:
         explorer.ends_in([3])
     else:
@@ -167,4 +167,4 @@ def test_where_an_episode_begins_is_discovered_on_the_page_before_it_is_valued()
     run = berlyne.explore(world, "PIG(VI)", n_steps=12, seed=3, start=0)
     assert 4 in run.states[1:]
     led = berlyne.replay(world, run, "PIG(VI)")
-    np.testing.assert_allclose(method_of(run)["values"][:-1], led.action_values.values)
+    np.testing.assert_allclose(describe_method(run)["values"][:-1], led.action_values.values)

@@ -12,7 +12,7 @@ import pytest
 
 import berlyne
 from berlyne.strategies.coordination import View
-from berlyne.strategies.utilities import row_by_row
+from berlyne.strategies.utilities import evaluate_rows
 from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import beliefs as watch_beliefs
 from berlyne.watch import page_data
@@ -45,9 +45,9 @@ def surprise(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
 THETA = np.random.default_rng(2).dirichlet(np.ones(4), size=(2, 4))
 
 
-def explored(how: Any = "PIG(VI)", prior: Any = None, n_steps: int = 40, **world: Any) -> berlyne.Run:
+def explored(strategy: Any = "PIG(VI)", prior: Any = None, n_steps: int = 40, **world: Any) -> berlyne.Run:
     prior = berlyne.Dirichlet(1.0, n_states=4, n_actions=2) if prior is None else prior
-    return berlyne.explore(berlyne.World(THETA, prior, **world), how, n_steps=n_steps, seed=3)
+    return berlyne.explore(berlyne.World(THETA, prior, **world), strategy, n_steps=n_steps, seed=3)
 
 
 def by_row(values: FloatArray) -> FloatArray:
@@ -70,25 +70,25 @@ def check(run: berlyne.Run, t: int, utility: Callable[[berlyne.InternalModel], F
 
 @pytest.mark.parametrize("t", [0, 1, 17, 40])
 @pytest.mark.parametrize(
-    ("how", "of"), [("PEIG(greedy)", berlyne.peig), ("LTA", berlyne.pig), ("PLC(VI)", berlyne.plc)]
+    ("strategy", "of"), [("PEIG(greedy)", berlyne.peig), ("LTA", berlyne.pig), ("PLC(VI)", berlyne.plc)]
 )
-def test_beliefs_of_a_known_prior(how: str, of: Callable[..., FloatArray], t: int) -> None:
-    check(explored(how), t, of)
+def test_beliefs_of_a_known_prior(strategy: str, of: Callable[..., FloatArray], t: int) -> None:
+    check(explored(strategy), t, of)
 
 
 @pytest.mark.parametrize("t", [0, 9, 40])
 def test_rows_that_move_together_are_all_told(t: int) -> None:
     run = explored(prior=Pooled())
-    check(run, t, lambda model: row_by_row(model, berlyne.UTILITIES["PIG"].of_row))  # type: ignore[arg-type]  # it has one
+    check(run, t, lambda model: evaluate_rows(model, berlyne.UTILITIES["PIG"].of_row))  # type: ignore[arg-type]  # it has one
     times = unpack(page_data([run])["runs"][0]["event_time"])
     assert np.count_nonzero(times == 1) == 4  # the rows of one action in four states
 
 
 @pytest.mark.parametrize("t", [0, 12, 40])
 def test_a_prior_and_a_utility_of_ones_own(t: int) -> None:
-    how = berlyne.Strategy("mine", berlyne.strategy("PIG(VI)").coordinate, surprise)
-    run = explored(how, Half())
-    check(run, t, lambda model: row_by_row(model, surprise))
+    strategy = berlyne.Strategy("mine", berlyne.strategy("PIG(VI)").coordinate, surprise)
+    run = explored(strategy, Half())
+    check(run, t, lambda model: evaluate_rows(model, surprise))
     assert page_data([run])["runs"][0]["utility"] == {"name": "surprise", "unit": "", "own": True}
 
 
@@ -194,7 +194,7 @@ def test_the_same_world_may_be_believed_in_differently() -> None:
 
 
 def test_runs_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_beliefs, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(watch_beliefs, "MAX_ENTRIES", 100)
     with pytest.raises(ValueError, match="more than a page can hold after 18 of 40 steps; watch fewer steps"):
         page_data([explored()])
 
@@ -231,5 +231,8 @@ def test_the_data_are_plain_json() -> None:
 
 def test_runs_of_one_strategy_are_numbered():
     world = berlyne.maze(0, side=3, n_transporters=2)
-    runs = [berlyne.explore(world, how, n_steps=5, seed=s) for s, how in enumerate(["LTA", "Random", "LTA", "LTA"])]
+    runs = [
+        berlyne.explore(world, strategy, n_steps=5, seed=s)
+        for s, strategy in enumerate(["LTA", "Random", "LTA", "LTA"])
+    ]
     assert [run["name"] for run in page_data(runs)["runs"]] == ["LTA, 1", "Random", "LTA, 2", "LTA, 3"]

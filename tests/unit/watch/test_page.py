@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import berlyne
 from berlyne.cli import commands, main
 from berlyne.watch import page as watch_page
-from berlyne.watch import page_of, shell
+from berlyne.watch import page_template, render_page
 from berlyne.watch.page import MODULES
 
 STATIC = Path(berlyne.__file__).parent / "watch" / "static"
@@ -33,7 +33,7 @@ def run() -> berlyne.Run:
 
 
 def test_text_cannot_end_the_script_that_it_stands_in(run: berlyne.Run) -> None:
-    page = page_of(run)
+    page = render_page(run)
     assert page.count("<script") == page.count("</script>") == 2
     assert "<title>{{DATA}} &amp; co: Random</title>" in page
     found = re.search(r'<script type="application/json" id="data">(.*)</script>', page)
@@ -42,12 +42,12 @@ def test_text_cannot_end_the_script_that_it_stands_in(run: berlyne.Run) -> None:
 
 
 def test_the_page_asks_for_nothing_and_leaves_no_module_out(run: berlyne.Run) -> None:
-    page = page_of(run)
+    page = render_page(run)
     assert {path.stem for path in STATIC.glob("*.js")} == set(MODULES)
     assert not re.search(r"^(import|export) ", page, re.MULTILINE)
     assert not re.search(r"https?://|url\(|@import|fetch\(|XMLHttpRequest|innerHTML|insertAdjacentHTML|eval\(", page)
     assert "default-src 'none'" in page
-    assert shell().count("{{DATA}}") == 1 and not re.search(r"\{\{(?!DATA)", shell())
+    assert page_template().count("{{DATA}}") == 1 and not re.search(r"\{\{(?!DATA)", page_template())
 
 
 def test_modules_import_only_what_stands_before_them() -> None:
@@ -82,12 +82,12 @@ def test_a_path_is_written_and_not_opened_and_none_is_opened(
 def test_a_page_that_is_large_is_made_and_it_is_said(
     run: berlyne.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = len(page_of(run).encode())
-    monkeypatch.setattr(watch_page, "MAILABLE", size)
+    size = len(render_page(run).encode())
+    monkeypatch.setattr(watch_page, "WARNING_SIZE", size)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run.watch(tmp_path / "small.html")
-    monkeypatch.setattr(watch_page, "MAILABLE", size - 1)
+    monkeypatch.setattr(watch_page, "WARNING_SIZE", size - 1)
     with pytest.warns(
         UserWarning, match=r"^the page is 0\.1 MB, .*fewer runs or steps make it smaller, .* support"
     ) as told:
@@ -140,7 +140,7 @@ def test_the_command_explores_the_world_of_the_seed(tmp_path: Path) -> None:
     CliRunner().invoke(
         commands, ["watch", "dense", "--seed", "5", "--steps", "9", "--strategy", "LTA", "-o", str(page)]
     )
-    expected = page_of(berlyne.explore(berlyne.dense_world(5), "LTA", n_steps=9, seed=5))
+    expected = render_page(berlyne.explore(berlyne.dense_world(5), "LTA", n_steps=9, seed=5))
     assert page.read_text(encoding="utf-8") == expected
 
 

@@ -20,11 +20,11 @@ from berlyne import (
     missing_information,
     one_two_three_world,
     open_results,
-    strategy,
 )
 from berlyne.experiments.worlds import fingerprint
 from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.exploration.streams import streams
+from berlyne.strategies.registry import get_strategy
 from berlyne.worlds.structure import reachable
 from unit.resealed import resealed
 
@@ -164,8 +164,8 @@ def test_an_explorer_finds_out_where_episodes_end(tmp_path):
 @pytest.mark.parametrize("name", ["PIG(VI)", "PEIG(greedy)", "PIG(Q)"])
 @pytest.mark.parametrize("prior", [Dirichlet(0.5, n_states=5, n_actions=2), Pooled()])
 def test_a_state_in_which_an_action_is_asked_for_is_no_end(name, prior):
-    how = strategy(name, initial=0.7) if name == "PIG(Q)" else name
-    closed, never = (Explorer(prior, how, 3, n_states=5, n_actions=2) for _ in range(2))
+    strategy = get_strategy(name, initial=0.7) if name == "PIG(Q)" else name
+    closed, never = (Explorer(prior, strategy, 3, n_states=5, n_actions=2) for _ in range(2))
     closed.ends_in([2, 4])
     for explorer in (closed, never):
         explorer.observe(0, 1, 3)

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import berlyne
 from berlyne import Dirichlet, World, dense_world, from_gymnasium, load_world, maze, one_two_three_world
-from berlyne.worlds.layout import CLOSEST, _majorised, _pushed_apart, places
+from berlyne.worlds.layout import MIN_DISTANCE, _majorize, _push_apart, places
 
 THETA = np.roll(np.eye(3), 1, axis=1)[None]
 NAMED = {"states": ["a", "b", "c"]}
@@ -125,7 +125,7 @@ def test_states_that_are_laid_out_keep_apart_and_neighbours_near(n, degree):
     found = places(world)
     assert found.shape == (n, 2) and np.isfinite(found).all()
     distance = squareform(pdist(found)) if n > 1 else np.zeros((1, 1))
-    assert np.all(distance[~np.eye(n, dtype=bool)] >= CLOSEST * (1 - 1e-6))
+    assert np.all(distance[~np.eye(n, dtype=bool)] >= MIN_DISTANCE * (1 - 1e-6))
     joined = (world.theta[0] > 0) & ~np.eye(n, dtype=bool)
     if n > 3:
         assert 0.6 < np.median(distance[joined]) < 1.7
@@ -176,12 +176,12 @@ def test_majorisation_never_raises_the_stress():
     def stress(found):
         return np.sum(((pdist(found) - lengths[pairs]) / lengths[pairs]) ** 2)
 
-    assert stress(_majorised(lengths, begin)) < 0.01 * stress(begin)
+    assert stress(_majorize(lengths, begin)) < 0.01 * stress(begin)
 
 
 def test_states_in_one_place_are_parted():
-    found = _pushed_apart(np.zeros((7, 2)))
-    assert pdist(found).min() >= CLOSEST * (1 - 1e-6)
+    found = _push_apart(np.zeros((7, 2)))
+    assert pdist(found).min() >= MIN_DISTANCE * (1 - 1e-6)
 
 
 def test_benchmarks_lie_where_one_would_draw_them():

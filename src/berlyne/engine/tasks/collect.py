@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.successor_graph import Graph
-from berlyne.engine.tasks.lanes import LANES, Chain, best_of, put, value_of_best, weighted
+from berlyne.engine.tasks.lanes import LANES, Chain, expected_values, line_maximum, set_line, value_of_best
 from berlyne.validation import FloatArray
 
 CHECK = 8
@@ -37,7 +37,7 @@ class Ledger(NamedTuple):
     real: FloatArray
 
 
-def first_ledger(n_states: int, n_actions: int) -> Ledger:
+def new_ledger(n_states: int, n_actions: int) -> Ledger:
     """Room for a world of this size."""
     return Ledger(*(np.empty(n * LANES) for n in (n_states, n_states, n_states, n_actions, n_actions)))
 
@@ -51,11 +51,11 @@ def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lo
         hoped[i] = reward[i] + believed[i]
         entered[i] = reward[i] + total[i]
     for s in range(len(truth.graph.start)):
-        weighted(q, model, hoped, s)
-        weighted(real, truth, entered, s)
-        best = best_of(q, n_actions)
-        put(believed, s, best)
-        put(total, s, value_of_best(best, q, real, n_actions, lowest))
+        expected_values(q, model, hoped, s)
+        expected_values(real, truth, entered, s)
+        best = line_maximum(q, n_actions)
+        set_line(believed, s, best)
+        set_line(total, s, value_of_best(best, q, real, n_actions, lowest))
 
 
 @jit_inline

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import jit_inline, jit_nrt_off
-from berlyne.engine.simd import add, divide, four, item, multiply, multiply_add
+from berlyne.engine.simd import add, divide, item, multiply, multiply_add, splat
 from berlyne.engine.successor_graph import Graph
-from berlyne.engine.tasks.lanes import LANES, line, mixed, put
+from berlyne.engine.tasks.lanes import LANES, add_weighted, line, set_line
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
@@ -65,7 +65,7 @@ GIVE_UP = 1e-30
 """Chance per step of giving up: a target that cannot be reached is worth 1e30 steps rather than infinitely many."""
 
 
-def first_equations(elimination: Elimination) -> Equations:
+def new_equations(elimination: Elimination) -> Equations:
     """Room for the equations of twelve chains."""
     size, n_entries = len(elimination.order) * LANES, elimination.n_entries * LANES
     return Equations(*(np.empty(n) for n in (n_entries, size, size, size, size)))
@@ -177,19 +177,19 @@ def solve(elimination: Elimination, equations: Equations) -> None:
         while r < last:
             going = add(going, line(p, r))
             r += 1
-        over = divide(four(1.0), going)
-        put(inverse, s, over)
+        over = divide(splat(1.0), going)
+        set_line(inverse, s, over)
         for c in range(column[t], column[t + 1]):
             factor, i = multiply(line(p, c), over), item(column_state, c - column[0])
-            put(p, c, factor)
-            put(leave, i, multiply_add(line(leave, i), factor, leave_here))
-            put(cost, i, multiply_add(line(cost, i), factor, cost_here))
+            set_line(p, c, factor)
+            set_line(leave, i, multiply_add(line(leave, i), factor, leave_here))
+            set_line(cost, i, multiply_add(line(cost, i), factor, cost_here))
             r = first
             while r < last:
                 to = item(fill, f)
-                put(p, to, multiply_add(line(p, to), factor, line(p, r)))
+                set_line(p, to, multiply_add(line(p, to), factor, line(p, r)))
                 f, r = f + 1, r + 1
     for t in range(n_states - 1, -1, -1):
         s = order[t]
-        total = mixed(line(cost, s), p, row_state, values, row[t], row[t + 1])
-        put(values, s, multiply(total, line(inverse, s)))
+        total = add_weighted(line(cost, s), p, row_state, values, row[t], row[t + 1])
+        set_line(values, s, multiply(total, line(inverse, s)))

@@ -18,13 +18,13 @@ from berlyne.engine.simd import (
     add_outer,
     at_least,
     divide,
-    four,
     gather,
     item,
-    larger,
+    maximum,
     multiply,
     multiply_add,
     scatter,
+    splat,
 )
 from berlyne.engine.successor_graph import Graph
 from berlyne.strategies.choice import TIE_TOLERANCE
@@ -50,7 +50,7 @@ class Chain(NamedTuple):
     weight: FloatArray
 
 
-def blocked(columns: FloatArray) -> FloatArray:
+def pack_lanes(columns: FloatArray) -> FloatArray:
     """`(C, N)` as blocks of twelve columns, `(B, N * 12)`; columns of zeros fill the last block."""
     n_columns, n = columns.shape
     n_blocks = -(-n_columns // LANES)
@@ -59,8 +59,8 @@ def blocked(columns: FloatArray) -> FloatArray:
     return np.ascontiguousarray(padded.reshape(n_blocks, LANES, n).transpose(0, 2, 1)).reshape(n_blocks, n * LANES)
 
 
-def unblocked(blocks: FloatArray, n_columns: int) -> FloatArray:
-    """The inverse of `blocked`, `(..., B, N * 12)` to `(..., C, N)`."""
+def unpack_lanes(blocks: FloatArray, n_columns: int) -> FloatArray:
+    """The inverse of `pack_lanes`, `(..., B, N * 12)` to `(..., C, N)`."""
     *lead, n_blocks, size = blocks.shape
     split = blocks.reshape(*lead, n_blocks, size // LANES, LANES)
     columns = np.moveaxis(split, -1, -2).reshape(*lead, n_blocks * LANES, size // LANES)
@@ -75,13 +75,13 @@ def line(x: FloatArray, i: int) -> Line:
 
 
 @jit_llvm_inline
-def put(x: FloatArray, i: int, values: Line) -> None:
+def set_line(x: FloatArray, i: int, values: Line) -> None:
     """Write line i of `x`."""
     scatter(x, PARTS, LANES * i, values)
 
 
 @jit_llvm_inline
-def mixed(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, first: int, last: int) -> Line:
+def add_weighted(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, first: int, last: int) -> Line:
     """`total` + sum of weight[k] x[succ[k]] over k from first to last; each lane has weights of its own."""
     k = first
     while k < last:  # here and below: a range would be unrolled, though most states have but a few slots
@@ -91,12 +91,12 @@ def mixed(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, firs
 
 
 def _weighted(width: int) -> Callable[[FloatArray, Chain, FloatArray, int, int], None]:
-    """The sums of `weighted` for the actions a, ..., a + width - 1, all in registers."""
+    """The sums of `expected_values` for the actions a, ..., a + width - 1, all in registers."""
     zeros, places = (0.0,) * (3 * width), tuple(range(0, LANES * width, 4))
 
     def sums_of(out: FloatArray, chain: Chain, x: FloatArray, s: int, a: int) -> None:
         graph, k = chain.graph, item(chain.graph.start, s)
-        last, sums = k + item(graph.length, s), four(zeros)
+        last, sums = k + item(graph.length, s), splat(zeros)
         while k < last:
             sums = add_outer(sums, chain.weight, k * graph.stride + a, line(x, item(graph.succ, k)))
             k += 1
@@ -109,7 +109,7 @@ _one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
 
 
 @jit_llvm_inline
-def weighted(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
+def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
     """out[a] = sum of p(s' | a, s) x[s'], for all actions; every lane has the same probabilities."""
     a, n_actions = 0, chain.graph.n_actions
     while n_actions - a >= 4:
@@ -124,11 +124,11 @@ def weighted(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
 
 
 @jit_llvm_inline
-def best_of(q: FloatArray, n_actions: int) -> Line:
+def line_maximum(q: FloatArray, n_actions: int) -> Line:
     """The largest q[a]."""
     best, a = line(q, 0), 1
     while a < n_actions:
-        best = larger(best, line(q, a))
+        best = maximum(best, line(q, a))
         a += 1
     return best
 
@@ -136,12 +136,12 @@ def best_of(q: FloatArray, n_actions: int) -> Line:
 @jit_llvm_inline
 def value_of_best(best: Line, q: FloatArray, real: FloatArray, n_actions: int, lowest: bool) -> Line:
     """The mean of real[a] over the actions whose q[a] is tied with the `best`, or that of the lowest of them."""
-    size = larger(best, multiply(best, four(-1.0)))
-    bound = add(best, multiply(size, four(-TIE_TOLERANCE)))
-    total, n_tied, a = four(ZEROS), four(ZEROS), 0
-    after_one = four(-1.0 if lowest else 0.0)  # times n_tied: what is left for further actions
+    size = maximum(best, multiply(best, splat(-1.0)))
+    bound = add(best, multiply(size, splat(-TIE_TOLERANCE)))
+    total, n_tied, a = splat(ZEROS), splat(ZEROS), 0
+    after_one = splat(-1.0 if lowest else 0.0)  # times n_tied: what is left for further actions
     while a < n_actions:
-        tied = multiply(at_least(line(q, a), bound), multiply_add(four(1.0), n_tied, after_one))
+        tied = multiply(at_least(line(q, a), bound), multiply_add(splat(1.0), n_tied, after_one))
         total = multiply_add(total, tied, line(real, a))
         n_tied = add(n_tied, tied)
         a += 1

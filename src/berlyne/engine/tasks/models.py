@@ -18,14 +18,14 @@ from berlyne.engine.row_beliefs import (
     SEEN,
     TOTAL,
     Belief,
-    copied,
+    build_belief,
+    copy_belief,
     count,
-    find_slot,
-    first_belief,
-    knows,
+    find_or_add_slot,
+    is_compiled_prior,
     update_row,
 )
-from berlyne.engine.successor_graph import graph_of, spread
+from berlyne.engine.successor_graph import build_graph, slot_weights
 from berlyne.engine.tasks.eliminate import Elimination, list_elimination
 from berlyne.engine.tasks.lanes import Chain
 from berlyne.models.internal_model import InternalModel
@@ -48,7 +48,7 @@ class Layout:
     """A graph, and how to solve linear equations on it."""
 
     def __init__(self, support: Support) -> None:
-        self.graph = graph_of(support, multiple=1)
+        self.graph = build_graph(support, multiple=1)
 
     @cached_property
     def elimination(self) -> Elimination:
@@ -57,7 +57,7 @@ class Layout:
 
     def chain(self, rows: Rows) -> Chain:
         """The probabilities of `rows` on this graph, which must hold them all."""
-        return Chain(self.graph, spread(self.graph, rows))
+        return Chain(self.graph, slot_weights(self.graph, rows))
 
 
 class Observed(NamedTuple):
@@ -96,7 +96,7 @@ class Reader:
                     yield layout, layout.chain(rows).weight[None]
             else:
                 prior, layout, belief = self._known(batch[0][0])
-                yield layout, _estimates(prior, copied(belief), [counts for _, counts in batch])
+                yield layout, _estimates(prior, copy_belief(belief), [counts for _, counts in batch])
 
     def _prior_and_counts(self, model: Model) -> tuple[Any, Any]:
         """A prior that kernels know and counts, or None and rows."""
@@ -104,7 +104,7 @@ class Reader:
         if isinstance(model, Counts | InternalModel):
             self._check_size(model.n_actions, model.n_states)
             counts = model.sparse_counts if isinstance(model, InternalModel) else checked_counts(model)
-            if knows(prior):
+            if is_compiled_prior(prior):
                 return prior, counts
             if prior is None:
                 raise ValueError("counts say nothing without a prior; give the world one, or a model instead of counts")
@@ -124,7 +124,7 @@ class Reader:
         ends = np.searchsorted(model, np.arange(n_models + 1))
         pieces = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
         split = [Counts(n_actions, n_states, row[piece], s_next[piece], all_.n[piece]) for piece in pieces]
-        if not knows(self.world.prior):
+        if not is_compiled_prior(self.world.prior):
             return [self._prior_and_counts(one) for one in split]
         self._check_size(n_actions, n_states)
         return [(self.world.prior, one) for one in split]
@@ -141,7 +141,7 @@ class Reader:
         if id(prior) not in self._of_prior:
             shared = prior.support.indices is self.world.rows.indices
             layout = self.truth if shared else Layout(prior.support)
-            belief = first_belief(prior, prior.rule(None), layout.graph, np.empty(0), False)
+            belief = build_belief(prior, prior.compiled_spec(None), layout.graph, np.empty(0), False)
             self._of_prior[id(prior)] = prior, layout, belief
         return self._of_prior[id(prior)]
 
@@ -153,7 +153,7 @@ def _estimates(prior: CompiledPrior, belief: Belief, counts: list[Counts]) -> Fl
     out, observed = np.empty((len(counts), len(belief.weight))), Observed(begin, row, s_next, n)
     done = estimate(belief, observed, 0, out)
     while done < len(counts):  # for the prior to judge: it raises, and names the row, unless it can do better
-        out[done] = spread(belief.graph, Rows.from_dense(prior.estimate(counts[done].dense())))
+        out[done] = slot_weights(belief.graph, Rows.from_dense(prior.estimate(counts[done].dense())))
         done = estimate(belief, observed, done + 1, out)
     return out
 
@@ -165,12 +165,12 @@ def estimate(belief: Belief, observed: Observed, first: int, out: FloatArray) ->
     for m in range(first, len(out)):
         for i in range(len(belief.n)):
             belief.n[i] = min(belief.n[i], 0)
-        for r in range(len(belief.tally)):
-            belief.tally[r, TOTAL] = belief.tally[r, SEEN] = belief.tally[r, FIRST] = 0
+        for r in range(len(belief.row_stats)):
+            belief.row_stats[r, TOTAL] = belief.row_stats[r, SEEN] = belief.row_stats[r, FIRST] = 0
         for e in range(observed.begin[m], observed.begin[m + 1]):
             s, a, s_next = observed.row[e] // n_actions, observed.row[e] % n_actions, observed.s_next[e]
-            slot = find_slot(belief, s, a, s_next)
-            too_many = belief.tally[s * belief.graph.stride + a, TOTAL] + observed.n[e] > LARGEST
+            slot = find_or_add_slot(belief, s, a, s_next)
+            too_many = belief.row_stats[s * belief.graph.stride + a, TOTAL] + observed.n[e] > LARGEST
             if slot < 0 or too_many or belief.n[slot * belief.graph.stride + a] != 0:
                 return m
             count(belief, s, a, s_next, slot, observed.n[e])

@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import jit_inline, jit_llvm_inline, jit_nrt_off
-from berlyne.engine.simd import add, at_least, divide, four, multiply, multiply_add, smaller
+from berlyne.engine.simd import add, at_least, divide, minimum, multiply, multiply_add, splat
 from berlyne.engine.successor_graph import Graph
-from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, first_equations, solve
-from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, line, put, weighted
+from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, new_equations, solve
+from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, expected_values, line, set_line
 from berlyne.engine.tasks.walk import Walk, follow, times
 from berlyne.strategies.choice import TIE_TOLERANCE
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
-MOST = 1000
+MAX_POLICIES = 1000
 """Policies tried at most; a few are enough."""
 
 
@@ -50,10 +50,10 @@ class Search(NamedTuple):
     q: FloatArray
 
 
-def first_search(elimination: Elimination, n_actions: int) -> Search:
+def new_search(elimination: Elimination, n_actions: int) -> Search:
     """Room to find policies on a graph."""
     p, q = np.empty(elimination.n_entries * LANES), np.empty(n_actions * LANES)
-    return Search(elimination, p, first_equations(elimination), q)
+    return Search(elimination, p, new_equations(elimination), q)
 
 
 @jit_nrt_off
@@ -74,20 +74,20 @@ def best_actions(
         for lane in range(LANES):
             if s != target + lane:
                 enter(model, entry, s, lane, actions[s * LANES + lane], p)
-    for i in range(MOST):
+    for i in range(MAX_POLICIES):
         set_up(search, target, n_going)
         solve(search.elimination, search.equations)
         changed = False
         for s in range(n_states):
-            weighted(q, model, values, s)
+            expected_values(q, model, values, s)
             for lane in range(n_going):
                 a = better(q, n_actions, lane, actions[s * LANES + lane])
-                if a != actions[s * LANES + lane] and s != target + lane and i + 1 < MOST:
+                if a != actions[s * LANES + lane] and s != target + lane and i + 1 < MAX_POLICIES:
                     actions[s * LANES + lane] = a
                     enter(model, entry, s, lane, a, p)
                     changed = True
             if not changed:  # of use only if no state changes: then these are the final values
-                share_out(q, n_actions, lowest, s, taken)
+                share_among_tied(q, n_actions, lowest, s, taken)
         if not changed:
             break
 
@@ -120,22 +120,22 @@ def better(q: FloatArray, n_actions: int, lane: int, now: int) -> int:
 
 
 @jit_llvm_inline
-def share_out(q: FloatArray, n_actions: int, lowest: bool, s: int, taken: FloatArray) -> None:
+def share_among_tied(q: FloatArray, n_actions: int, lowest: bool, s: int, taken: FloatArray) -> None:
     """How often to take each action of state s: equally often where `q[a, lane]`, steps less one, is least."""
     least, a = line(q, 0), 1
     while a < n_actions:
-        least = smaller(least, line(q, a))
+        least = minimum(least, line(q, a))
         a += 1
-    bound = multiply_add(least, add(least, four(1.0)), four(TIE_TOLERANCE))
-    n_tied, after_one, a = four(ZEROS), four(-1.0 if lowest else 0.0), 0
+    bound = multiply_add(least, add(least, splat(1.0)), splat(TIE_TOLERANCE))
+    n_tied, after_one, a = splat(ZEROS), splat(-1.0 if lowest else 0.0), 0
     while a < n_actions:
-        tied = multiply(at_least(bound, line(q, a)), multiply_add(four(1.0), n_tied, after_one))
-        put(taken, s * n_actions + a, tied)
+        tied = multiply(at_least(bound, line(q, a)), multiply_add(splat(1.0), n_tied, after_one))
+        set_line(taken, s * n_actions + a, tied)
         n_tied = add(n_tied, tied)
         a += 1
     a = 0
     while a < n_actions:
-        put(taken, s * n_actions + a, divide(line(taken, s * n_actions + a), n_tied))
+        set_line(taken, s * n_actions + a, divide(line(taken, s * n_actions + a), n_tied))
         a += 1
 
 

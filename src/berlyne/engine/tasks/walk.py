@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import jit_nrt_off
-from berlyne.engine.simd import at_least, divide, four, item, larger, multiply, multiply_add, smaller
-from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, first_equations, solve
-from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, line, mixed, put
+from berlyne.engine.simd import at_least, divide, item, maximum, minimum, multiply, multiply_add, splat
+from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, new_equations, solve
+from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, add_weighted, line, set_line
 from berlyne.validation import BoolArray, FloatArray
 
 ERROR, RELATIVE_ERROR = 1e-6, 1e-9
@@ -52,11 +52,11 @@ class Walk(NamedTuple):
     going: BoolArray
 
 
-def first_walk(truth: Chain, elimination: Elimination) -> Walk:
+def new_walk(truth: Chain, elimination: Elimination) -> Walk:
     """Room to follow policies in a world."""
     never, cost, before, now, after = np.empty((5, len(truth.graph.start) * LANES))
     steps, (extremes, rest) = np.empty(len(truth.graph.succ) * LANES), np.empty((2, 4 * LANES))
-    room = (first_equations(elimination), never, steps, cost, before, now, after, extremes, rest)
+    room = (new_equations(elimination), never, steps, cost, before, now, after, extremes, rest)
     return Walk(truth, elimination, *room, np.empty(LANES, dtype=np.bool_))
 
 
@@ -67,11 +67,11 @@ def follow(walk: Walk, taken: FloatArray, target: int) -> None:
     n_actions = graph.n_actions
     for s in range(len(graph.start)):
         for k in range(graph.start[s], graph.start[s] + graph.length[s]):
-            total, a = four(ZEROS), 0
+            total, a = splat(ZEROS), 0
             while a < n_actions:
-                total = multiply_add(total, four(item(weight, k * graph.stride + a)), line(taken, s * n_actions + a))
+                total = multiply_add(total, splat(item(weight, k * graph.stride + a)), line(taken, s * n_actions + a))
                 a += 1
-            put(steps, k, total)
+            set_line(steps, k, total)
             if 0 <= s - target < LANES:
                 steps[k * LANES + s - target] = 0.0
 
@@ -95,7 +95,7 @@ def times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
         for s in range(n_states):
             first = item(graph.start, s)
             last = first + item(graph.length, s)
-            put(after, s, mixed(line(cost, s), steps, graph.succ, now, first, last))
+            set_line(after, s, add_weighted(line(cost, s), steps, graph.succ, now, first, last))
         if t % CHECK == 0 or t == cap:
             compare_rest(walk, now, after, t)
             close_rest(walk, after, t, cap, out)
@@ -134,7 +134,7 @@ def lay_out(walk: Walk, target: int) -> None:
         equations.p[i] = 0.0
     for k in range(len(graph.succ)):
         if entry[k] >= 0:
-            put(equations.p, entry[k], line(walk.steps, k))
+            set_line(equations.p, entry[k], line(walk.steps, k))
     end_at(equations, target, min(LANES, len(graph.start) - target))
 
 
@@ -144,23 +144,23 @@ def compare_rest(walk: Walk, now: FloatArray, after: FloatArray, t: int) -> None
 
     rest : [0] the largest r_next / r of all states, [1] the least, [2] the largest r_next, [3] the most steps in all.
     """
-    slow, fast, most, longest = four(ZEROS), four(ONES), four(ZEROS), four(ZEROS)
+    slow, fast, most, longest = splat(ZEROS), splat(ONES), splat(ZEROS), splat(ZEROS)
     i, n, rest = 0, len(now) // LANES, walk.rest
     while i < n:
         whole, never = line(walk.equations.values, i), line(walk.never, i)
-        r = multiply_add(multiply_add(whole, never, four(t - 1.0)), line(now, i), four(-1.0))
-        r_next = multiply_add(multiply_add(whole, never, four(float(t))), line(after, i), four(-1.0))
-        counts = at_least(r, four(LITTLE))
-        ratio = divide(r_next, larger(r, four(LITTLE)))
-        slow = larger(slow, multiply(ratio, counts))
-        fast = smaller(fast, multiply_add(multiply_add(four(1.0), counts, four(-1.0)), ratio, counts))
-        most = larger(most, r_next)
-        longest = larger(longest, whole)
+        r = multiply_add(multiply_add(whole, never, splat(t - 1.0)), line(now, i), splat(-1.0))
+        r_next = multiply_add(multiply_add(whole, never, splat(float(t))), line(after, i), splat(-1.0))
+        counts = at_least(r, splat(LITTLE))
+        ratio = divide(r_next, maximum(r, splat(LITTLE)))
+        slow = maximum(slow, multiply(ratio, counts))
+        fast = minimum(fast, multiply_add(multiply_add(splat(1.0), counts, splat(-1.0)), ratio, counts))
+        most = maximum(most, r_next)
+        longest = maximum(longest, whole)
         i += 1
-    put(rest, 0, slow)
-    put(rest, 1, fast)
-    put(rest, 2, most)
-    put(rest, 3, longest)
+    set_line(rest, 0, slow)
+    set_line(rest, 1, fast)
+    set_line(rest, 2, most)
+    set_line(rest, 3, longest)
 
 
 @jit_nrt_off
@@ -197,23 +197,23 @@ def compare(before: FloatArray, now: FloatArray, after: FloatArray, extremes: Fl
 
     extremes : [0] the fastest decay (y - y_next) / y of all states, [1] the slowest, [2] the largest y_next, [3] u.
     """
-    fast, slow, most, longest = four(ZEROS), four(ONES), four(ZEROS), four(ZEROS)
+    fast, slow, most, longest = splat(ZEROS), splat(ONES), splat(ZEROS), splat(ZEROS)
     i, n = 0, len(now) // LANES
     while i < n:
         u_now, u_after = line(now, i), line(after, i)
-        y = multiply_add(u_now, line(before, i), four(-1.0))
-        y_next = multiply_add(u_after, u_now, four(-1.0))
-        counts = at_least(y, four(NONE_LEFT))
-        decay = divide(multiply_add(y, y_next, four(-1.0)), larger(y, four(NONE_LEFT)))
-        fast = larger(fast, multiply(decay, counts))
-        slow = smaller(slow, multiply_add(multiply_add(four(1.0), counts, four(-1.0)), decay, counts))
-        most = larger(most, y_next)
-        longest = larger(longest, u_after)
+        y = multiply_add(u_now, line(before, i), splat(-1.0))
+        y_next = multiply_add(u_after, u_now, splat(-1.0))
+        counts = at_least(y, splat(NONE_LEFT))
+        decay = divide(multiply_add(y, y_next, splat(-1.0)), maximum(y, splat(NONE_LEFT)))
+        fast = maximum(fast, multiply(decay, counts))
+        slow = minimum(slow, multiply_add(multiply_add(splat(1.0), counts, splat(-1.0)), decay, counts))
+        most = maximum(most, y_next)
+        longest = maximum(longest, u_after)
         i += 1
-    put(extremes, 0, fast)
-    put(extremes, 1, slow)
-    put(extremes, 2, most)
-    put(extremes, 3, longest)
+    set_line(extremes, 0, fast)
+    set_line(extremes, 1, slow)
+    set_line(extremes, 2, most)
+    set_line(extremes, 3, longest)
 
 
 @jit_nrt_off

@@ -12,11 +12,11 @@ from typing import get_args
 
 from berlyne.paper.claims.evidence import Evidence, Pool
 from berlyne.paper.claims.published import ALPHA, CURVE_POOL, FIGURE_POOLS
-from berlyne.paper.claims.verdict import Finding, InPool
+from berlyne.paper.claims.verdict import Finding, PoolComparison
 from berlyne.stats import Estimate, relative_difference, share_larger
 from berlyne.worlds import title
 
-ENOUGH = 100
+MIN_WORLDS = 100
 """With fewer worlds than this, a difference that is not significant decides nothing."""
 POOLS: tuple[Pool, ...] = get_args(Pool)
 
@@ -45,28 +45,28 @@ class Pair:
     def worse(self, evidence: Evidence) -> Finding:
         """Whether the first learns significantly more slowly than the second."""
         judged = self._in(evidence, evidence.pool)
-        ok = judged.slower if judged.differ(self.alpha) else False if evidence.n_worlds >= ENOUGH else None
+        ok = judged.slower if judged.differ(self.alpha) else False if evidence.n_worlds >= MIN_WORLDS else None
         return self._finding(evidence, f"{self.one} worse than {self.other}", f"p < {self.alpha:g}", ok)
 
-    def alike(self, evidence: Evidence) -> Finding:
+    def indistinguishable(self, evidence: Evidence) -> Finding:
         """Whether the two do not differ significantly; few worlds cannot tell."""
         judged = self._in(evidence, evidence.pool)
-        ok = False if judged.differ(self.alpha) else True if evidence.n_worlds >= ENOUGH else None
+        ok = False if judged.differ(self.alpha) else True if evidence.n_worlds >= MIN_WORLDS else None
         return self._finding(evidence, f"{self.one} not told apart from {self.other}", f"p > {self.alpha:g}", ok)
 
-    def _in(self, evidence: Evidence, pool: Pool) -> InPool:
+    def _in(self, evidence: Evidence, pool: Pool) -> PoolComparison:
         """The two in a pool."""
         names = {"curves": CURVE_POOL, "figure": FIGURE_POOLS[self.figure]}.get(pool)
         strategies = tuple(names or evidence.areas[self.world_class])
         test = evidence.compared(self.world_class, strategies, self.l1)
         slower = test.mean_rank[self.one] > test.mean_rank[self.other]
-        return InPool(slower, test.p_of(self.one, self.other), test.friedman)
+        return PoolComparison(slower, test.p_value(self.one, self.other), test.friedman)
 
     def _finding(self, evidence: Evidence, expected: str, level: str, ok: bool | None) -> Finding:
         areas = (evidence.l1_areas if self.l1 else evidence.areas)[self.world_class]
         effect = relative_difference(areas[self.one], areas[self.other])
         larger = share_larger(areas[self.one], areas[self.other])
-        pools: dict[str, InPool] = {pool: self._in(evidence, pool) for pool in POOLS}
+        pools: dict[str, PoolComparison] = {pool: self._in(evidence, pool) for pool in POOLS}
         judged = pools[evidence.pool]
         told = "told apart" if judged.differ(self.alpha) else f"not told apart at p > {self.alpha:g}"
         return Finding(

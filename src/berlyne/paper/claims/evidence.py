@@ -38,7 +38,7 @@ class PoolTest(NamedTuple):
         """Mean ranks by strategy."""
         return dict(zip(self.strategies, self.mean_ranks.tolist(), strict=True))
 
-    def p_of(self, one: str, other: str) -> float:
+    def p_value(self, one: str, other: str) -> float:
         """The p-value of two strategies."""
         return float(self.p[self.strategies.index(one), self.strategies.index(other)])
 

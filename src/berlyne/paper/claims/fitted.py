@@ -19,7 +19,7 @@ class Fitted:
 
     reading: str
     chosen_by: tuple[str, ...]
-    how: str
+    rationale: str
 
 
 FITTED: dict[str, Fitted] = {
@@ -61,6 +61,6 @@ FITTED: dict[str, Fitted] = {
 """By the reading's number."""
 
 
-def chose(claim: str) -> tuple[str, ...]:
+def readings_chosen_by(claim: str) -> tuple[str, ...]:
     """The fitted readings that a claim helped to choose; none if it is independent evidence."""
     return tuple(fitted.reading for fitted in FITTED.values() if claim in fitted.chosen_by)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from berlyne.paper.claims.compare import ENOUGH, Pair
+from berlyne.paper.claims.compare import MIN_WORLDS, Pair
 from berlyne.paper.claims.evidence import Evidence
 from berlyne.paper.claims.published import PUBLISHED_INDEX, D, M, O
 from berlyne.paper.claims.verdict import Finding
@@ -26,7 +26,7 @@ def controls(e: Evidence) -> tuple[Finding, ...]:
     return (
         Pair(M, "Random", "Unembodied", "fig3").worse(e),
         Pair(O, "Random", "Unembodied", "fig3").worse(e),
-        Pair(D, "Random", "Unembodied", "fig3", alpha=0.01).alike(e),
+        Pair(D, "Random", "Unembodied", "fig3", alpha=0.01).indistinguishable(e),
     )
 
 
@@ -35,7 +35,7 @@ def embodied_greedy(e: Evidence) -> tuple[Finding, ...]:
     return (
         Pair(M, "PIG(greedy)", "Unembodied", "fig4").worse(e),
         Pair(O, "PIG(greedy)", "Unembodied", "fig4").worse(e),
-        Pair(D, "PIG(greedy)", "Unembodied", "fig4").alike(e),
+        Pair(D, "PIG(greedy)", "Unembodied", "fig4").indistinguishable(e),
     )
 
 
@@ -49,7 +49,7 @@ def _index_finding(e: Evidence, name: str, published: float) -> Finding:
     off = abs(mean - published)
     # the published average of 200 worlds has an error of its own, and is rounded to two digits
     allowing = max(off - 0.005, 0.0) / float(np.hypot(error, error * np.sqrt(e.n_worlds / 200)))
-    ok = allowing < Z99 if e.n_worlds >= ENOUGH or allowing >= Z99 else None
+    ok = allowing < Z99 if e.n_worlds >= MIN_WORLDS or allowing >= Z99 else None
     measured = (
         f"{mean:.3f} with standard error {error:.3f}, {off / error:.1f} standard errors from the published value. "
         f"Allowing for the two digits printed and for the sampling error of the paper's own 200 worlds: {allowing:.1f}"
@@ -81,8 +81,8 @@ def _average_index(e: Evidence, name: str) -> tuple[float, float]:
 def greedy_random(e: Evidence) -> tuple[Finding, ...]:
     """PIG(greedy) against Random."""
     return (
-        Pair(D, "PIG(greedy)", "Random", "fig4").alike(e),
-        Pair(M, "PIG(greedy)", "Random", "fig4").alike(e),
+        Pair(D, "PIG(greedy)", "Random", "fig4").indistinguishable(e),
+        Pair(M, "PIG(greedy)", "Random", "fig4").indistinguishable(e),
         Pair(O, "Random", "PIG(greedy)", "fig4").worse(e),
     )
 
@@ -96,7 +96,7 @@ def vi_gain(e: Evidence) -> tuple[Finding, ...]:
     gap = float(in_units[M].mean() - in_units[O].mean())
     error = float(np.hypot(*(in_units[n].std(ddof=1) / np.sqrt(len(in_units[n])) for n in (M, O))))
     z = gap / error if error else 0.0
-    ok = True if z > VERY_SURE else False if z < -VERY_SURE or e.n_worlds >= ENOUGH else None
+    ok = True if z > VERY_SURE else False if z < -VERY_SURE or e.n_worlds >= MIN_WORLDS else None
     relative = ", ".join(f"{title(n)} {gains[n].mean():.1%}" for n in (M, O, D))
     units = " against ".join(f"{in_units[n].mean():.2f} ({title(n)})" for n in (M, O))
     most = Finding(
@@ -113,7 +113,7 @@ def vi_gain(e: Evidence) -> tuple[Finding, ...]:
     return (
         Pair(M, "PIG(greedy)", "PIG(VI)", "fig4", printed=False).worse(e),
         Pair(O, "PIG(greedy)", "PIG(VI)", "fig4", printed=False).worse(e),
-        Pair(D, "PIG(greedy)", "PIG(VI)", "fig4", printed=False).alike(e),
+        Pair(D, "PIG(greedy)", "PIG(VI)", "fig4", printed=False).indistinguishable(e),
         most,
     )
 
@@ -135,15 +135,15 @@ def vi_plus(e: Evidence) -> tuple[Finding, ...]:
     )
     return (
         Pair(M, "PIG(VI)", "PIG(VI+)", "fig4", printed=False).worse(e),
-        Pair(D, "PIG(VI)", "PIG(VI+)", "fig4", printed=False).alike(e),
-        Pair(O, "PIG(VI)", "PIG(VI+)", "fig4", printed=False).alike(e),
+        Pair(D, "PIG(VI)", "PIG(VI+)", "fig4", printed=False).indistinguishable(e),
+        Pair(O, "PIG(VI)", "PIG(VI+)", "fig4", printed=False).indistinguishable(e),
         little,
     )
 
 
 def lta(e: Evidence) -> tuple[Finding, ...]:
     """Least taken action against Random."""
-    return tuple(Pair(name, "LTA", "Random", "fig6").alike(e) for name in (D, M, O))
+    return tuple(Pair(name, "LTA", "Random", "fig6").indistinguishable(e) for name in (D, M, O))
 
 
 def cb(e: Evidence) -> tuple[Finding, ...]:
@@ -161,7 +161,7 @@ def peig_q(e: Evidence) -> tuple[Finding, ...]:
     return (
         Pair(D, "PEIG(Q)", "Random", "fig6").worse(e),
         Pair(O, "PEIG(Q)", "Random", "fig6").worse(e),
-        Pair(M, "PEIG(Q)", "Random", "fig6").alike(e),
+        Pair(M, "PEIG(Q)", "Random", "fig6").indistinguishable(e),
         *(_catching_up(e, name) for name in (D, M, O)),
     )
 
@@ -169,7 +169,7 @@ def peig_q(e: Evidence) -> tuple[Finding, ...]:
 def _catching_up(e: Evidence, name: str) -> Finding:
     lag = e.curves[name]["PEIG(Q)"] - e.curves[name]["Random"]
     early, last, most = float(lag[int(EARLY * len(lag))]), float(lag[-1]), float(lag.max())
-    ok = True if early > 0 and last < CAUGHT_UP * most else False if e.n_worlds >= ENOUGH else None
+    ok = True if early > 0 and last < CAUGHT_UP * most else False if e.n_worlds >= MIN_WORLDS else None
     return Finding(
         f"{title(name)}: PEIG(Q) minus Random",
         "behind at first, catches up late",
@@ -189,13 +189,15 @@ def best_of_previous(e: Evidence) -> tuple[Finding, ...]:
 
 def pig_q(e: Evidence) -> tuple[Finding, ...]:
     """Q-learning on PIG."""
-    like = tuple(Pair(name, "PIG(Q)", "PEIG(Q)", "figS3", printed=False).alike(e) for name in (D, M, O))
+    like = tuple(Pair(name, "PIG(Q)", "PEIG(Q)", "figS3", printed=False).indistinguishable(e) for name in (D, M, O))
     return (*like, *(Pair(name, "PIG(Q)", "PIG(VI)", "figS3", printed=False).worse(e) for name in (M, O)))
 
 
 def peig_vi(e: Evidence) -> tuple[Finding, ...]:
     """Value iteration on PEIG."""
-    return Pair(M, "PEIG(VI)", "PIG(VI)", "figS3").alike(e), Pair(O, "PEIG(VI)", "PIG(VI)", "figS3").worse(e)
+    return Pair(M, "PEIG(VI)", "PIG(VI)", "figS3").indistinguishable(e), Pair(O, "PEIG(VI)", "PIG(VI)", "figS3").worse(
+        e
+    )
 
 
 def utilities(e: Evidence) -> tuple[Finding, ...]:
@@ -235,7 +237,7 @@ def _matching(e: Evidence, name: str, start: float) -> Finding:
         f"{float(stage['true_alpha']):g}",
         "soon matches",
         f"{told} of the run",
-        True if np.abs(late).max() < CLOSE else False if e.n_worlds >= ENOUGH else None,
+        True if np.abs(late).max() < CLOSE else False if e.n_worlds >= MIN_WORLDS else None,
         f"within {CLOSE:.0%} from {SOON:.0%} of the run on",
         at[SOON],
         unit="missing information",

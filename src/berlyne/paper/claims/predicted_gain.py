@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from berlyne.paper.claims.compare import ENOUGH
+from berlyne.paper.claims.compare import MIN_WORLDS
 from berlyne.paper.claims.evidence import Evidence
 from berlyne.paper.claims.published import D, M, O
 from berlyne.paper.claims.verdict import Finding
@@ -39,6 +39,6 @@ def pig_falls(e: Evidence) -> tuple[Finding, ...]:
         steps = np.diff(mean)
         rises = int(np.sum(steps >= 0))
         measured = f"from {mean[0]:.3f} to {mean[-1]:.4f} bits, rising at {rises} of {len(steps)} observations"
-        ok = True if rises == 0 else False if e.n_worlds >= ENOUGH else None
+        ok = True if rises == 0 else False if e.n_worlds >= MIN_WORLDS else None
         found.append(Finding(f"{title(name)}: average PIG", "falls with every observation", measured, ok))
     return tuple(found)

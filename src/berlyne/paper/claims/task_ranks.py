@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from berlyne.paper.claims.compare import ENOUGH, p_text
+from berlyne.paper.claims.compare import MIN_WORLDS, p_text
 from berlyne.paper.claims.evidence import Evidence, PoolTest, Ranking
 from berlyne.paper.claims.published import ALPHA, FIGURE_POOLS, POSITIVE_CONTROLS, TASK_LEVELS, D, M, O
 from berlyne.paper.claims.verdict import Finding
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 TASKS = ("navigation", "reward")
-DRAWN = FIGURE_POOLS["fig8"]
-RIVALS = tuple(name for name in DRAWN if name not in POSITIVE_CONTROLS)
+FIG8_STRATEGIES = FIGURE_POOLS["fig8"]
+NON_CONTROLS = tuple(name for name in FIG8_STRATEGIES if name not in POSITIVE_CONTROLS)
 PLACES = tuple((world_class, task) for world_class in (D, M, O) for task in TASKS)
 
 
@@ -45,13 +45,16 @@ def task_ranks(tasks: xr.Dataset, ranking: Ranking = "each time") -> xr.Dataset:
     classes = [str(name) for name in tasks["world_class"].values]
     dims = ("world_class", "world", "strategy")
     by_task = {
-        task: (dims, np.stack([ranks_at_times(tasks, name, task, DRAWN, ranking).mean(axis=0) for name in classes]))
+        task: (
+            dims,
+            np.stack([ranks_at_times(tasks, name, task, FIG8_STRATEGIES, ranking).mean(axis=0) for name in classes]),
+        )
         for task in TASKS
     }
-    return xr.Dataset(by_task, {"world_class": classes, "strategy": list(DRAWN)})
+    return xr.Dataset(by_task, {"world_class": classes, "strategy": list(FIG8_STRATEGIES)})
 
 
-def task_reach(ranks: xr.Dataset, alpha: float) -> xr.Dataset:
+def task_critical_difference(ranks: xr.Dataset, alpha: float) -> xr.Dataset:
     """The difference of mean ranks that has a p-value of `alpha`, by task, (world_class,), among `task_ranks`."""
     import xarray as xr
 
@@ -61,7 +64,7 @@ def task_reach(ranks: xr.Dataset, alpha: float) -> xr.Dataset:
 
 def compared(e: Evidence, world_class: str, task: str) -> PoolTest:
     """All strategies that take part in a task, compared with each other; worked out once."""
-    pool = PAPER_STRATEGIES if e.pool == "all" else DRAWN
+    pool = PAPER_STRATEGIES if e.pool == "all" else FIG8_STRATEGIES
     return e.tested(
         (world_class, task),
         pool,
@@ -92,7 +95,7 @@ def best_rival(e: Evidence, world_class: str, task: str, strategy: str) -> Rival
     test = compared(e, world_class, task)
     rank = test.mean_rank
     best = min((s for s in test.strategies if s not in (*POSITIVE_CONTROLS, strategy)), key=rank.__getitem__)
-    return Rival(best, rank[strategy] - rank[best], test.p_of(strategy, best), test.friedman)
+    return Rival(best, rank[strategy] - rank[best], test.p_value(strategy, best), test.friedman)
 
 
 def tasks_top(e: Evidence) -> tuple[Finding, ...]:
@@ -105,7 +108,7 @@ def _among_the_best(e: Evidence, world_class: str, task: str) -> Finding:
     rival = best_rival(e, world_class, task, "PIG(VI)")
     test = compared(e, world_class, task)
     rank, reach = test.mean_rank, reach_of_ranks(test.ranked, 0.05)  # all differences are this sure at once
-    number = 1 + sum(rank[name] < rank["PIG(VI)"] for name in RIVALS)
+    number = 1 + sum(rank[name] < rank["PIG(VI)"] for name in NON_CONTROLS)
     where = "behind" if rival.behind > 0 else "ahead of"
     measured = (
         f"mean rank {rank['PIG(VI)']:.2f} of {len(test.strategies)}, number {number} without controls; "
@@ -117,7 +120,7 @@ def _among_the_best(e: Evidence, world_class: str, task: str) -> Finding:
         f"{title(world_class)}, {task}",
         f"PIG(VI) among the best (p > {in_text:g})",
         measured,
-        False if rival.beats(in_text) else True if e.n_worlds >= ENOUGH else None,
+        False if rival.beats(in_text) else True if e.n_worlds >= MIN_WORLDS else None,
         effect=rival.behind,
         low=rival.behind - reach,
         high=rival.behind + reach,
@@ -129,7 +132,7 @@ def _among_the_best(e: Evidence, world_class: str, task: str) -> Finding:
 
 def tasks_only(e: Evidence) -> tuple[Finding, ...]:
     """No other strategy is among the best everywhere."""
-    return tuple(_beaten_somewhere(e, name) for name in RIVALS)
+    return tuple(_beaten_somewhere(e, name) for name in NON_CONTROLS)
 
 
 def _beaten_somewhere(e: Evidence, strategy: str) -> Finding:
@@ -138,7 +141,7 @@ def _beaten_somewhere(e: Evidence, strategy: str) -> Finding:
     lost = [place for place, rival in rivals.items() if rival.beats(ALPHA)]
     world_class, task = max(lost or PLACES, key=lambda place: rivals[place].behind)
     rival = rivals[world_class, task]
-    alone, many = strategy == "PIG(VI)", e.n_worlds >= ENOUGH
+    alone, many = strategy == "PIG(VI)", e.n_worlds >= MIN_WORLDS
     at = f"{title(world_class)}, {task}: {rival.behind:+.2f} ranks behind {rival.best} (p {p_text(rival.p)})"
     return Finding(
         f"{strategy}, where it is worst off",

@@ -7,32 +7,32 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from berlyne.paper.claims.evidence import Evidence
-from berlyne.paper.claims.fitted import chose
+from berlyne.paper.claims.fitted import readings_chosen_by
 from berlyne.stats import Friedman
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
-ON_ITS_OWN, WITH_HELP = "holds on its own", "holds, but was used to choose a reading"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+INDEPENDENT, USED_FOR_FITTING = "holds on its own", "holds, but was used to choose a reading"
 GROUP_TEXTS = {
-    ON_ITS_OWN: "hold on their own",
-    WITH_HELP: "hold, but were used to choose a reading",
+    INDEPENDENT: "hold on their own",
+    USED_FOR_FITTING: "hold, but were used to choose a reading",
     FAILS: "do not hold",
-    OPEN: "are undecided",
+    UNDECIDED: "are undecided",
 }
 """What claims are counted by, and how to say it of several: a claim is no evidence if a reading was chosen for it."""
 
 
-def said_of(group: str, count: int) -> str:
+def group_text(group: str, count: int) -> str:
     """What is said of so many claims of a group."""
-    return (f"is {group}" if group == OPEN else group) if count == 1 else GROUP_TEXTS[group]
+    return (f"is {group}" if group == UNDECIDED else group) if count == 1 else GROUP_TEXTS[group]
 
 
-def tallied(groups: Sequence[str]) -> list[str]:
+def group_counts(groups: Sequence[str]) -> list[str]:
     """How many claims there are of each group, in words."""
     counts = {group: groups.count(group) for group in GROUP_TEXTS if group in groups}
-    return [f"{count} {said_of(group, count)}" for group, count in counts.items()]
+    return [f"{count} {group_text(group, count)}" for group, count in counts.items()]
 
 
-class InPool(NamedTuple):
+class PoolComparison(NamedTuple):
     """Two strategies among those of a pool.
 
     slower : whether the first has the higher mean rank.
@@ -75,7 +75,7 @@ class Finding:
     high: float | None = None
     unit: str = ""
     p: float | None = None
-    pools: Mapping[str, InPool] = field(default_factory=dict)
+    pools: Mapping[str, PoolComparison] = field(default_factory=dict)
     friedman: Friedman | None = None
 
 
@@ -90,7 +90,7 @@ class Verdict:
         """Holds if all findings agree, does not hold if any disagrees, undecided otherwise."""
         if any(f.ok is False for f in self.findings):
             return FAILS
-        return HOLDS if all(f.ok for f in self.findings) else OPEN
+        return HOLDS if all(f.ok for f in self.findings) else UNDECIDED
 
     @property
     def against(self) -> tuple[Finding, ...]:
@@ -131,8 +131,8 @@ class Claim:
     @property
     def chose(self) -> tuple[str, ...]:
         """The fitted readings that it helped to choose; none if it is independent evidence."""
-        return chose(self.id)
+        return readings_chosen_by(self.id)
 
     def group(self, word: str) -> str:
         """What a verdict on it counts as, one of `GROUP_TEXTS`."""
-        return (WITH_HELP if self.chose else ON_ITS_OWN) if word == HOLDS else word
+        return (USED_FOR_FITTING if self.chose else INDEPENDENT) if word == HOLDS else word

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.paper.claims.compare import ENOUGH, p_text
+from berlyne.paper.claims.compare import MIN_WORLDS, p_text
 from berlyne.paper.claims.evidence import Evidence
 from berlyne.paper.claims.published import ALPHA, D, M, O
 from berlyne.paper.claims.verdict import Finding
@@ -34,7 +34,7 @@ def structure(e: Evidence) -> tuple[Finding, ...]:
         f"r = {r:.2f} [{low:.2f}, {high:.2f}] (p {p_text(p)}), rank correlation {rank.statistic:.2f}, {len(x)} worlds "
         f"of three classes, which form three clusters. Within a class r = {within}"
     )
-    ok = bool(r > STRONG) if e.n_worlds >= ENOUGH or low > STRONG or high < STRONG else None
+    ok = bool(r > STRONG) if e.n_worlds >= MIN_WORLDS or low > STRONG or high < STRONG else None
     about, ours = "Embodiment index against structure index, all classes", f"r > {STRONG:g} counts as strong"
     return (Finding(about, "strong correlation", measured, ok, ours, r, float(low), float(high), "r", p),)
 
@@ -57,7 +57,7 @@ def _more(reach: Any, one: str, other: str, lag: int, expected: str) -> Finding:
     test = ttest_ind(x, y, equal_var=False)
     gap, p = float(x.mean() - y.mean()), float(test.pvalue)
     low, high = (float(bound) for bound in test.confidence_interval(0.95))
-    ok = True if gap > 0 and p < ALPHA else False if gap <= 0 or len(x) >= ENOUGH else None
+    ok = True if gap > 0 and p < ALPHA else False if gap <= 0 or len(x) >= MIN_WORLDS else None
     measured = f"{x.mean():.4f} against {y.mean():.4f} bits (p {p_text(p)}, Welch's t-test)"
     about = f"Influence of an action {lag} step{'s' * (lag > 1)} later: {title(one)} against {title(other)}"
     ours = f"p < {ALPHA:g}: the paper draws it and gives no test"

@@ -18,10 +18,10 @@ from berlyne import tasks
 from berlyne.experiments import Experiment
 from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims.evidence import Index, Pool, Ranking
-from berlyne.priors.dirichlet import LEAST_ALPHA
-from berlyne.serialization import StoreError, read
+from berlyne.priors.dirichlet import MIN_ALPHA
+from berlyne.serialization import StoreError, read_file
 from berlyne.strategies.coordination import QLearning, TrueModel, UniformChoice, ValueIteration
-from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES, Strategy, strategy
+from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES, Strategy, get_strategy
 from berlyne.validation import ASSUMPTIONS
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 
@@ -43,8 +43,8 @@ class Key:
     default: Any
     text: str
     reading: str = ""
-    one_of: tuple[str, ...] = ()
-    least: float | None = None
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
 
 
 _OF_WORLDS = {
@@ -94,7 +94,7 @@ KEYS: dict[str, Key] = {
         Key("tasks.paid", "entering", "when a state pays its reward", "R20", ("entering", "leaving")),
         Key("tasks.n_rewards", tasks.N_REWARDS, "reward structures of each world", "", (), 1),
         Key("tasks.ties", "uniform", "which of several best actions a policy takes", "R8", ("uniform", "lowest")),
-        Key("learned.starts", (1.0, 10.0), "concentrations that learning starts from", "R24", (), LEAST_ALPHA),
+        Key("learned.starts", (1.0, 10.0), "concentrations that learning starts from", "R24", (), MIN_ALPHA),
     )
 }
 """All that can be assumed otherwise, with what is assumed."""
@@ -126,10 +126,10 @@ class Assumptions:
     @property
     def strategies(self) -> dict[str, Strategy]:
         """The strategies of the paper by their names there, with the parameters that are assumed."""
-        return {name: strategy(name, **self._parameters(name)) for name in PAPER_STRATEGIES}
+        return {name: get_strategy(name, **self._parameters(name)) for name in PAPER_STRATEGIES}
 
     @property
-    def judging(self) -> dict[str, Any]:
+    def judging_options(self) -> dict[str, Any]:
         """How evidence is judged, as `berlyne.paper.claims.Evidence` takes it."""
         return {"pool": self["pool"], "ranking": self["tasks.ranking"], "index": self["index"]}
 
@@ -174,7 +174,7 @@ DEFAULT = Assumptions()
 """What is assumed unless something else is said."""
 
 
-def assumptions(said: Iterable[str] = (), file: Path | None = None) -> Assumptions:
+def parse_assumptions(said: Iterable[str] = (), file: Path | None = None) -> Assumptions:
     """Assumptions as a user says them: in a TOML file, and as texts "key=value", which come after it."""
     changes = {} if file is None else _from_toml(file)
     for text in said:
@@ -195,7 +195,7 @@ def _value(text: str) -> Any:
 
 def _from_toml(file: Path) -> dict[str, Any]:
     try:
-        content = read(file)
+        content = read_file(file)
     except StoreError as error:
         raise SettingsError(str(error)) from None
     if content is None:
@@ -222,7 +222,7 @@ def _checked(name: str, value: Any) -> Any:
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}{ASSUMPTIONS}"
         raise SettingsError(f"{name}: there is no such assumption; {hint}")
     key = KEYS[name]
-    if key.one_of:
+    if key.choices:
         return _word(key, value)
     if isinstance(key.default, tuple):
         if not isinstance(value, list | tuple) or not value or not all(_is_number(v) for v in value):
@@ -242,8 +242,8 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def _at_least(key: Key, value: float) -> float:
-    if key.least is not None and value < key.least:
-        raise SettingsError(f"{key.name}: is {value!r}; it must be at least {key.least:g}")
+    if key.minimum is not None and value < key.minimum:
+        raise SettingsError(f"{key.name}: is {value!r}; it must be at least {key.minimum:g}")
     return value
 
 
@@ -256,6 +256,6 @@ def _example(key: Key) -> str:
 
 
 def _word(key: Key, value: Any) -> str:
-    if value not in key.one_of:
-        raise SettingsError(f"{key.name}: is {value!r}; it must be {' or '.join(map(repr, key.one_of))}")
+    if value not in key.choices:
+        raise SettingsError(f"{key.name}: is {value!r}; it must be {' or '.join(map(repr, key.choices))}")
     return str(value)

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from berlyne.paper.reproduction.stages import STAGES
-from berlyne.serialization import put, read
+from berlyne.serialization import read_file, write_store_file
 
 if TYPE_CHECKING:
     from berlyne.paper.reproduction.paper_run import PaperRun
@@ -29,23 +29,23 @@ def stamp(paper_run: PaperRun, needs: tuple[str, ...]) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-class Made:
+class BuildStamps:
     """The stamps of what a study's folder holds, by part."""
 
     def __init__(self, paper_run: PaperRun) -> None:
         self.paper_run, self.place = paper_run, paper_run.folder / "data" / "made.json"
-        self.stamps = _read(read(self.place))
+        self.stamps = _read(read_file(self.place))
 
-    def has(self, part: str, needs: tuple[str, ...], *made: str) -> bool:
+    def is_current(self, part: str, needs: tuple[str, ...], *made: str) -> bool:
         """Whether a part is there as it would be made again; `made` are its files."""
         there = all((self.paper_run.folder / name).is_file() for name in made)
         return there and self.stamps.get(part) == stamp(self.paper_run, needs)
 
-    def keep(self, part: str, needs: tuple[str, ...]) -> None:
+    def record(self, part: str, needs: tuple[str, ...]) -> None:
         """Note that a part was made."""
         self.stamps[part] = stamp(self.paper_run, needs)
         self.place.parent.mkdir(parents=True, exist_ok=True)
-        put(self.place, json.dumps(self.stamps).encode())
+        write_store_file(self.place, json.dumps(self.stamps).encode())
 
 
 def _read(content: bytes | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from berlyne.paper.claims import CLAIMS, Finding, Verdict
 from berlyne.serialization import StoreError
 
 
-def as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
+def verdicts_as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
     """Every claim with its verdict, what it counts as, the readings it rests on, and its findings."""
     return [
         {
@@ -38,7 +38,7 @@ def _as_plain(finding: Finding) -> dict[str, Any]:
     return plain
 
 
-def words_of(place: Path, content: bytes | None) -> dict[str, str]:
+def read_verdicts(place: Path, content: bytes | None) -> dict[str, str]:
     """The word on every claim in a `claims.json`."""
     try:
         return {str(claim["id"]): str(claim["verdict"]) for claim in json.loads((content or b"").decode())}

@@ -13,7 +13,7 @@ from pathlib import Path
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
 
-FEW = 4
+MIN_FIGURES = 4
 """So many figures are drawn sooner than a second process has started."""
 
 
@@ -22,7 +22,7 @@ def draw(paper_run: PaperRun, names: Sequence[str], jobs: int = 1) -> Iterator[s
 
     What a second process does not manage is drawn here, so that what went wrong is seen here.
     """
-    here, there = (list(names), []) if jobs < 2 or len(names) <= FEW else _shared(names)
+    here, there = (list(names), []) if jobs < 2 or len(names) <= MIN_FIGURES else _shared(names)
     helper = _helper(paper_run, there) if there else None
     try:
         for name in here:

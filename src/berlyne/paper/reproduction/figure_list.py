@@ -12,10 +12,10 @@ from berlyne import figures
 from berlyne.figures import Drawing
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.published import FIGURE_POOLS, PUBLISHED_INDEX, TASK_LEVELS
-from berlyne.paper.claims.task_ranks import TASKS, ranks_at_times, task_ranks, task_reach
+from berlyne.paper.claims.task_ranks import TASKS, ranks_at_times, task_critical_difference, task_ranks
 from berlyne.paper.reproduction.captions import CAPTIONS
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.robustness import AS_READ, ASKED, cells
+from berlyne.paper.reproduction.robustness import AS_READ, REEVALUATED, cells
 from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.stats import embodiment_index
 from berlyne.worlds import PAPER_WORLDS
@@ -35,7 +35,7 @@ class FigureOfPaper:
     name: str
     title: str
     place: str
-    says: str
+    paper_says: str
     draw: Callable[[PaperRun], Drawing]
     needs: tuple[str, ...] = ()
     caption: str = ""
@@ -84,7 +84,9 @@ def _index_by_length(paper_run: PaperRun) -> Drawing:
 
 def _ranks(paper_run: PaperRun) -> Drawing:
     ranks = task_ranks(paper_run.stage("tasks"), paper_run.assumptions["tasks.ranking"])
-    return figures.draw_ranks(ranks, "PIG(VI)", {alpha: task_reach(ranks, alpha) for alpha in TASK_LEVELS})
+    return figures.draw_ranks(
+        ranks, "PIG(VI)", {alpha: task_critical_difference(ranks, alpha) for alpha in TASK_LEVELS}
+    )
 
 
 def _ranks_by_time(paper_run: PaperRun) -> Drawing:
@@ -106,7 +108,7 @@ def _concentration(paper_run: PaperRun) -> Drawing:
 
 def _sensitivity(paper_run: PaperRun) -> Drawing:
     variants = {AS_READ: AS_READ, **{v.id: f"{v.text} ({v.reading})" for v in VARIANTS}}
-    return figures.draw_sensitivity(_cells(paper_run), {id_: CLAIMS[id_].short for id_ in ASKED}, variants)
+    return figures.draw_sensitivity(_cells(paper_run), {id_: CLAIMS[id_].short for id_ in REEVALUATED}, variants)
 
 
 def _cells(paper_run: PaperRun) -> xr.Dataset:
@@ -115,22 +117,22 @@ def _cells(paper_run: PaperRun) -> xr.Dataset:
 
     dims = ("variant", "claim")
     found: dict[str, list[list[Any]]] = {
-        "verdict": [[paper_run.verdicts[id_].word for id_ in ASKED]],
-        "change": [[0.0] * len(ASKED)],
-        "flip": [[""] * len(ASKED)],
+        "verdict": [[paper_run.verdicts[id_].word for id_ in REEVALUATED]],
+        "change": [[0.0] * len(REEVALUATED)],
+        "flip": [[""] * len(REEVALUATED)],
     }
     for by in cells(paper_run).values():
-        found["verdict"].append([by[id_].after.word if id_ in by else "" for id_ in ASKED])
-        found["change"].append([by[id_].size if id_ in by else np.nan for id_ in ASKED])
-        found["flip"].append([by[id_].flip if id_ in by else "" for id_ in ASKED])
-    labels = {"variant": [AS_READ, *cells(paper_run)], "claim": list(ASKED)}
+        found["verdict"].append([by[id_].after.word if id_ in by else "" for id_ in REEVALUATED])
+        found["change"].append([by[id_].size if id_ in by else np.nan for id_ in REEVALUATED])
+        found["flip"].append([by[id_].flip if id_ in by else "" for id_ in REEVALUATED])
+    labels = {"variant": [AS_READ, *cells(paper_run)], "claim": list(REEVALUATED)}
     return xr.Dataset({name: (dims, rows) for name, rows in found.items()}, labels)
 
 
 def _figure(
-    name: str, title: str, place: str, says: str, draw: Callable[[PaperRun], Drawing], needs: tuple[str, ...] = ()
+    name: str, title: str, place: str, paper_says: str, draw: Callable[[PaperRun], Drawing], needs: tuple[str, ...] = ()
 ) -> FigureOfPaper:
-    return FigureOfPaper(name, title, place, says, draw, needs, CAPTIONS[name])
+    return FigureOfPaper(name, title, place, paper_says, draw, needs, CAPTIONS[name])
 
 
 FIGURES: dict[str, FigureOfPaper] = {

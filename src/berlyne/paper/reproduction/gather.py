@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from berlyne.paper.reproduction.paper_run import PaperRun
 
 
-def gather(paper_run: PaperRun, stages: Mapping[str, xr.Dataset]) -> Evidence:
+def gather_evidence(paper_run: PaperRun, stages: Mapping[str, xr.Dataset]) -> Evidence:
     """The evidence of the paper's strategies in the paper's worlds, and of the stages that there are."""
     areas: dict[str, dict[str, FloatArray]] = {}
     l1_areas: dict[str, dict[str, FloatArray]] = {}
     curves: dict[str, dict[str, FloatArray]] = {}
     for name in PAPER_WORLDS:
-        here = explorations(paper_run, name)
+        here = stored_explorations(paper_run, name)
         areas[name] = _by_strategy(here["area"].values)
         l1_areas[name] = _by_strategy(here["l1_distance"].values.sum(axis=2, dtype=float))
         mean = here["missing_information"].values.mean(axis=0, dtype=float)  # (strategy, time)
         curves[name] = dict(zip(PAPER_STRATEGIES, mean, strict=True))
-    return Evidence(areas, l1_areas, curves, stages, **paper_run.assumptions.judging)
+    return Evidence(areas, l1_areas, curves, stages, **paper_run.assumptions.judging_options)
 
 
-def explorations(paper_run: PaperRun, world_class: str) -> xr.Dataset:
+def stored_explorations(paper_run: PaperRun, world_class: str) -> xr.Dataset:
     """The stored explorations of a class, (world, strategy, ...), of the paper's strategies in their order."""
     return (
         paper_run.results.of(world_class).sel(strategy=list(PAPER_STRATEGIES)).isel(world=slice(0, paper_run.n_worlds))

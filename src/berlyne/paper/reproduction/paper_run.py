@@ -23,9 +23,9 @@ from berlyne.experiments.work_unit import world_at
 from berlyne.experiments.worlds import fingerprint
 from berlyne.paper.claims import CLAIMS, Evidence, Verdict
 from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions
-from berlyne.paper.reproduction.gather import gather
+from berlyne.paper.reproduction.gather import gather_evidence
 from berlyne.paper.reproduction.stage import Stage
-from berlyne.serialization import NOT_KEPT, atomic_folder, put, read, reported
+from berlyne.serialization import NOT_KEPT, atomic_folder, read_file, report_write_errors, write_store_file
 from berlyne.strategies.registry import Strategy
 from berlyne.worlds import World
 
@@ -36,7 +36,7 @@ StageKind = TypeVar("StageKind", bound=Stage)
 
 PRESETS = {"smoke": 4, "quick": 20, "paper": 200}
 """Worlds of each class. Presets differ in size only, never in what is run."""
-MARK = "reproduction.json"
+MARKER_FILE = "reproduction.json"
 """The file that tells a reproduction from any other folder, and says what is assumed in it."""
 
 
@@ -55,9 +55,9 @@ class PaperRun:
         if not (folder / "results.zarr").is_dir():
             raise StoreError(f"there is no reproduction in {folder}; make one with: berlyne reproduce {folder}")
         settings = open_results(folder / "results.zarr").settings
-        return cls(folder, int(settings["n_worlds"]), int(settings["seed"]), assumed_in(folder) or DEFAULT)
+        return cls(folder, int(settings["n_worlds"]), int(settings["seed"]), read_assumptions(folder) or DEFAULT)
 
-    def holds_more(self) -> bool:
+    def has_more_worlds(self) -> bool:
         """Whether the folder holds more worlds than this study asks for."""
         path = self.folder / "results.zarr"
         return path.is_dir() and int(open_results(path).settings["n_worlds"]) > self.n_worlds
@@ -91,13 +91,13 @@ class PaperRun:
     @cached_property
     def results(self) -> Results:
         """The stored explorations, by the names that strategies have in the paper."""
-        names = {how.name: name for name, how in self._strategies.items()}
+        names = {strategy.name: name for name, strategy in self._strategies.items()}
         return open_results(self.folder / "results.zarr").renamed(names)
 
     @cached_property
     def evidence(self) -> Evidence:
         """All that claims are checked on, read once."""
-        return gather(self, _ReadOnce(self.stage))
+        return gather_evidence(self, _ReadOnce(self.stage))
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
@@ -105,7 +105,7 @@ class PaperRun:
         return {id_: claim.verdict(self.evidence) for id_, claim in CLAIMS.items()}
 
     @cached_property
-    def worlds_in_short(self) -> dict[str, Any]:
+    def worlds_summary(self) -> dict[str, Any]:
         """What tells the worlds of this study, and the times of its runs, from those of another."""
         classes, said = self.experiment.classes, self.experiment.describe()["worlds"]
         return {
@@ -129,7 +129,7 @@ class PaperRun:
         dataset: xr.Dataset = xr.open_zarr(path, chunks=None).load()
         return _with_labels(dataset, "T", lambda labels: np.array(labels.tolist(), dtype=str))
 
-    def has(self, stage: Stage) -> bool:
+    def is_current(self, stage: Stage) -> bool:
         """Whether a stage was worked out for this very study, with these very settings."""
         import xarray as xr
 
@@ -141,7 +141,7 @@ class PaperRun:
         except (StoreError, KeyError, ValueError, OSError):
             return False
 
-    def keep(self, stage: Stage, dataset: xr.Dataset) -> None:
+    def save_stage(self, stage: Stage, dataset: xr.Dataset) -> None:
         """Store the numbers of a stage, whole or not at all."""
         path = self.folder / "data" / f"{stage.name}.zarr"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,17 +149,17 @@ class PaperRun:
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
         with (
             atomic_folder(path, replace=True, sync=True) as partial,
-            reported(path, NOT_KEPT, partial),
+            report_write_errors(path, NOT_KEPT, partial),
             warnings.catch_warnings(),
         ):
             warnings.filterwarnings("ignore", message=".*[Cc]onsolidated metadata.*")
             dataset.to_zarr(partial, mode="w", zarr_format=3, consolidated=True)
 
 
-def assumed_in(folder: Path) -> Assumptions | None:
+def read_assumptions(folder: Path) -> Assumptions | None:
     """What the reproduction in `folder` assumes; None if it does not say."""
-    place = folder / MARK
-    content = read(place)
+    place = folder / MARKER_FILE
+    content = read_file(place)
     if content is None:
         return None
     try:
@@ -169,9 +169,9 @@ def assumed_in(folder: Path) -> Assumptions | None:
         raise StoreError(f"{place} is damaged ({error}); use another folder") from None
 
 
-def mark(paper_run: PaperRun) -> None:
+def write_marker(paper_run: PaperRun) -> None:
     """Say in its folder what the study assumes; an error if the folder assumes something else, or is no such folder."""
-    folder, there = paper_run.folder, assumed_in(paper_run.folder)
+    folder, there = paper_run.folder, read_assumptions(paper_run.folder)
     if there is None:
         others = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
         if others:
@@ -183,7 +183,7 @@ def mark(paper_run: PaperRun) -> None:
             for a in (there, paper_run.assumptions)
         )
         raise SettingsError(f"{folder} was made with {was}, and {asked} is asked for; use another folder for this")
-    put(folder / MARK, json.dumps({"assumptions": paper_run.assumptions.describe()}).encode())
+    write_store_file(folder / MARKER_FILE, json.dumps({"assumptions": paper_run.assumptions.describe()}).encode())
 
 
 def _is_ours(name: str) -> bool:

@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from multiprocessing import connection
 from typing import Any
 
-from berlyne.paper.reproduction.stage import Each
+from berlyne.paper.reproduction.stage import MapFunction
 
-FEW = 24
+MIN_ITEMS = 24
 """So many items are done sooner than processes have begun."""
 PORTIONS = 24
 """Items are handed to each process in so many portions, so that all end at about the same time."""
@@ -28,23 +28,23 @@ PORTIONS = 24
 _work: Callable[[Any], Any] | None = None
 
 
-def spread(jobs: int) -> Each:
+def parallel_map(jobs: int) -> MapFunction:
     """A function that maps over worlds on so many cores, showing progress in a terminal."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
 
-    def each(label: str, items: list[Any], function: Callable[[Any], Any]) -> list[Any]:
+    def map_items(label: str, items: list[Any], function: Callable[[Any], Any]) -> list[Any]:
         found = _mapped(items, function, jobs)
         return list(track(found, label, len(items), console=console, disable=not console.is_terminal))
 
-    return each
+    return map_items
 
 
 def _mapped(items: list[Any], function: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
     """What the function makes of every item, in order."""
-    if jobs < 2 or len(items) <= FEW:
+    if jobs < 2 or len(items) <= MIN_ITEMS:
         yield from map(function, items)
         return
     yield function(items[0])  # here, so that kernels are loaded before processes begin, which then have them

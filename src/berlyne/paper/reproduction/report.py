@@ -11,18 +11,18 @@ from pathlib import Path
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.page.against_default import against_default
 from berlyne.paper.reproduction.page.claim_details import evidence
-from berlyne.paper.reproduction.page.context import PageContext, default_of, value_text
+from berlyne.paper.reproduction.page.context import PageContext, default_run, format_value
 from berlyne.paper.reproduction.page.figure_cards import figures
 from berlyne.paper.reproduction.page.fitted_readings import fitted
 from berlyne.paper.reproduction.page.introduction import question
 from berlyne.paper.reproduction.page.not_held import not_held
-from berlyne.paper.reproduction.page.provenance import making, readings
+from berlyne.paper.reproduction.page.provenance import provenance, readings
 from berlyne.paper.reproduction.page.replays import replay_data, replays
 from berlyne.paper.reproduction.page.summary import claims, summary, tally_text
 from berlyne.paper.reproduction.page.variant_effects import sensitivity
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.stages import STAGES
-from berlyne.serialization import StoreError, put, read
+from berlyne.serialization import StoreError, read_file, write_store_file
 
 SECTIONS = {
     "question": ("The question", question),
@@ -36,7 +36,7 @@ SECTIONS = {
     "evidence": ("Evidence", evidence),
     "sensitivity": ("Sensitivity", sensitivity),
     "readings": ("Readings", readings),
-    "making": ("Making", making),
+    "making": ("Making", provenance),
 }
 """The sections in their order, by their ids; one that has nothing to say is left out."""
 
@@ -44,34 +44,34 @@ SECTIONS = {
 def write_report(paper_run: PaperRun, seconds: Mapping[str, float]) -> Path:
     """Write `report.html` into the study's folder; returns the page."""
     took = {**_stored_seconds(paper_run.folder), **seconds}
-    put(paper_run.folder / "report.html", _page(paper_run, took).encode())
-    put(paper_run.folder / "seconds.json", json.dumps(took).encode())
+    write_store_file(paper_run.folder / "report.html", _page(paper_run, took).encode())
+    write_store_file(paper_run.folder / "seconds.json", json.dumps(took).encode())
     return paper_run.folder / "report.html"
 
 
-def remake_report(folder: Path) -> Path:
+def rebuild_report(folder: Path) -> Path:
     """Make the report again from what a folder holds; nothing is run."""
     paper_run = PaperRun.open(folder)
     missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
     if missing:
         raise StoreError(f"{folder} lacks figures ({', '.join(missing)}); run: berlyne reproduce {folder}")
-    stale = [name for name, stage in STAGES.items() if not paper_run.has(stage)]
+    stale = [name for name, stage in STAGES.items() if not paper_run.is_current(stage)]
     if stale:
         raise StoreError(
             f"{folder} has other numbers than these settings give ({', '.join(stale)}); run: berlyne reproduce {folder}"
         )
-    if paper_run.assumptions.changed and not (default_of(paper_run).folder / "results.zarr").is_dir():
+    if paper_run.assumptions.changed and not (default_run(paper_run).folder / "results.zarr").is_dir():
         raise StoreError(f"{folder} lacks the default to compare with; run: berlyne reproduce {folder}")
     return write_report(paper_run, {})
 
 
 def _page(paper_run: PaperRun, seconds: Mapping[str, float]) -> str:
-    return page(PageContext.of(paper_run, seconds))
+    return page(PageContext.from_run(paper_run, seconds))
 
 
-def page(shown: PageContext) -> str:
+def page(context: PageContext) -> str:
     """The whole page."""
-    made = {id_: make(shown) for id_, (_, make) in SECTIONS.items()}
+    made = {id_: make(context) for id_, (_, make) in SECTIONS.items()}
     links = "".join(f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in made.items() if html)
     folder = files("berlyne.paper.reproduction")
     style = folder.joinpath("report.css").read_text(encoding="utf-8")
@@ -79,33 +79,33 @@ def page(shown: PageContext) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_title(shown)}</title><style>{style}</style></head><body>"
+        f"<title>{_title(context)}</title><style>{style}</style></head><body>"
         '<a class="skip" href="#main">Skip to the report</a>'
-        f"<header><h1>{_title(shown)}</h1>{_subtitle(shown)}{_banner(shown)}</header>"
+        f"<header><h1>{_title(context)}</h1>{_subtitle(context)}{_banner(context)}</header>"
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-        f'<main id="main">{"".join(made.values())}</main>{replay_data(shown)}<script>{script}</script></body></html>\n'
+        f'<main id="main">{"".join(made.values())}</main>{replay_data(context)}<script>{script}</script></body></html>\n'
     )
 
 
-def _title(shown: PageContext) -> str:
-    changed = ", under other assumptions" if shown.paper_run.assumptions.changed else ""
+def _title(context: PageContext) -> str:
+    changed = ", under other assumptions" if context.paper_run.assumptions.changed else ""
     return f"Learning in embodied action-perception loops through exploration: a reproduction{changed}"
 
 
-def _subtitle(shown: PageContext) -> str:
+def _subtitle(context: PageContext) -> str:
     return (
         "<p>Every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv 1112.1125), worked out anew "
-        f"in {shown.paper_run.n_worlds} worlds of each of three classes. Of {len(shown.verdicts)} claims, "
-        f'<a href="#summary">{escape(tally_text(shown))}</a>.</p>'
+        f"in {context.paper_run.n_worlds} worlds of each of three classes. Of {len(context.verdicts)} claims, "
+        f'<a href="#summary">{escape(tally_text(context))}</a>.</p>'
     )
 
 
-def _banner(shown: PageContext) -> str:
+def _banner(context: PageContext) -> str:
     """What says that this is not how we read the paper."""
-    changed = shown.paper_run.assumptions.changed
+    changed = context.paper_run.assumptions.changed
     if not changed:
         return ""
-    said = ", ".join(f"{key} = {value_text(value)}" for key, value in changed.items())
+    said = ", ".join(f"{key} = {format_value(value)}" for key, value in changed.items())
     return (
         f'<p class="banner"><b>This is not the default reading:</b> {escape(said)}. What that changes stands under '
         '<a href="#changes">What changes against the default</a>.</p>'
@@ -114,7 +114,7 @@ def _banner(shown: PageContext) -> str:
 
 def _stored_seconds(folder: Path) -> dict[str, float]:
     path = folder / "seconds.json"
-    content = read(path)
+    content = read_file(path)
     try:
         stored = json.loads((content or b"{}").decode())
         return {str(name): float(value) for name, value in stored.items()}

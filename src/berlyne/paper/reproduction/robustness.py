@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from berlyne.paper.claims import CLAIMS, Finding, Verdict
 from berlyne.paper.claims.compare import p_text
-from berlyne.paper.reproduction.variants import VARIANTS, evidence_of
+from berlyne.paper.reproduction.variants import VARIANTS, variant_evidence
 
 if TYPE_CHECKING:
     from berlyne.paper.reproduction.paper_run import PaperRun
 
-ASKED = tuple(
+REEVALUATED = tuple(
     id_ for id_, claim in CLAIMS.items() if claim.needs and set(claim.needs) <= {"explorations", "tasks", "structure"}
 )
 """Claims that are asked again: all that rest on explorations, on tasks, or on the structure of worlds."""
@@ -25,10 +25,10 @@ AS_READ = "as read"
 """What stands for the readings we follow, beside the variants."""
 RANK = 0.1
 """A rank, beside a share: ten are about as much as the whole area."""
-EFFECT, HAIR, COMPANY = "effect", "hair", "company"
+EFFECT, MARGINAL, POOL_ONLY = "effect", "hair", "company"
 """How a verdict flips: because an effect leaves its interval as read; while it moves within that; or while it is the
 same to the digit, and only other strategies in its test are not."""
-FLIPS = {EFFECT: ("⇄", "by an effect"), HAIR: ("≈", "by a hair"), COMPANY: ("≡", "by company")}
+FLIPS = {EFFECT: ("⇄", "by an effect"), MARGINAL: ("≈", "by a hair"), POOL_ONLY: ("≡", "by company")}
 """Sign and words of each, those that say most first."""
 
 
@@ -40,7 +40,7 @@ class Change:
     after: Finding
 
     @property
-    def of_effect(self) -> float:
+    def effect_change(self) -> float:
         """How much the effect changes, in its unit; 0 where there is none."""
         if self.before.effect is None or self.after.effect is None:
             return 0.0
@@ -49,7 +49,7 @@ class Change:
     @property
     def size(self) -> float:
         """How large that is, at least 0: 1 is about the whole area, or all ranks there are."""
-        return abs(self.of_effect) * (RANK if self.before.unit == "ranks" else 1.0)
+        return abs(self.effect_change) * (RANK if self.before.unit == "ranks" else 1.0)
 
     @property
     def flip(self) -> str:
@@ -60,7 +60,7 @@ class Change:
         inside = low is not None and high is not None and effect is not None and low <= effect <= high
         if not inside:
             return EFFECT
-        return COMPANY if effect == self.before.effect else HAIR
+        return POOL_ONLY if effect == self.before.effect else MARGINAL
 
     @property
     def text(self) -> str:
@@ -96,7 +96,7 @@ class Cell:
         if self.before.word == self.after.word:
             return ""
         how = {change.flip for change in self.changes}
-        return next((kind for kind in FLIPS if kind in how), HAIR)
+        return next((kind for kind in FLIPS if kind in how), MARGINAL)
 
 
 @lru_cache(maxsize=1)
@@ -104,8 +104,8 @@ def cells(paper_run: PaperRun) -> dict[str, dict[str, Cell]]:
     """Every claim under every variant that it is asked again under, by ids: `cells[variant][claim]`."""
     found = {}
     for variant in VARIANTS:
-        evidence = evidence_of(paper_run, variant)
-        asked = [id_ for id_ in ASKED if variant.tasks or "tasks" not in CLAIMS[id_].needs]
+        evidence = variant_evidence(paper_run, variant)
+        asked = [id_ for id_ in REEVALUATED if variant.tasks or "tasks" not in CLAIMS[id_].needs]
         found[variant.id] = {id_: Cell(paper_run.verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in asked}
     return found
 

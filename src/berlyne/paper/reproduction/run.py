@@ -14,16 +14,15 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.figures.figure_data import FILES
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions
-from berlyne.paper.reproduction.build_stamps import Made
-from berlyne.paper.reproduction.claims_file import as_data, words_of
+from berlyne.paper.reproduction.build_stamps import BuildStamps
+from berlyne.paper.reproduction.claims_file import read_verdicts, verdicts_as_data
 from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.paper_run import PaperRun, mark
-from berlyne.paper.reproduction.parallel import spread
+from berlyne.paper.reproduction.paper_run import PaperRun, write_marker
+from berlyne.paper.reproduction.parallel import parallel_map
 from berlyne.paper.reproduction.report import write_report
 from berlyne.paper.reproduction.stages import STAGES
-from berlyne.serialization import PARTIAL, only_writer, put, read
-from berlyne.serialization import only as only_file
+from berlyne.serialization import PARTIAL_SUFFIX, check_file_type, exclusive_lock, read_file, write_store_file
 
 PARTS = ("explorations", *STAGES, *FIGURES, "claims", "report")
 """What `--only` may name."""
@@ -51,7 +50,7 @@ def reproduce(
     seed: int = 0,
     jobs: int | None = None,
     only: tuple[str, ...] = (),
-    assumed: Assumptions = DEFAULT,
+    assumptions: Assumptions = DEFAULT,
 ) -> Reproduction:
     """Run the paper into `folder`: what is there already is kept, what is missing is worked out.
 
@@ -62,22 +61,22 @@ def reproduce(
         if part not in PARTS:
             raise SettingsError(f"there is no part {part!r} of the reproduction; there are {', '.join(PARTS)}")
     folder.mkdir(parents=True, exist_ok=True)
-    paper_run = PaperRun(folder, n_worlds, seed, assumed)
-    if paper_run.holds_more():
+    paper_run = PaperRun(folder, n_worlds, seed, assumptions)
+    if paper_run.has_more_worlds():
         raise SettingsError(
             f"{folder} holds a reproduction with more than {n_worlds} worlds; use another folder for this"
         )
     done, wanted, threads = Reproduction(paper_run), _needed(only), jobs or os.cpu_count() or 1
-    with only_writer(folder / "reproduction"):
-        mark(paper_run)
+    with exclusive_lock(folder / "reproduction"):
+        write_marker(paper_run)
         _compute(paper_run, wanted, threads, done.seconds)
-        made = Made(paper_run)
+        made = BuildStamps(paper_run)
         with _timed(done.seconds, "figures"):
             _draw(paper_run, [name for name in FIGURES if name in wanted], made, threads)
         if "claims" in wanted:
             with _timed(done.seconds, "claims"):
                 done.verdicts = _check(paper_run, made)
-            if assumed.changed:
+            if assumptions.changed:
                 with _timed(done.seconds, "default"):
                     below = reproduce(folder / "default", n_worlds, seed, jobs, ("claims",))
                     done.default_verdicts = below.verdicts
@@ -109,43 +108,43 @@ def _compute(paper_run: PaperRun, wanted: set[str], jobs: int, seconds: dict[str
         with _timed(seconds, "explorations"):
             paper_run.experiment.run(paper_run.folder / "results.zarr", jobs=jobs)
     for name, stage in STAGES.items():
-        if name in wanted and not paper_run.has(stage):
+        if name in wanted and not paper_run.is_current(stage):
             with _timed(seconds, name):
-                paper_run.keep(stage, paper_run.configured(stage).compute(paper_run, spread(jobs)))
+                paper_run.save_stage(stage, paper_run.configured(stage).compute(paper_run, parallel_map(jobs)))
 
 
-def _check(paper_run: PaperRun, made: Made) -> dict[str, str]:
+def _check(paper_run: PaperRun, made: BuildStamps) -> dict[str, str]:
     """The word on every claim; `claims.json` has all that it rests on."""
     place = paper_run.folder / "claims.json"
-    if not made.has("claims", CLAIMS_NEED, place.name):
-        put(place, json.dumps(as_data(paper_run.verdicts), indent=1).encode())
-        made.keep("claims", CLAIMS_NEED)
-    return words_of(place, read(place))
+    if not made.is_current("claims", CLAIMS_NEED, place.name):
+        write_store_file(place, json.dumps(verdicts_as_data(paper_run.verdicts), indent=1).encode())
+        made.record("claims", CLAIMS_NEED)
+    return read_verdicts(place, read_file(place))
 
 
-def _report(paper_run: PaperRun, made: Made, seconds: dict[str, float]) -> Path:
+def _report(paper_run: PaperRun, made: BuildStamps, seconds: dict[str, float]) -> Path:
     """The page, made anew unless nothing that it shows has changed."""
-    if not made.has("report", tuple(STAGES), "report.html"):
+    if not made.is_current("report", tuple(STAGES), "report.html"):
         write_report(paper_run, seconds)
-        made.keep("report", tuple(STAGES))
+        made.record("report", tuple(STAGES))
     return paper_run.folder / "report.html"
 
 
-def _draw(paper_run: PaperRun, names: list[str], made: Made, jobs: int = 1) -> None:
+def _draw(paper_run: PaperRun, names: list[str], made: BuildStamps, jobs: int = 1) -> None:
     """Draw the figures that are not there as they would be drawn again."""
     from rich.console import Console
     from rich.progress import track
 
     needs = {name: FIGURES[name].needs for name in names}
     files = {name: [f"figures/{file.format(name=name)}" for file in FILES] for name in names}
-    missing = [name for name in names if not made.has(name, needs[name], *files[name])]
+    missing = [name for name in names if not made.is_current(name, needs[name], *files[name])]
     for file in (file for name in missing for file in files[name]):  # which are written beside their places first
         path = paper_run.folder / file
-        only_file(path.with_name(path.name + PARTIAL))
+        check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     console = Console(stderr=True)
     drawn = draw(paper_run, missing, jobs)
     for name in track(drawn, "figures", len(missing), console=console, disable=not console.is_terminal):
-        made.keep(name, needs[name])
+        made.record(name, needs[name])
 
 
 @contextmanager

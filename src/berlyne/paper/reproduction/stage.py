@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from berlyne.paper.reproduction.paper_run import PaperRun
 
-WorldAt = tuple[str, int]
+WorldKey = tuple[str, int]
 """Class and index of a world."""
-LAGS = 20
+N_LAGS = 20
 """Steps for which it is told how an action is felt."""
-Each = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
-"""`each(label, items, function)`: the function of every item, in order, with progress shown."""
+MapFunction = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
+"""`map_items(label, items, function)`: the function of every item, in order, with progress shown."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Stage(ABC):
     version: ClassVar[int] = 1
 
     @abstractmethod
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
 
-    def explorers(self) -> tuple[str, ...]:
+    def strategies_needed(self) -> tuple[str, ...]:
         """The strategies that its numbers depend on."""
         return ()
 
@@ -47,12 +47,12 @@ class Stage(ABC):
         said = {
             "version": self.version,
             "settings": asdict(self),
-            "strategies": [repr(paper_run.strategy(name)) for name in self.explorers()],
-            **paper_run.worlds_in_short,
+            "strategies": [repr(paper_run.strategy(name)) for name in self.strategies_needed()],
+            **paper_run.worlds_summary,
         }
         return json.dumps(said, sort_keys=True)
 
 
-def every_world(paper_run: PaperRun) -> list[WorldAt]:
+def all_worlds(paper_run: PaperRun) -> list[WorldKey]:
     """Class and index of every world."""
     return [(name, i) for name in PAPER_WORLDS for i in range(paper_run.n_worlds)]

@@ -1,7 +1,7 @@
 """What is worked out beyond the explorations: one class per stage, one labelled dataset each.
 
 Fields are settings, and nothing else that could be chosen may decide a number: a stage is kept as long as they stay.
-Every stage goes through the worlds of the study with `each`, which spreads them over cores; numbers
+Every stage goes through the worlds of the study with `map_items`, which spreads them over cores; numbers
 depend on seeds derived from ids, never on order.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from berlyne.experiments.spec import stream, world_id
 from berlyne.exploration.explore import explore
-from berlyne.exploration.learned_prior import BOUNDS, USUAL, Schedule, explore_learning_alpha
+from berlyne.exploration.learned_prior import BOUNDS, DEFAULT_SCHEDULE, Schedule, explore_learning_alpha
 from berlyne.exploration.predicted_gain import pig_against_gain
 from berlyne.paper.reproduction.assumptions import KEYS
-from berlyne.paper.reproduction.gather import explorations
-from berlyne.paper.reproduction.stage import LAGS, Each, Stage, WorldAt, every_world
+from berlyne.paper.reproduction.gather import stored_explorations
+from berlyne.paper.reproduction.stage import N_LAGS, MapFunction, Stage, WorldKey, all_worlds
 from berlyne.paper.reproduction.task_losses import Tasks
 from berlyne.paper.reproduction.variants import Sensitivity
 from berlyne.worlds import PAPER_WORLDS
@@ -35,17 +35,17 @@ class Structure(Stage):
     """Structure index and controllability of every world (Sec. 3.4)."""
 
     name: ClassVar[str] = "structure"
-    horizon: int = LAGS
+    horizon: int = N_LAGS
 
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        def of_world(at: WorldAt) -> tuple[float, Any]:
+        def of_world(at: WorldKey) -> tuple[float, Any]:
             world = paper_run.world(*at)
             return structure_index(world), controllability(world, self.horizon)
 
-        found = each("structure", every_world(paper_run), of_world)
+        found = map_items("structure", all_worlds(paper_run), of_world)
         shape = (len(PAPER_WORLDS), paper_run.n_worlds)
         index = np.array([f[0] for f in found]).reshape(shape)
         reach = np.array([f[1] for f in found]).reshape(*shape, self.horizon)
@@ -66,15 +66,15 @@ class Gains(Stage):
     n_obs: int = 20
     n_trials: int = 50
 
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        def of_world(at: WorldAt) -> Any:
+        def of_world(at: WorldKey) -> Any:
             seed = stream(paper_run.seed, f"{world_id(*at)}/gains")
             return pig_against_gain(paper_run.world(*at), self.n_obs, self.n_trials, seed)
 
-        found = each("predicted and realised gain", every_world(paper_run), of_world)
+        found = map_items("predicted and realised gain", all_worlds(paper_run), of_world)
         shape = (len(PAPER_WORLDS), paper_run.n_worlds, self.n_obs)
         arrays = {
             name: np.array([getattr(f, name) for f in found]).reshape(shape)
@@ -100,33 +100,33 @@ class Learned(Stage):
     strategy: str = "PIG(VI)"
     starts: tuple[float, ...] = KEYS["learned.starts"].default
     bounds: tuple[float, float] = BOUNDS
-    refit: Schedule = USUAL
+    refit: Schedule = DEFAULT_SCHEDULE
 
-    def explorers(self) -> tuple[str, ...]:
+    def strategies_needed(self) -> tuple[str, ...]:
         """The one that explores with either prior."""
         return (self.strategy,)
 
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        classes, how = ("dense", "maze"), paper_run.strategy(self.strategy)
+        classes, strategy = ("dense", "maze"), paper_run.strategy(self.strategy)
         n_steps = {name: paper_run.assumptions.n_steps(name) for name in classes}
 
         def of_world(at: tuple[str, int, float]) -> Any:
             seed = stream(paper_run.seed, f"{world_id(*at[:2])}/learned prior")
             told: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
-            return explore_learning_alpha(paper_run.world(*at[:2]), how, n_steps[at[0]], seed, **told)
+            return explore_learning_alpha(paper_run.world(*at[:2]), strategy, n_steps[at[0]], seed, **told)
 
         jobs = [(name, i, start) for name in classes for i in range(paper_run.n_worlds) for start in self.starts]
         shape = (len(classes), paper_run.n_worlds, len(self.starts), max(n_steps.values()) + 1)
         learned, alpha = np.full((2, *shape), np.nan, dtype=np.float32)
         given = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
-        for (name, i, start), run in zip(jobs, each("learned prior", jobs, of_world), strict=True):
+        for (name, i, start), run in zip(jobs, map_items("learned prior", jobs, of_world), strict=True):
             place = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
             learned[place], alpha[place] = run.missing_information, run.alpha
         for c, name in enumerate(classes):
-            told = explorations(paper_run, name)["missing_information"].sel(strategy=self.strategy).values
+            told = stored_explorations(paper_run, name)["missing_information"].sel(strategy=self.strategy).values
             given[c, :, : n_steps[name] + 1] = told
         dims = ("world_class", "world", "start", "time")
         true = [paper_run.world(name, 0).prior.alpha for name in classes]  # type: ignore[union-attr]  # Dirichlet
@@ -151,27 +151,27 @@ class Lengths(Stage):
     longest: float = 3.0
     n_lengths: int = 150
 
-    def explorers(self) -> tuple[str, ...]:
+    def strategies_needed(self) -> tuple[str, ...]:
         """Those whose areas make the embodiment index."""
         return self.strategies
 
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
         relative = np.linspace(self.shortest, self.longest, self.n_lengths)  # length of a run, in ours
 
-        def of_world(at: WorldAt) -> Any:
+        def of_world(at: WorldKey) -> Any:
             last = np.round(relative * paper_run.assumptions.n_steps(at[0])).astype(int)
             areas = []
             for name in self.strategies:
-                how = paper_run.strategy(name)
-                seed = stream(paper_run.seed, f"{world_id(*at)}/{how.name}")  # the stored runs, gone on with
-                run = explore(paper_run.world(*at), how, n_steps=int(last[-1]), seed=seed)
+                strategy = paper_run.strategy(name)
+                seed = stream(paper_run.seed, f"{world_id(*at)}/{strategy.name}")  # the stored runs, gone on with
+                run = explore(paper_run.world(*at), strategy, n_steps=int(last[-1]), seed=seed)
                 areas.append(np.cumsum(run.missing_information)[last])
             return np.array(areas)
 
-        found = each("longer runs", every_world(paper_run), of_world)
+        found = map_items("longer runs", all_worlds(paper_run), of_world)
         areas = np.array(found).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(self.strategies), len(relative))
         steps = np.array([np.round(relative * paper_run.assumptions.n_steps(name)) for name in PAPER_WORLDS])
         return xr.Dataset(

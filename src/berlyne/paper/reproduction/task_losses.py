@@ -10,8 +10,8 @@ import numpy as np
 
 from berlyne import tasks
 from berlyne.experiments.spec import stream, world_id
-from berlyne.paper.reproduction.gather import explorations
-from berlyne.paper.reproduction.stage import Each, Stage, WorldAt, every_world
+from berlyne.paper.reproduction.gather import stored_explorations
+from berlyne.paper.reproduction.stage import MapFunction, Stage, WorldKey, all_worlds
 from berlyne.strategies.registry import PAPER_STRATEGIES
 from berlyne.worlds import PAPER_WORLDS, World
 
@@ -37,26 +37,26 @@ class Tasks(Stage):
     ties: tasks.Ties = "uniform"
     paid: Literal["entering", "leaving"] = "entering"
 
-    def explorers(self) -> tuple[str, ...]:
+    def strategies_needed(self) -> tuple[str, ...]:
         """All of the paper's."""
         return PAPER_STRATEGIES
 
-    def judge(self, paper_run: PaperRun, world_class: str, index: int) -> tasks.Tasks:
+    def world_tasks(self, paper_run: PaperRun, world_class: str, index: int) -> tasks.Tasks:
         """The tasks of one world of a study, which know their objective optimum; those of the last worlds are kept."""
         return _judge(self, paper_run.world(world_class, index), paper_run.seed, world_id(world_class, index))
 
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         import xarray as xr
 
-        counts = {name: stored_counts(paper_run, name) for name in PAPER_WORLDS}
+        counts = {name: load_counts(paper_run, name) for name in PAPER_WORLDS}
 
-        def of_world(at: WorldAt) -> Any:
+        def of_world(at: WorldKey) -> Any:
             world = paper_run.world(*at)
             models = counts[at[0]][at[1]].reshape(-1, world.n_actions, world.n_states, world.n_states)
-            return self.judge(paper_run, *at).losses(models)
+            return self.world_tasks(paper_run, *at).losses(models)
 
-        found = each("tasks", every_world(paper_run), of_world)
+        found = map_items("tasks", all_worlds(paper_run), of_world)
         times = list(paper_run.experiment.snapshots)
         losses = np.array(found).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
         dims = ("world_class", "world", "strategy", "snapshot")
@@ -76,8 +76,8 @@ def _judge(how: Tasks, world: World, seed: int, id_: str) -> tasks.Tasks:
     return tasks.Tasks(world, rewards, cap=how.cap_per_state * world.n_states, horizon=horizon, ties=how.ties)
 
 
-def stored_counts(paper_run: PaperRun, world_class: str) -> Any:
+def load_counts(paper_run: PaperRun, world_class: str) -> Any:
     """Counts at the snapshots of all worlds of a class, (world, strategy, snapshot, transition): read at once."""
     world = paper_run.world(world_class, 0)
     size = world.n_actions * world.n_states**2
-    return explorations(paper_run, world_class)["counts"].isel(transition=slice(0, size)).values
+    return stored_explorations(paper_run, world_class)["counts"].isel(transition=slice(0, size)).values

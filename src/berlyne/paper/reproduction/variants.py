@@ -15,13 +15,13 @@ import numpy as np
 
 from berlyne import tasks
 from berlyne.experiments.spec import snapshot_steps, stream, world_id
-from berlyne.experiments.work_unit import count_at, smallest_unsigned
+from berlyne.experiments.work_unit import fill_counts, smallest_unsigned
 from berlyne.exploration.explore import explore
 from berlyne.paper.claims import Evidence
-from berlyne.paper.claims.task_ranks import DRAWN
+from berlyne.paper.claims.task_ranks import FIG8_STRATEGIES
 from berlyne.paper.reproduction.assumptions import Assumptions
-from berlyne.paper.reproduction.stage import LAGS, Each, Stage, WorldAt
-from berlyne.paper.reproduction.task_losses import Tasks, stored_counts
+from berlyne.paper.reproduction.stage import N_LAGS, MapFunction, Stage, WorldKey
+from berlyne.paper.reproduction.task_losses import Tasks, load_counts
 from berlyne.strategies.registry import PAPER_STRATEGIES
 from berlyne.worlds import PAPER_WORLDS
 from berlyne.worlds.structure import controllability, structure_index
@@ -73,11 +73,11 @@ VARIANTS = (
 TASK_KEYS = ("ties", "cap_per_state", "horizon", "paid", "n_rewards")
 """What decides the losses of a model."""
 LOSSES = ("navigation_loss", "reward_loss")
-CURVED = ("Random", "PEIG(Q)")
+WITH_CURVES = ("Random", "PEIG(Q)")
 """Strategies whose mean curves some claim looks at; of all others areas are enough."""
 
 
-class Again(NamedTuple):
+class NeededRuns(NamedTuple):
     """What a change of assumptions makes necessary in the worlds of one class.
 
     worlds : whether they are drawn otherwise.
@@ -90,15 +90,15 @@ class Again(NamedTuple):
     explore: tuple[str, ...]
     navigate: tuple[str, ...]
     collect: tuple[str, ...]
-    begins: bool = False
+    only_shorter: bool = False
 
     @property
-    def from_stored(self) -> bool:
+    def uses_stored_runs(self) -> bool:
         """Whether some losses are those of explorations as they are stored."""
         return not {*self.navigate, *self.collect} <= set(self.explore)
 
 
-def again(one: Assumptions, other: Assumptions, world_class: str) -> Again:
+def needed_runs(one: Assumptions, other: Assumptions, world_class: str) -> NeededRuns:
     """What differs between two sets of assumptions in one class; losses are of interest for strategies of Fig. 8."""
     ours, theirs, length = one.strategies, other.strategies, f"{world_class}.n_steps"
     worlds = one.world_parameters(world_class) != other.world_parameters(world_class)
@@ -107,10 +107,10 @@ def again(one: Assumptions, other: Assumptions, world_class: str) -> Again:
     changed = {key for key in TASK_KEYS if one[f"tasks.{key}"] != other[f"tasks.{key}"]}
 
     def losing(*keys: str) -> tuple[str, ...]:
-        return tuple(s for s in DRAWN if changed & {"ties", *keys} or s in acting)
+        return tuple(s for s in FIG8_STRATEGIES if changed & {"ties", *keys} or s in acting)
 
-    begins = other[length] < one[length] and not worlds and not changed and ours == theirs
-    return Again(worlds, acting, losing("cap_per_state"), losing("horizon", "paid", "n_rewards"), begins)
+    only_shorter = other[length] < one[length] and not worlds and not changed and ours == theirs
+    return NeededRuns(worlds, acting, losing("cap_per_state"), losing("horizon", "paid", "n_rewards"), only_shorter)
 
 
 VariantFindings = dict[tuple[str, str | None], Any]
@@ -125,7 +125,7 @@ class Sensitivity(Stage):
     version: ClassVar[int] = 2
     variants: tuple[Variant, ...] = VARIANTS
 
-    def explorers(self) -> tuple[str, ...]:
+    def strategies_needed(self) -> tuple[str, ...]:
         """All of the paper's, which variants replace."""
         return PAPER_STRATEGIES
 
@@ -133,13 +133,15 @@ class Sensitivity(Stage):
         """All that decides the numbers; the tasks are those of another stage."""
         return f"{super().stamp(paper_run)} {paper_run.configured(Tasks()).stamp(paper_run)}"
 
-    def compute(self, paper_run: PaperRun, each: Each) -> xr.Dataset:
+    def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
         """The numbers, for all worlds of the study."""
         others = {v.id: paper_run.replace(v.changes) for v in self.variants}
         needed = {(v.id, c): _needed(paper_run, v, c) for v in self.variants for c in PAPER_WORLDS}
         # a world serves all its variants while it is at hand
         jobs = [(v, c, i) for c in PAPER_WORLDS for i in range(paper_run.n_worlds) for v in others if any(needed[v, c])]
-        stored = {c: stored_counts(paper_run, c) for c in PAPER_WORLDS if any(needed[v, c].from_stored for v in others)}
+        stored = {
+            c: load_counts(paper_run, c) for c in PAPER_WORLDS if any(needed[v, c].uses_stored_runs for v in others)
+        }
 
         as_read = paper_run.stage("tasks")
         lost = np.stack([as_read[loss].values for loss in LOSSES], axis=-1)  # (class, world, strategy, snapshot, task)
@@ -147,13 +149,13 @@ class Sensitivity(Stage):
         def of_world(job: tuple[str, str, int]) -> VariantFindings:
             variant, world_class, i = job
             here = needed[variant, world_class]
-            counts = stored[world_class][i] if here.from_stored else None
-            losses = lost[PAPER_WORLDS.index(world_class), i] if here.begins else None
+            counts = stored[world_class][i] if here.uses_stored_runs else None
+            losses = lost[PAPER_WORLDS.index(world_class), i] if here.only_shorter else None
             return _work_out(paper_run, others[variant], (world_class, i), here, AsRead(counts, losses))
 
         out = _blank(paper_run, others)
         arrays = {name: array.values for name, array in out.data_vars.items()}
-        for (variant, world_class, i), found in zip(jobs, each("sensitivity", jobs, of_world), strict=True):
+        for (variant, world_class, i), found in zip(jobs, map_items("sensitivity", jobs, of_world), strict=True):
             place = (list(others).index(variant), PAPER_WORLDS.index(world_class))
             for (name, strategy), value in found.items():
                 where = place if strategy is None else (*place, PAPER_STRATEGIES.index(strategy))
@@ -165,8 +167,8 @@ class Sensitivity(Stage):
         return out
 
 
-def _needed(paper_run: PaperRun, variant: Variant, world_class: str) -> Again:
-    found = again(paper_run.assumptions, paper_run.assumptions.replace(variant.changes), world_class)
+def _needed(paper_run: PaperRun, variant: Variant, world_class: str) -> NeededRuns:
+    found = needed_runs(paper_run.assumptions, paper_run.assumptions.replace(variant.changes), world_class)
     return found if variant.tasks else found._replace(navigate=(), collect=())
 
 
@@ -178,7 +180,7 @@ def _blank(paper_run: PaperRun, others: Mapping[str, PaperRun]) -> xr.Dataset:
     sizes = {
         "variant": len(others), "world_class": len(PAPER_WORLDS), "strategy": len(PAPER_STRATEGIES),
         "world": paper_run.n_worlds, "snapshot": len(paper_run.assumptions["tasks.times"]),
-        "time": longest, "lag": LAGS,
+        "time": longest, "lag": N_LAGS,
     }  # fmt: skip
     dims = {
         "area": ("strategy", "world"),
@@ -194,7 +196,7 @@ def _blank(paper_run: PaperRun, others: Mapping[str, PaperRun]) -> xr.Dataset:
         for name, rest in dims.items()
     }
     coords = {"variant": list(others), "world_class": list(PAPER_WORLDS), "strategy": list(PAPER_STRATEGIES)}
-    return xr.Dataset(data, {**coords, "lag": np.arange(1, LAGS + 1)})
+    return xr.Dataset(data, {**coords, "lag": np.arange(1, N_LAGS + 1)})
 
 
 class AsRead(NamedTuple):
@@ -208,31 +210,35 @@ class AsRead(NamedTuple):
     losses: Any
 
 
-def _work_out(paper_run: PaperRun, other: PaperRun, at: WorldAt, needed: Again, as_read: AsRead) -> VariantFindings:
+def _work_out(
+    paper_run: PaperRun, other: PaperRun, at: WorldKey, needed: NeededRuns, as_read: AsRead
+) -> VariantFindings:
     """What is other than as read in one world."""
     found: VariantFindings = {}
     world, n_steps = other.world(*at), other.assumptions.n_steps(at[0])
     steps = snapshot_steps(other.experiment.snapshots, n_steps)
     models: dict[str, Any] = {}
     for name in needed.explore:
-        how = other.strategy(name)
-        run = explore(world, how, n_steps=n_steps, seed=stream(other.seed, f"{world_id(*at)}/{how.name}"))
+        strategy = other.strategy(name)
+        run = explore(world, strategy, n_steps=n_steps, seed=stream(other.seed, f"{world_id(*at)}/{strategy.name}"))
         found["area", name], found["l1_area", name] = run.area, float(run.l1_distance.sum())
-        if name in CURVED:
+        if name in WITH_CURVES:
             found["curve", name] = run.missing_information
         if name in needed.navigate or name in needed.collect:
             models[name] = np.zeros((len(steps), world.n_actions * world.n_states**2), smallest_unsigned(n_steps + 1))
-            count_at(run, steps, models[name])
+            fill_counts(run, steps, models[name])
     for name in {*needed.navigate, *needed.collect} - set(models):
         models[name] = as_read.counts[PAPER_STRATEGIES.index(name)]
     if needed.navigate or needed.collect:
         before = (
             snapshot_steps(paper_run.experiment.snapshots, paper_run.assumptions.n_steps(at[0]))
-            if needed.begins
+            if needed.only_shorter
             else []
         )
         fresh = [k for k, step in enumerate(steps) if step not in before]
-        found |= _losses(other.configured(Tasks()).judge(other, *at), needed, {s: m[fresh] for s, m in models.items()})
+        found |= _losses(
+            other.configured(Tasks()).world_tasks(other, *at), needed, {s: m[fresh] for s, m in models.items()}
+        )
         for name in needed.navigate if before else ():
             old = as_read.losses[PAPER_STRATEGIES.index(name)]
             for task, loss in enumerate(LOSSES):
@@ -242,21 +248,23 @@ def _work_out(paper_run: PaperRun, other: PaperRun, at: WorldAt, needed: Again, 
                 ]
     if needed.worlds:
         found["structure_index", None] = structure_index(world)
-        found["controllability", None] = controllability(world, LAGS)
+        found["controllability", None] = controllability(world, N_LAGS)
     return found
 
 
-def _losses(judge: tasks.Tasks, needed: Again, models: Mapping[str, Any]) -> VariantFindings:
+def _losses(world_tasks: tasks.Tasks, needed: NeededRuns, models: Mapping[str, Any]) -> VariantFindings:
     """Losses of some models of each strategy: of both tasks at once if the same strategies have both."""
-    n, m = judge.n_states, judge.n_actions
+    n, m = world_tasks.n_states, world_tasks.n_actions
 
     def of(names: tuple[str, ...], losses: Callable[[Any], Any]) -> Any:
         return losses(np.concatenate([models[s] for s in names]).reshape(-1, m, n, n)).reshape(len(names), -1)
 
     if needed.navigate == needed.collect:
-        both = of(needed.navigate, judge.losses).reshape(len(needed.navigate), -1, 2)
+        both = of(needed.navigate, world_tasks.losses).reshape(len(needed.navigate), -1, 2)
         return {(loss, s): both[i, :, k] for i, s in enumerate(needed.navigate) for k, loss in enumerate(LOSSES)}
-    parts = zip(LOSSES, (needed.navigate, needed.collect), (judge.navigation_loss, judge.reward_loss), strict=True)
+    parts = zip(
+        LOSSES, (needed.navigate, needed.collect), (world_tasks.navigation_loss, world_tasks.reward_loss), strict=True
+    )
     return {
         (loss, s): one
         for loss, names, losses in parts
@@ -265,7 +273,7 @@ def _losses(judge: tasks.Tasks, needed: Again, models: Mapping[str, Any]) -> Var
     }
 
 
-def evidence_of(paper_run: PaperRun, variant: Variant) -> Evidence:
+def variant_evidence(paper_run: PaperRun, variant: Variant) -> Evidence:
     """What there would be to judge by if the paper were read as `variant` does."""
     base, other = paper_run.evidence, paper_run.replace(variant.changes)
     found = base.stages["sensitivity"].sel(variant=variant.id)
@@ -273,13 +281,13 @@ def evidence_of(paper_run: PaperRun, variant: Variant) -> Evidence:
         {c: dict(by) for c, by in old.items()} for old in (base.areas, base.l1_areas, base.curves)
     )
     for world_class in PAPER_WORLDS:
-        for name in again(paper_run.assumptions, other.assumptions, world_class).explore:
+        for name in needed_runs(paper_run.assumptions, other.assumptions, world_class).explore:
             here = found.sel(world_class=world_class, strategy=name)
             areas[world_class][name], l1_areas[world_class][name] = here["area"].values, here["l1_area"].values
-            if name in CURVED:
+            if name in WITH_CURVES:
                 curves[world_class][name] = here["curve"].values[: other.assumptions.n_steps(world_class) + 1]
     stages = {name: _overlaid(base.stages[name], found) for name in ("tasks", "structure")}
-    return Evidence(areas, l1_areas, curves, stages, **other.assumptions.judging)
+    return Evidence(areas, l1_areas, curves, stages, **other.assumptions.judging_options)
 
 
 def _overlaid(stage: xr.Dataset, found: xr.Dataset) -> xr.Dataset:

@@ -11,7 +11,7 @@ from berlyne.paper.claims import CLAIMS, Evidence, Finding, Verdict
 from berlyne.paper.claims import theorems as theory
 from berlyne.paper.claims.published import FIGURE_POOLS
 from berlyne.paper.claims.task_ranks import task_ranks
-from berlyne.paper.claims.verdict import FAILS, HOLDS, OPEN
+from berlyne.paper.claims.verdict import FAILS, HOLDS, UNDECIDED
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.priors import OneTwoThree
 from berlyne.strategies.utilities import pig_as_printed_of_row
@@ -62,7 +62,7 @@ def test_theorem_2_fails_for_the_printed_divergence(published: Evidence, monkeyp
 
 def test_few_worlds_leave_equality_undecided() -> None:
     few = as_published(n=20)
-    assert CLAIMS["lta"].verdict(few).word == OPEN
+    assert CLAIMS["lta"].verdict(few).word == UNDECIDED
     assert CLAIMS["controls"].verdict(few).word != HOLDS
 
 
@@ -85,7 +85,7 @@ def test_a_verdict_is_the_worst_of_its_findings() -> None:
         return Finding("it", "so", "thus", ok)
 
     assert Verdict((finding(True), finding(True))).word == HOLDS
-    assert Verdict((finding(True), finding(None))).word == OPEN
+    assert Verdict((finding(True), finding(None))).word == UNDECIDED
     assert Verdict((finding(None), finding(False))).word == FAILS
     assert Verdict((finding(True),)).reason == ""
 

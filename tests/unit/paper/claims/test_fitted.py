@@ -12,7 +12,15 @@ import pytest
 
 from berlyne.paper.claims import CLAIMS, Evidence
 from berlyne.paper.claims.fitted import FITTED
-from berlyne.paper.claims.verdict import FAILS, GROUP_TEXTS, HOLDS, ON_ITS_OWN, OPEN, WITH_HELP, tallied
+from berlyne.paper.claims.verdict import (
+    FAILS,
+    GROUP_TEXTS,
+    HOLDS,
+    INDEPENDENT,
+    UNDECIDED,
+    USED_FOR_FITTING,
+    group_counts,
+)
 from berlyne.paper.reproduction.readings import READINGS
 
 from .invented import as_published
@@ -29,29 +37,29 @@ THEOREMS = ("theorem-1", "theorem-2")
 def test_fitted_readings_are_those_of_the_list() -> None:
     assert {reading: set(fitted.chosen_by) for reading, fitted in FITTED.items()} == CHOSEN_BY
     assert set(FITTED) <= set(READINGS)
-    assert all(fitted.how and fitted.reading == reading for reading, fitted in FITTED.items())
+    assert all(fitted.rationale and fitted.reading == reading for reading, fitted in FITTED.items())
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_no_independent_claim_is_among_the_evidence_of_a_fitted_reading(claim: str) -> None:
     used = {reading for reading, claims in CHOSEN_BY.items() if claim in claims}
     assert set(CLAIMS[claim].chose) == used
-    assert CLAIMS[claim].group(HOLDS) == (WITH_HELP if used else ON_ITS_OWN)
-    assert (CLAIMS[claim].group(FAILS), CLAIMS[claim].group(OPEN)) == (FAILS, OPEN)
+    assert CLAIMS[claim].group(HOLDS) == (USED_FOR_FITTING if used else INDEPENDENT)
+    assert (CLAIMS[claim].group(FAILS), CLAIMS[claim].group(UNDECIDED)) == (FAILS, UNDECIDED)
     assert used <= set(CLAIMS[claim].rests_on)
 
 
 def test_groups_are_counted_by_these_words() -> None:
-    assert list(GROUP_TEXTS) == [ON_ITS_OWN, WITH_HELP, FAILS, OPEN]
+    assert list(GROUP_TEXTS) == [INDEPENDENT, USED_FOR_FITTING, FAILS, UNDECIDED]
 
 
 def test_one_claim_is_spoken_of_in_the_singular() -> None:
-    assert tallied([FAILS, OPEN, OPEN, WITH_HELP]) == [
+    assert group_counts([FAILS, UNDECIDED, UNDECIDED, USED_FOR_FITTING]) == [
         "1 holds, but was used to choose a reading",
         "1 does not hold",
         "2 are undecided",
     ]
-    assert tallied([OPEN]) == ["1 is undecided"]
+    assert group_counts([UNDECIDED]) == ["1 is undecided"]
 
 
 @cache

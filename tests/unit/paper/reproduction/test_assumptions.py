@@ -9,13 +9,13 @@ import pytest
 
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import StoreError
-from berlyne.paper.reproduction.assumptions import DEFAULT, KEYS, Assumptions, assumptions
+from berlyne.paper.reproduction.assumptions import DEFAULT, KEYS, Assumptions, parse_assumptions
 from berlyne.paper.reproduction.build_stamps import stamp
-from berlyne.paper.reproduction.paper_run import PaperRun, assumed_in, mark
+from berlyne.paper.reproduction.paper_run import PaperRun, read_assumptions, write_marker
 from berlyne.paper.reproduction.readings import READINGS
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.paper.reproduction.variants import VARIANTS
-from berlyne.strategies.registry import STRATEGIES, strategy
+from berlyne.strategies.registry import STRATEGIES, get_strategy
 
 ALL = set(STAGES)
 OTHER: dict[str, tuple[Any, set[str]]] = {  # a value that is not the default, and the stages that it decides
@@ -80,11 +80,11 @@ def test_the_default_is_no_change(key: str) -> None:
 def test_strategies_and_worlds_are_as_assumed() -> None:
     assumed = DEFAULT.replace({"gamma": 0.9, "q.epsilon": 0.1, "untried": 0.0, "ties": "first", "maze.alpha": 0.5})
     of = assumed.strategies
-    assert of["PIG(VI)"] == strategy("PIG(VI)", gamma=0.9, ties="first")
-    assert of["PIG(VI+)"] == strategy("PIG(VI+)", gamma=0.9, ties="first")
-    assert of["PEIG(Q)"] == strategy("PEIG(Q)", epsilon=0.1, untried=0.0)
+    assert of["PIG(VI)"] == get_strategy("PIG(VI)", gamma=0.9, ties="first")
+    assert of["PIG(VI+)"] == get_strategy("PIG(VI+)", gamma=0.9, ties="first")
+    assert of["PEIG(Q)"] == get_strategy("PEIG(Q)", epsilon=0.1, untried=0.0)
     assert of["Random"] == STRATEGIES["Random"]
-    assert of["LTA"] == strategy("LTA", ties="first")
+    assert of["LTA"] == get_strategy("LTA", ties="first")
     paper_run = PaperRun(Path(), 2, 0, assumed)
     assert paper_run.world("maze", 1).prior.alpha == 0.5
     assert paper_run.world("dense", 1).prior.alpha == 1.0
@@ -107,9 +107,9 @@ def test_a_file_and_texts_say_the_same(tmp_path: Path) -> None:
         'gamma = 0.9\nuntried = 0\n[maze]\nlaw = "directions"\n["1-2-3"]\nn_steps = 100\n[tasks]\ntimes=[1]\n'
     )
     said = ["gamma=0.9", "untried=0", "maze.law=directions", "1-2-3.n_steps=100", "tasks.times=[1.0]"]
-    assert assumptions((), file) == assumptions(said)
-    assert assumptions(["gamma=0.8"], file)["gamma"] == 0.8  # a text comes after the file
-    assert assumptions() == DEFAULT
+    assert parse_assumptions((), file) == parse_assumptions(said)
+    assert parse_assumptions(["gamma=0.8"], file)["gamma"] == 0.8  # a text comes after the file
+    assert parse_assumptions() == DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_file_and_texts_say_the_same(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_assumed_is_one_sentence(said: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        assumptions([said])
+        parse_assumptions([said])
 
 
 @pytest.mark.parametrize("text", ["gamma = ", "\udcff", "a = [" * 5000])
@@ -145,34 +145,34 @@ def test_a_file_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> No
     file = tmp_path / "mine.toml"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(SettingsError, match=r"mine\.toml is not valid TOML"):
-        assumptions((), file)
+        parse_assumptions((), file)
     with pytest.raises(SettingsError, match="there is no file"):
-        assumptions((), tmp_path / "none.toml")
+        parse_assumptions((), tmp_path / "none.toml")
 
 
 def test_a_folder_keeps_what_it_assumes(tmp_path: Path) -> None:
     mine = DEFAULT.replace({"gamma": 0.9, "tasks.times": [0.5, 1.0]})
-    mark(PaperRun(tmp_path, 4, 0, mine))
-    assert assumed_in(tmp_path) == mine
-    mark(PaperRun(tmp_path, 4, 0, mine))
+    write_marker(PaperRun(tmp_path, 4, 0, mine))
+    assert read_assumptions(tmp_path) == mine
+    write_marker(PaperRun(tmp_path, 4, 0, mine))
     with pytest.raises(SettingsError, match=r"made with gamma = 0.9, tasks.times = .*, and the default is asked for"):
-        mark(PaperRun(tmp_path, 4, 0))
+        write_marker(PaperRun(tmp_path, 4, 0))
 
 
 def test_a_folder_without_a_mark_that_holds_explorations_assumes_the_default(tmp_path: Path) -> None:
     (tmp_path / "results.zarr").mkdir()
-    mark(PaperRun(tmp_path, 4, 0))
-    assert assumed_in(tmp_path) == DEFAULT
+    write_marker(PaperRun(tmp_path, 4, 0))
+    assert read_assumptions(tmp_path) == DEFAULT
     (tmp_path / "reproduction.json").unlink()
     with pytest.raises(SettingsError, match=r"made with the default, and gamma = 0.9 is asked for"):
-        mark(PaperRun(tmp_path, 4, 0, Assumptions({"gamma": 0.9})))
+        write_marker(PaperRun(tmp_path, 4, 0, Assumptions({"gamma": 0.9})))
 
 
 @pytest.mark.parametrize("name", ["zarr.json", "notes.txt", "area", "thesis"])
 def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(SettingsError, match=rf"holds something else \({name}\); use a folder that is new or empty"):
-        mark(PaperRun(tmp_path, 4, 0))
+        write_marker(PaperRun(tmp_path, 4, 0))
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -180,7 +180,7 @@ def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path
 def test_a_damaged_mark_is_one_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "reproduction.json").write_text(text)
     with pytest.raises(StoreError, match=r"reproduction.json is damaged"):
-        mark(PaperRun(tmp_path, 4, 0))
+        write_marker(PaperRun(tmp_path, 4, 0))
 
 
 def test_variants_change_what_can_be_set() -> None:

@@ -15,9 +15,9 @@ from scipy.stats import kendalltau
 from berlyne.experiments.store import StoreError
 from berlyne.paper.claims import CLAIMS, Finding, Verdict
 from berlyne.paper.claims.fitted import FITTED
-from berlyne.paper.claims.verdict import InPool
+from berlyne.paper.claims.verdict import PoolComparison
 from berlyne.paper.reproduction import report
-from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions, assumptions
+from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions, parse_assumptions
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.page import claim_details as evidence
 from berlyne.paper.reproduction.page import misfit, not_held, summary
@@ -25,7 +25,7 @@ from berlyne.paper.reproduction.page import variant_effects as sensitivity
 from berlyne.paper.reproduction.page.context import PageContext, command
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.readings import READINGS
-from berlyne.paper.reproduction.robustness import ASKED, Cell
+from berlyne.paper.reproduction.robustness import REEVALUATED, Cell
 from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.priors import OneTwoThree
 from berlyne.stats import Friedman
@@ -35,9 +35,9 @@ from .reading_page import Page, plain
 
 LOOKS = {True: ("yes", "✓", "holds"), False: ("no", "✗", "does not hold"), None: ("open", "?", "undecided")}
 POOLS = {
-    "curves": InPool(True, 0.0125, Friedman(12.34, 11, 0.015)),
-    "figure": InPool(True, 0.5, Friedman(3.21, 5, 0.67)),
-    "all": InPool(True, 1e-20, Friedman(456.78, 14, 1e-80)),
+    "curves": PoolComparison(True, 0.0125, Friedman(12.34, 11, 0.015)),
+    "figure": PoolComparison(True, 0.5, Friedman(3.21, 5, 0.67)),
+    "all": PoolComparison(True, 1e-20, Friedman(456.78, 14, 1e-80)),
 }
 PLC = {"utilities": "1-2-3 Worlds: PLC(VI) against PIG(VI)", "l1": "1-2-3 Worlds: PLC(VI) against PIG(VI)",
        "tasks-only": "PLC(VI), where it is worst off"}  # fmt: skip
@@ -75,7 +75,7 @@ def moved(id_: str, before: Verdict, effect: float, ok: bool | None = True) -> C
 
 def cells(found: Mapping[str, Verdict], **moves: tuple[str, float, bool]) -> dict[str, dict[str, Cell]]:
     """Nothing moves but, under some variants, one claim."""
-    table = {variant.id: {id_: Cell(found[id_], found[id_]) for id_ in ASKED} for variant in VARIANTS}
+    table = {variant.id: {id_: Cell(found[id_], found[id_]) for id_ in REEVALUATED} for variant in VARIANTS}
     for name, (id_, effect, ok) in moves.items():
         table[name.replace("_", "-")][id_] = moved(id_, found[id_], effect, ok)
     return table
@@ -236,7 +236,7 @@ def test_the_range_of_the_misfit_over_variants_is_that_of_the_cells() -> None:
 
 
 def test_kinds_of_rows_by_hand() -> None:
-    kinds = misfit.kinds(OneTwoThree(20))
+    kinds = misfit.row_kinds(OneTwoThree(20))
     by = {(k.action, k.n_seen, k.first): k for k in kinds}
     assert len(by) == len(kinds) == 15
     row = np.array([0.25, *[0.75 / 19] * 19])  # action 1: the first observation tells all
@@ -279,7 +279,7 @@ def test_a_variant_says_what_flips_what_moved_and_how_to_run_it() -> None:
     assert "cb ✓ holds → ✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.04)" in said["q-rate"]
     assert "no verdict flips. No area and no rank moves." in said["cap"]
     lines = page.lines("Every claim that was asked again")
-    assert len(lines) == len(VARIANTS) * len(ASKED)
+    assert len(lines) == len(VARIANTS) * len(REEVALUATED)
     assert [line["claim"] for line in lines if line["what moved, before → after"] != "nothing"] == [
         "cb",
         "peig-vi",
@@ -310,7 +310,7 @@ def test_a_finding_that_turns_within_a_verdict_that_stays_is_not_hidden() -> Non
 def test_the_command_of_a_variant_assumes_what_the_variant_does(variant: Any) -> None:
     words = shlex.split(command(DEFAULT.replace(variant.changes).changed))
     assert words[:3] == ["berlyne", "reproduce", "FOLDER"] and set(words[3::2]) == {"--set"}
-    assert assumptions(words[4::2]) == DEFAULT.replace(variant.changes)
+    assert parse_assumptions(words[4::2]) == DEFAULT.replace(variant.changes)
 
 
 def test_the_default_is_compared_with_nothing(folder: Path) -> None:
@@ -320,10 +320,14 @@ def test_the_default_is_compared_with_nothing(folder: Path) -> None:
 
 
 def test_other_assumptions_are_compared_with_the_default(folder: Path) -> None:
-    default = holding()
-    now = {**default, "cb": moved("cb", default["cb"], 0.5, False).after, "l1": moved("l1", default["l1"], 0.2).after}
+    default_verdicts = holding()
+    now = {
+        **default_verdicts,
+        "cb": moved("cb", default_verdicts["cb"], 0.5, False).after,
+        "l1": moved("l1", default_verdicts["l1"], 0.2).after,
+    }
     assumed = Assumptions({"gamma": 0.9, "tasks.ranking": "average loss"})
-    here = shown(now, folder=folder, cells=cells(now), default=default, assumed=assumed)
+    here = shown(now, folder=folder, cells=cells(now), default_verdicts=default_verdicts, assumed=assumed)
     html = report.page(here)
     page = Page(html)
     assert page.ids.index("changes") == page.ids.index("summary") + 1
@@ -349,24 +353,28 @@ def moves_of(here: PageContext, id_: str) -> str:
 
 
 def test_findings_are_compared_by_what_they_are_about_where_one_side_has_more(folder: Path) -> None:
-    default = holding()
-    now = {**default, "learned-prior": Verdict(default["learned-prior"].findings[1:])}
-    here = shown(now, folder=folder, default=default, assumed=Assumptions({"learned.starts": (10.0,)}))
+    default_verdicts = holding()
+    now = {**default_verdicts, "learned-prior": Verdict(default_verdicts["learned-prior"].findings[1:])}
+    here = shown(
+        now, folder=folder, default_verdicts=default_verdicts, assumed=Assumptions({"learned.starts": (10.0,)})
+    )
     assert moves_of(here, "learned-prior") == "nothing only under the default: finding 0: +3.0 % (p = 0.013)"
 
 
 def test_findings_that_are_about_something_else_are_not_passed_off_as_the_same(folder: Path) -> None:
-    default = holding()
-    now = {**default, "learned-prior": Verdict((finding(False, "from 5 on", effect=0.2),))}
-    here = shown(now, folder=folder, default=default, assumed=Assumptions({"learned.starts": (5.0,)}))
+    default_verdicts = holding()
+    now = {**default_verdicts, "learned-prior": Verdict((finding(False, "from 5 on", effect=0.2),))}
+    here = shown(now, folder=folder, default_verdicts=default_verdicts, assumed=Assumptions({"learned.starts": (5.0,)}))
     said = moves_of(here, "learned-prior")
     assert said == (
         "only under the default: finding 0: +3.0 % (p = 0.013) only under the default: finding 1: +3.0 % (p = 0.013) "
         "only here: from 5 on: +20.0 % (p = 0.013)"
     )
     assert "1 verdict flips: 1 by an effect" in plain(Page(report.page(here)).text["main"])
-    now["learned-prior"] = Verdict((finding(True, "from 5 on", effect=0.2), default["learned-prior"].findings[1]))
-    here = shown(now, folder=folder, default=default, assumed=Assumptions({"learned.starts": (5.0,)}))
+    now["learned-prior"] = Verdict(
+        (finding(True, "from 5 on", effect=0.2), default_verdicts["learned-prior"].findings[1])
+    )
+    here = shown(now, folder=folder, default_verdicts=default_verdicts, assumed=Assumptions({"learned.starts": (5.0,)}))
     assert "finding 0: +3.0 % (p = 0.013) → from 5 on: +20.0 % (p = 0.013)" in moves_of(here, "learned-prior")
 
 
@@ -402,7 +410,7 @@ def test_fitted_readings_say_how_they_were_chosen(folder: Path) -> None:
     lines = Page(report.page(shown(holding(), folder=folder))).lines("What was fitted")
     assert [line["reading"] for line in lines] == list(FITTED)
     for line, fitted in zip(lines, FITTED.values(), strict=True):
-        assert line["how it was chosen"] == plain(fitted.how)
+        assert line["how it was chosen"] == plain(fitted.rationale)
         assert all(id_ in line["chosen by"] for id_ in fitted.chosen_by)
         rest = [
             id_ for id_, claim in CLAIMS.items() if fitted.reading in claim.rests_on and id_ not in fitted.chosen_by
@@ -415,9 +423,9 @@ def test_no_report_is_made_again_without_the_default_to_compare_with(
 ) -> None:
     paper_run = PaperRun(folder, 4, 0, Assumptions({"gamma": 0.9}))
     monkeypatch.setattr(PaperRun, "open", lambda _: paper_run)
-    monkeypatch.setattr(PaperRun, "has", lambda *_: True)
+    monkeypatch.setattr(PaperRun, "is_current", lambda *_: True)
     with pytest.raises(StoreError, match="lacks the default to compare with; run: berlyne reproduce"):
-        report.remake_report(folder)
+        report.rebuild_report(folder)
 
 
 def test_a_variant_whose_tasks_were_not_set_again_says_so() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from berlyne.paper.claims import CLAIMS, Finding, Verdict
 from berlyne.paper.reproduction.assumptions import DEFAULT
-from berlyne.paper.reproduction.robustness import ASKED, COMPANY, EFFECT, HAIR, Cell, Change, effect_text
-from berlyne.paper.reproduction.variants import CURVED, VARIANTS, again
+from berlyne.paper.reproduction.robustness import EFFECT, MARGINAL, POOL_ONLY, REEVALUATED, Cell, Change, effect_text
+from berlyne.paper.reproduction.variants import VARIANTS, WITH_CURVES, needed_runs
 from berlyne.strategies.registry import PAPER_STRATEGIES
 
 from ..claims.invented import as_published
@@ -29,13 +29,13 @@ def finding(ok: bool | None, effect: float | None = 0.05, p: float | None = 0.00
     ("before", "after", "flip"),
     [
         (finding(True), finding(True, 0.9), ""),
-        (finding(True), finding(False, 0.0501, 0.00102), HAIR),  # p 0.0006 -> 0.001
-        (finding(True), finding(False, 0.05, 0.00102), COMPANY),  # the effect is the same
-        (finding(True), finding(False, 0.0699), HAIR),
-        (finding(True), finding(False, 0.0301), HAIR),
+        (finding(True), finding(False, 0.0501, 0.00102), MARGINAL),  # p 0.0006 -> 0.001
+        (finding(True), finding(False, 0.05, 0.00102), POOL_ONLY),  # the effect is the same
+        (finding(True), finding(False, 0.0699), MARGINAL),
+        (finding(True), finding(False, 0.0301), MARGINAL),
         (finding(True), finding(False, 0.0701), EFFECT),
         (finding(True), finding(False, 0.0299), EFFECT),
-        (finding(True), finding(None, 0.05), COMPANY),
+        (finding(True), finding(None, 0.05), POOL_ONLY),
         (finding(True, None), finding(False, None), EFFECT),  # nothing says that it is a hair
         (finding(False), finding(True, -0.4), EFFECT),
     ],
@@ -48,10 +48,10 @@ def test_a_flip_is_by_a_hair_while_the_effect_stays_within_its_interval(before, 
 def test_one_finding_that_flips_by_its_effect_is_enough() -> None:
     before = Verdict((finding(True), finding(True)))
     by_a_hair, by_effect = finding(False, 0.06), finding(False, 0.5)
-    assert Cell(before, Verdict((by_a_hair, finding(True)))).flip == HAIR
+    assert Cell(before, Verdict((by_a_hair, finding(True)))).flip == MARGINAL
     assert Cell(before, Verdict((by_a_hair, by_effect))).flip == EFFECT
-    assert Cell(before, Verdict((finding(False), by_a_hair))).flip == HAIR
-    assert Cell(before, Verdict((finding(False), finding(True)))).flip == COMPANY
+    assert Cell(before, Verdict((finding(False), by_a_hair))).flip == MARGINAL
+    assert Cell(before, Verdict((finding(False), finding(True)))).flip == POOL_ONLY
     spoiled = Verdict((finding(False), finding(True)))
     assert Cell(spoiled, Verdict((finding(False), by_effect))).flip == ""  # the word stays
 
@@ -61,10 +61,10 @@ def test_the_largest_change_is_found_whatever_becomes_of_the_word() -> None:
     after = Verdict((finding(True, 0.06), finding(True, 1.03), finding(True, 4.0, unit="ranks")))
     cell = Cell(before, after)
     assert cell.flip == ""
-    assert cell.largest.of_effect == pytest.approx(0.93)
+    assert cell.largest.effect_change == pytest.approx(0.93)
     assert cell.largest.text == "Mazes: CB against Random: +10.0 % (p = 0.0006) → +103.0 % (p = 0.0006)"
     in_ranks = Verdict((finding(True, 0.06), finding(True, 0.1), finding(True, -7.0, unit="ranks")))
-    assert Cell(before, in_ranks).largest.of_effect == -10.0
+    assert Cell(before, in_ranks).largest.effect_change == -10.0
 
 
 def test_effects_are_told_in_their_units() -> None:
@@ -75,8 +75,8 @@ def test_effects_are_told_in_their_units() -> None:
 
 def test_claims_that_no_exploration_task_or_structure_decides_are_not_asked_again() -> None:
     others = {"theorem-1", "theorem-2", "pig-predicts", "pig-falls", "learned-prior"}
-    assert set(ASKED) == set(CLAIMS) - others
-    assert {"tasks-top", "tasks-only", "structure", "control-horizon"} <= set(ASKED)
+    assert set(REEVALUATED) == set(CLAIMS) - others
+    assert {"tasks-top", "tasks-only", "structure", "control-horizon"} <= set(REEVALUATED)
 
 
 @pytest.mark.parametrize(
@@ -97,22 +97,22 @@ def test_claims_that_no_exploration_task_or_structure_decides_are_not_asked_agai
     ],
 )
 def test_only_what_a_variant_can_move_is_run_again(variant, world_class, worlds, explore, navigate, collect) -> None:
-    needed = again(DEFAULT, DEFAULT.replace(CHANGES[variant]), world_class)
+    needed = needed_runs(DEFAULT, DEFAULT.replace(CHANGES[variant]), world_class)
     assert needed == (worlds, explore, navigate, collect, variant == "half-length")
-    assert needed.from_stored == (variant in ("cap", "leaving"))
+    assert needed.uses_stored_runs == (variant in ("cap", "leaving"))
 
 
 def test_only_planners_are_run_again_with_another_discount() -> None:
     planners = ("PIG(VI)", "PIG(VI+)", "PEIG(VI)", "PMC(VI)", "PLC(VI)")
-    assert again(DEFAULT, DEFAULT.replace({"gamma": 0.9}), "dense") == (False, *[planners] * 3, False)
+    assert needed_runs(DEFAULT, DEFAULT.replace({"gamma": 0.9}), "dense") == (False, *[planners] * 3, False)
 
 
 @pytest.mark.parametrize("changes", [{"gamma": 0.9}, {"tasks.horizon": 9}, {"maze.side": 5}])
 def test_runs_that_differ_in_more_than_their_length_do_not_begin_alike(changes) -> None:
     shorter = {"maze.n_steps": 1250}
-    assert again(DEFAULT, DEFAULT.replace(shorter), "maze").begins
-    assert not again(DEFAULT, DEFAULT.replace({**shorter, **changes}), "maze").begins
-    assert not again(DEFAULT, DEFAULT.replace({"maze.n_steps": 5000}), "maze").begins
+    assert needed_runs(DEFAULT, DEFAULT.replace(shorter), "maze").only_shorter
+    assert not needed_runs(DEFAULT, DEFAULT.replace({**shorter, **changes}), "maze").only_shorter
+    assert not needed_runs(DEFAULT, DEFAULT.replace({"maze.n_steps": 5000}), "maze").only_shorter
 
 
 def test_claims_about_tasks_are_asked_again_where_they_rest_on_a_fitted_reading_and_where_tasks_are_read() -> None:
@@ -121,11 +121,11 @@ def test_claims_about_tasks_are_asked_again_where_they_rest_on_a_fitted_reading_
     assert not without & {*CLAIMS["tasks-top"].rests_on, *CLAIMS["tasks-only"].rests_on, "R16", "R18", "R19", "R20"}
 
 
-@pytest.mark.parametrize("claim", ASKED)
+@pytest.mark.parametrize("claim", REEVALUATED)
 def test_no_claim_looks_at_a_curve_that_variants_do_not_keep(claim: str) -> None:
     published = as_published()
     curves = {
-        name: {s: curve if s in CURVED else np.full_like(curve, np.nan) for s, curve in by.items()}
+        name: {s: curve if s in WITH_CURVES else np.full_like(curve, np.nan) for s, curve in by.items()}
         for name, by in published.curves.items()
     }
     before, after = (CLAIMS[claim].verdict(e) for e in (published, replace(published, curves=curves)))

@@ -11,14 +11,14 @@ import time
 import pytest
 
 from berlyne.paper.reproduction import parallel as module
-from berlyne.paper.reproduction.parallel import FEW, spread
+from berlyne.paper.reproduction.parallel import MIN_ITEMS, parallel_map
 from waiting import Lines, wait_until
 
-MANY = list(range(10 * FEW))
+MANY = list(range(10 * MIN_ITEMS))
 
 
 def test_the_answers_come_in_order():
-    assert spread(2)("squares", MANY, lambda i: i * i) == [i * i for i in MANY]
+    assert parallel_map(2)("squares", MANY, lambda i: i * i) == [i * i for i in MANY]
 
 
 def test_other_processes_do_it_on_two_cores_and_this_one_on_one(tmp_path):
@@ -28,20 +28,20 @@ def test_other_processes_do_it_on_two_cores_and_this_one_on_one(tmp_path):
             wait_until(lambda: len(list(tmp_path.iterdir())) >= 3, "three processes", pause=0.001)
         return os.getpid()
 
-    where = spread(2)("where", MANY, work)
+    where = parallel_map(2)("where", MANY, work)
     assert len(set(where[1:])) == 2
     assert os.getpid() not in where[1:]
-    assert set(spread(1)("where", MANY, lambda i: os.getpid())) == {os.getpid()}
+    assert set(parallel_map(1)("where", MANY, lambda i: os.getpid())) == {os.getpid()}
 
 
 def test_a_few_items_are_done_here():
-    assert set(spread(2)("where", MANY[:FEW], lambda i: os.getpid())) == {os.getpid()}
-    assert set(spread(2)("where", MANY[: FEW + 1], lambda i: os.getpid())) != {os.getpid()}
+    assert set(parallel_map(2)("where", MANY[:MIN_ITEMS], lambda i: os.getpid())) == {os.getpid()}
+    assert set(parallel_map(2)("where", MANY[: MIN_ITEMS + 1], lambda i: os.getpid())) != {os.getpid()}
 
 
 def test_threads_do_it_where_processes_cannot_be_forked(monkeypatch):
     monkeypatch.setattr(module.multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    assert spread(2)("where", MANY, lambda i: (i, os.getpid())) == [(i, os.getpid()) for i in MANY]
+    assert parallel_map(2)("where", MANY, lambda i: (i, os.getpid())) == [(i, os.getpid()) for i in MANY]
 
 
 def test_what_is_left_is_not_done_when_one_fails(tmp_path):
@@ -52,7 +52,7 @@ def test_what_is_left_is_not_done_when_one_fails(tmp_path):
         time.sleep(0.05)  # half of the rest would take three seconds
 
     with pytest.raises(ValueError, match="this world is flat"):
-        spread(2)("worlds", MANY, work)
+        parallel_map(2)("worlds", MANY, work)
     assert len(list(tmp_path.iterdir())) < len(MANY) // 2
 
 

@@ -57,13 +57,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept")
     paper_run = PaperRun(folder, 4, 0)
     for stage in STAGES.values():
-        paper_run.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
+        paper_run.save_stage(stage, xr.Dataset({"x": ("world", [1.0])}))
     return folder
 
 
 def fresh(folder: Path) -> set[str]:
     """The stages of a folder that need not be worked out again."""
-    return {name for name, stage in STAGES.items() if PaperRun(folder, 4, 0).has(stage)}
+    return {name for name, stage in STAGES.items() if PaperRun(folder, 4, 0).is_current(stage)}
 
 
 def test_every_setting_of_every_stage_is_changed_here() -> None:
@@ -92,7 +92,7 @@ def test_a_stage_of_another_version_is_not_there(name: str, kept: Path, monkeypa
 @every_stage
 def test_a_stage_of_another_study_is_not_there(name: str, kept: Path) -> None:
     for paper_run in (PaperRun(kept, 5, 0), PaperRun(kept, 4, 1)):
-        assert not paper_run.has(STAGES[name])
+        assert not paper_run.is_current(STAGES[name])
 
 
 def test_stages_of_other_runs_are_not_there(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,14 +119,14 @@ def test_stages_of_another_strategy_of_that_name_are_not_there(
 
 def test_a_stage_stamped_as_it_used_to_be_is_not_there(tmp_path: Path) -> None:
     stage, paper_run = STAGES["structure"], PaperRun(tmp_path, 4, 0)
-    paper_run.keep(stage, xr.Dataset({"x": ("world", [1.0])}))
+    paper_run.save_stage(stage, xr.Dataset({"x": ("world", [1.0])}))
     place = tmp_path / "data" / "structure.zarr" / "zarr.json"
     said = json.loads(place.read_text())
     assert said["attributes"].pop("stamp")
     said["attributes"]["study"] = '{"n_worlds": 4, "seed": 0}'
     place.write_text(json.dumps(said))
     assert paper_run.stage("structure").sizes == {"world": 1}
-    assert not paper_run.has(stage)
+    assert not paper_run.is_current(stage)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a reproduction works out, with the work itself left out."""
     done: list[str] = []
 
-    def pretend(stage: Stage, paper_run: PaperRun, each: Any) -> xr.Dataset:
+    def pretend(stage: Stage, paper_run: PaperRun, map_items: Any) -> xr.Dataset:
         done.append(stage.name)
         return xr.Dataset({"x": ("world", [1.0])})
 

@@ -7,8 +7,8 @@ import pytest
 
 from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction import report, run
-from berlyne.paper.reproduction.build_stamps import Made
-from berlyne.paper.reproduction.claims_file import words_of
+from berlyne.paper.reproduction.build_stamps import BuildStamps
+from berlyne.paper.reproduction.claims_file import read_verdicts
 from berlyne.paper.reproduction.paper_run import PaperRun
 
 
@@ -47,26 +47,26 @@ def test_a_link_beside_the_claims_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(PaperRun, "verdicts", {})
     paper_run = PaperRun(tmp_path, 1, 0)
     with pytest.raises(StoreError, match=r"claims\.json\.partial is a symbolic link and not a file of ours"):
-        run._check(paper_run, Made(paper_run))
+        run._check(paper_run, BuildStamps(paper_run))
     assert (tmp_path / "notes").read_text() == "mine"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[3]", '[{"id": "cb"}]', "[" * 9999])
 def test_a_damaged_claims_file_is_one_sentence(tmp_path, text):
     with pytest.raises(StoreError, match=r"claims\.json is damaged; remove it and run the reproduction again"):
-        words_of(tmp_path / "claims.json", text.encode())
+        read_verdicts(tmp_path / "claims.json", text.encode())
 
 
 @pytest.mark.parametrize("text", ["{", "[3]", "[" * 99999, "\udcff"])
 def test_damaged_stamps_are_as_good_as_none(tmp_path, text):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "made.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    made = Made(PaperRun(tmp_path, 1, 0))
+    made = BuildStamps(PaperRun(tmp_path, 1, 0))
     assert made.stamps == {}
-    made.keep("fig3", ())
-    assert Made(PaperRun(tmp_path, 1, 0)).has("fig3", ())
-    assert not Made(PaperRun(tmp_path, 2, 0)).has("fig3", ())
-    assert not made.has("fig3", (), "figures/fig3.png")
+    made.record("fig3", ())
+    assert BuildStamps(PaperRun(tmp_path, 1, 0)).is_current("fig3", ())
+    assert not BuildStamps(PaperRun(tmp_path, 2, 0)).is_current("fig3", ())
+    assert not made.is_current("fig3", (), "figures/fig3.png")
 
 
 @pytest.mark.parametrize("kind", [".png", "-dark.png", ".svg", ".csv"])
@@ -78,5 +78,5 @@ def test_links_beside_a_figure_are_refused_before_it_is_drawn(tmp_path, kind):
     with pytest.raises(
         StoreError, match=rf"{name}{re.escape(kind)}\.partial is a symbolic link and not a file of ours"
     ):
-        run._draw(PaperRun(tmp_path, 1, 0), [name], Made(PaperRun(tmp_path, 1, 0)))
+        run._draw(PaperRun(tmp_path, 1, 0), [name], BuildStamps(PaperRun(tmp_path, 1, 0)))
     assert (tmp_path / "notes").read_text() == "mine"

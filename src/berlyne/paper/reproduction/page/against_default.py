@@ -7,41 +7,52 @@ from html import escape
 
 from berlyne.paper.claims import Finding
 from berlyne.paper.reproduction.assumptions import KEYS
-from berlyne.paper.reproduction.page.context import PageContext, command, value_text
+from berlyne.paper.reproduction.page.context import PageContext, command, format_value
 from berlyne.paper.reproduction.page.html import (
     HtmlCell,
     bullets,
     claim_link,
-    folded,
+    details,
     paragraph,
     reading_link,
     section,
     table,
-    text,
+    text_html,
 )
-from berlyne.paper.reproduction.page.variant_effects import counted, flip_lines, largest, moves, within_lines, words
+from berlyne.paper.reproduction.page.variant_effects import (
+    changed_finding_lines,
+    count_flips,
+    flip_lines,
+    largest_change_html,
+    moved_findings_html,
+    verdict_change_html,
+)
 from berlyne.paper.reproduction.robustness import EFFECT, Cell, Change, effect_text
 
 
-def against_default(shown: PageContext) -> str:
+def against_default(context: PageContext) -> str:
     """The section; nothing for the default."""
-    changed = shown.paper_run.assumptions.changed
+    changed = context.paper_run.assumptions.changed
     if not changed:
         return ""
-    cells = {id_: Compared(shown.default[id_], found) for id_, found in shown.verdicts.items()}
+    cells = {id_: DefaultComparison(context.default_verdicts[id_], found) for id_, found in context.verdicts.items()}
     differing = {id_: cell for id_, cell in cells.items() if cell.flip}
     rows: list[tuple[HtmlCell, ...]] = [
         (
             f"<code>{escape(key)}</code>",
             escape(KEYS[key].text),
-            escape(value_text(KEYS[key].default)),
-            f"<b>{escape(value_text(value))}</b>",
+            escape(format_value(KEYS[key].default)),
+            f"<b>{escape(format_value(value))}</b>",
             reading_link(KEYS[key].reading) if KEYS[key].reading else "the paper says the default",
         )
         for key, value in changed.items()
     ]
     heads = ("claim", "verdict, default → here", "what moved, default → here")
-    every = table("Every claim", heads, [(claim_link(id_), words(cell), _moves(cell)) for id_, cell in cells.items()])
+    every = table(
+        "Every claim",
+        heads,
+        [(claim_link(id_), verdict_change_html(cell), _moves(cell)) for id_, cell in cells.items()],
+    )
     return section(
         "changes",
         "What changes against the default",
@@ -51,15 +62,15 @@ def against_default(shown: PageContext) -> str:
             f"<code>{escape(command(changed))}</code>."
         ),
         table("What is assumed otherwise", ("key", "what it is", "default", "here", "reading"), rows),
-        paragraph(f"<b>{counted(differing.values())}</b> against the default."),
-        bullets([*flip_lines(differing), *within_lines(cells)]),
-        paragraph(largest(cells)),
-        folded("Every claim, with every effect before and after", every),
+        paragraph(f"<b>{count_flips(differing.values())}</b> against the default."),
+        bullets([*flip_lines(differing), *changed_finding_lines(cells)]),
+        paragraph(largest_change_html(cells)),
+        details("Every claim, with every effect before and after", every),
     )
 
 
 @dataclass(frozen=True)
-class Compared(Cell):
+class DefaultComparison(Cell):
     """One claim under the default and here, where other assumptions may make for other findings."""
 
     @property
@@ -83,8 +94,8 @@ class Compared(Cell):
         return EFFECT if super().flip and any(self.alone) else super().flip
 
 
-def _moves(cell: Compared) -> str:
+def _moves(cell: DefaultComparison) -> str:
     """Every finding that moved, and those without a counterpart."""
     sides = zip(("only under the default", "only here"), cell.alone, strict=True)
-    alone = [f"{side}: {text(f'{f.about}: {effect_text(f)}')}" for side, found in sides for f in found]
-    return moves(cell) + bullets(alone) if cell.changes or not alone else bullets(alone)
+    alone = [f"{side}: {text_html(f'{f.about}: {effect_text(f)}')}" for side, found in sides for f in found]
+    return moved_findings_html(cell) + bullets(alone) if cell.changes or not alone else bullets(alone)

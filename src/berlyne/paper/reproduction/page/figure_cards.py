@@ -10,14 +10,14 @@ from berlyne.paper.claims.published import FIGURE_POOLS
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
-    LOOKS,
+    VERDICT_STYLES,
     bullets,
     claim_link,
     figure_link,
-    listed,
+    join_html,
     paragraph,
     section,
-    verdict,
+    verdict_html,
 )
 from berlyne.paper.reproduction.paper_run import PaperRun
 
@@ -27,7 +27,7 @@ IN_OPENING = ("figS1", "fig1", "figS2")
 _CURVES = (
     "Three panels, one for each class of worlds, with falling curves of {measure} against the number of steps: {names}."
 )
-SEEN = {
+ALT_TEXTS = {
     "fig1": "A square maze of rooms with walls and transporters, and arrows from two rooms for where an action may "
     "lead.",
     "fig2": "Three panels, one for each class of worlds, with points of predicted against realised information gain "
@@ -50,10 +50,10 @@ SEEN = {
 """What there is to see, for those who do not see it."""
 
 
-def seen(name: str) -> str:
+def alt_text(name: str) -> str:
     """The text that stands for a figure."""
-    if name in SEEN:
-        return SEEN[name]
+    if name in ALT_TEXTS:
+        return ALT_TEXTS[name]
     if name not in FIGURE_POOLS:
         return FIGURES[name].title
     measure = "L1 distance" if name == "figS4" else "missing information"
@@ -67,7 +67,7 @@ def picture(paper_run: PaperRun, name: str) -> str:
     source = f'<source {media} srcset="{_as_link(dark.read_bytes())}" />' if dark.is_file() else ""
     plain = _as_link((paper_run.folder / "figures" / f"{name}.png").read_bytes())
     class_ = ' class="both"' if source else ""
-    return f'<picture{class_}>{source}<img alt="{escape(seen(name))}" src="{plain}"></picture>'
+    return f'<picture{class_}>{source}<img alt="{escape(alt_text(name))}" src="{plain}"></picture>'
 
 
 def _as_link(png: bytes) -> str:
@@ -81,7 +81,7 @@ def card(paper_run: PaperRun, name: str, title_html: str, below: str, unfolded_h
     files = " ".join(f'<a href="figures/{name}.{kind}">{kind}</a>' for kind in ("png", "svg", "csv"))
     inside = (
         (paragraph(escape(caption)) if caption else "")
-        + paragraph(f"<b>The paper says:</b> {escape(spec.says)}")
+        + paragraph(f"<b>The paper says:</b> {escape(spec.paper_says)}")
         + unfolded_html
         + paragraph(f"{escape(spec.place)}: {escape(spec.title)}. Files: {files}", "small")
     )
@@ -92,10 +92,10 @@ def card(paper_run: PaperRun, name: str, title_html: str, below: str, unfolded_h
     )
 
 
-def figures(shown: PageContext) -> str:
+def figures(context: PageContext) -> str:
     """The section."""
-    cards = "".join(_with_claims(shown, name) for name in FIGURES if name not in IN_OPENING)
-    there = listed(figure_link(name) for name in IN_OPENING if name in FIGURES)
+    cards = "".join(_with_claims(context, name) for name in FIGURES if name not in IN_OPENING)
+    there = join_html(figure_link(name) for name in IN_OPENING if name in FIGURES)
     return section(
         "figures",
         "Figures",
@@ -107,13 +107,13 @@ def figures(shown: PageContext) -> str:
     )
 
 
-def _with_claims(shown: PageContext, name: str) -> str:
-    about = [id_ for id_ in shown.verdicts if name in CLAIMS[id_].figures]
-    lines = [f"{claim_link(id_)} {verdict(shown.group(id_))}: {escape(_counted(shown, id_))}" for id_ in about]
-    marks = "".join(_mark(shown.group(id_)) for id_ in about)
+def _with_claims(context: PageContext, name: str) -> str:
+    about = [id_ for id_ in context.verdicts if name in CLAIMS[id_].figures]
+    lines = [f"{claim_link(id_)} {verdict_html(context.group(id_))}: {escape(_counted(context, id_))}" for id_ in about]
+    marks = "".join(_mark(context.group(id_)) for id_ in about)
     spec = FIGURES[name]
     title_html = f"{escape(_short_place(spec.place))}: {escape(spec.title)}{f' <span>{marks}</span>' if marks else ''}"
-    return card(shown.paper_run, name, title_html, "", f"<p><b>Here:</b></p>{bullets(lines)}" if lines else "")
+    return card(context.paper_run, name, title_html, "", f"<p><b>Here:</b></p>{bullets(lines)}" if lines else "")
 
 
 def _short_place(place: str) -> str:
@@ -123,13 +123,13 @@ def _short_place(place: str) -> str:
 
 
 def _mark(group: str) -> str:
-    class_, sign = LOOKS[group]
+    class_, sign = VERDICT_STYLES[group]
     return f'<span class="{class_}" title="{group}">{sign}</span>'
 
 
-def _counted(shown: PageContext, id_: str) -> str:
+def _counted(context: PageContext, id_: str) -> str:
     """What a verdict says: how many findings agree, and each that does not."""
-    found = shown.verdicts[id_]
+    found = context.verdicts[id_]
     agree = sum(finding.ok is True for finding in found.findings)
     counted = f"{agree} of {len(found.findings)} findings agree"
     return f"{counted}; {found.reason}" if found.against else counted

@@ -7,11 +7,19 @@ from html import escape
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.page.context import PageContext
-from berlyne.paper.reproduction.page.html import claim_link, listed, paragraph, section, table, text, verdict
+from berlyne.paper.reproduction.page.html import (
+    claim_link,
+    join_html,
+    paragraph,
+    section,
+    table,
+    text_html,
+    verdict_html,
+)
 from berlyne.paper.reproduction.readings import READINGS
 
 
-def fitted(shown: PageContext) -> str:
+def fitted(context: PageContext) -> str:
     """The section."""
     rows = []
     for reading, fit in FITTED.items():
@@ -21,9 +29,9 @@ def fitted(shown: PageContext) -> str:
             (
                 f'<a href="#reading-{reading}"><b>{reading}</b></a>',
                 f"{escape(silent)} <b>Done:</b> {escape(done)}",
-                text(fit.how),
-                "<br>".join(f"{claim_link(id_)} {_verdict(shown, id_)}" for id_ in fit.chosen_by),
-                listed(map(claim_link, resting)),
+                text_html(fit.rationale),
+                "<br>".join(f"{claim_link(id_)} {_verdict(context, id_)}" for id_ in fit.chosen_by),
+                join_html(map(claim_link, resting)),
             )
         )
     return section(
@@ -42,5 +50,5 @@ def fitted(shown: PageContext) -> str:
     )
 
 
-def _verdict(shown: PageContext, id_: str) -> str:
-    return verdict(shown.verdicts[id_].word) if id_ in shown.verdicts else ""
+def _verdict(context: PageContext, id_: str) -> str:
+    return verdict_html(context.verdicts[id_].word) if id_ in context.verdicts else ""

@@ -8,20 +8,20 @@ from html import escape
 
 from berlyne.paper.claims.compare import p_text
 from berlyne.paper.claims.published import CURVE_POOL
-from berlyne.paper.claims.verdict import FAILS, HOLDS, ON_ITS_OWN, OPEN, WITH_HELP
+from berlyne.paper.claims.verdict import FAILS, HOLDS, INDEPENDENT, UNDECIDED, USED_FOR_FITTING
 from berlyne.paper.reproduction.page.context import VARIANT_TEXTS
 from berlyne.paper.reproduction.robustness import FLIPS
 from berlyne.strategies.registry import PAPER_STRATEGIES
 
-LOOKS: Mapping[str, tuple[str, str]] = {
-    ON_ITS_OWN: ("yes", "✓"),
+VERDICT_STYLES: Mapping[str, tuple[str, str]] = {
+    INDEPENDENT: ("yes", "✓"),
     HOLDS: ("yes", "✓"),
-    WITH_HELP: ("helped", "(✓)"),
+    USED_FOR_FITTING: ("helped", "(✓)"),
     FAILS: ("no", "✗"),
-    OPEN: ("open", "?"),
+    UNDECIDED: ("open", "?"),
 }
 """Class and mark of a verdict, or of what it counts as."""
-WORDS = {True: HOLDS, False: FAILS, None: OPEN}
+WORDS = {True: HOLDS, False: FAILS, None: UNDECIDED}
 """What is said of a finding."""
 
 POOL_NAMES = {
@@ -31,7 +31,7 @@ POOL_NAMES = {
 }
 """What a pool of strategies is called."""
 
-NOTHING = "&ndash;"
+EMPTY_CELL = "&ndash;"
 """What stands in a cell that has nothing to say; on a narrow screen such cells are left out."""
 HtmlCell = str | tuple[str, str]
 """A cell of a table: HTML, or a class and HTML."""
@@ -53,7 +53,7 @@ def bullets(items: Iterable[str], class_: str = "") -> str:
     return f"<ul{_class(class_)}>{inside}</ul>" if inside else ""
 
 
-def folded(summary_html: str, html: str, id_: str = "", class_: str = "") -> str:
+def details(summary_html: str, html: str, id_: str = "", class_: str = "") -> str:
     """What is unfolded on demand, and printed unfolded."""
     named = f' id="{id_}"' if id_ else ""
     return f"<details{named}{_class(class_)}><summary>{summary_html}</summary>{html}</details>"
@@ -73,7 +73,7 @@ def _line(heads: Sequence[str], row: Sequence[HtmlCell]) -> str:
     cells = []
     for i, cell in enumerate(row):
         class_, html = ("", cell) if isinstance(cell, str) else cell
-        class_ = f"{class_} none".strip() if html == NOTHING else class_
+        class_ = f"{class_} none".strip() if html == EMPTY_CELL else class_
         label = f' data-label="{escape(heads[i])}"' if i and heads[i] else ""
         cells.append(f"<td{_class(class_)}{label}>{html}</td>")
     return f"<tr>{''.join(cells)}</tr>"
@@ -98,33 +98,33 @@ def figure_link(name: str) -> str:
     return f'<a href="#figure-{name}">{escape(name)}</a>'
 
 
-def text(said: str) -> str:
+def text_html(said: str) -> str:
     """Text as HTML, in which numbers stay with their signs and units."""
     whole = re.sub(r"\bp (&lt;|&gt;|=) \d[\d.e-]*(?<![.])", r'<span class="whole">\g<0></span>', escape(said))
     return whole.replace(" %", "&nbsp;%")
 
 
-def listed(html: Iterable[str]) -> str:
+def join_html(html: Iterable[str]) -> str:
     """Pieces of HTML with commas between; a dash if there are none."""
-    return ", ".join(html) or NOTHING
+    return ", ".join(html) or EMPTY_CELL
 
 
-def verdict(word: str) -> str:
+def verdict_html(word: str) -> str:
     """A verdict, or what it counts as, with its mark and in its colour."""
-    class_, mark = LOOKS[word]
-    return f'<span class="verdict {class_}">{mark}&nbsp;{escape(word)}</span>'
+    class_, agreement_cell = VERDICT_STYLES[word]
+    return f'<span class="verdict {class_}">{agreement_cell}&nbsp;{escape(word)}</span>'
 
 
-def mark(ok: bool | None) -> HtmlCell:
+def agreement_cell(ok: bool | None) -> HtmlCell:
     """The cell that says whether a finding agrees."""
     word = WORDS[ok]
-    class_, sign = LOOKS[word]
+    class_, sign = VERDICT_STYLES[word]
     return class_, f'<span title="{word}">{sign}</span><span class="hidden"> {word}</span>'
 
 
 def p_html(p: float | None) -> str:
     """A p-value; a dash if there is none."""
-    return NOTHING if p is None else text(f"p {p_text(p)}")
+    return EMPTY_CELL if p is None else text_html(f"p {p_text(p)}")
 
 
 def flip(variant: str, how: str) -> str:
@@ -136,6 +136,6 @@ def flip(variant: str, how: str) -> str:
     )
 
 
-def flips(found: Mapping[str, str]) -> str:
+def flip_links(found: Mapping[str, str]) -> str:
     """All that flips a verdict, effects first."""
     return " ".join(flip(v, how) for v, how in sorted(found.items(), key=lambda item: list(FLIPS).index(item[1])))

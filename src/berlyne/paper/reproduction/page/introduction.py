@@ -25,7 +25,7 @@ UTILITIES = {
 """What a strategy maximises, by the name of its utility."""
 
 
-def question(shown: PageContext) -> str:
+def question(context: PageContext) -> str:
     """The section that a reader without the paper needs."""
     return section(
         "question",
@@ -39,8 +39,8 @@ def question(shown: PageContext) -> str:
             "rule, value an action in a state by the information that it is predicted to gain (PIG), and plan ahead by "
             "value iteration (VI)."
         ),
-        _worlds(shown.paper_run),
-        _strategies(shown.paper_run),
+        _worlds(context.paper_run),
+        _strategies(context.paper_run),
         _curves(),
     )
 
@@ -94,7 +94,7 @@ def methods(paper_run: PaperRun) -> dict[str, str]:
     }
 
 
-def crossed() -> list[str]:
+def combined_strategies() -> list[str]:
     """The paper's strategies that put together a utility and a method."""
     return [name for name in PAPER_STRATEGIES if "(" in name]
 
@@ -106,7 +106,7 @@ def _strategies(paper_run: PaperRun) -> str:
         f"<h3>{len(PAPER_STRATEGIES)} strategies</h3>"
         + paragraph(
             "The name of a strategy has its utility first and its method in brackets: PIG(VI) maximises PIG by value "
-            f"iteration. The paper has {', '.join(crossed())}, and four that stand alone: Random, Unembodied, LTA and "
+            f"iteration. The paper has {', '.join(combined_strategies())}, and four that stand alone: Random, Unembodied, LTA and "
             f"CB. {' and '.join(POSITIVE_CONTROLS)} may do what an explorer cannot; they are positive controls."
         )
         + f'<div class="pair">{worth}{how}</div>'

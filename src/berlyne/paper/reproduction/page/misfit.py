@@ -12,15 +12,15 @@ from berlyne.paper.claims import CLAIMS, Finding
 from berlyne.paper.claims.compare import POOLS
 from berlyne.paper.reproduction.page.context import VARIANT_TEXTS, PageContext
 from berlyne.paper.reproduction.page.html import (
-    NOTHING,
+    EMPTY_CELL,
     POOL_NAMES,
     claim_link,
-    folded,
-    listed,
+    details,
+    join_html,
     p_html,
     paragraph,
     table,
-    text,
+    text_html,
 )
 from berlyne.paper.reproduction.robustness import effect_text
 from berlyne.priors import OneTwoThree
@@ -30,17 +30,17 @@ from berlyne.validation import FloatArray
 ID = "plc"
 """The misfit's name in `Claim.misfit`, and its id on the page."""
 PAIR = "PLC(VI) against PIG(VI)"
-ASKED = {"utilities": "missing information", "l1": "L1 distance"}
+MISFIT_MEASURES = {"utilities": "missing information", "l1": "L1 distance"}
 """The claims that compare the two by area, and the area of what."""
 
 
-def explained(id_: str, finding: Finding) -> bool:
+def is_misfit(id_: str, finding: Finding) -> bool:
     """Whether a finding is an instance of the misfit."""
     return CLAIMS[id_].misfit == ID and "PLC(VI)" in finding.about
 
 
 @dataclass(frozen=True)
-class Kind:
+class RowKind:
     """A kind of transition distribution of a 1-2-3 World: its action, and what was seen of it.
 
     n_seen : number of targets seen; first : whether state 1 is among them.
@@ -60,45 +60,51 @@ class Kind:
         return f"{self.n_seen}, {'state 1 among them' if self.first else 'not state 1'}"
 
 
-def kinds(prior: OneTwoThree) -> tuple[Kind, ...]:
+def row_kinds(prior: OneTwoThree) -> tuple[RowKind, ...]:
     """Every kind of transition distribution that a 1-2-3 World can show, with what the two utilities make of it."""
     return tuple(_kinds(prior))
 
 
-def _kinds(prior: OneTwoThree) -> Iterator[Kind]:
+def _kinds(prior: OneTwoThree) -> Iterator[RowKind]:
     for a in range(prior.n_actions):
         for n_seen in range(a + 2):
             for first in (False, True)[: 1 + (n_seen > 0)]:
                 model = InternalModel(prior)
                 seen = range(n_seen) if first else range(1, 1 + n_seen)  # state 1 has index 0
                 model.observe_many([(0, a, s_next) for s_next in seen])
-                yield Kind(a + 1, n_seen, first, float(pig(model)[a, 0]), float(plc(model)[a, 0]))
+                yield RowKind(a + 1, n_seen, first, float(pig(model)[a, 0]), float(plc(model)[a, 0]))
 
 
-def misfit(shown: PageContext) -> str:
+def misfit(context: PageContext) -> str:
     """The explanation; nothing if no claim fails, or is left open, by it."""
-    found = [id_ for id_ in shown.not_held() if any(explained(id_, finding) for finding in shown.verdicts[id_].against)]
+    found = [
+        id_ for id_ in context.not_held() if any(is_misfit(id_, finding) for finding in context.verdicts[id_].against)
+    ]
     if not found:
         return ""
-    prior = shown.paper_run.world("1-2-3", 0).prior
+    prior = context.paper_run.world("1-2-3", 0).prior
     assert isinstance(prior, OneTwoThree)
-    known = kinds(prior)
+    known = row_kinds(prior)
     return (
         f'<h3 id="{ID}">One misfit: PLC(VI) against PIG(VI)</h3>'
-        + paragraph(_lead(shown, found))
-        + _measured(shown)
+        + paragraph(_lead(context, found))
+        + _measured(context)
         + paragraph(_orders(known))
-        + folded("PIG and PLC of every kind of transition distribution", _kind_table(known, prior.n_states))
-        + paragraph(_over_variants(shown))
-        + ("" if shown.paper_run.assumptions.changed else paragraph(_over_800()))
+        + details("PIG and PLC of every kind of transition distribution", _kind_table(known, prior.n_states))
+        + paragraph(_over_variants(context))
+        + ("" if context.paper_run.assumptions.changed else paragraph(_over_800()))
     )
 
 
-def _lead(shown: PageContext, found: list[str]) -> str:
+def _lead(context: PageContext, found: list[str]) -> str:
     many = "One claim" if len(found) == 1 else f"{['', '', 'Two', 'Three'][len(found)]} claims"
-    here = f"{shown.paper_run.n_worlds} worlds cannot decide it." if shown.few else "Here that does not come out."
+    here = (
+        f"{context.paper_run.n_worlds} worlds cannot decide it."
+        if context.too_few_worlds
+        else "Here that does not come out."
+    )
     return (
-        f"{many} ({listed(map(claim_link, found))}), one reason. In the paper, PLC(VI) is significantly slower than "
+        f"{many} ({join_html(map(claim_link, found))}), one reason. In the paper, PLC(VI) is significantly slower than "
         "PIG(VI) in 1-2-3 Worlds, still slower there by L1 distance, and PIG(VI) is the only strategy among the best "
         "in every task and class, so that PLC(VI) must fall behind in one of them; the paper does not say in which. "
         f"{here}"
@@ -110,20 +116,20 @@ def pair_finding(findings: tuple[Finding, ...]) -> Finding | None:
     return next((finding for finding in findings if PAIR in finding.about), None)
 
 
-def _measured(shown: PageContext) -> str:
+def _measured(context: PageContext) -> str:
     rows = []
-    for id_, measure in ASKED.items():
-        finding = pair_finding(shown.verdicts[id_].findings) if id_ in shown.verdicts else None
+    for id_, measure in MISFIT_MEASURES.items():
+        finding = pair_finding(context.verdicts[id_].findings) if id_ in context.verdicts else None
         if finding is not None:
-            ps = [p_html(finding.pools[pool].p) if pool in finding.pools else NOTHING for pool in POOLS]
+            ps = [p_html(finding.pools[pool].p) if pool in finding.pools else EMPTY_CELL for pool in POOLS]
             rows.append((f"1-2-3 Worlds, area of {measure}", _interval(finding), *ps))
     rows += [
-        ("tasks, where PLC(VI) is worst off", text(finding.measured), p_html(finding.p), NOTHING, NOTHING)
-        for finding in (shown.verdicts["tasks-only"].findings if "tasks-only" in shown.verdicts else ())
+        ("tasks, where PLC(VI) is worst off", text_html(finding.measured), p_html(finding.p), EMPTY_CELL, EMPTY_CELL)
+        for finding in (context.verdicts["tasks-only"].findings if "tasks-only" in context.verdicts else ())
         if finding.about.startswith("PLC(VI)")
     ]
     heads = ("PLC(VI) against PIG(VI)", "difference [95 %]", *(f"p, {POOL_NAMES[pool]}" for pool in POOLS))
-    among = POOL_NAMES["all"] if shown.paper_run.assumptions["pool"] == "all" else "the strategies of Fig. 8"
+    among = POOL_NAMES["all"] if context.paper_run.assumptions["pool"] == "all" else "the strategies of Fig. 8"
     return table(f"In this study; the p-value of tasks is among {among}", heads, rows)
 
 
@@ -133,13 +139,13 @@ def _interval(finding: Finding) -> str:
     return f"{100 * finding.effect:+.1f} % [{100 * finding.low:+.1f}, {100 * finding.high:+.1f}]"
 
 
-def same_order(found: list[Kind]) -> tuple[int, int]:
+def same_order(found: list[RowKind]) -> tuple[int, int]:
     """Pairs of kinds that both utilities put in the same order, and all pairs that they tell apart."""
     pairs = [(a.pig - b.pig) * (a.plc - b.plc) for a, b in combinations(found, 2)]
     return sum(product > 0 for product in pairs), len(pairs)
 
 
-def _orders(known: tuple[Kind, ...]) -> str:
+def _orders(known: tuple[RowKind, ...]) -> str:
     from scipy.stats import spearmanr
 
     left = [kind for kind in known if kind.pig > 0]
@@ -163,7 +169,7 @@ def _ranks(values: list[float]) -> FloatArray:
     return rankdata([-value for value in values])
 
 
-def _kind_table(known: tuple[Kind, ...], n_states: int) -> str:
+def _kind_table(known: tuple[RowKind, ...], n_states: int) -> str:
     ranked = sorted(known, key=lambda kind: -kind.pig)
     ranks = zip(_ranks([k.pig for k in ranked]), _ranks([k.plc for k in ranked]), strict=True)
     rows = [
@@ -176,10 +182,10 @@ def _kind_table(known: tuple[Kind, ...], n_states: int) -> str:
     )
 
 
-def _over_variants(shown: PageContext) -> str:
+def _over_variants(context: PageContext) -> str:
     told = []
-    for id_, measure in ASKED.items():
-        found = {v: pair_finding(by[id_].after.findings) for v, by in shown.cells.items() if id_ in by}
+    for id_, measure in MISFIT_MEASURES.items():
+        found = {v: pair_finding(by[id_].after.findings) for v, by in context.cells.items() if id_ in by}
         kept = {v: f for v, f in found.items() if f is not None and f.effect is not None}
         if not kept:
             continue
@@ -193,7 +199,7 @@ def _over_variants(shown: PageContext) -> str:
     if not told:
         return ""
     return (
-        f'In the {len(shown.cells)} variants of the <a href="#sensitivity">sensitivity analysis</a>, the same '
+        f'In the {len(context.cells)} variants of the <a href="#sensitivity">sensitivity analysis</a>, the same '
         "difference "
         f"of the area {'; that '.join(told)}."
     )

@@ -7,15 +7,15 @@ from html import escape
 from berlyne.experiments.schema import versions
 from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.assumptions import KEYS
-from berlyne.paper.reproduction.page.context import PageContext, command, value_text
-from berlyne.paper.reproduction.page.html import folded, paragraph, section, table
+from berlyne.paper.reproduction.page.context import PageContext, command, format_value
+from berlyne.paper.reproduction.page.html import details, paragraph, section, table
 from berlyne.paper.reproduction.readings import READINGS
 from berlyne.worlds import PAPER_WORLDS, title
 
 
-def readings(shown: PageContext) -> str:
+def readings(context: PageContext) -> str:
     """Where the paper is silent, ambiguous or misprinted, and what was done."""
-    rows = [(name, escape(printed), escape(done) + _here(shown, name)) for name, (printed, done) in READINGS.items()]
+    rows = [(name, escape(printed), escape(done) + _here(context, name)) for name, (printed, done) in READINGS.items()]
     listed = table("Readings by number", ("reading", "printed", "done"), rows)
     for name in READINGS:
         listed = listed.replace(f"<tr><td>{name}</td>", f'<tr id="reading-{name}"><td>{name}</td>', 1)
@@ -26,27 +26,27 @@ def readings(shown: PageContext) -> str:
             f"Where the paper is silent, ambiguous or misprinted, we had to choose: {len(READINGS)} times. "
             f"{len(FITTED)} of these are fitted ({', '.join(FITTED)})."
         ),
-        folded("All readings", listed),
+        details("All readings", listed),
     )
 
 
-def _here(shown: PageContext, reading: str) -> str:
+def _here(context: PageContext, reading: str) -> str:
     """What is assumed otherwise on this page."""
     said = [
-        f"{key} = {value_text(value)}"
-        for key, value in shown.paper_run.assumptions.changed.items()
+        f"{key} = {format_value(value)}"
+        for key, value in context.paper_run.assumptions.changed.items()
         if KEYS[key].reading == reading
     ]
     return f" <b>Here: {escape(', '.join(said))}.</b>" if said else ""
 
 
-def making(shown: PageContext) -> str:
+def provenance(context: PageContext) -> str:
     """How the page was made, and where its numbers are."""
-    paper_run = shown.paper_run
+    paper_run = context.paper_run
     runs = ", ".join(f"{title(name)} {paper_run.assumptions.n_steps(name)} steps" for name in PAPER_WORLDS)
     packages = ", ".join(f"{name} {version}" for name, version in versions().items())
-    rows = [(escape(name), f"{value:.1f}") for name, value in shown.seconds.items()]
-    took = f"{sum(shown.seconds.values()):.0f} seconds"
+    rows = [(escape(name), f"{value:.1f}") for name, value in context.seconds.items()]
+    took = f"{sum(context.seconds.values()):.0f} seconds"
     return section(
         "making",
         "Making",
@@ -57,5 +57,5 @@ def making(shown: PageContext) -> str:
             "was worked out from them in <code>data/</code>, the numbers behind figures in <code>figures/*.csv</code>, "
             "verdicts and all findings in <code>claims.json</code>."
         ),
-        folded(f"Seconds of computing: {took}", table("Seconds", ("part", "seconds"), rows)) if rows else "",
+        details(f"Seconds of computing: {took}", table("Seconds", ("part", "seconds"), rows)) if rows else "",
     )

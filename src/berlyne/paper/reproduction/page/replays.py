@@ -5,18 +5,18 @@ from __future__ import annotations
 from html import escape
 
 from berlyne.paper.reproduction.page.context import PageContext
-from berlyne.paper.reproduction.page.html import folded, paragraph, section
+from berlyne.paper.reproduction.page.html import details, paragraph, section
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.watch import inert_json, page_data, shell
+from berlyne.watch import page_data, page_template, script_safe_json
 from berlyne.worlds import PAPER_WORLDS, title
 
 STRATEGIES = ("PIG(VI)", "Random")
 """Who is watched."""
 
 
-def replays(shown: PageContext) -> str:
+def replays(context: PageContext) -> str:
     """The section; empty if there are no explorations."""
-    if not _is_there(shown.paper_run):
+    if not _is_there(context.paper_run):
         return ""
     return section(
         "watch",
@@ -25,7 +25,7 @@ def replays(shown: PageContext) -> str:
             f"{' and '.join(STRATEGIES)} explore the first world of each class side by side. Unfold one and press "
             "play; point at a state to see what the explorers believe of it; or take over, and try to learn faster."
         ),
-        *(_folded(shown.paper_run, name) for name in PAPER_WORLDS),
+        *(_folded(context.paper_run, name) for name in PAPER_WORLDS),
     )
 
 
@@ -36,18 +36,18 @@ def _is_there(paper_run: PaperRun) -> bool:
 def _folded(paper_run: PaperRun, name: str) -> str:
     about = f"{title(name)}: {paper_run.assumptions.n_steps(name)} steps"
     frame = f'<div class="frame" data-title="{escape(title(name))}, replayed">This needs JavaScript.</div>'
-    return folded(f"<b>{escape(about)}</b>", frame, f"replay-{name}", "replay")
+    return details(f"<b>{escape(about)}</b>", frame, f"replay-{name}", "replay")
 
 
-def replay_data(shown: PageContext) -> str:
+def replay_data(context: PageContext) -> str:
     """What the folded pages are made of: the page once, and what it shows of each class; inert until unfolded."""
-    if not _is_there(shown.paper_run):
+    if not _is_there(context.paper_run):
         return ""
-    parts = [_kept("replay-shell", inert_json(shell()))]
+    parts = [_kept("replay-shell", script_safe_json(page_template()))]
     for name in PAPER_WORLDS:
-        first = str(shown.paper_run.results.of(name)["world"].values[0])
-        runs = [shown.paper_run.results.run(first, strategy) for strategy in STRATEGIES]
-        parts.append(_kept(f"replay-{name}-data", inert_json(page_data(runs))))
+        first = str(context.paper_run.results.of(name)["world"].values[0])
+        runs = [context.paper_run.results.run(first, strategy) for strategy in STRATEGIES]
+        parts.append(_kept(f"replay-{name}-data", script_safe_json(page_data(runs))))
     return "".join(parts)
 
 

@@ -6,18 +6,18 @@ from html import escape
 
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.fitted import FITTED
-from berlyne.paper.claims.verdict import GROUP_TEXTS, ON_ITS_OWN, WITH_HELP, said_of, tallied
+from berlyne.paper.claims.verdict import GROUP_TEXTS, INDEPENDENT, USED_FOR_FITTING, group_counts, group_text
 from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
-    LOOKS,
+    VERDICT_STYLES,
     claim_link,
-    flips,
-    listed,
+    flip_links,
+    join_html,
     paragraph,
     reading_link,
     section,
     table,
-    verdict,
+    verdict_html,
 )
 
 LEGEND = (
@@ -30,34 +30,34 @@ LEGEND = (
 )
 
 
-def summary(shown: PageContext) -> str:
+def summary(context: PageContext) -> str:
     """The section."""
-    groups = [shown.group(id_) for id_ in shown.verdicts]
+    groups = [context.group(id_) for id_ in context.verdicts]
     tally = "".join(
-        f'<li class="{LOOKS[group][0]}"><b>{groups.count(group)}</b> {escape(said_of(group, groups.count(group)))}</li>'
+        f'<li class="{VERDICT_STYLES[group][0]}"><b>{groups.count(group)}</b> {escape(group_text(group, groups.count(group)))}</li>'
         for group in GROUP_TEXTS
-        if group in groups or group in (ON_ITS_OWN, WITH_HELP)
+        if group in groups or group in (INDEPENDENT, USED_FOR_FITTING)
     )
     return section(
         "summary",
         "Verdicts",
         paragraph(
-            f"{len(groups)} claims of the paper can be checked. Of these, in {shown.paper_run.n_worlds} worlds of each "
+            f"{len(groups)} claims of the paper can be checked. Of these, in {context.paper_run.n_worlds} worlds of each "
             "class:"
         ),
         f'<ul class="tally">{tally}</ul>',
-        paragraph(_why_not_independent(shown)),
-        _few(shown),
+        paragraph(_why_not_independent(context)),
+        _few(context),
     )
 
 
-def tally_text(shown: PageContext) -> str:
+def tally_text(context: PageContext) -> str:
     """The same in a line."""
-    return "; ".join(tallied([shown.group(id_) for id_ in shown.verdicts]))
+    return "; ".join(group_counts([context.group(id_) for id_ in context.verdicts]))
 
 
-def _why_not_independent(shown: PageContext) -> str:
-    first = [id_ for id_ in shown.verdicts if shown.group(id_) == ON_ITS_OWN]
+def _why_not_independent(context: PageContext) -> str:
+    first = [id_ for id_ in context.verdicts if context.group(id_) == INDEPENDENT]
     resting = [id_ for id_ in first if CLAIMS[id_].rests_on]
     return (
         "The second group is no independent evidence for the paper. The paper leaves settings open, and "
@@ -69,16 +69,16 @@ def _why_not_independent(shown: PageContext) -> str:
     )
 
 
-def _few(shown: PageContext) -> str:
-    if not shown.few:
+def _few(context: PageContext) -> str:
+    if not context.too_few_worlds:
         return ""
     return paragraph(
-        f"With {shown.paper_run.n_worlds} worlds of each class, strategies that are not told apart decide nothing: "
+        f"With {context.paper_run.n_worlds} worlds of each class, strategies that are not told apart decide nothing: "
         "such claims are undecided. The paper has 200 worlds of each class."
     )
 
 
-def claims(shown: PageContext) -> str:
+def claims(context: PageContext) -> str:
     """One line for every claim."""
     return section(
         "claims",
@@ -87,25 +87,25 @@ def claims(shown: PageContext) -> str:
         table(
             "Every claim, what its verdict counts as, and what would flip it",
             ("claim", "verdict", "what flips it", "rests on", "helped to choose"),
-            [_row(shown, id_) for id_ in shown.verdicts],
+            [_row(context, id_) for id_ in context.verdicts],
             "claims",
         ),
     )
 
 
-def _row(shown: PageContext, id_: str) -> tuple[str, ...]:
+def _row(context: PageContext, id_: str) -> tuple[str, ...]:
     claim = CLAIMS[id_]
     return (
         f'{claim_link(id_)}<br><span class="small">{escape(claim.short)}</span>',
-        verdict(shown.group(id_)),
-        flip_text(shown, id_),
-        listed(map(reading_link, claim.rests_on)),
-        listed(map(reading_link, claim.chose)),
+        verdict_html(context.group(id_)),
+        flip_text(context, id_),
+        join_html(map(reading_link, claim.rests_on)),
+        join_html(map(reading_link, claim.chose)),
     )
 
 
-def flip_text(shown: PageContext, id_: str) -> str:
+def flip_text(context: PageContext, id_: str) -> str:
     """What flips a verdict; that nothing does; or that it was not asked."""
-    if not shown.asked_again(id_):
+    if not context.is_reevaluated(id_):
         return '<span class="small">not asked again</span>'
-    return flips(shown.fragile(id_)) or '<span class="small">nothing that was tried</span>'
+    return flip_links(context.flipping_variants(id_)) or '<span class="small">nothing that was tried</span>'
