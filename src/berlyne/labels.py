@@ -7,8 +7,7 @@ handed out, and nowhere between. Numbers need no look-up: for them no dictionary
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -209,32 +208,59 @@ def labelled_history(lines: Any, states: Labels, actions: Labels) -> Any:
     return [(states[s], actions[a], states[s_next]) for s, a, s_next in lines.tolist()]
 
 
-_MENTIONED = re.compile(r"\b(s|a|state|action)([= ])(\d+)\b")
+class TransitionError(ValueError):
+    """Error about states and actions that are known by number only; `with_labels` words it with labels.
 
+    Code below the labels raises it. Callers that know labels catch it and raise `error.with_labels(states, actions)`.
 
-def in_words(message: str, states: Labels, actions: Labels) -> str:
-    """A message that names states and actions by number, with their labels instead.
+    Parameters
+    ----------
+    template : str
+        The message as a format string, such as "action {a} in state {s} ...".
+    states, actions : dict of str to int
+        Numbers of the states and actions that the message names, by field of the template.
+    values : dict, optional
+        All other fields of the template.
 
-    What knows no labels says `a=1`, `s=2`, `state 3` or `action 4`.
+    Examples
+    --------
+    >>> error = TransitionError("row (a={a}, s={s}) sums to {total}", {"s": 1}, {"a": 0}, {"total": 0.9})
+    >>> str(error)
+    'row (a=0, s=1) sums to 0.9'
+    >>> str(error.with_labels(Labels("state", 2, ["red", "blue"]), Labels("action", 1)))
+    "row (a=0, s='blue') sums to 0.9"
     """
 
-    def label(match: re.Match[str]) -> str:
-        word, between, number = match.groups()
-        labels = actions if word.startswith("a") else states
-        return f"{word}{between}{labels[int(number)]!r}" if int(number) < labels.size else match.group()
+    def __init__(
+        self,
+        template: str,
+        states: Mapping[str, int],
+        actions: Mapping[str, int],
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.template, self.states, self.actions, self.values = template, states, actions, values or {}
+        super().__init__(template.format(**states, **actions, **self.values))
 
-    return message if states.custom is None and actions.custom is None else _MENTIONED.sub(label, message)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.template, self.states, self.actions, self.values)
+
+    def with_labels(self, states: Labels, actions: Labels) -> ValueError:
+        """Return a `ValueError` with the same message, in which labels replace numbers."""
+        fields = {
+            field: repr(labels[int(number)]) if 0 <= number < labels.size else number
+            for labels, numbers in ((states, self.states), (actions, self.actions))
+            for field, number in numbers.items()
+        }
+        return ValueError(self.template.format(**fields, **self.values))
 
 
-def spoken(states: Labels, actions: Labels, call: Callable[[], Any]) -> Any:
-    """What `call` returns; if it raises a `ValueError`, that speaks in labels."""
-    try:
-        return call()
-    except ValueError as error:
-        said = in_words(str(error), states, actions)
-        if said == str(error):
-            raise
-        raise ValueError(said) from None
+def impossible_transition(s: int, a: int, s_next: int) -> TransitionError:
+    """Return the error for an observed transition that has probability zero under the prior."""
+    return TransitionError(
+        "action {a} in state {s} led to state {s_next}, which has probability zero under the prior",
+        {"s": s, "s_next": s_next},
+        {"a": a},
+    )
 
 
 def label_array(values: list[Any]) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.frozen import FrozenArrays, read_only
+from berlyne.labels import TransitionError
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, check_count, check_dense
 
 
@@ -267,6 +268,27 @@ def row_name(row: int, n_actions: int) -> str:
     return f"row (a={a}, s={s})"
 
 
+def row_error(row: int, n_actions: int, template: str, s_next: int | None = None, **values: Any) -> TransitionError:
+    """Return an error about a row.
+
+    Parameters
+    ----------
+    row : int
+        Row number, s M + a.
+    n_actions : int
+        M.
+    template : str
+        The message. `{row}` stands for the name of the row and `{s_next}` for the state that it can reach.
+    s_next : int, optional
+        Number of that state.
+    **values : object
+        All other fields of the template.
+    """
+    s, a = divmod(int(row), n_actions)
+    states = {"s": s} if s_next is None else {"s": s, "s_next": int(s_next)}
+    return TransitionError(template.replace("{row}", "row (a={a}, s={s})"), states, {"a": a}, values)
+
+
 def _row_pointers(sizes: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -311,9 +333,12 @@ def checked_rows(rows: Rows) -> Rows:
     wrong[1:] |= falls
     if np.any(wrong):
         bad = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"{row_name(int(np.searchsorted(pointers, bad, side='right')) - 1, n_actions)} of theta lists state "
-            f"{indices[bad]}; states of a row must rise within 0 to {n_states - 1}"
+        raise row_error(
+            int(np.searchsorted(pointers, bad, side="right")) - 1,
+            n_actions,
+            "{row} of theta lists state {s_next}; states of a row must rise within 0 to {last}",
+            int(indices[bad]),
+            last=n_states - 1,
         )
     indices = _as_type(rows.indices, indices, np.int32)
     if pointers is rows.indptr and indices is rows.indices and data is rows.data:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
-from berlyne import Dirichlet, Explorer, InternalModel, World, dense_world, explore, maze, pig
-from berlyne.labels import Labels, in_words, label_from_json, label_to_json
+from berlyne import Dirichlet, Explorer, InternalModel, OneTwoThree, World, dense_world, explore, maze, pig
+from berlyne.labels import Labels, TransitionError, label_from_json, label_to_json
 
 THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
 STATES, ACTIONS = ["red", "blue", ("a", 1)], ["l", "r"]
@@ -100,14 +102,32 @@ def test_errors_of_priors_name_labels():
     with pytest.raises(ValueError, match=r"^row \(a='l', s='blue'\) can reach state \('a', 1\), which the support"):
         World(THETA, prior, states=STATES, actions=ACTIONS)
     for told in (InternalModel(prior, states=STATES, actions=ACTIONS), Explorer(prior, states=STATES, actions=ACTIONS)):
-        with pytest.raises(ValueError, match=r"^action 'r' in state 'red' led to state \('a', 1\), which the prior"):
+        with pytest.raises(
+            ValueError, match=r"^action 'r' in state 'red' led to state \('a', 1\), which has probability zero"
+        ):
             told.observe("red", "r", ("a", 1))
 
 
-def test_words_are_put_for_numbers_that_are_states_or_actions_only():
+def test_labels_replace_numbers_that_are_states_or_actions_only():
     states, actions = Labels("state", 2, ["x", "y"]), Labels("action", 2)
-    said = in_words("row (a=1, s=1) holds 1 for state 0, not state 7; 1 states", states, actions)
-    assert said == "row (a=1, s='y') holds 1 for state 'x', not state 7; 1 states"
+    template = "row (a={a}, s={s}) holds {p:g} for state {s_next}, not state {last}; 1 states, {text}"
+    error = TransitionError(
+        template, {"s": 1, "s_next": np.int32(0), "last": 7}, {"a": 1}, {"p": 1.0, "text": "{a} s=1"}
+    )
+    plain = "row (a=1, s=1) holds 1 for state 0, not state 7; 1 states, {a} s=1"
+    labelled = "row (a=1, s='y') holds 1 for state 'x', not state 7; 1 states, {a} s=1"
+    for same in (error, pickle.loads(pickle.dumps(error))):
+        assert (str(same), str(same.with_labels(states, actions))) == (plain, labelled)
+        assert str(same.with_labels(Labels("state", 2), actions)) == plain
+
+
+def test_errors_of_the_one_two_three_prior_name_the_absorbing_state_by_its_label():
+    states = ["home", "b", "c", "d"]
+    for p_escape, word in ((0.0, "always"), (1.0, "never")):
+        theta = np.full((2, 4, 4), 0.25)
+        message = rf"^row \(a=0, s='home'\) cannot be drawn .* 1/1 each, state 'home' {word} among them$"
+        with pytest.raises(ValueError, match=message):
+            World(theta, OneTwoThree(4, 2, p_escape), states=states)
 
 
 def test_a_labelled_exploration_is_the_same_in_numbers():

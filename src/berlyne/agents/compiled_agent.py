@@ -17,6 +17,7 @@ from berlyne.engine.loop import act, evaluate_actions, explore, imagine, observe
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, is_compiled_prior, restore, with_capacity
 from berlyne.engine.successor_graph import round_up
+from berlyne.labels import impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
 from berlyne.sparse import Counts
@@ -89,7 +90,7 @@ class CompiledAgent:
             self._widen()
             seen = self._take_in(s, a, s_next)
         if seen == IMPOSSIBLE:
-            raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
+            raise impossible_transition(s, a, s_next)
 
     def _take_in(self, s: int, a: int, s_next: int) -> int:
         return int(self._call("observe", observe, self.belief, self.choice_state, s, a, s_next))

@@ -15,6 +15,7 @@ import numpy as np
 
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.information import kl_divergence
+from berlyne.labels import TransitionError, impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import checked_estimate
@@ -146,7 +147,7 @@ class NumpyAgent:
         """Learn one transition."""
         view, utility = self.view, self.strategy.utility
         if not view.theta_hat[a, s, s_next] > 0.0:
-            raise ValueError(f"action {a} in state {s} led to state {s_next}, which the prior calls impossible")
+            raise impossible_transition(s, a, s_next)
         self._arrive(s)
         before, reward = view.theta_hat[a, s].copy(), view.utility[a, s]
         view.counts[a, s, s_next] += 1
@@ -313,9 +314,11 @@ class NumpyAgent:
         independent = getattr(prior, "rows_are_independent", None)
         if independent and np.any(others):
             b, z = np.argwhere(others)[0]
-            raise ValueError(
-                f"an outcome of action {a} in state {s} changed the estimate of action {b} in state {z}, "
-                f"though {type(prior).__name__} says that rows_are_independent{OWN_PRIOR}"
+            raise TransitionError(
+                "an outcome of action {a} in state {s} changed the estimate of action {other_a} in state {other_s}, "
+                f"although {type(prior).__name__} sets rows_are_independent{OWN_PRIOR}",
+                {"s": s, "other_s": z},
+                {"a": a, "other_a": b},
             )
         theta_hat[...] = new
         self.dependent = self.dependent or bool(np.any(others)) or independent is False

@@ -97,7 +97,7 @@ def explore(
             u_start = for_resets.random(n if len(world.terminal) else 0)
             made = agent.run(world, record.between(done, done + n), u, for_world.random(n), u_start)
             if made < n:
-                raise ValueError(f"the world did at step {done + made} what the prior calls impossible")
+                raise ValueError(f"step {done + made}: the observed transition has probability zero under the prior")
             done += n
         if until in times:
             kept[until] = _counts(world, record, until) if isinstance(agent, OpenStateAgent) else agent.counts()

@@ -22,7 +22,15 @@ from berlyne.exploration.explorer_file import read_explorer, write_explorer
 from berlyne.exploration.lookahead import Gain, simulate_gain, simulate_gain_open_states
 from berlyne.exploration.streams import streams
 from berlyne.frozen import Frozen
-from berlyne.labels import DiscoveredLabels, GrowingLabels, Labelled, Labels, as_list, in_words, labelled_history
+from berlyne.labels import (
+    DiscoveredLabels,
+    GrowingLabels,
+    Labelled,
+    Labels,
+    TransitionError,
+    as_list,
+    labelled_history,
+)
 from berlyne.models.history import read_single_subject
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.models.uncertainty import MissingInformationEstimate
@@ -206,7 +214,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._agent.observe(s, a, s_next)
         except ValueError as error:
             self._mark_terminal([s] if reopened else [])
-            raise ValueError(in_words(str(error), self.state_labels, self.action_labels)) from None
+            if isinstance(error, TransitionError):
+                raise error.with_labels(self.state_labels, self.action_labels) from None
+            raise
         self._draw()
         self._next_draw = None
         self.n_obs += 1

@@ -14,7 +14,7 @@ import numpy as np
 from berlyne.agents.base import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import ReplayRecord
 from berlyne.exploration.explore import NO_PRIOR
-from berlyne.labels import GrowingLabels, Labels, as_list, in_words, label_array
+from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.history import COLUMNS, History, TerminalChange, read_history
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.priors import Prior
@@ -106,11 +106,8 @@ def replay(
         record, done = _thoughts(model, strategy, seen, engine, lines.steps[where], lines.terminal_changes(where))
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
-            said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
-            raise ValueError(
-                f"line {where[done]} of the history, counted from 0, says that "
-                f"{in_words(said, named.state_labels, named.action_labels)}"
-            )
+            error = impossible_transition(s, a, s_next).with_labels(named.state_labels, named.action_labels)
+            raise ValueError(f"line {where[done]} of the history, counted from 0, says that {error}")
         parts.append((where, record))
     return _dataset(strategy, lines, _together(parts), (named.state_labels, named.action_labels))
 

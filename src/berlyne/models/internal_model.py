@@ -16,7 +16,7 @@ import numpy as np
 
 from berlyne.frozen import Frozen
 from berlyne.information import entropy
-from berlyne.labels import MAX_LABELS_SHOWN, DiscoveredLabels, Labelled, Labels, in_words
+from berlyne.labels import MAX_LABELS_SHOWN, DiscoveredLabels, Labelled, Labels, impossible_transition
 from berlyne.models.history import read_single_subject
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
@@ -126,9 +126,8 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
             if r not in seen:
                 seen[r] = dict(self._seen.get(r, {}))
             if s_next not in seen[r] and not self._admits(a, s, seen[r], s_next):
-                said = f"action {a} in state {s} led to state {s_next}, which the prior calls impossible"
-                said = in_words(said, self.state_labels, self.action_labels)
-                raise ValueError(where.format(i) + said + self._before(seen[r]))
+                error = impossible_transition(s, a, s_next).with_labels(self.state_labels, self.action_labels)
+                raise ValueError(f"{where.format(i)}{error}{self._before(seen[r])}")
             seen[r][s_next] = seen[r].get(s_next, 0) + 1
             last[r] = s_next
         self._seen.update(seen)

@@ -19,7 +19,7 @@ import numpy as np
 from berlyne.frozen import Frozen
 from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, table_over_counts
 from berlyne.priors.protocols import CompiledSpec, Description, as_counts
-from berlyne.sparse import Counts, Rows, Support, by_action, checked_rows, checked_support, row_name
+from berlyne.sparse import Counts, Rows, Support, by_action, checked_rows, checked_support, row_error, row_name
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number, generator
 
 MIN_ALPHA = 1e-300
@@ -153,9 +153,11 @@ class Dirichlet(Frozen):
         outside = np.flatnonzero(~self.support.contains(number, rows.indices.astype(np.int64)))
         if len(outside):
             first = outside[0]
-            raise ValueError(
-                f"{row_name(number[first], self.n_actions)} can reach state {rows.indices[first]}, "
-                f"which the support of the prior excludes"
+            raise row_error(
+                number[first],
+                self.n_actions,
+                "{row} can reach state {s_next}, which the support of the prior excludes",
+                rows.indices[first],
             )
 
     def utility(self, name: str, counts: Counts) -> FloatArray:
@@ -272,9 +274,11 @@ def check_in_support(counts: Counts, support: Support) -> None:
     outside = np.flatnonzero(~support.contains(counts.row, counts.s_next))
     if len(outside):
         row, s_next = counts.row[outside[0]], counts.s_next[outside[0]]
-        raise ValueError(
-            f"{row_name(row, counts.n_actions)} was observed to reach state {s_next}, "
-            f"which the support of the prior excludes"
+        raise row_error(
+            row,
+            counts.n_actions,
+            "{row} was observed to reach state {s_next}, which the support of the prior excludes",
+            s_next,
         )
 
 

@@ -24,7 +24,7 @@ from berlyne.priors.closed_forms import NOISE, clip_rounding_noise
 from berlyne.priors.one_two_three_sets import Formula, Missing, first_unseen, log_consistent, missing, other_unseen
 from berlyne.priors.outcome_value import OUTCOME_VALUE
 from berlyne.priors.protocols import CompiledSpec, Description, as_counts
-from berlyne.sparse import Counts, Rows, Support, by_action, row_name
+from berlyne.sparse import Counts, Rows, Support, by_action, row_error
 from berlyne.validation import BoolArray, FloatArray, IntArray, Seed, check_count, check_number, generator
 
 
@@ -196,9 +196,13 @@ class OneTwoThree(Frozen):
         wrong[rows.row_numbers()[uneven]] = True
         if np.any(wrong):
             row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"{row_name(row, self.n_actions)} is not one that the 1-2-3 prior can draw; it must lead to "
-                f"{n_targets[row]} states with probability 1/{n_targets[row]} each{self._role_of_first}"
+            raise row_error(
+                row,
+                self.n_actions,
+                "{row} cannot be drawn from the 1-2-3 prior; it must lead to {n} states with probability 1/{n} each"
+                + self._role_of_first,
+                s_next=0,
+                n=n_targets[row],
             )
 
     def utility(self, name: str, counts: Counts) -> FloatArray:
@@ -233,9 +237,15 @@ class OneTwoThree(Frozen):
         first[counts.row[counts.s_next == 0]] = 1
         if clip and np.any(impossible := self._impossible(a + 1, counts.n_seen, first)):
             row = int(np.flatnonzero(impossible)[0])
-            raise ValueError(
-                f"{row_name(row, self.n_actions)} was observed to reach states {counts.s_next[counts.row == row]}; "
-                f"under the 1-2-3 prior it has {a[row] + 1} target{'s' * int(a[row] > 0)}{self._role_of_first}"
+            raise row_error(
+                row,
+                self.n_actions,
+                "{row} was observed to reach states {seen}; under the 1-2-3 prior it has {n} target{plural}"
+                + self._role_of_first,
+                s_next=0,
+                seen=counts.s_next[counts.row == row],
+                n=a[row] + 1,
+                plural="s" * int(a[row] > 0),
             )
         return a, counts.n_seen, first
 
@@ -248,8 +258,9 @@ class OneTwoThree(Frozen):
 
     @property
     def _role_of_first(self) -> str:
-        """What messages add when it is certain whether state 0 is a target."""
-        return {0.0: ", state 0 always among them", 1.0: ", state 0 never among them"}.get(self.p_escape, "")
+        """End of messages if it is certain whether state 0, their field `s_next`, is a target."""
+        ends = {0.0: ", state {s_next} always among them", 1.0: ", state {s_next} never among them"}
+        return ends.get(self.p_escape, "")
 
     def _grouped(self, a: int, t: int, first: int) -> tuple[FloatArray, IntArray]:
         """The estimate as a short distribution and the number of states behind each entry.

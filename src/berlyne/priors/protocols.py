@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from berlyne.labels import TransitionError
 from berlyne.sparse import Counts, Rows, Support
 from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, short_repr
 
@@ -51,9 +52,12 @@ def checked_estimate(prior: Prior, counts: IntArray) -> FloatArray:
     bad = np.argwhere(~(np.abs(sums - 1.0) <= SUM_TOLERANCE) | ~(least >= 0.0))
     if len(bad):
         a, s = bad[0]
-        raise ValueError(
-            f"{type(prior).__name__}.estimate gives row (a={a}, s={s}) numbers from {least[a, s]:g} on that sum to "
-            f"{sums[a, s]:g}; they must be probabilities, which sum to 1{OWN_PRIOR}"
+        raise TransitionError(
+            "{prior}.estimate gives row (a={a}, s={s}) numbers from {least:g} on that sum to {total:g}; "
+            f"they must be probabilities, which sum to 1{OWN_PRIOR}",
+            {"s": s},
+            {"a": a},
+            {"prior": type(prior).__name__, "least": least[a, s], "total": sums[a, s]},
         )
     return theta_hat
 

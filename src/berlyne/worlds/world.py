@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.labels import Labelled, Labels, spoken
+from berlyne.labels import Labelled, Labels, TransitionError
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
 from berlyne.priors.protocols import check_prior, checked_estimate, discovers_states
-from berlyne.sparse import Rows, checked_rows, row_name
+from berlyne.sparse import Rows, checked_rows, row_error
 from berlyne.validation import OWN_PRIOR, OWN_WORLDS, FloatArray, IntArray, check_index, short_repr
 from berlyne.worlds.edge_table import to_edges
 from berlyne.worlds.episodes import Episodes, prior_with_resets, rows_with_resets
@@ -90,9 +90,12 @@ class World(Labelled, HtmlReprMixin):
     ) -> None:
         unchecked = _unchecked_rows(theta)
         labels = Labels("state", int(unchecked.n_states), states), Labels("action", int(unchecked.n_actions), actions)
-        rows = spoken(*labels, lambda: _as_rows(unchecked))
-        if prior is not None:
-            spoken(*labels, lambda: _check_prior(prior, rows))
+        try:
+            rows = _as_rows(unchecked)
+            if prior is not None:
+                _check_prior(prior, rows)
+        except TransitionError as error:
+            raise error.with_labels(*labels) from None
         put = object.__setattr__  # the only way for a frozen object to come into being
         put(self, "rows", rows)
         put(self, "n_actions", rows.n_actions)
@@ -222,8 +225,8 @@ def _as_rows(rows: Rows) -> Rows:
     wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
     if len(wrong):
         first = wrong[0]
-        raise ValueError(
-            f"{row_name(first, rows.n_actions)} of theta sums to {sums[first]:.9g}; every row must sum to 1"
+        raise row_error(
+            first, rows.n_actions, "{row} of theta sums to {total:.9g}; every row must sum to 1", total=sums[first]
         )
     if np.any(np.abs(sums - 1.0) > 1e-12):
         data = rows.data / sums[rows.row_numbers()]
@@ -248,9 +251,12 @@ def _check_entries(rows: Rows) -> None:
     bad = np.flatnonzero(~(rows.data > 0) | ~np.isfinite(rows.data))
     if len(bad):
         r = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
-        raise ValueError(
-            f"{row_name(r, rows.n_actions)} of theta holds {rows.data[bad[0]]:g} for state "
-            f"{rows.indices[bad[0]]}; probabilities must be finite and not negative"
+        raise row_error(
+            r,
+            rows.n_actions,
+            "{row} of theta holds {p:g} for state {s_next}; probabilities must be finite and not negative",
+            rows.indices[bad[0]],
+            p=rows.data[bad[0]],
         )
 
 
@@ -271,4 +277,9 @@ def _check_prior(prior: Prior, rows: Rows) -> None:
     excluded = np.argwhere((theta > 0) & ~(theta_hat > 0))
     if len(excluded):
         a, s, s_next = excluded[0]
-        raise ValueError(f"row (a={a}, s={s}) can reach state {s_next}, which the prior calls impossible{OWN_PRIOR}")
+        raise row_error(
+            s * rows.n_actions + a,
+            rows.n_actions,
+            "{row} can reach state {s_next}, which has probability zero under the prior" + OWN_PRIOR,
+            s_next,
+        )

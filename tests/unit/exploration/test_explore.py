@@ -212,5 +212,5 @@ def test_a_world_that_does_what_the_printed_formula_calls_impossible_is_told():
     world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1))
     object.__setattr__(world, "prior", OneTwoThree(3, 1))  # one target, and the world has two
     for engine in ("compiled", "numpy"):
-        with pytest.raises(ValueError, match="the prior calls impossible"):
+        with pytest.raises(ValueError, match="probability zero under the prior"):
             explore(world, "Random", n_steps=50, engine=engine)

@@ -113,7 +113,7 @@ def test_what_is_refused_is_not_written(tmp_path):
     book = LabBook.new(tmp_path / "lab", world.prior)
     before = (tmp_path / "lab").read_bytes()
     far = next(s for s in range(36) if s not in world.prior.support.row(0, 0))
-    for wrong, why in (((0, 0, far), "which the prior calls impossible"), ((0, 9, 0), "a is 9")):
+    for wrong, why in (((0, 0, far), "which has probability zero under the prior"), ((0, 9, 0), "a is 9")):
         with pytest.raises(ValueError, match=why):
             book.tell(*wrong)
     assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0

@@ -160,9 +160,8 @@ def test_histories_that_are_none_are_refused_with_the_line(history, message):
 def test_the_impossible_is_refused_with_the_line(engine):
     far = int(np.flatnonzero(WORLD.prior.estimate(np.zeros((4, 36, 36), dtype=int))[0, 0] == 0)[0])
     frame = pd.DataFrame([*LINES[:5].tolist(), [0, 0, far]], columns=["s", "a", "s_next"])
-    message = (
-        f"^line 5 of the history, counted from 0, says that action 0 in state 0 led to state {far}, which the prior"
-    )
+    told = f"action 0 in state 0 led to state {far}, which has probability zero"
+    message = f"^line 5 of the history, counted from 0, says that {told}"
     with pytest.raises(ValueError, match=message):
         replay(WORLD, frame, "PIG(VI)", engine=engine)
     frame["subject"] = [0, 1, 0, 1, 0, 1]

@@ -179,7 +179,9 @@ def test_what_is_impossible_is_named_though_an_end_is_learned_later(engine):
     prior = OneTwoThree(n_states=9, n_actions=2)
     lines = [(0, 0, outcome) for outcome in (1, 2, 3, 4, 5)]
     table = pandas.DataFrame(lines, columns=["s", "a", "s_next"]).assign(ended=[False] * 3 + [True] * 2)
-    with pytest.raises(ValueError, match=r"line 1 of the history.* action 0 in state 0 led to state 2, .* impossible"):
+    with pytest.raises(
+        ValueError, match=r"line 1 of the history.* action 0 in state 0 led to state 2, .* zero under the prior"
+    ):
         berlyne.replay(prior, table, "PIG(VI)", engine=engine)
 
 

@@ -155,14 +155,14 @@ def test_an_impossible_line_is_named_with_what_was_seen_before():
         with pytest.raises(
             ValueError,
             match=rf"^line 3 of the history, counted from 0, says that action 0 in state 'r0' led to state 'r{far}', "
-            rf"which the prior calls impossible; before, it led to {before}$",
+            rf"which has probability zero under the prior; before, it led to {before}$",
         ):
             thing.observe_many(history)
         with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'r99'; .*$"):
             thing.observe_many([history[0], ("r99", 0, "r0")])
         assert thing.n_obs == 0
     for history, message in (
-        ([(0, 0, far)], rf"^line 0 of .*, says that action 0 in state 0 led to state {far}, .* calls impossible$"),
+        ([(0, 0, far)], rf"^line 0 of .*, says that action 0 in state 0 led to state {far}, .* zero under the prior$"),
         ([(0, 0, near[0]), (0, 4, 0)], r"^a is 4 in line 1 of the history, counted from 0; it must be a whole number"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -87,9 +87,24 @@ def test_the_order_of_observations_does_not_matter_to_the_estimate(name):
 @pytest.mark.parametrize(
     ("prior", "good", "bad", "message"),
     [
-        ("support", (0, 1, 2), (0, 1, 3), r"action 1 in state 0 led to state 3, .* impossible; before, it led to 2$"),
-        ("1-2-3", (2, 0, 1), (2, 0, 3), r"action 0 in state 2 led to state 3, .* impossible; before, it led to 1$"),
-        ("1-2-3", (2, 0, 1), (2, 0, 0), r"action 0 in state 2 led to state 0, .* impossible; before, it led to 1$"),
+        (
+            "support",
+            (0, 1, 2),
+            (0, 1, 3),
+            r"action 1 in state 0 led to state 3, .* zero under the prior; before, it led to 2$",
+        ),
+        (
+            "1-2-3",
+            (2, 0, 1),
+            (2, 0, 3),
+            r"action 0 in state 2 led to state 3, .* zero under the prior; before, it led to 1$",
+        ),
+        (
+            "1-2-3",
+            (2, 0, 1),
+            (2, 0, 0),
+            r"action 0 in state 2 led to state 0, .* zero under the prior; before, it led to 1$",
+        ),
     ],
 )
 def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_learned(wrap, prior, good, bad, message):
@@ -118,7 +133,7 @@ def test_targets_that_contradict_each_other_within_one_history_are_refused():
 def test_certain_knowledge_of_the_absorbing_state_limits_what_is_possible(p_escape):
     model = InternalModel(OneTwoThree(5, p_escape=p_escape))
     impossible = 0 if p_escape == 1.0 else 3  # never state 0, or only state 0
-    with pytest.raises(ValueError, match=f"action 0 in state 0 led to state {impossible}, which the prior calls"):
+    with pytest.raises(ValueError, match=f"action 0 in state 0 led to state {impossible}, which has probability zero"):
         model.observe(0, 0, impossible)
     model.observe(0, 0, 3 - impossible)
 

@@ -111,7 +111,7 @@ def test_worlds_that_the_prior_cannot_draw_are_refused(p_escape, row, message):
     prior = OneTwoThree(3, 1, p_escape)
     assert World(theta, prior).n_states == 3
     theta[0, 1] = row
-    with pytest.raises(ValueError, match=r"row \(a=0, s=1\) is not one that the 1-2-3 prior can draw; .*" + message):
+    with pytest.raises(ValueError, match=r"row \(a=0, s=1\) cannot be drawn from the 1-2-3 prior; .*" + message):
         World(theta, prior)
 
 

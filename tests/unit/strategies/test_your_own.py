@@ -304,7 +304,7 @@ def test_an_explorer_of_dependent_rows_values_them_all_again():
 
 def test_a_prior_that_says_its_rows_are_independent_is_held_to_it():
     always_zero = Strategy("zero", lambda view, s, u: 0)
-    with pytest.raises(ValueError, match=r"changed the estimate of action 1 in state \d, though Lies says"):
+    with pytest.raises(ValueError, match=r"changed the estimate of action 1 in state \d, although Lies sets"):
         explore(World(np.full((2, 3, 3), 1 / 3), Lies()), always_zero, n_steps=5)
 
 

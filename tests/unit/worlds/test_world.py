@@ -147,7 +147,7 @@ def test_rows_that_are_not_in_order_are_refused(parts, message):
         (Always(np.ones((2, 2, 2))), r"the prior's estimate has shape \(2, 2, 2\); it must be \(2, 3, 3\)"),
         (
             Always(changed((0, 2, 2, 0.0), (0, 2, 1, 0.8))),
-            r"row \(a=0, s=2\) can reach state 2, which the prior calls impossible",
+            r"row \(a=0, s=2\) can reach state 2, which has probability zero under the prior",
         ),
         ("uniform", r"prior is 'uniform'; it must have a method estimate\(counts\)"),
         (
