@@ -1,7 +1,7 @@
 """berlyne: a laboratory for learning-driven exploration.
 
-After Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.figures`,
-`berlyne.stats`, `berlyne.paper.claims` and `berlyne.tasks` are imported when they are first used.
+Based on Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.figures`,
+`berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING
@@ -41,8 +41,8 @@ from berlyne.worlds.from_gymnasium import from_gymnasium
 
 __version__ = "0.1.0"
 
-_LATER = ("claims", "figures", "stats", "tasks")
-"""Modules that `import berlyne` is enough for, although it does not import them."""
+_LAZY_MODULES = ("claims", "figures", "stats", "tasks")
+"""Modules that are available after `import berlyne`, but are imported on first use."""
 
 if TYPE_CHECKING:
     from berlyne import figures as figures
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """One of the modules that are imported on first use."""
-        if name in _LATER:
+        """Import and return one of the lazy modules."""
+        if name in _LAZY_MODULES:
             import importlib
 
             return importlib.import_module(f"berlyne.{name}")
@@ -63,7 +63,7 @@ else:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LAZY_MODULES})
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`python -m berlyne` is the command `berlyne`."""
+"""Run the command `berlyne` as `python -m berlyne`."""
 
 from berlyne.cli import main
 

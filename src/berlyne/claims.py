@@ -1,4 +1,4 @@
-"""The claims of the paper under their public name; `berlyne.paper.claims` holds them."""
+"""The claims of the paper under their public name; they are defined in `berlyne.paper.claims`."""
 
 from berlyne.paper.claims import CLAIMS, Claim, Evidence, Finding, Verdict
 

@@ -1,7 +1,7 @@
-"""Objects that cannot be changed once they are made.
+"""Immutable objects.
 
-Tables, graphs and compiled records are computed once from a prior, a support or a world, and kept. After an assignment
-they would be those of the old values, and results would be wrong without a word. So an assignment is an error.
+Tables, graphs and compiled records are computed once from a prior, a support or a world, and then cached. If an
+attribute could be assigned, the cached values would silently be wrong. So an assignment raises an error.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ A = TypeVar("A")
 
 
 def read_only(values: A) -> A:
-    """The array itself, which can be written to no more; a copy if it is a view of one that can.
+    """Return an array that cannot be written to.
 
-    Anything but an array is returned as it is.
+    This is the array itself, made read-only, or a copy if the array is a view of another one. A value that is not an
+    array is returned unchanged.
     """
     if not isinstance(values, np.ndarray) or not values.flags.writeable:
         return values
@@ -27,14 +28,14 @@ def read_only(values: A) -> A:
 
 
 class Frozen:
-    """An object whose attributes cannot be assigned.
+    """Base class of objects whose attributes cannot be assigned.
 
-    A class of berlyne fills `vars(self)` when it is made. A user's class that inherits from one may assign attributes
-    of its own, and each field of a dataclass once.
+    Constructors of berlyne's own classes fill `vars(self)`. A user's subclass may assign attributes that it adds, and
+    each dataclass field once.
     """
 
     _fixed: ClassVar[tuple[str, ...] | None] = None
-    """Names that can be assigned once; None if nothing can be assigned."""
+    """Names that can be assigned only once, while all others stay assignable; None if nothing can be assigned."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not self._may_set(name):
@@ -47,32 +48,32 @@ class Frozen:
         object.__delattr__(self, name)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():  # arrays that were copied or unpickled can be written to
+        for name, value in state.items():  # copied and unpickled arrays are writeable
             vars(self)[name] = tuple(map(read_only, value)) if type(value) is tuple else read_only(value)
 
     def _may_set(self, name: str) -> bool:
         if self._fixed is not None:
             return name not in self._fixed or name not in vars(self)
-        ours = type(self).__module__.partition(".")[0] == __name__.partition(".")[0]
+        defined_in_berlyne = type(self).__module__.partition(".")[0] == __name__.partition(".")[0]
         fields = getattr(type(self), "__dataclass_fields__", {})
-        return not ours and not (name in fields and name in vars(self))
+        return not defined_in_berlyne and not (name in fields and name in vars(self))
 
     def _remedy(self, name: str) -> str:
-        """What to do instead of assigning `name`."""
+        """Return the advice that follows the error about `name`."""
         fields = getattr(type(self), "__dataclass_fields__", {})
         if not any(field.init for field in fields.values()):
-            return "make another one"
+            return "create a new one"
         change = f"{name}=..." if name in fields and fields[name].init else "..."
-        return f"make another one by dataclasses.replace(it, {change})"
+        return f"create a new one with dataclasses.replace(it, {change})"
 
 
 class FrozenArrays:
-    """The base of a frozen dataclass of arrays, which are read-only, also after copying and unpickling."""
+    """Base class of frozen dataclasses of arrays, which stay read-only after copying and unpickling."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             vars(self)[name] = read_only(value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every class that inherits from this is one
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
         return type(self), tuple(getattr(self, field.name) for field in fields)

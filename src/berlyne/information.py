@@ -1,9 +1,9 @@
 """Entropy, divergence, missing information and information gain, all in bits.
 
-Paper: Sec. 2.2. How much an explorer still has to learn is the *missing information*
-(Eq. 2, `eq:IM`): the divergence of its internal model from the world, summed over all
-transition distributions. What an observation teaches is its decrease, the *information gain*
-(Eq. 10, `eq:IG`). The sums run over the last axis; `0 log 0` counts as zero.
+Paper: Sec. 2.2. The *missing information* (Eq. 2, `eq:IM`) measures how much an explorer still has to learn. It is the
+divergence of the internal model from the world, summed over all transition distributions. The *information gain* of an
+observation (Eq. 10, `eq:IG`) is the decrease of the missing information. Sums run over the last axis. `0 log 0` is
+zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ def entropy(p: ArrayLike) -> Any:
 
     $$H(p) = -\sum_i p_i \log_2 p_i$$
 
-    Paper: Sec. 3.4. `p` is `(..., N)`; the result is `(...)`, between 0 and log2 N.
+    Paper: Sec. 3.4.
+
+    Parameters
+    ----------
+    p : array_like of shape (..., N)
+        Probabilities that sum to 1 along the last axis.
+
+    Returns
+    -------
+    ndarray of shape (...) or float
+        Between 0 and log2 N.
     """
     p = np.asarray(p, dtype=float)
     return -np.sum(p * np.log2(np.where(p > 0, p, 1.0)), axis=-1)
@@ -32,8 +42,17 @@ def kl_divergence(p: ArrayLike, q: ArrayLike) -> Any:
 
     $$D(p \Vert q) = \sum_i p_i \log_2 \frac{p_i}{q_i}$$
 
-    Paper: Sec. 2.2. Zero if and only if p equals q; infinite where q excludes what p allows.
-    `p` and `q` are `(..., N)` and broadcast against each other.
+    Paper: Sec. 2.2.
+
+    Parameters
+    ----------
+    p, q : array_like of shape (..., N)
+        Probabilities that sum to 1 along the last axis; the shapes are broadcast.
+
+    Returns
+    -------
+    ndarray of shape (...) or float
+        At least 0; zero if and only if p equals q, infinite if an outcome has zero probability under q but not under p.
     """
     p, q = np.broadcast_arrays(np.asarray(p, dtype=float), np.asarray(q, dtype=float))
     possible = p > 0
@@ -47,16 +66,20 @@ def missing_information(theta: ArrayLike, theta_hat: ArrayLike) -> float:
 
     $$I_M = \sum_{a,s} D(\Theta_{a,s} \Vert \hat\Theta_{a,s})$$
 
-    Paper: Eq. 2 (`eq:IM`). The sum over all rows of D(theta || theta_hat).
-    For large worlds see `InternalModel.missing_information`, which never makes dense arrays.
+    Paper: Eq. 2 (`eq:IM`). The sum of D(theta || theta_hat) over all rows.
+    For large worlds use `InternalModel.missing_information`, which creates no dense arrays.
 
     Parameters
     ----------
-    theta, theta_hat : (M, N, N) or any (..., N); rows along the last axis.
+    theta : array_like of shape (M, N, N), or (..., N)
+        The world; rows along the last axis.
+    theta_hat : array_like of the same shape
+        The internal model.
 
     Returns
     -------
-    float >= 0; infinite if the model excludes a transition that the world allows.
+    float
+        At least 0; infinite if the model excludes a transition that the world allows.
     """
     return float(np.sum(kl_divergence(theta, theta_hat)))
 
@@ -67,7 +90,18 @@ def information_gain(theta: ArrayLike, theta_hat: ArrayLike, theta_hat_after: Ar
     $$I_G = \sum_{a,s,s'} \Theta_{a,s,s'} \log_2 \frac{\hat\Theta^{after}_{a,s,s'}}{\hat\Theta_{a,s,s'}}$$
 
     Paper: Eq. 10 (`eq:IG`), third line.
-    A surprising observation can make it negative. Shapes as in `missing_information`.
+
+    Parameters
+    ----------
+    theta : array_like of shape (M, N, N), or (..., N)
+        The world; rows along the last axis.
+    theta_hat, theta_hat_after : array_like of the same shape
+        The internal model before and after the observation.
+
+    Returns
+    -------
+    float
+        Negative if the observation increased the missing information, as a surprising one can.
     """
     theta_, before, after = (np.asarray(x, dtype=float) for x in (theta, theta_hat, theta_hat_after))
     possible = theta_ > 0
@@ -77,11 +111,23 @@ def information_gain(theta: ArrayLike, theta_hat: ArrayLike, theta_hat_after: Ar
 
 
 def l1_distance(theta: ArrayLike, theta_hat: ArrayLike) -> float:
-    r"""Sum over all rows of |theta - theta_hat|, between 0 and 2 per row.
+    r"""L1 distance between a world and an internal model.
 
     $$\sum_{a,s,s'} |\Theta_{a,s,s'} - \hat\Theta_{a,s,s'}|$$
 
-    Paper: Sec. 3.6 (Fig. S4), the other yardstick of learning. Shapes as in `missing_information`.
+    Paper: Sec. 3.6 (Fig. S4), the second measure of learning besides missing information.
+
+    Parameters
+    ----------
+    theta : array_like of shape (M, N, N), or (..., N)
+        The world; rows along the last axis.
+    theta_hat : array_like of the same shape
+        The internal model.
+
+    Returns
+    -------
+    float
+        Between 0 and 2 for each row.
     """
     difference: FloatArray = np.asarray(theta, dtype=float) - np.asarray(theta_hat, dtype=float)
     return float(np.sum(np.abs(difference)))

@@ -1,7 +1,7 @@
-"""What states and actions are called: any hashable values, or else the numbers 0, 1, 2, ...
+"""Labels of states and actions: any hashable values, or the numbers 0, 1, 2, ... by default.
 
-Kernels count states and actions from zero. Labels are looked up where a user hands them in and where an answer is
-handed out, and nowhere between. Numbers need no look-up: for them no dictionary is made.
+Kernels number states and actions from zero. Labels are converted to numbers when a user passes them in, and numbers to
+labels when results are returned. Default labels are the numbers themselves, so they need no dictionary.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from berlyne.frozen import Frozen
 from berlyne.validation import check_index, short_repr
 
 UNDISCOVERED = "elsewhere"
-"""What the cell of all that is not discovered is called."""
+"""Label of the cell that stands for all undiscovered states."""
 MAX_LABELS_SHOWN = 6
-"""Most labels that a message lists."""
+"""Largest number of labels that a message lists."""
 
 
 class Labels(Frozen):
@@ -26,13 +26,17 @@ class Labels(Frozen):
 
     Parameters
     ----------
-    kind : "state" or "action", for messages.
-    size : how many there are.
-    given : as many different hashable values, in the order of their numbers; None for the numbers themselves.
+    kind : {"state", "action"}
+        The word that messages use.
+    size : int
+        Number of labels.
+    custom : iterable of hashable, optional
+        `size` different labels, in the order of their numbers. By default the labels are the numbers.
 
     Attributes
     ----------
-    all : the labels in order: a tuple, or `range(size)`.
+    all : sequence
+        The labels in order: a tuple, or `range(size)`.
 
     Examples
     --------
@@ -46,57 +50,57 @@ class Labels(Frozen):
     all: Sequence[Any]
     _number: dict[Any, int] | None
 
-    def __init__(self, kind: str, size: int, given: Iterable[Hashable] | None = None) -> None:
+    def __init__(self, kind: str, size: int, custom: Iterable[Hashable] | None = None) -> None:
         vars(self).update(kind=kind, size=size, all=range(size), _number=None)
-        if given is None or (isinstance(given, range) and given == self.all):
+        if custom is None or (isinstance(custom, range) and custom == self.all):
             return
-        values = _listed(kind, given)
+        values = _as_tuple(kind, custom)
         if len(values) != size:
             raise ValueError(f"{kind}s are {len(values)} labels; there are {size} {kind}s, and each needs one")
         if values == tuple(self.all) and all(type(value) is int for value in values):
             return
-        vars(self).update(_number=_numbered(kind, values), all=values)
+        vars(self).update(_number=_number_labels(kind, values), all=values)
 
     def _remedy(self, name: str) -> str:
         return f"give {self.kind}s= to another World or Explorer"
 
     @property
     def custom(self) -> Sequence[Any] | None:
-        """The labels if there are any, None for numbers: what makes the same labels again."""
+        """The labels that the user passed, None if the labels are numbers; `Labels` takes either."""
         return None if self._number is None else self.all
 
     def __getitem__(self, number: int) -> Any:
         return number if self._number is None else self.all[number]
 
     def number(self, label: Any, name: str | None = None) -> int:
-        """The number of a label; `name` is what messages call it."""
+        """Return the number of a label; messages call the label `name`."""
         name = name or self.kind
         if self._number is None:
             return check_index(name, label, self.size)
         try:
             return self._number[without_numpy_scalars(label)]
         except (KeyError, TypeError):
-            raise ValueError(f"{name} is {short_repr(label)}; {self._instead(label)}") from None
+            raise ValueError(f"{name} is {short_repr(label)}; {self._suggest(label)}") from None
 
     def numbers(self, labels: Iterable[Any], name: str) -> list[int]:
-        """The numbers of several labels."""
+        """Return the numbers of several labels."""
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise ValueError(f"{name} is {labels!r}; it must be a list of {self.kind}s")
         return [self.number(label, name) for label in labels]
 
-    def _instead(self, label: Any) -> str:
-        """What would have been right."""
-        words = {str(known): known for known in self.all}
-        near = difflib.get_close_matches(str(label), words, n=1)
+    def _suggest(self, label: Any) -> str:
+        """Return the end of a message about an unknown label: the nearest label, or a list of valid ones."""
+        by_text = {str(valid): valid for valid in self.all}
+        near = difflib.get_close_matches(str(label), by_text, n=1)
         if near:
-            return f"there is no such {self.kind}, the nearest is {words[near[0]]!r}"
-        listed = ", ".join(repr(known) for known in self.all[:MAX_LABELS_SHOWN])
+            return f"there is no such {self.kind}, the nearest is {by_text[near[0]]!r}"
+        listed = ", ".join(repr(valid) for valid in self.all[:MAX_LABELS_SHOWN])
         article = "an" if self.kind[0] in "aeiou" else "a"
         return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > MAX_LABELS_SHOWN)}"
 
 
 class Labelled:
-    """What has states and actions that may have labels."""
+    """Base class of objects with labels for states and actions."""
 
     state_labels: Labels
     action_labels: Labels
@@ -113,7 +117,7 @@ class Labelled:
 
 
 class GrowingLabels(Labels):
-    """Labels of states that are discovered on the way; one that is not is numbered as the next would be."""
+    """Labels of states that are discovered during exploration; an unknown label gets the next free number."""
 
     _number: dict[Any, int]
     all: list[Any]
@@ -123,41 +127,43 @@ class GrowingLabels(Labels):
         vars(self).update(kind="state", size=0, _number={}, all=[])
 
     def number(self, label: Any, name: str | None = None) -> int:
-        """The number of a label; the next free one if it was not discovered."""
+        """Return the number of a label, or the next free number if its state is not discovered yet."""
         label = without_numpy_scalars(label)
         try:
             number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
                 f"{name or self.kind} is {short_repr(label)}, which is not hashable; use a string or a tuple, "
-                "and of an environment say in observe= what state an observation stands for"
+                "and for an environment say in observe= which state an observation stands for"
             ) from None
         if number == self.size and label != label:
             raise ValueError(f"{name or self.kind} is {label!r}, which does not equal itself; use another label")
         if label == UNDISCOVERED:
-            raise ValueError(f"{name or self.kind} is {label!r}, as all that is not discovered is called; use another")
+            raise ValueError(
+                f"{name or self.kind} is {label!r}, which is the label of all undiscovered states; use another"
+            )
         return number
 
     def add(self, label: Any) -> None:
-        """Give the next number to a label that has none."""
+        """Give the next number to a new label."""
         label = without_numpy_scalars(label)
         self._number[label] = self.size
         self.all.append(label)
         self.size += 1
 
     def copy(self) -> GrowingLabels:
-        """The same labels, to which others may be added."""
+        """Return a copy, to which labels can be added independently."""
         return self.copy_first(self.size)
 
     def copy_first(self, size: int) -> GrowingLabels:
-        """The first labels alone, to which others may be added."""
-        other = GrowingLabels()
+        """Return a copy of the first `size` labels."""
+        labels = GrowingLabels()
         for label in self.all[:size]:
-            other.add(label)
-        return other
+            labels.add(label)
+        return labels
 
     def truncate(self, size: int) -> None:
-        """Forget all but the first so many."""
+        """Keep the first `size` labels and forget the others."""
         for label in self.all[size:]:
             del self._number[label]
         del self.all[size:]
@@ -165,21 +171,21 @@ class GrowingLabels(Labels):
 
 
 class DiscoveredLabels(Labels):
-    """Labels of the states that an explorer has discovered, and of elsewhere, the last."""
+    """Labels of the states that an explorer has discovered; the last label, "elsewhere", stands for all others."""
 
-    def __init__(self, found: Iterable[Hashable]) -> None:
-        given = [*found, UNDISCOVERED]
-        super().__init__("state", len(given), given)
+    def __init__(self, discovered: Iterable[Hashable]) -> None:
+        labels = [*discovered, UNDISCOVERED]
+        super().__init__("state", len(labels), labels)
 
 
-def _listed(kind: str, given: Any) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"{kind}s are {given!r}; they must be a list of labels")
-    return tuple(without_numpy_scalars(value) for value in given)
+def _as_tuple(kind: str, labels: Any) -> tuple[Any, ...]:
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise ValueError(f"{kind}s are {labels!r}; they must be a list of labels")
+    return tuple(without_numpy_scalars(label) for label in labels)
 
 
 def without_numpy_scalars(label: Any) -> Any:
-    """A label with the values that NumPy's scalars stand for: hashable, but they print and save unlike them."""
+    """Return a label in which Python values replace NumPy scalars, which are printed and saved differently."""
     if isinstance(label, np.generic):
         return label.item()
     if type(label) is tuple and any(isinstance(part, np.generic | tuple) for part in label):
@@ -187,7 +193,8 @@ def without_numpy_scalars(label: Any) -> Any:
     return label
 
 
-def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
+def _number_labels(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
+    """Return the number of each label; the labels must be hashable, distinct and equal to themselves."""
     number: dict[Any, int] = {}
     for i, value in enumerate(values):
         try:
@@ -195,14 +202,17 @@ def _numbered(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
         except TypeError:
             raise ValueError(f"the label {value!r} of {kind} {i} is not hashable; use a string or a tuple") from None
         if first != i:
-            raise ValueError(f"{kind}s {first} and {i} are both called {value!r}; every {kind} needs its own label")
+            raise ValueError(f"{kind}s {first} and {i} have the same label {value!r}; every {kind} needs its own label")
         if value != value:
             raise ValueError(f"the label {value!r} of {kind} {i} does not equal itself; use another")
     return number
 
 
 def labelled_history(lines: Any, states: Labels, actions: Labels) -> Any:
-    """Lines of numbers (s, a, s_next), `(n, 3)`, as they were told: the array itself, or a list if there are labels."""
+    """Return lines of numbers (s, a, s_next), shape `(n, 3)`, with labels.
+
+    Without custom labels this is the array itself, otherwise a list of tuples.
+    """
     if states.custom is None and actions.custom is None:
         return lines
     return [(states[s], actions[a], states[s_next]) for s, a, s_next in lines.tolist()]
@@ -264,21 +274,22 @@ def impossible_transition(s: int, a: int, s_next: int) -> TransitionError:
 
 
 def label_array(values: list[Any]) -> Any:
-    """Labels as an array of one dimension, whatever they are."""
-    plain = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
-    if plain is not None and plain.ndim == 1 and plain.dtype.kind in "iufU" and list(plain.tolist()) == values:
-        return plain
+    """Return labels of any type as a one-dimensional array; the dtype is `object` if no other dtype fits all labels."""
+    array = np.asarray(values) if all(isinstance(v, str | int | float | np.generic) for v in values) else None
+    if array is not None and array.ndim == 1 and array.dtype.kind in "iufU" and list(array.tolist()) == values:
+        return array
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects
 
 
 def label_to_json(label: Any) -> Any:
-    """A label as JSON can hold it: tuples as `{"tuple": [...]}`, NumPy's scalars as the values they stand for.
+    """Return a label as a JSON value: a tuple as `{"tuple": [...]}`, a NumPy scalar as a Python value.
 
     Raises
     ------
-    ValueError for what is neither a string, a number, a bool, None, nor a tuple of these.
+    ValueError
+        If the label is not a string, a number, a bool, None, or a tuple of these.
     """
     label = without_numpy_scalars(label)
     if isinstance(label, tuple):
@@ -289,7 +300,7 @@ def label_to_json(label: Any) -> Any:
 
 
 def label_from_json(value: Any) -> Any:
-    """The inverse of `label_to_json`."""
+    """Return the label of a JSON value; the inverse of `label_to_json`."""
     if isinstance(value, dict):
         return tuple(label_from_json(part) for part in value["tuple"])
     if isinstance(value, list):
@@ -298,7 +309,7 @@ def label_from_json(value: Any) -> Any:
 
 
 def as_list(name: str, values: Any) -> list[Any]:
-    """The values of an iterable; a string is one value, not its letters."""
+    """Return the values of an iterable as a list; a string raises an error, because it is a single value."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"{name} is {values!r}; it must be a list, such as [{values!r}]")
     return list(values)

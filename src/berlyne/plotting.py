@@ -1,6 +1,7 @@
-"""How worlds, runs and results draw themselves: the one door from the core to `berlyne.figures` and `berlyne.watch`.
+"""Access to `berlyne.figures` and `berlyne.watch` for the core, which imports them nowhere else.
 
-What can be drawn has a method `plot` that hands itself over. matplotlib is imported when the first one is drawn.
+Objects that can be drawn have a method `plot`, which calls a function of `berlyne.figures`. matplotlib is imported when
+the first figure is drawn.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ from types import ModuleType
 
 
 def figures_package() -> ModuleType:
-    """The package `berlyne.figures`, imported on first use."""
+    """Return the package `berlyne.figures`, imported on first use."""
     return importlib.import_module("berlyne.figures")
 
 
 def watch_package() -> ModuleType:
-    """The package `berlyne.watch`, imported on first use."""
+    """Return the package `berlyne.watch`, imported on first use."""
     return importlib.import_module("berlyne.watch")
 
 
 class HtmlReprMixin:
-    """What notebooks show as a card: a small picture and the numbers one asks for first (`berlyne.figures.cards`)."""
+    """Mixin for objects that notebooks show as a card with a picture and key numbers (`berlyne.figures.cards`)."""
 
     def _repr_html_(self) -> str:
         html: str = figures_package().card(self)

@@ -1,15 +1,15 @@
-"""Files: the one writer of whole files, careful readers, locks, and archives with a checksum.
+"""Atomic writes, safe reads, locks, and archives with a checksum.
 
-`atomic_write` writes beside the target, flushes to the disk and renames into place, so a reader finds the old file or
-the new one, never a part of it. Links are never followed. If anything fails, the target stays as it was and no partial
-file is left. A full disk is reported in one sentence that names the file.
+`atomic_write` writes a file beside the target, flushes it to the disk and renames it into place. So a reader finds the
+old file or the new one, never a part of it. Links are never followed. If anything fails, the target is unchanged and no
+partial file is left. A full disk raises an error with one sentence that names the file.
 
-`read` never waits for a pipe or a device, and never reads more than it was asked for. `exclusive_lock` holds a lock that
+`read_file` never waits for a pipe or a device, and never reads more than its limit. `exclusive_lock` holds a lock that
 ends with its process.
 
 World and explorer files are archives: settings and arrays in one `.npz`, without code. The settings list every array
-with its type and shape. A SHA-256 checksum covers the settings and all arrays, because the zip format has a checksum
-for each member, but none for the names and the number of members.
+with its type and shape. A SHA-256 checksum covers the settings and all arrays. The zip format has a checksum for each
+member, but none for the names and the number of members.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import numpy as np
 from berlyne.labels import Labels, label_from_json, label_to_json
 
 PARTIAL_SUFFIX = ".partial"
-"""Suffix of a file or folder that is not complete yet."""
+"""Suffix of files and folders that are not complete yet."""
 REASONS = {
     errno.ENOSPC: "no space left on the device",
     errno.EDQUOT: "your disk quota is used up",
@@ -48,16 +48,16 @@ REASONS = {
     errno.ENAMETOOLONG: "the name is too long",
     errno.ELOOP: "the path has too many symbolic links",
 }
-"""What an error number means; for others the system's own words are used."""
+"""Reason for each error number; other errors use the text of the operating system."""
 UNCHANGED = "the file was not changed"
 NOT_KEPT = "no part of it was kept"
-_LOST = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
+_DATA_LOSS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_sync = getattr(os, "fdatasync", os.fsync)  # writes content and size, which is all that a new file has
+_sync = getattr(os, "fdatasync", os.fsync)  # flushes content and size, which is enough for a new file
 
 
 class WriteError(OSError):
-    """A file could not be written. The message is one sentence that names the file; `errno` is kept."""
+    """A file could not be written. The message is one sentence that names the file; `errno` is set."""
 
     def __str__(self) -> str:
         return f"cannot write {self.filename}: {self.strerror}"
@@ -72,31 +72,31 @@ def atomic_write(
     parents: bool = False,
     sync_folder: bool = True,
 ) -> None:
-    """Write a file, whole or not at all.
+    """Write a complete file or nothing.
 
     Parameters
     ----------
     path : str or path
-        The target. A link in its place is replaced, not followed.
+        The target. If it is a link, the link is replaced, not followed.
     content : bytes or callable
-        The content, or a function that writes it to the open binary file that it is given.
+        The content, or a function that writes the content to an open binary file.
     overwrite : bool
-        Whether a file of this name may be replaced.
+        Whether an existing file may be replaced.
     locked : bool
-        Whether you hold a lock, so that no other process writes this file. The partial file then has a fixed name,
-        and a file of that name, which a killed process left, is removed.
+        Whether you hold a lock, so that no other process writes this file. The partial file then has a fixed name. If a
+        killed process left a file of that name, it is removed.
     parents : bool
         Whether to create missing folders.
     sync_folder : bool
-        Whether to wait until the new name is on the disk, too. Without it, a power failure may bring back the old
-        file, but files written in order never appear out of order.
+        Whether to wait until the new name is on the disk, too. If not, a power failure may restore the old file, but
+        files that are written in order never appear out of order.
 
     Raises
     ------
     FileNotFoundError
         If the folder does not exist.
     FileExistsError
-        If the file exists and must not be overwritten.
+        If the file exists and `overwrite` is False.
     WriteError
         If the disk is full, is read-only, or fails in another way.
     """
@@ -107,7 +107,7 @@ def atomic_write(
     with report_write_errors(target, UNCHANGED, partial):
         if not locked:
             _check_target(target)
-        file = _created(partial, parents)
+        file = _create(partial, parents)
         try:
             with file:
                 content(file) if callable(content) else file.write(content)
@@ -119,28 +119,33 @@ def atomic_write(
                 partial.unlink()
             raise
     if sync_folder:
-        with report_write_errors(target, "the file is in place, but a power failure may undo that"):
+        with report_write_errors(target, "the file is written, but a power failure may undo that"):
             _sync_folder(target.parent)
 
 
 @contextmanager
 def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> Iterator[Path]:
-    """Give a new folder beside `path` to fill, and rename it to `path` at the end.
+    """Yield a new folder beside `path`, and rename it to `path` at the end.
 
     Parameters
     ----------
     path : path
-        Where the folder goes.
+        The final path of the folder.
     replace : bool
-        Whether a folder of this name is replaced.
+        Whether an existing folder is replaced.
     sync : bool
-        Whether to flush the files in it first; leave it out if they were written by `atomic_write`.
+        Whether to flush the files in the folder first. This is not needed for files written by `atomic_write`.
+
+    Yields
+    ------
+    path
+        The temporary folder. Write the files into it.
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL_SUFFIX}")
     if replace:
         shutil.rmtree(partial, ignore_errors=True)
     with report_write_errors(path, NOT_KEPT, partial):
-        partial.mkdir()  # an error if anything has this name
+        partial.mkdir()  # fails if the name exists
     try:
         yield partial
         with report_write_errors(path, NOT_KEPT, partial):
@@ -155,26 +160,36 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
 
 
 @contextmanager
-def report_write_errors(path: str | os.PathLike[str], outcome: str, *also: Path) -> Iterator[None]:
-    """Turn errors of the system about `path`, or below the paths in `also`, into a `WriteError` that names `path`."""
+def report_write_errors(path: str | os.PathLike[str], outcome: str, *partial: Path) -> Iterator[None]:
+    """Convert operating-system errors about a file into a `WriteError` that names the file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file that the message names.
+    outcome : str
+        The state of the file after the error, for the message.
+    *partial : path
+        Other paths, such as the partial file. Errors about them, or about files inside them, are converted, too.
+    """
     try:
         yield
     except (WriteError, FileExistsError):
         raise
     except OSError as error:
-        name, ours = str(error.filename), [os.fspath(one) for one in (path, *also)]
-        about = error.filename is None or name in ours or name.startswith(tuple(one + os.sep for one in ours))
-        if error.errno is None or not about:  # a sentence of our own, or another file
+        name, paths = str(error.filename), [os.fspath(file) for file in (path, *partial)]
+        concerns = error.filename is None or name in paths or name.startswith(tuple(file + os.sep for file in paths))
+        if error.errno is None or not concerns:  # an error raised by berlyne, or about another file
             raise
-        system = os.strerror(error.errno)
-        reason = REASONS.get(error.errno, system[:1].lower() + system[1:])
+        system_text = os.strerror(error.errno)
+        reason = REASONS.get(error.errno, system_text[:1].lower() + system_text[1:])
         raise WriteError(error.errno, f"{reason}; {outcome}", os.fspath(path)) from error
 
 
 def _check_target(target: Path) -> None:
-    """Refuse a missing folder, and pipes and devices, which a rename would replace."""
+    """Raise an error if the folder is missing, or if the target is a pipe or a device, which a rename would replace."""
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} into; make it first")
+        raise FileNotFoundError(f"cannot write {target.name}: folder {target.parent} does not exist; create it first")
     with contextlib.suppress(FileNotFoundError):
         mode = os.lstat(target).st_mode
         if stat.S_ISDIR(mode):
@@ -183,8 +198,8 @@ def _check_target(target: Path) -> None:
             raise FileExistsError(f"{target} is a pipe, a socket or a device; give the name of a file")
 
 
-def _created(partial: Path, parents: bool) -> IO[bytes]:
-    """A new file; one that a killed process left there is removed first."""
+def _create(partial: Path, parents: bool) -> IO[bytes]:
+    """Create and open a file; a file of this name that a killed process left is removed first."""
     try:
         return os.fdopen(os.open(partial, _CREATE, 0o666), "wb")
     except FileNotFoundError:
@@ -199,7 +214,7 @@ def _created(partial: Path, parents: bool) -> IO[bytes]:
 
 
 def _rename_new(partial: Path, target: Path) -> None:
-    """Rename, but never over a file that is there."""
+    """Rename a file, but never overwrite an existing one."""
     try:
         os.link(partial, target)  # unlike a rename, this fails if the target exists
     except FileExistsError:
@@ -213,9 +228,9 @@ def _rename_new(partial: Path, target: Path) -> None:
 
 
 def _sync_tree(folder: Path) -> None:
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
-            handle = os.open(os.path.join(place, name), os.O_RDWR)
+            handle = os.open(os.path.join(directory, name), os.O_RDWR)
             try:
                 _sync(handle)
             finally:
@@ -223,7 +238,7 @@ def _sync_tree(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, on systems where a folder can be synced."""
+    """Wait until the names in a folder are on the disk, if the system can sync folders."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -231,14 +246,14 @@ def _sync_folder(folder: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno in _LOST:
+        if error.errno in _DATA_LOSS:
             raise
     finally:
         os.close(handle)
 
 
 MAX_FILE_BYTES = 1 << 28
-"""Most bytes of a file, unless something else is said: metadata of a million worlds fit."""
+"""Default limit for the size of a file in bytes; the metadata of a million worlds are smaller."""
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _KINDS = {
@@ -253,17 +268,20 @@ _KINDS = {
 
 
 class StoreError(RuntimeError):
-    """A store that cannot be used as asked: says which and why."""
+    """A store cannot be used; the message names the store and the reason."""
 
 
 def read_file(path: Path, at_most: int = MAX_FILE_BYTES) -> bytes | None:
-    """What a file holds, up to one byte more than `at_most`; None if there is none."""
+    """Return the content of a regular file, None if there is no file.
+
+    At most `at_most + 1` bytes are read, so a longer result means that the file is too large.
+    """
     try:
         handle = os.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        if path.is_socket():  # which cannot even be opened
+        if path.is_socket():  # a socket cannot be opened
             raise StoreError(f"{path} is a socket; it must be a file") from None
         raise error from None
     kind = stat.S_IFMT(os.fstat(handle).st_mode)
@@ -275,91 +293,95 @@ def read_file(path: Path, at_most: int = MAX_FILE_BYTES) -> bytes | None:
 
 
 def write_store_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
-    """Write a file of a store that this process alone may write, whole or not at all.
+    """Write a complete file into a store, or nothing; the caller must hold the lock of the store.
 
-    Renames keep their order, so a file that is put after another is never there without it. The folder is therefore
-    not synced after every file, which would double the cost of a chunk; `sync_folder` asks for it.
+    Renames keep their order. So after a power failure a file never exists without those that were written before it.
+    For this reason the folder is synced only if `sync_folder`: syncing it after every file would double the cost of a
+    chunk.
     """
     check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     atomic_write(path, content, locked=True, parents=True, sync_folder=sync_folder)
 
 
 def remove_store_file(path: Path) -> None:
-    """Remove a file, if it is there; an error if its name belongs to something else."""
+    """Remove a file if it exists; raise a `StoreError` if it is not a regular file."""
     check_file_type(path, stat.S_IFREG)
     path.unlink(missing_ok=True)
 
 
 def check_file_type(path: Path, kind: int = stat.S_IFREG) -> None:
-    """An error if `path` is there and not of this kind; links are not followed."""
+    """Raise a `StoreError` if `path` exists and is not of this kind; links are not followed."""
     try:
-        found = stat.S_IFMT(os.lstat(path).st_mode)
+        actual = stat.S_IFMT(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return
-    if found != kind:
-        what = _KINDS.get(found, "something else")
-        raise StoreError(f"{path} is {what} and not {_KINDS[kind]} of ours, so nothing is written there; remove it")
+    if actual != kind:
+        name = _KINDS.get(actual, "something else")
+        raise StoreError(f"{path} is {name}, not {_KINDS[kind]} of berlyne, so nothing is written there; remove it")
 
 
-_NOBODY = "another process"
-_NOTHING = "nothing was changed"
+_UNKNOWN_HOLDER = "another process"
+_NOTHING_CHANGED = "nothing was changed"
 _OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_MOST = 4096
-"""Bytes that are read of a lock file, more than any of ours has."""
+_MAX_LOCK_BYTES = 4096
+"""Largest number of bytes to read from a lock file; berlyne's are shorter."""
 
 
 class BusyError(StoreError):
-    """A store that another process is writing.
+    """Another process is writing the store.
 
-    who : which process, where and since when.
+    Attributes
+    ----------
+    holder : str
+        Number and host of that process, and the time when it took the lock.
     """
 
     def __init__(self, path: Path, holder: str) -> None:
-        super().__init__(f"{path} is being written by {holder}; wait for it, or use another place")
+        super().__init__(f"{path} is being written by {holder}; wait for it, or use another path")
         self.holder = holder
 
 
 @contextmanager
 def exclusive_lock(path: Path) -> Iterator[None]:
-    """Hold the store at `path` for writing, or say who does.
+    """Lock the store at `path` for writing, or raise a `BusyError` that names the process which holds the lock.
 
-    The lock is the operating system's, on a file beside the store: it ends with the process. Links are
-    resolved first, so that whatever name a store is reached by, it has one lock.
+    The operating system locks a file beside the store, and releases it when the process ends. Links are resolved first,
+    so a store has one lock under all its names.
     """
     real = Path(os.path.realpath(path))
-    beside = real.with_name(real.name + ".lock")
-    with _locked(beside, path) as file:
-        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now().isoformat(timespec="seconds")}
+    lock_path = real.with_name(real.name + ".lock")
+    with _open_locked(lock_path, path) as file:
+        now = datetime.now().isoformat(timespec="seconds")
+        this_process = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
         try:
-            with report_write_errors(
-                beside, _NOTHING
-            ):  # past the buffer, which on a full disk would fail again when it is closed
+            # unbuffered: on a full disk, a buffer would fail a second time when the file is closed
+            with report_write_errors(lock_path, _NOTHING_CHANGED):
                 os.ftruncate(file.fileno(), 0)
                 os.lseek(file.fileno(), 0, os.SEEK_SET)
-                os.write(file.fileno(), json.dumps(me).encode())
+                os.write(file.fileno(), json.dumps(this_process).encode())
             yield
         finally:
             with contextlib.suppress(OSError):  # an open file cannot be removed everywhere
-                beside.unlink()
+                lock_path.unlink()
 
 
-def _locked(beside: Path, path: Path) -> IO[str]:
-    """The lock file, open and locked.
+def _open_locked(lock_path: Path, path: Path) -> IO[str]:
+    """Open and lock the lock file of the store at `path`.
 
-    It is removed by whoever held it, and may be gone by the time it is locked: then a third process
-    could lock a new one, so it counts only if it still is the file that has the name.
+    The process that held the lock removes the file, perhaps between opening and locking it here. A third process could
+    then lock a new file. So a lock is valid only if the locked file still has the name.
     """
     while True:
-        file = _opened(beside)
+        file = _open_lock_file(lock_path)
         try:
             locked = _try_lock(file)
             file.seek(0)
-            said = file.read(_MOST)
+            content = file.read(_MAX_LOCK_BYTES)
             if not locked:
-                raise BusyError(path, _lock_holder(said))
-            if _is_there(file, beside):
-                if said and _lock_holder(said) == _NOBODY:  # not left by a killed run
-                    raise StoreError(f"{beside} is not a lock of berlyne, and would be lost; move it elsewhere")
+                raise BusyError(path, _lock_holder(content))
+            if _is_same_file(file, lock_path):
+                if content and _lock_holder(content) == _UNKNOWN_HOLDER:  # not left by a killed run
+                    raise StoreError(f"{lock_path} is not a lock of berlyne and would be overwritten; move it")
                 file.seek(0)
                 return file
         except BaseException:
@@ -368,32 +390,34 @@ def _locked(beside: Path, path: Path) -> IO[str]:
         file.close()
 
 
-def _opened(beside: Path) -> IO[str]:
-    """The lock file, made if need be; an error if something else has its name."""
-    check_file_type(beside)
-    with report_write_errors(beside, _NOTHING):
+def _open_lock_file(lock_path: Path) -> IO[str]:
+    """Open the lock file, or create it; raise a `StoreError` if it is not a regular file."""
+    check_file_type(lock_path)
+    with report_write_errors(lock_path, _NOTHING_CHANGED):
         return open(
-            beside, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666)
+            lock_path, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666)
         )
 
 
-def _is_there(file: IO[str], beside: Path) -> bool:
+def _is_same_file(file: IO[str], path: Path) -> bool:
+    """Return whether an open file still has the name `path`."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), os.lstat(beside))
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
     except FileNotFoundError:
         return False
 
 
-def _lock_holder(written: str) -> str:
+def _lock_holder(content: str) -> str:
+    """Return the holder of a lock as text, from the content of the lock file."""
     try:
-        holder = json.loads(written)
+        holder = json.loads(content)
         return f"process {holder['pid']} on {holder['host']} since {holder['since']}"
     except (ValueError, KeyError, TypeError):
-        return _NOBODY
+        return _UNKNOWN_HOLDER
 
 
 def _try_lock(file: Any) -> bool:
-    """Lock the file, or say that another process has."""
+    """Lock a file; return False if another process holds the lock."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -415,11 +439,11 @@ def _try_lock(file: Any) -> bool:
 
 
 MAX_ARCHIVE_BYTES = 1 << 30
-"""Most bytes that a file may unpack to."""
+"""Limit for the size of an unpacked archive in bytes."""
 
 
 class UnsupportedFormatError(ValueError):
-    """A sound file of a format that is not read."""
+    """The file is intact, but this version does not read its format."""
 
     def __init__(self, version: object) -> None:
         super().__init__(f"it has format {version}")
@@ -427,12 +451,12 @@ class UnsupportedFormatError(ValueError):
 
 
 def write_archive(path: str | os.PathLike[str], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write settings that JSON can hold, and arrays."""
+    """Write an archive of JSON settings and arrays."""
     atomic_write(path, lambda file: pack_archive(file, settings, arrays))
 
 
 def pack_archive(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write them into an open file; equal content gives equal bytes."""
+    """Write an archive of JSON settings and arrays into an open file; equal content gives equal bytes."""
     arrays = {name: np.asarray(values) for name, values in arrays.items()}
     text = json.dumps({**settings, "members": _array_types(arrays)}, default=np.generic.item)
     members = {"settings": np.array(text), **arrays}
@@ -442,25 +466,32 @@ def pack_archive(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, An
 def read_archive(
     file: IO[bytes], kind: str, formats: Collection[int], unsealed: Collection[int] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the settings and arrays of a packed file, and verify them.
+    """Read and verify the settings and arrays of an archive.
 
     Parameters
     ----------
     file : binary file
         The open file.
     kind : str
-        What it must hold: "world" or "explorer".
+        The expected content: "world" or "explorer".
     formats : collection of int
-        Formats that are read.
+        Supported formats.
     unsealed : collection of int
-        Formats that are read and are older than checksums.
+        Supported formats without a checksum.
+
+    Returns
+    -------
+    settings : dict
+        The settings.
+    arrays : dict of str to ndarray
+        The arrays by name.
 
     Raises
     ------
-    OtherFormatError
-        If it has another format.
+    UnsupportedFormatError
+        If the file has another format.
     Exception
-        Of any type, if the file is damaged or holds something else.
+        Of any type, if the file is damaged or contains something else.
     """
     with zipfile.ZipFile(file) as archive:
         size = sum(entry.file_size for entry in archive.infolist())
@@ -470,9 +501,9 @@ def read_archive(
     with np.load(file, allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     settings: dict[str, Any] = json.loads(str(arrays["settings"]))
-    version, holds = settings["format"], settings.get("kind", "explorer")  # the first explorer files do not say it
-    if holds != kind:
-        raise ValueError(f"it holds a {holds}; it must hold a {kind}")
+    version, stored_kind = settings["format"], settings.get("kind", "explorer")  # the first explorer files have no kind
+    if stored_kind != kind:
+        raise ValueError(f"it contains a {stored_kind}; it must contain a {kind}")
     if version not in (*formats, *unsealed):
         raise UnsupportedFormatError(version)
     if version not in unsealed:
@@ -482,22 +513,22 @@ def read_archive(
 
 
 def _verify_archive(members: dict[str, Any], arrays: dict[str, Any], checksum: str) -> None:
-    """Refuse a file that lacks an array, has one more, or of which anything changed."""
-    there = _array_types({name: values for name, values in arrays.items() if name != "settings"})
-    for name in sorted(members.keys() | there.keys()):
-        if members.get(name) != there.get(name):
-            raise ValueError(f"the array {name} is {there.get(name)}; it must be {members.get(name)}")
+    """Raise a `ValueError` if an array is missing, unexpected or changed."""
+    actual = _array_types({name: values for name, values in arrays.items() if name != "settings"})
+    for name in sorted(members.keys() | actual.keys()):
+        if members.get(name) != actual.get(name):
+            raise ValueError(f"the array {name} is {actual.get(name)}; it must be {members.get(name)}")
     if checksum != _checksum(arrays):
         raise ValueError(f"the checksum is {_checksum(arrays)}; it must be {checksum}")
 
 
 def _array_types(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Type and shape of each array, as JSON gives them back."""
+    """Return the type and shape of each array as JSON values."""
     return {name: [values.dtype.str, list(values.shape)] for name, values in arrays.items()}
 
 
 def _checksum(members: dict[str, Any]) -> str:
-    """SHA-256 of the name, type, shape and content of all members, in the order of their names."""
+    """Return the SHA-256 checksum of the name, type, shape and content of all members, sorted by name."""
     digest = hashlib.sha256()
     for name, values in sorted(members.items()):
         digest.update(json.dumps([name, values.dtype.str, values.shape]).encode() + b"\n")
@@ -506,10 +537,10 @@ def _checksum(members: dict[str, Any]) -> str:
 
 
 def labels_to_json(labels: Labels) -> list[Any] | None:
-    """Labels as JSON holds them, None for numbers."""
+    """Return custom labels as JSON values, None if the labels are numbers."""
     return None if labels.custom is None else [label_to_json(label) for label in labels.custom]
 
 
 def labels_from_json(stored: list[Any] | None) -> list[Any] | None:
-    """The inverse, for the constructor of `Labels`."""
+    """Return labels for the constructor of `Labels`; the inverse of `labels_to_json`."""
     return None if stored is None else [label_from_json(value) for value in stored]

@@ -1,8 +1,8 @@
 """Transition rows, supports and counts, stored by row, and their validation.
 
-Row r = s M + a belongs to action a in state s. Only possible transitions are stored, or those that were observed.
-Kernels do no bounds checks, so `checked_rows`, `checked_support` and `checked_counts` validate every array that comes
-from outside, once. They compare values, never differences, which can overflow.
+Row r = s M + a belongs to action a in state s. Rows and supports store possible transitions only; counts store observed
+transitions only. Kernels do no bounds checks, so `checked_rows`, `checked_support` and `checked_counts` validate every
+array from outside the package once. They compare values, never differences, which can overflow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, chec
 
 
 def by_action(per_row: Any, n_actions: int) -> Any:
-    """A vector over rows `r = s * M + a` as an array `[a, s]` of shape `(M, N)`."""
+    """Return a vector over rows `r = s * M + a` as an array `[a, s]` of shape `(M, N)`."""
     return np.ascontiguousarray(np.reshape(per_row, (-1, n_actions)).T)
 
 
@@ -30,9 +30,12 @@ class Support(FrozenArrays):
 
     Parameters
     ----------
-    n_actions, n_states : M and N.
-    indptr : (M N + 1,), or None if every row can reach every state.
-    indices : next states of row r, ascending, at `indices[indptr[r]:indptr[r + 1]]`.
+    n_actions, n_states : int
+        M and N.
+    indptr : ndarray of shape (M N + 1,), optional
+        The next states of row r are `indices[indptr[r]:indptr[r + 1]]`. None if every row can reach every state.
+    indices : ndarray of int32, optional
+        Next states, ascending within a row. None if every row can reach every state.
     """
 
     n_actions: int
@@ -42,7 +45,7 @@ class Support(FrozenArrays):
 
     @classmethod
     def from_mask(cls, mask: BoolArray) -> Support:
-        """From a boolean array `[a, s, s_next]` of shape `(M, N, N)`."""
+        """Create a support from a boolean array `[a, s, s_next]` of shape `(M, N, N)`."""
         if mask.ndim != 3 or mask.shape[1] != mask.shape[2] or 0 in mask.shape:
             raise ValueError(f"the support has shape {mask.shape}; it must be (n_actions, n_states, n_states)")
         n_actions, n_states, _ = mask.shape
@@ -71,7 +74,7 @@ class Support(FrozenArrays):
         return self.indices[self.indptr[r] : self.indptr[r + 1]]
 
     def entries(self) -> tuple[IntArray, IndexArray]:
-        """`indptr` and `indices`, made explicit if every state is possible."""
+        """Return `indptr` and `indices`, also if every state is possible and they are not stored."""
         if self.indptr is not None and self.indices is not None:
             return self.indptr, self.indices
         n_rows = self.n_actions * self.n_states
@@ -79,17 +82,17 @@ class Support(FrozenArrays):
         return read_only(indptr), read_only(np.tile(np.arange(self.n_states, dtype=np.int32), n_rows))
 
     def contains(self, row: IntArray, s_next: IntArray) -> BoolArray:
-        """Whether each `s_next` is possible in each numbered `row`, elementwise."""
+        """Return whether `s_next` is possible in row number `row`, elementwise."""
         if self.indptr is None or self.indices is None:
             return np.ones(len(row), dtype=bool)
         low, end = self.indptr[row], self.indptr[np.asarray(row) + 1]
         high = end.copy()
         last = len(self.indices) - 1
-        while np.any(open_ := low < high):  # bisection of all rows at once
+        while np.any(unfinished := low < high):  # bisect all rows at once
             middle = (low + high) // 2
             below = self.indices[np.minimum(middle, last)] < s_next
-            low = np.where(open_ & below, middle + 1, low)
-            high = np.where(open_ & ~below, middle, high)
+            low = np.where(unfinished & below, middle + 1, low)
+            high = np.where(unfinished & ~below, middle, high)
         return np.asarray((low < end) & (self.indices[np.minimum(low, last)] == s_next))
 
 
@@ -99,10 +102,14 @@ class Rows(FrozenArrays):
 
     Parameters
     ----------
-    n_actions, n_states : M and N.
-    indptr : (M N + 1,); row r = s M + a occupies `indptr[r]:indptr[r + 1]`.
-    indices : next states, ascending within a row.
-    data : their probabilities, all positive; each row sums to one.
+    n_actions, n_states : int
+        M and N.
+    indptr : ndarray of shape (M N + 1,)
+        Row r = s M + a has the entries `indptr[r]:indptr[r + 1]`.
+    indices : ndarray of int32
+        Next states, ascending within a row.
+    data : ndarray of float64
+        Probabilities of the next states, all positive; each row sums to one.
     """
 
     n_actions: int
@@ -113,7 +120,7 @@ class Rows(FrozenArrays):
 
     @classmethod
     def from_dense(cls, theta: FloatArray) -> Rows:
-        """From an array `theta[a, s, s_next]`; zeros are dropped, nothing is checked."""
+        """Create rows from an array `theta[a, s, s_next]`; zeros are dropped, and nothing is checked."""
         support = Support.from_mask(theta != 0)
         assert support.indptr is not None and support.indices is not None
         row = np.repeat(np.arange(len(support.sizes)), support.sizes)
@@ -123,8 +130,8 @@ class Rows(FrozenArrays):
 
     @classmethod
     def from_sparse(cls, matrices: Sequence[Any]) -> Rows:
-        """From M SciPy sparse matrices of shape (N, N), one per action; zeros are dropped."""
-        import scipy.sparse as sp  # here, so that `import berlyne` stays quick
+        """Create rows from M SciPy sparse matrices of shape (N, N), one for each action; zeros are dropped."""
+        import scipy.sparse as sp  # here, so that `import berlyne` stays fast
 
         n_actions, n_states = len(matrices), matrices[0].shape[0]
         for a, matrix in enumerate(matrices):
@@ -133,7 +140,7 @@ class Rows(FrozenArrays):
                     f"the sparse matrix of action {a} has shape {matrix.shape}; "
                     f"all must be square like that of action 0, {(n_states, n_states)}"
                 )
-        # block a holds action a; interleave the rows so that the actions of a state lie together
+        # block a contains action a; reorder the rows so that the actions of a state are adjacent
         stacked = sp.csr_array(sp.vstack([sp.csr_array(m) for m in matrices]))
         order = np.arange(n_actions * n_states).reshape(n_actions, n_states).T.ravel()
         csr = sp.csr_array(stacked[order])
@@ -160,19 +167,19 @@ class Rows(FrozenArrays):
     def cumulative(self) -> FloatArray:
         """Running sum within each row, for sampling by inversion."""
         running, start, size = self.data.copy(), self.indptr[:-1], np.diff(self.indptr)
-        for j in range(1, int(size.max())):  # all rows advance together, each by its own sum
-            here = start[size > j] + j
-            running[here] += running[here - 1]
+        for j in range(1, int(size.max())):  # entry j of all rows at once
+            entry = start[size > j] + j
+            running[entry] += running[entry - 1]
         return read_only(running)
 
     def row(self, a: int, s: int) -> tuple[IndexArray, FloatArray]:
         """Next states of row (a, s) and their probabilities."""
         r = s * self.n_actions + a
-        where = slice(self.indptr[r], self.indptr[r + 1])
-        return self.indices[where], self.data[where]
+        entries = slice(self.indptr[r], self.indptr[r + 1])
+        return self.indices[entries], self.data[entries]
 
     def row_numbers(self) -> IntArray:
-        """Row number of every stored entry."""
+        """Return the row number of every stored entry."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
     def row_sums(self, values: FloatArray) -> FloatArray:
@@ -192,13 +199,16 @@ class Rows(FrozenArrays):
 
 @dataclass(frozen=True, eq=False)
 class Counts(FrozenArrays):
-    """How often each transition was observed; only observed ones are stored.
+    """Number of observations of each transition; only observed transitions are stored.
 
     Parameters
     ----------
-    n_actions, n_states : M and N.
-    row, s_next : row numbers and next states, sorted by row and then by next state.
-    n : how often, at least 1 each.
+    n_actions, n_states : int
+        M and N.
+    row, s_next : ndarray of int64
+        Row numbers and next states, sorted by row and then by next state.
+    n : ndarray of int64
+        Number of observations of each transition, at least 1.
     """
 
     n_actions: int
@@ -209,14 +219,14 @@ class Counts(FrozenArrays):
 
     @classmethod
     def from_keys(cls, n_actions: int, n_states: int, keys: IntArray, n: IntArray) -> Counts:
-        """From unique keys `row * N + s_next` in any order."""
+        """Create counts from unique keys `row * N + s_next` in any order."""
         order = np.argsort(keys)
         row, s_next = np.divmod(keys[order], n_states)
         return cls(n_actions, n_states, row, s_next, n[order])
 
     @classmethod
     def from_dense(cls, counts: IntArray) -> Counts:
-        """From an array of whole numbers `counts[a, s, s_next]`."""
+        """Create counts from an array of whole numbers `counts[a, s, s_next]`."""
         counts = np.asarray(counts)
         if counts.ndim != 3 or counts.shape[1] != counts.shape[2]:
             raise ValueError(f"counts have shape {counts.shape}; it must be (n_actions, n_states, n_states)")
@@ -247,11 +257,11 @@ class Counts(FrozenArrays):
         return np.asarray(np.bincount(self.row, values, self.n_rows), dtype=np.float64)
 
     def at(self, row: IntArray, s_next: IntArray) -> IntArray:
-        """How often `s_next` followed in each numbered `row`, elementwise."""
-        found = _find(self.row * self.n_states + self.s_next, np.asarray(row) * self.n_states + s_next)
+        """Return the number of observations of each transition (row, s_next), elementwise."""
+        position = _find(self.row * self.n_states + self.s_next, np.asarray(row) * self.n_states + s_next)
         if len(self.n) == 0:
-            return np.zeros(found.shape, dtype=np.int64)
-        return np.where(found >= 0, self.n[found], 0)
+            return np.zeros(position.shape, dtype=np.int64)
+        return np.where(position >= 0, self.n[position], 0)
 
     def dense(self) -> IntArray:
         """`counts[a, s, s_next]`, shape `(M, N, N)`."""
@@ -263,7 +273,7 @@ class Counts(FrozenArrays):
 
 
 def row_name(row: int, n_actions: int) -> str:
-    """How messages name a row."""
+    """Return the name of a row in messages."""
     s, a = divmod(int(row), n_actions)
     return f"row (a={a}, s={s})"
 
@@ -294,45 +304,45 @@ def _row_pointers(sizes: IntArray) -> IntArray:
 
 
 def _find(keys: IntArray, wanted: IntArray) -> IntArray:
-    """Position of each wanted key among the sorted `keys`, -1 where there is none."""
+    """Return the position of each wanted key among the sorted `keys`, -1 if it is missing."""
     position = np.searchsorted(keys, wanted)
-    inside = np.minimum(position, max(len(keys) - 1, 0))
-    hit = (position < len(keys)) & (keys[inside] == wanted) if len(keys) else np.zeros(len(wanted), dtype=bool)
-    return np.where(hit, inside, -1)
+    clipped = np.minimum(position, max(len(keys) - 1, 0))
+    is_hit = (position < len(keys)) & (keys[clipped] == wanted) if len(keys) else np.zeros(len(wanted), dtype=bool)
+    return np.where(is_hit, clipped, -1)
 
 
-MOST_STATES = 2**31 - 1
-"""States are numbered in 32 bits."""
+MAX_STATES = 2**31 - 1
+"""Largest number of states, because state numbers are int32."""
 
 
 def checked_rows(rows: Rows) -> Rows:
-    """The rows as plain arrays of the right types, or a `ValueError` that names what leads outside the world.
+    """Return rows as plain arrays of the right types, or raise a `ValueError` about the first invalid entry.
 
-    Kernels follow indices without looking: whatever comes from outside goes through here. Nothing is copied that is
-    right already.
+    Kernels do no bounds checks, so all rows from outside the package are checked here. Arrays that already have the
+    right type are not copied.
     """
     n_actions, n_states = check_count("n_actions", rows.n_actions, 0), check_count("n_states", rows.n_states, 0)
-    if n_states < 1 or n_actions < 1 or n_states > MOST_STATES:
+    if n_states < 1 or n_actions < 1 or n_states > MAX_STATES:
         raise ValueError(
             f"theta has {n_actions} actions and {n_states} states; there must be at least one of each, "
-            f"and at most {MOST_STATES} states"
+            f"and at most {MAX_STATES} states"
         )
     data = np.ascontiguousarray(rows.data, dtype=np.float64).view(np.ndarray)
     pointers, indices = _whole_numbers("indptr", rows.indptr), _whole_numbers("indices", rows.indices)
     n_rows, n = n_actions * n_states, len(data)
     ordered = len(pointers) == n_rows + 1 and pointers[0] == 0 and pointers[-1] == n
     if not ordered or np.any(pointers[1:] < pointers[:-1]):
-        raise ValueError(f"indptr of theta must hold {n_rows + 1} numbers rising from 0 to {n}, the length of data")
+        raise ValueError(f"indptr of theta must contain {n_rows + 1} numbers rising from 0 to {n}, the length of data")
     if len(indices) != n:
         raise ValueError(f"indices of theta have length {len(indices)}; it must be {n}, the length of data")
     pointers = _as_type(rows.indptr, pointers, np.int64)
-    wrong = (indices < 0) | (indices >= n_states)
-    falls = indices[1:] <= indices[:-1]
-    begins = pointers[(pointers > 0) & (pointers < n)]
-    falls[begins - 1] = False  # the first state of a row may be anything
-    wrong[1:] |= falls
-    if np.any(wrong):
-        bad = int(np.flatnonzero(wrong)[0])
+    invalid = (indices < 0) | (indices >= n_states)
+    not_rising = indices[1:] <= indices[:-1]
+    row_starts = pointers[(pointers > 0) & (pointers < n)]
+    not_rising[row_starts - 1] = False  # the first state of a row has no predecessor
+    invalid[1:] |= not_rising
+    if np.any(invalid):
+        bad = int(np.flatnonzero(invalid)[0])
         raise row_error(
             int(np.searchsorted(pointers, bad, side="right")) - 1,
             n_actions,
@@ -347,23 +357,23 @@ def checked_rows(rows: Rows) -> Rows:
 
 
 def checked_support(support: Support) -> Support:
-    """The support itself if it is in order: a few plain numbers, or lists of states that rise within their range."""
+    """Return a valid support, or raise a `ValueError`; the states of each row must rise within 0 to N - 1."""
     if support.indptr is None and support.indices is None:
         return Support(check_count("n_actions", support.n_actions, 1), check_count("n_states", support.n_states, 1))
     if support.indptr is None or support.indices is None:
         raise ValueError("a support has both indptr and indices, or neither if every state can follow every other")
-    given = Rows(support.n_actions, support.n_states, support.indptr, support.indices, np.ones(len(support.indices)))
-    checked = checked_rows(given)
-    return support if checked is given else checked.support
+    rows = Rows(support.n_actions, support.n_states, support.indptr, support.indices, np.ones(len(support.indices)))
+    checked = checked_rows(rows)
+    return support if checked is rows else checked.support
 
 
 def checked_counts(counts: Counts) -> Counts:
-    """The counts as plain arrays of the right types, or a `ValueError`: kernels follow them without looking."""
+    """Return counts as plain arrays of the right types, or raise a `ValueError`; kernels do no bounds checks."""
     n_rows = check_count("n_actions", counts.n_actions, 1) * check_count("n_states", counts.n_states, 1)
     row, s_next, n = (_whole_numbers(name, getattr(counts, name), "counts") for name in ("row", "s_next", "n"))
     if not len(row) == len(s_next) == len(n):
         raise ValueError(
-            f"row, s_next and n of counts have lengths {len(row)}, {len(s_next)} and {len(n)}; not the same"
+            f"row, s_next and n of counts have lengths {len(row)}, {len(s_next)} and {len(n)}; they must be equal"
         )
     for name, values, high in (("row", row, n_rows - 1), ("s_next", s_next, counts.n_states - 1)):
         if np.any((values < 0) | (values > high)):
@@ -375,17 +385,22 @@ def checked_counts(counts: Counts) -> Counts:
     return Counts(counts.n_actions, counts.n_states, *(x.astype(np.int64) for x in (row, s_next, n)))
 
 
-def _whole_numbers(name: str, values: Any, of: str = "theta") -> Any:
-    given = np.asarray(values)
-    if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"{name} of {of} have shape {given.shape} and type {given.dtype}; they must be whole numbers")
-    return given
+def _whole_numbers(name: str, values: Any, owner: str = "theta") -> Any:
+    """Return values as an array of whole numbers with one dimension, or raise a `ValueError`."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(
+            f"{name} of {owner} have shape {array.shape} and type {array.dtype}; "
+            "they must be whole numbers in an array of one dimension"
+        )
+    return array
 
 
 def _as_type(values: Any, checked: Any, kind: Any) -> Any:
-    """The values themselves if they are a plain array of that type, else a copy that is; they must fit into it."""
+    """Return the values themselves if they are a plain array of the type, otherwise a converted copy."""
     return values if type(values) is np.ndarray and values.dtype == kind and _is_plain(values) else checked.astype(kind)
 
 
 def _is_plain(values: Any) -> bool:
+    """Return whether an array is contiguous, aligned and in native byte order, as kernels expect."""
     return bool(values.flags.c_contiguous and values.flags.aligned and values.dtype.isnative)

@@ -1,12 +1,11 @@
-"""Ranks, Friedman's test, its post-hoc comparisons, and how large the differences are.
+"""Ranks, Friedman's test, its post-hoc comparisons, and effect sizes.
 
 Paper: Secs. 3.2 to 3.7; readings R14 to R17. Strategies are ranked within each world, because worlds differ more than
-strategies do; mean ranks are then compared all with all by the studentised range (Nemenyi, as in Hochberg &
-Tamhane). Less is better throughout: rank 1 is the smallest area or loss. Arrays `(n, k)` hold n worlds and
-k strategies.
+strategies do. The mean ranks of all pairs are then compared by the studentised range (Nemenyi, as in Hochberg &
+Tamhane). Smaller is better: rank 1 is the smallest area or loss. Arrays `(n, k)` contain n worlds and k strategies.
 
-Ties are treated as in MATLAB's `friedman` and `multcompare`: tied values share their mean rank, and the
-variance of a rank is what the ranks really have, k (k + 1) / 12 less what ties take away.
+Ties are treated as in MATLAB's `friedman` and `multcompare`. Tied values share their mean rank. The variance of a rank
+is that of the actual ranks: k (k + 1) / 12 without ties, and less with ties.
 """
 
 from __future__ import annotations
@@ -21,7 +20,17 @@ from berlyne.validation import FloatArray, check_count, check_number
 
 
 class Friedman(NamedTuple):
-    """Friedman's statistic, its degrees of freedom, and the p-value of no difference at all."""
+    """Result of Friedman's test.
+
+    Attributes
+    ----------
+    statistic : float
+        Friedman's statistic, corrected for ties.
+    df : int
+        Degrees of freedom, k - 1.
+    p : float
+        p-value of the hypothesis that strategies do not differ.
+    """
 
     statistic: float
     df: int
@@ -29,7 +38,15 @@ class Friedman(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number and its confidence interval."""
+    """A number and its confidence interval.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    low, high : float
+        Limits of the confidence interval.
+    """
 
     value: float
     low: float
@@ -37,22 +54,56 @@ class Estimate(NamedTuple):
 
 
 def embodiment_index(area_greedy: ArrayLike, area_unembodied: ArrayLike) -> FloatArray:
-    """(A_greedy - A_unembodied) / A_unembodied of each world; arrays of one shape (Sec. 3.3; reading R14)."""
-    greedy, free = np.asarray(area_greedy, dtype=float), np.asarray(area_unembodied, dtype=float)
-    return np.asarray((greedy - free) / free)
+    """Embodiment index of each world, (A_greedy - A_unembodied) / A_unembodied.
+
+    Paper: Sec. 3.3; reading R14.
+
+    Parameters
+    ----------
+    area_greedy, area_unembodied : array_like
+        Areas under the learning curves of both strategies, of the same shape.
+
+    Returns
+    -------
+    ndarray
+        The index, of the same shape.
+    """
+    greedy, unembodied = np.asarray(area_greedy, dtype=float), np.asarray(area_unembodied, dtype=float)
+    return np.asarray((greedy - unembodied) / unembodied)
 
 
 def ranks(values: ArrayLike) -> FloatArray:
-    """Ranks within each world, `(n, k)` like `values`, 1 for the smallest; ties share their mean rank."""
+    """Ranks within each world; tied values share their mean rank.
+
+    Parameters
+    ----------
+    values : array_like of shape (n, k)
+        Values of k strategies in n worlds.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        The ranks; 1 is the smallest value.
+    """
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(_checked(values), axis=1), dtype=float)
 
 
 def rank_variance(ranked: ArrayLike) -> float:
-    """Variance of a rank within a world, averaged over worlds: k (k + 1) / 12 if there are no ties.
+    """Variance of a rank within a world, averaged over worlds; k (k + 1) / 12 without ties.
 
-    `ranked` is `(n, k)`. This is `stats.sigma` squared of MATLAB's `friedman`.
+    This is the square of `stats.sigma` in MATLAB's `friedman`.
+
+    Parameters
+    ----------
+    ranked : array_like of shape (n, k)
+        Ranks of k strategies in n worlds.
+
+    Returns
+    -------
+    float
+        The variance, at least 0.
     """
     ranked_ = np.asarray(ranked, dtype=float)
     n, k = ranked_.shape
@@ -60,18 +111,39 @@ def rank_variance(ranked: ArrayLike) -> float:
 
 
 def friedman(values: ArrayLike) -> Friedman:
-    """Friedman's test of no difference between k strategies in n worlds; `values` is `(n, k)`.
+    """Friedman's test for differences between k strategies in n worlds.
 
-    Corrected for ties; p from the chi-squared distribution with k - 1 degrees of freedom.
+    The statistic is corrected for ties. The p-value is that of the chi-squared distribution with k - 1 degrees of
+    freedom.
+
+    Parameters
+    ----------
+    values : array_like of shape (n, k)
+        Values of k strategies in n worlds.
+
+    Returns
+    -------
+    Friedman
+        Statistic, degrees of freedom and p-value.
     """
     return friedman_of_ranks(ranks(values))
 
 
 def friedman_of_ranks(ranked: ArrayLike) -> Friedman:
-    """Friedman's test of ranks `(n, k)`, or of ranks in several orders of the same worlds, averaged (reading R19).
+    """Friedman's test for ranks, or for ranks that are averages of several rankings of the same worlds (reading R19).
 
-    If strategies do not differ, those of one world may change places; the variance of what stands there, whatever
-    it is, is all that the test needs to know.
+    If strategies do not differ, their ranks within a world can be exchanged. So the test needs only the variance of the
+    ranks, and the ranks may be averages.
+
+    Parameters
+    ----------
+    ranked : array_like of shape (n, k)
+        Ranks of k strategies in n worlds.
+
+    Returns
+    -------
+    Friedman
+        Statistic, degrees of freedom and p-value.
     """
     from scipy.stats import chi2
 
@@ -85,16 +157,40 @@ def friedman_of_ranks(ranked: ArrayLike) -> Friedman:
 
 
 def mean_rank_p_values(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """p-values of all pairs of k strategies, `(k, k)`, and their mean ranks, `(k,)`; `values` is `(n, k)`.
+    """p-values of the differences between the mean ranks of all pairs of k strategies.
 
-    Reading R15: a difference of mean ranks is compared with the range of k normal variates of the
-    variance of a mean rank.
+    Reading R15: a difference is compared with the range of k normal variates that have the variance of a mean rank.
+
+    Parameters
+    ----------
+    values : array_like of shape (n, k)
+        Values of k strategies in n worlds.
+
+    Returns
+    -------
+    p : ndarray of shape (k, k)
+        The p-values; 1 on the diagonal.
+    mean_ranks : ndarray of shape (k,)
+        The mean rank of each strategy.
     """
     return p_values_of_ranks(ranks(values))
 
 
 def p_values_of_ranks(ranked: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The same of ranks `(n, k)`, which may be averages as in `friedman_of_ranks`."""
+    """p-values of all pairs of k strategies, from ranks, which may be averages as in `friedman_of_ranks`.
+
+    Parameters
+    ----------
+    ranked : array_like of shape (n, k)
+        Ranks of k strategies in n worlds.
+
+    Returns
+    -------
+    p : ndarray of shape (k, k)
+        The p-values; 1 on the diagonal.
+    mean_ranks : ndarray of shape (k,)
+        The mean rank of each strategy.
+    """
     ranked_ = _checked(ranked)
     n, k = ranked_.shape
     mean, variance = ranked_.mean(axis=0), rank_variance(ranked_)
@@ -106,23 +202,63 @@ def p_values_of_ranks(ranked: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 
 def critical_difference(k: int, n: int, alpha: float) -> float:
-    """The difference of mean ranks of k strategies in n worlds that has a p-value of `alpha`, without ties (R16)."""
+    """Difference of mean ranks that has the p-value `alpha`, if there are no ties (reading R16).
+
+    Parameters
+    ----------
+    k : int
+        Number of strategies, at least 2.
+    n : int
+        Number of worlds.
+    alpha : float
+        The p-value, in (0, 1].
+
+    Returns
+    -------
+    float
+        The critical difference, in ranks.
+    """
     return studentized_range_isf(alpha, k) * float(np.sqrt(k * (k + 1) / 12.0 / check_count("n", n, 1)))
 
 
 def reach_of_ranks(ranked: ArrayLike, alpha: float) -> float:
-    """The difference of mean ranks `(n, k)`, averages or not, that has a p-value of `alpha` (Fig. 8)."""
+    """Difference of mean ranks that has the p-value `alpha`, with the variance of the ranks (Fig. 8).
+
+    Parameters
+    ----------
+    ranked : array_like of shape (n, k)
+        Ranks of k strategies in n worlds, which may be averages.
+    alpha : float
+        The p-value, in (0, 1].
+
+    Returns
+    -------
+    float
+        The critical difference, in ranks.
+    """
     ranked_ = _checked(ranked)
     n, k = ranked_.shape
     return studentized_range_isf(alpha, k) * float(np.sqrt(rank_variance(ranked_) / n))
 
 
 def studentized_range_sf(q: ArrayLike, k: int) -> FloatArray:
-    """Probability that the range of k standard normal variates exceeds q, accurate far into the tail; shape of `q`.
+    """Probability that the range of k standard normal variates exceeds q; accurate far into the tail.
 
-    The largest of them, z, has density k phi(z) Phi(z)^(k-1); given it, at least one other lies below z - q with
-    probability 1 - (1 - Phi(z - q) / Phi(z))^(k-1). The sum over a grid of an integrand this smooth is exact
-    to rounding.
+    The largest variate z has the density k phi(z) Phi(z)^(k-1). Given z, at least one other variate is below z - q with
+    probability 1 - (1 - Phi(z - q) / Phi(z))^(k-1). The integrand is so smooth that its sum over a grid is exact up to
+    rounding.
+
+    Parameters
+    ----------
+    q : array_like
+        Ranges.
+    k : int
+        Number of variates, at least 2.
+
+    Returns
+    -------
+    ndarray
+        Probabilities, in the shape of `q`.
     """
     from scipy.special import log_ndtr
 
@@ -134,14 +270,27 @@ def studentized_range_sf(q: ArrayLike, k: int) -> FloatArray:
     log_density = np.log(k) - 0.5 * z**2 - 0.5 * np.log(2 * np.pi) + (k - 1) * below_z
     below = np.minimum(np.exp(log_ndtr(z - q_[..., None]) - below_z), 1.0)
     with np.errstate(divide="ignore"):
-        some = -np.expm1((k - 1) * np.log1p(-below))
-    p = np.minimum(np.sum(np.exp(log_density) * some, axis=-1) * step, 1.0)
+        any_below = -np.expm1((k - 1) * np.log1p(-below))
+    p = np.minimum(np.sum(np.exp(log_density) * any_below, axis=-1) * step, 1.0)
     return np.asarray(np.where(q_ <= 0.0, 1.0, p).reshape(np.shape(q)))
 
 
 @lru_cache(maxsize=1024)
 def studentized_range_isf(alpha: float, k: int) -> float:
-    """The range that k standard normal variates exceed with probability `alpha`."""
+    """Range that k standard normal variates exceed with probability `alpha`.
+
+    Parameters
+    ----------
+    alpha : float
+        The probability, in (0, 1].
+    k : int
+        Number of variates, at least 2.
+
+    Returns
+    -------
+    float
+        The range, at least 0.
+    """
     from scipy.optimize import brentq
 
     check_number("alpha", alpha, 0.0, 1.0, open_low=True)
@@ -156,30 +305,53 @@ def studentized_range_isf(alpha: float, k: int) -> float:
 
 
 def relative_difference(values: ArrayLike, reference: ArrayLike, level: float = 0.95) -> Estimate:
-    """Mean over worlds of `values / reference - 1`, and its confidence interval (Student's t).
+    """Mean over worlds of `values / reference - 1`, with its confidence interval (Student's t).
 
-    Both are `(n,)`. Worlds in which the reference is zero say nothing and are left out.
+    Worlds in which the reference is zero are left out.
+
+    Parameters
+    ----------
+    values, reference : array_like of shape (n,)
+        Values of two strategies in n worlds.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
+        The mean and its confidence interval; NaN if there are too few worlds.
     """
     x, y = _pair(values, reference)
-    kept = y != 0.0
-    return _student(x[kept] / y[kept] - 1.0, level)
+    nonzero = y != 0.0
+    return _student(x[nonzero] / y[nonzero] - 1.0, level)
 
 
 def share_larger(values: ArrayLike, reference: ArrayLike) -> float:
-    """Share of worlds in which `values` exceed `reference`, both `(n,)`; ties count half."""
+    """Share of worlds in which `values` exceed `reference`; a tie counts as one half.
+
+    Parameters
+    ----------
+    values, reference : array_like of shape (n,)
+        Values of two strategies in n worlds.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
     x, y = _pair(values, reference)
     return float(np.mean((x > y) + 0.5 * (x == y)))
 
 
 def _student(sample: FloatArray, level: float) -> Estimate:
-    """Mean of a sample and its confidence interval; NaN where there is too little data."""
+    """Return the mean of a sample and its confidence interval; NaN if there are too few data."""
     from scipy.special import stdtrit
 
     if len(sample) < 2:
         return Estimate(float(sample[0]) if len(sample) else float("nan"), float("nan"), float("nan"))
     mean = float(sample.mean())
-    reach = float(stdtrit(len(sample) - 1, 0.5 + level / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
-    return Estimate(mean, mean - reach, mean + reach)
+    half_width = float(stdtrit(len(sample) - 1, 0.5 + level / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
+    return Estimate(mean, mean - half_width, mean + half_width)
 
 
 def _pair(values: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -1,19 +1,19 @@
-"""What an internal model is good for: navigation and reward acquisition.
+"""Tasks that test an internal model: navigation and reward acquisition.
 
-Paper: Sec. 3.7, Fig. 8. An explorer is stopped and asked to use what it has learned. For each task the policy that is
-best *under its internal model* is worked out, then evaluated exactly *in the true world*, and compared with the
-policy that is best there. The difference is its loss.
+Paper: Sec. 3.7, Fig. 8. An explorer stops and uses its internal model. For each task, the best policy *under the
+internal model* is computed, and then evaluated exactly *in the true world*. Its loss is the difference to the policy
+that is best in the true world (the objective policy).
 
-- Navigation: from every state to every target in as few steps as possible. The policy minimises the expected number of
-  steps under the model. A policy that is wrong about the world may never arrive, so what counts is the
-  expected number of steps up to a cap, for both policies (reading R18). The objective policy minimises
-  the steps without a cap, so a loss may be negative by a trifle.
-- Reward: as much reward as possible in 100 steps from every state, paid on entering a state (R20). The policy depends
-  on the steps left.
+- Navigation: reach every target from every state in as few steps as possible. The policy minimises the expected number
+  of steps under the model. With a wrong model it may never arrive, so both policies are evaluated by the expected
+  number of steps up to a cap (reading R18). The objective policy minimises the steps without a cap, so a loss may be
+  slightly negative.
+- Reward: collect as much reward as possible in 100 steps from every state. Rewards are paid on entering a state (R20).
+  The policy depends on the number of remaining steps.
 
-Where a model finds several actions equally good, within the tolerance of reading R8, a policy takes any of them
-with equal chance at every step. An explorer that has not tried any action of a state believes them equal, and
-which of them comes first is an accident of numbering: `ties="lowest"` shows what that accident costs.
+If several actions are equally good under a model, within the tolerance of reading R8, a policy takes each of them with
+equal probability at every step. An explorer that has tried no action of a state believes all of them equal, and their
+numbers are arbitrary. `ties="lowest"` shows the effect of always taking the lowest number.
 """
 
 from __future__ import annotations
@@ -36,19 +36,53 @@ from berlyne.worlds.world import World, check_world
 Ties = Literal["uniform", "lowest"]
 
 N_REWARDS = 10
+"""Default number of reward structures."""
 HORIZON = 100
+"""Default number of steps in which to collect reward."""
 CAP_PER_STATE = 20
+"""The default cap of navigation is this many steps times N."""
 
 
 def draw_rewards(n_states: int, seed: Seed, n_structures: int = N_REWARDS) -> FloatArray:
-    """Reward structures, `(n_structures, N)`: standard normal rewards for entering each state (Sec. 3.7)."""
+    """Draw standard normal rewards for entering each state (Sec. 3.7).
+
+    Parameters
+    ----------
+    n_states : int
+        N.
+    seed : int, SeedSequence or Generator
+        Seed of the draws.
+    n_structures : int
+        Number of reward structures.
+
+    Returns
+    -------
+    ndarray of shape (n_structures, N)
+        The rewards.
+    """
     return generator(seed).standard_normal((check_count("n_structures", n_structures, 1), n_states))
 
 
 def navigation_loss(world: World, model: Model, cap: int | None = None, *, ties: Ties = "uniform") -> float:
-    """Expected number of steps that a model costs in navigation, averaged over N start states and N targets.
+    """Navigation loss of a model, in steps, averaged over N start states and N targets.
 
-    Paper: Sec. 3.7; reading R18. `cap` is 20 N unless given. See `Tasks` for many models of one world.
+    Paper: Sec. 3.7; reading R18. Use `Tasks` for many models of one world.
+
+    Parameters
+    ----------
+    world : World
+        The true world.
+    model : InternalModel, Counts, Rows or ndarray of shape (M, N, N)
+        The internal model. `Counts` are used with the prior of the world; an array is `theta_hat[a, s, s_next]`.
+    cap : int, optional
+        Number of steps after which navigation ends; by default 20 N.
+    ties : {"uniform", "lowest"}
+        Whether tied actions are taken with equal probability, or always the lowest.
+
+    Returns
+    -------
+    float
+        Expected additional steps compared with the objective policy.
     """
     return float(Tasks(world, cap=cap, ties=ties).navigation_loss([model])[0])
 
@@ -56,25 +90,48 @@ def navigation_loss(world: World, model: Model, cap: int | None = None, *, ties:
 def reward_loss(
     world: World, model: Model, rewards: FloatArray, horizon: int = HORIZON, *, ties: Ties = "uniform"
 ) -> float:
-    """Expected reward that a model costs, averaged over N start states and the structures `rewards` (R, N).
+    """Reward loss of a model, averaged over N start states and R reward structures.
 
-    Paper: Sec. 3.7; reading R20. See `Tasks` for many models of one world.
+    Paper: Sec. 3.7; reading R20. Use `Tasks` for many models of one world.
+
+    Parameters
+    ----------
+    world : World
+        The true world.
+    model : InternalModel, Counts, Rows or ndarray of shape (M, N, N)
+        The internal model. `Counts` are used with the prior of the world; an array is `theta_hat[a, s, s_next]`.
+    rewards : ndarray of shape (R, N)
+        Rewards for entering each state.
+    horizon : int
+        Number of steps.
+    ties : {"uniform", "lowest"}
+        Whether tied actions are taken with equal probability, or always the lowest.
+
+    Returns
+    -------
+    float
+        Expected reward lost compared with the objective policy.
     """
     return float(Tasks(world, rewards, horizon=horizon, ties=ties).reward_loss([model])[0])
 
 
 class Tasks(Frozen):
-    """The tasks of one world; its objective optimum is worked out once, when it is first needed.
+    """The tasks of one world; the objective policies are computed once, when they are first needed.
 
     Methods take K models at once: a sequence of `berlyne.engine.tasks.models.Model`, or counts (K, M, N, N).
 
     Parameters
     ----------
-    world : the true world.
-    rewards : (R, N), rewards for entering each state; None for navigation only.
-    cap : steps after which navigation is given up, 20 N unless given (reading R18).
-    horizon : steps in which to collect reward.
-    ties : whether tied actions are taken with equal chance, or the lowest of them always.
+    world : World
+        The true world.
+    rewards : ndarray of shape (R, N), optional
+        Rewards for entering each state. Without them only navigation is available.
+    cap : int, optional
+        Number of steps after which navigation ends; by default 20 N (reading R18).
+    horizon : int
+        Number of steps in which to collect reward.
+    ties : {"uniform", "lowest"}
+        Whether tied actions are taken with equal probability, or always the lowest.
 
     Examples
     --------
@@ -112,43 +169,43 @@ class Tasks(Frozen):
         return "make another Tasks(world, rewards)"
 
     def navigation_times(self, models: Models) -> FloatArray:
-        """E[min(steps, cap)] in the true world of each model's policies, `(K, N, N)` over [model, start, target]."""
+        """E[min(steps, cap)] of each model's policies in the true world, `(K, N, N)`: [model, start, target]."""
         return self._navigation_times(self._reader.read(models))
 
     def reward_totals(self, models: Models) -> FloatArray:
-        """Expected total reward in the true world of each model's policies, `(K, R, N)`: [model, structure, start]."""
+        """Expected total reward of each model's policies in the true world, `(K, R, N)`: [model, structure, start]."""
         return self._reward_totals(self._reader.read(models))
 
     def navigation_loss(self, models: Models) -> FloatArray:
-        """Steps lost to the objectively best policies, averaged over starts and targets, `(K,)`."""
+        """Additional steps compared with the objective policies, averaged over starts and targets, `(K,)`."""
         return self._navigation_loss(self._reader.read(models))
 
     def reward_loss(self, models: Models) -> FloatArray:
-        """Reward lost to the objectively best policies, averaged over structures and starts, `(K,)`."""
+        """Reward lost compared with the objective policies, averaged over structures and starts, `(K,)`."""
         return self._reward_loss(self._reader.read(models))
 
     def losses(self, models: Models) -> FloatArray:
-        """Both losses, `(K, 2)`: navigation, reward."""
+        """Navigation loss and reward loss of each model, `(K, 2)`."""
         batches = list(self._reader.read(models))
         return np.stack([self._navigation_loss(batches), self._reward_loss(batches)], axis=1)
 
     @property
     def best_times(self) -> FloatArray:
-        """E[min(steps, cap)] of the objectively best policies, `(N, N)` over [start, target]."""
+        """E[min(steps, cap)] of the objective policies, `(N, N)`: [start, target]."""
         return unpack_lanes(self._optimum.times, self.n_states).T
 
     @cached_property
     def best_totals(self) -> FloatArray:
-        """Expected total reward of the objectively best policies, `(R, N)` over [structure, start]."""
+        """Expected total reward of the objective policies, `(R, N)`: [structure, start]."""
         return np.asarray(self._collect(self._reader.truth, self._truth.weight[None])[0])
 
     @cached_property
     def _optimum(self) -> Policies:
-        """The objectively best policies."""
-        first = np.zeros((-(-self.n_states // LANES), self.n_states * LANES), dtype=np.int32)
-        none = Policies(first, np.empty((0, 0)), np.empty((0, 0)))
-        found = self._navigate(self._reader.truth, self._truth.weight[None], none)
-        return found._replace(times=found.times[0])
+        """The objective policies."""
+        lowest_actions = np.zeros((-(-self.n_states // LANES), self.n_states * LANES), dtype=np.int32)
+        start = Policies(lowest_actions, np.empty((0, 0)), np.empty((0, 0)))
+        optimum = self._navigate(self._reader.truth, self._truth.weight[None], start)
+        return optimum._replace(times=optimum.times[0])
 
     def _navigation_times(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         blocks = [self._navigate(layout, weights, self._optimum).times for layout, weights in batches]
@@ -163,32 +220,46 @@ class Tasks(Frozen):
     def _reward_loss(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         return np.asarray((self.best_totals - self._reward_totals(batches)).mean(axis=(1, 2)))
 
-    def _navigate(self, layout: Layout, weights: FloatArray, known: Policies) -> Policies:
-        """The policies of the last of K models, and the times (K, B, N 12) of all; see `berlyne.engine.tasks.navigate`.
+    def _navigate(self, layout: Layout, weights: FloatArray, start: Policies) -> Policies:
+        """Compute the navigation policies of K models; see `berlyne.engine.tasks.navigate`.
 
-        Policy iteration starts from the policies that are `known`, which always arrive if the model thinks possible
-        what is. Where it starts does not change where it ends.
+        Parameters
+        ----------
+        layout : Layout
+            Structure that the models share.
+        weights : ndarray of shape (K, ...)
+            Transition probabilities of each model.
+        start : Policies
+            The policies from which policy iteration starts. They always arrive if no true transition is impossible
+            under the model. They do not affect the result.
+
+        Returns
+        -------
+        Policies
+            The policies of the last model, and the times (K, B, N 12) of all models.
         """
-        n_blocks, size = known.actions.shape
+        n_blocks, size = start.actions.shape
         times, taken = np.zeros((len(weights), n_blocks, size)), np.empty((n_blocks, size * self.n_actions))
-        found = Policies(np.empty_like(known.actions), taken, times)
+        policies = Policies(np.empty_like(start.actions), taken, times)
         search, walk = (
             new_search(layout.elimination, self.n_actions),
             new_walk(self._truth, self._reader.truth.elimination),
         )
-        navigate(layout.graph, weights, search, walk, known, found, self.cap, self._lowest)
-        return found
+        navigate(layout.graph, weights, search, walk, start, policies, self.cap, self._lowest)
+        return policies
 
     def _collect(self, layout: Layout, weights: FloatArray) -> FloatArray:
+        """Compute the expected total reward of K models, `(K, R, N)`; see `berlyne.engine.tasks.collect`."""
         if self.rewards is None:
-            raise ValueError("these tasks have no rewards; make them as Tasks(world, rewards)")
+            raise ValueError("these tasks have no rewards; create them as Tasks(world, rewards)")
         blocks, ledger = pack_lanes(self.rewards), new_ledger(self.n_states, self.n_actions)
-        out = np.empty((len(weights), *blocks.shape))
-        collect(layout.graph, weights, self._truth, ledger, blocks, self.horizon, self._lowest, out)
-        return unpack_lanes(out, len(self.rewards))
+        totals = np.empty((len(weights), *blocks.shape))
+        collect(layout.graph, weights, self._truth, ledger, blocks, self.horizon, self._lowest, totals)
+        return unpack_lanes(totals, len(self.rewards))
 
 
 def _checked_rewards(rewards: FloatArray, n_states: int) -> FloatArray:
+    """Return a read-only copy of rewards `(R, N)`, or raise a `ValueError`."""
     array = np.array(rewards, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != n_states or not len(array) or not np.all(np.isfinite(array)):
         raise ValueError(f"rewards have shape {array.shape}; they must be finite numbers (n_structures, {n_states})")

@@ -1,7 +1,8 @@
 """Array types, checks of arguments, and the documentation pages that error messages point to.
 
-A check returns the value in the type that the package uses, or raises a `ValueError` that names the argument, the value
-and what it must be. A message that a page explains ends with one of the addresses below.
+A check returns the value in the type that the package uses. Otherwise it raises a `ValueError` that contains the name
+and value of the argument and the values that are valid. If a page explains the error, the message ends with one of the
+paths below.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ BoolArray = NDArray[np.bool_]
 Seed = int | np.random.SeedSequence | np.random.Generator
 
 DENSE_LIMIT = 2**30
-"""Largest dense `(M, N, N)` array, in bytes, that is made without being asked twice."""
+"""Size in bytes of the largest dense `(M, N, N)` array that the package creates."""
 
-MOST_SHOWN = 100
-"""Most characters of a value that a message shows."""
+MAX_CHARACTERS = 100
+"""Largest number of characters of a value that a message shows."""
 
 
 def generator(seed: Seed) -> np.random.Generator:
-    """The random generator that `seed` stands for; a `Generator` is used as it is."""
+    """Return a random generator for `seed`; a `Generator` is returned unchanged."""
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed_sequence(seed))
 
 
 def seed_sequence(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
-    """What seeds a generator; a `SeedSequence` is used as it is."""
+    """Return a `SeedSequence` for `seed`; a `SeedSequence` is returned unchanged."""
     if isinstance(seed, np.random.SeedSequence):
         return seed
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
@@ -38,61 +39,71 @@ def seed_sequence(seed: int | np.random.SeedSequence) -> np.random.SeedSequence:
 
 
 def short_repr(value: object) -> str:
-    """A value as messages show it: on one line, arrays by their shape, and cut where it is long."""
+    """Return a short text for a value in a message: one line, at most `MAX_CHARACTERS` long; an array by its shape."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"an array of shape {value.shape}"
     text = " ".join(repr(value).split())
-    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."
+    return text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "..."
 
 
 def check_count(name: str, value: int, at_least: int) -> int:
-    """`value` as an int, or a `ValueError` that says what `name` must be."""
+    """Return `value` as an int of at least `at_least`, or raise a `ValueError` about `name`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < at_least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {at_least}")
     return int(value)
 
 
 def check_index(name: str, value: int, size: int) -> int:
-    """`value` as an int from 0 to `size - 1`."""
+    """Return `value` as an int from 0 to `size - 1`, or raise a `ValueError` about `name`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value < size:
         raise ValueError(f"{name} is {short_repr(value)}; it must be a whole number from 0 to {size - 1}")
     return int(value)
 
 
 def is_index(value: object, size: int) -> bool:
-    """Whether a value is the number of one of `size` things."""
+    """Return whether a value is a whole number from 0 to `size - 1`."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)
 
 
 def check_number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> float:
-    """`value` as a float inside [low, high], or (low, high] if `open_low`."""
+    """Return `value` as a float in [low, high], or in (low, high] if `open_low`; otherwise raise a `ValueError`."""
     low_bracket = "(" if open_low else "["
-    wanted = f"{name} is {value!r}; it must be a number in {low_bracket}{low:g}, {high:g}]"
+    message = f"{name} is {value!r}; it must be a number in {low_bracket}{low:g}, {high:g}]"
     if isinstance(value, bool | np.bool_ | str | bytes):
-        raise ValueError(wanted)
+        raise ValueError(message)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(wanted) from None
+        raise ValueError(message) from None
     if not (low <= number <= high) or (open_low and number == low) or not np.isfinite(number):
-        raise ValueError(wanted)
+        raise ValueError(message)
     return number
 
 
 def check_flag(name: str, value: bool | None, *, optional: bool = True) -> None:
-    """Refuse what is neither True nor False, nor None if that leaves the choice open."""
+    """Raise a `ValueError` if `value` is not True or False; None is allowed if `optional`."""
     if not isinstance(value, bool | np.bool_) and not (optional and value is None):
-        instead = "True, False or None" if optional else "True or False"
-        raise ValueError(f"{name} is {value!r}; it must be {instead}")
+        valid = "True, False or None" if optional else "True or False"
+        raise ValueError(f"{name} is {value!r}; it must be {valid}")
 
 
-def check_dense(what: str, n_actions: int, n_states: int, instead: str) -> None:
-    """Refuse a dense `(M, N, N)` array of doubles larger than `DENSE_LIMIT`."""
+def check_dense(name: str, n_actions: int, n_states: int, alternative: str) -> None:
+    """Raise a `ValueError` if a dense `(M, N, N)` array of doubles would exceed `DENSE_LIMIT`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the array, for the message.
+    n_actions, n_states : int
+        M and N.
+    alternative : str
+        The attribute or method that the message recommends instead.
+    """
     n_bytes = 8 * n_actions * n_states**2
     if n_bytes > DENSE_LIMIT:
         raise ValueError(
-            f"{what} as a dense array would hold {n_actions} x {n_states} x {n_states} numbers "
-            f"({n_bytes / 2**30:,.1f} GiB, the limit is {DENSE_LIMIT / 2**30:g} GiB); use {instead}"
+            f"{name} as a dense array would hold {n_actions} x {n_states} x {n_states} numbers "
+            f"({n_bytes / 2**30:,.1f} GiB, the limit is {DENSE_LIMIT / 2**30:g} GiB); use {alternative}"
         )
 
 

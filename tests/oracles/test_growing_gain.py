@@ -187,9 +187,9 @@ def test_a_run_with_c_found_on_the_way_measures_and_believes_by_it(strategy):
 
 
 def test_a_c_that_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="c is 'most'; it must be a number, or 'ml' where states are discovered"):
+    with pytest.raises(ValueError, match="c is 'most'; it must be a number, or 'ml' if states are discovered"):
         ChineseRestaurant("most")
-    with pytest.raises(ValueError, match="c is 'ml'; it must be a number where n_states is given"):
+    with pytest.raises(ValueError, match="c is 'ml'; it must be a number if n_states is set"):
         ChineseRestaurant("ml", n_states=4)
     assert repr(ChineseRestaurant("ml", 0.5)) == "ChineseRestaurant(c='ml', d=0.5)"
 

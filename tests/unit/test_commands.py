@@ -59,7 +59,7 @@ def test_a_new_study_runs_as_it_is_and_nothing_is_overwritten(tmp_path, monkeypa
     (tmp_path / "all.toml").write_text(uncommented)
     assert [c.name for c in Experiment.from_toml("all.toml").classes] == ["maze", "dense", "small"]
     code, said, told = command("init", "no/where.toml")
-    assert code == 1 and told == "berlyne: there is no folder no to write where.toml into; make it first\n"
+    assert code == 1 and told == "berlyne: cannot write where.toml: folder no does not exist; create it first\n"
 
 
 def test_show_says_what_is_in_a_store(tmp_path, monkeypatch):
@@ -121,7 +121,7 @@ def test_plot_draws_a_picture(tmp_path, monkeypatch):
         (("--measure", "area"), "there is no measure 'area' over time in r.zarr; there are missing_information, l1_d"),
         (("--class", "mice"), "there is no class 'mice' in r.zarr; there are maze, dense"),
         (("--strategy", "PIG"), "there is no strategy 'PIG' in r.zarr; the nearest is 'PIG(VI)'"),
-        (("-o", "no/x.png"), "there is no folder no to write x.png into; make it first"),
+        (("-o", "no/x.png"), "cannot write x.png: folder no does not exist; create it first"),
     ],
 )
 def test_pictures_that_cannot_be_are_one_sentence(tmp_path, monkeypatch, arguments, why):

@@ -44,7 +44,9 @@ def test_labels_in_another_order_are_compared_by_label():
 
 def test_no_state_is_called_elsewhere():
     explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
-    with pytest.raises(ValueError, match=r"^s_next is 'elsewhere', as all that is not discovered is called; use ano"):
+    with pytest.raises(
+        ValueError, match=r"^s_next is 'elsewhere', which is the label of all undiscovered states; use ano"
+    ):
         explorer.observe("here", 0, "elsewhere")
     assert explorer.model.n_obs == 0
 
@@ -61,7 +63,7 @@ def test_a_line_that_is_refused_discovers_nothing(wrong, tmp_path):
 
 
 def test_a_world_in_place_of_a_prior_is_told():
-    with pytest.raises(ValueError, match=r"which is a world; give its prior: world\.prior$"):
+    with pytest.raises(ValueError, match=r"which is a world; pass its prior: world\.prior$"):
         Explorer(berlyne.maze(0))
 
 
@@ -87,7 +89,7 @@ class Own:
 @pytest.mark.parametrize("kind", [Own, Dirichlet, ChineseRestaurant])
 def test_a_class_in_place_of_a_prior_is_told(call, kind):
     name = kind.__name__
-    with pytest.raises(ValueError, match=rf"^prior is the class {name}; it must be an object of it: {name}\(\.\.\.\)$"):
+    with pytest.raises(ValueError, match=rf"^prior is the class {name}; it must be an instance: {name}\(\.\.\.\)$"):
         call(kind)
 
 
@@ -133,7 +135,9 @@ def test_what_is_no_world_is_told(call, wrong):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     world = berlyne.maze(0)
     for thing in (world, Explorer(world.prior)):
-        with pytest.raises(FileNotFoundError, match=r"^there is no folder .*away to write x\.npz into; make it first$"):
+        with pytest.raises(
+            FileNotFoundError, match=r"^cannot write x\.npz: folder .*away does not exist; create it first$"
+        ):
             thing.save(tmp_path / "away" / "x.npz")
 
 
@@ -232,7 +236,7 @@ def test_states_that_are_discovered_are_told_in_a_list():
             lambda: World(np.eye(2)[None], states=["x", "y"], start={"x": "half"}),
             r"^a probability of start is 'half'; it must be a number in \[0, 1\]$",
         ),
-        (lambda: World(np.eye(2)[None], Dirichlet), r"^prior is the class Dirichlet; it must be an object of it: Dir"),
+        (lambda: World(np.eye(2)[None], Dirichlet), r"^prior is the class Dirichlet; it must be an instance: Dir"),
         (
             lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, observe=lambda s: divmod(s, 4)),
             r"^before step 0: the observation is \(0, 0\); it must be .*; say in states= what observe= can give$",
@@ -312,7 +316,7 @@ def test_a_prior_of_ones_own_that_is_no_distribution_is_noticed_wherever_it_is_a
         def estimate(self, counts):
             return counts + 1.0 if counts.any() else np.full(counts.shape, 1 / 3)
 
-    said = r"^Counting.estimate gives row \(a=0, s=0\) numbers from 1 on that sum to \d; they must be probabilities"
+    said = r"^row \(a=0, s=0\) of Counting.estimate sums to \d, and its smallest number is 1; it must contain probabil"
     world = World(np.full((2, 3, 3), 1 / 3), Counting())
     for call in (
         lambda: berlyne.explore(world, "PIG(greedy)", n_steps=3),

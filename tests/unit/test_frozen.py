@@ -56,7 +56,7 @@ def test_the_message_names_the_way_that_works():
     with pytest.raises(AttributeError) as told:
         prior.alpha = 5
     way = "dataclasses.replace(it, alpha=...)"
-    assert str(told.value) == f"alpha of Dirichlet cannot be changed; make another one by {way}"
+    assert str(told.value) == f"alpha of Dirichlet cannot be changed; create a new one with {way}"
     assert eval(way.replace("...", "5"), {"dataclasses": dataclasses, "it": prior}).alpha == 5.0
 
 

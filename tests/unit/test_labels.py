@@ -43,7 +43,7 @@ def test_other_numbers_and_bools_are_labels():
     ("given", "message"),
     [
         (["a", "b"], "states are 2 labels; there are 3 states, and each needs one"),
-        (["a", "b", "a"], "states 0 and 2 are both called 'a'; every state needs its own label"),
+        (["a", "b", "a"], "states 0 and 2 have the same label 'a'; every state needs its own label"),
         (["a", ["b"], "c"], r"the label \['b'\] of state 1 is not hashable; use a string or a tuple"),
         ("abc", "states are 'abc'; they must be a list of labels"),
         (5, "states are 5; they must be a list of labels"),

@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_synced_is_told_only_if_the_disk_fails(tmp_path,
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))  # as file systems without this do
     atomic_write(tmp_path / "file", b"one")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
-    told = r"input/output error; the file is in place, but a power failure may undo that$"
+    told = r"input/output error; the file is written, but a power failure may undo that$"
     with pytest.raises(WriteError, match=told):
         atomic_write(tmp_path / "file", b"two")
     assert (tmp_path / "file").read_bytes() == b"two"
@@ -123,7 +123,7 @@ def test_folders_pipes_and_devices_are_not_replaced(tmp_path):
         atomic_write(tmp_path / "pipe", b"x")
     with pytest.raises(FileExistsError, match=r"^/dev/null is a pipe, a socket or a device"):
         atomic_write("/dev/null", b"x")
-    with pytest.raises(FileNotFoundError, match=r"^there is no folder \S+away to write x into; make it first$"):
+    with pytest.raises(FileNotFoundError, match=r"^cannot write x: folder \S+away does not exist; create it first$"):
         atomic_write(tmp_path / "away" / "x", b"x")
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
     atomic_write(tmp_path / "away" / "x", b"x", locked=True, parents=True)

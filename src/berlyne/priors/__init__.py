@@ -1,4 +1,4 @@
-"""How worlds are drawn, and what that lets an explorer infer (paper, Secs. 2.3 and 2.4)."""
+"""Priors: distributions from which worlds are drawn, and the estimates that follow (paper, Secs. 2.3 and 2.4)."""
 
 from berlyne.priors.chinese_restaurant import ChineseRestaurant, fit_c
 from berlyne.priors.dirichlet import Dirichlet

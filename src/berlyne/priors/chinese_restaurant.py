@@ -1,15 +1,15 @@
-"""A prior for worlds of which nobody knows the states: the Chinese restaurant, and that of Pitman and Yor.
+"""Prior for worlds with unknown states: the Chinese restaurant process, and the Pitman-Yor process.
 
-A row that was seen n times, with T different outcomes, n_i times each, predicts an outcome it has seen with
-(n_i - d) / (n + c), and something new with (c + d T) / (n + c). What is new to the row may be any state that was
-discovered elsewhere, or one that nobody has seen: these cells share it evenly.
+A row was observed n times, with T different outcomes, n_i times each. It predicts an outcome that it has seen with
+probability (n_i - d) / (n + c), and a new outcome with (c + d T) / (n + c). A new outcome of a row is a state that was
+discovered in other rows, or an undiscovered state; these cells share the probability evenly.
 
-What one more outcome would teach is worked out on the cells there are, as for a Dirichlet distribution with
-pseudo-counts n_i - d for what the row has seen, and (c + d T) / (cells that it has not) for each other cell. So every
-utility keeps its closed form. Of outcomes that the row has seen, and on the partition into these and all else, that is
-what happens; after one that is new to the row the others share out c + d (T + 1) afresh, which utilities leave out.
-The cells are the states discovered anywhere, and "elsewhere", the last: on the outcomes of the row alone an untried row
-would be worth nothing, and nobody would try it.
+The effect of one more outcome is computed on the current cells, as for a Dirichlet distribution. Its pseudo-counts are
+n_i - d for outcomes that the row has seen, and (c + d T) / (number of unseen cells) for each other cell. So every
+utility keeps its closed form. This is exact for outcomes that the row has seen, and on the partition into these and all
+others. After a new outcome the other unseen cells would share c + d (T + 1) instead, which utilities ignore.
+The cells are all states discovered in any row, and "elsewhere", the last cell. With the outcomes of the row alone as
+cells, an untried row would have utility zero, and no strategy would try it.
 """
 
 from __future__ import annotations
@@ -28,29 +28,33 @@ from berlyne.sparse import Counts, Rows, Support, by_action
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number
 
 MOST_LIKELY = "ml"
-"""In place of a concentration: the most likely one, found on the way."""
+"""Value of `c` for the most likely concentration, which is estimated during exploration."""
 MIN_C, MAX_C = 1e-140, 1e12
-"""Up to 2**31 cells share c: if it is smaller, squares of pseudo-counts are too small for a double. If it is larger,
-one observation is lost in the rounding of a pseudo-count."""
+"""Smallest and largest concentration. Up to 2**31 cells share c: with a smaller c, squares of pseudo-counts underflow.
+With a larger c, one observation is lost in the rounding of a pseudo-count."""
 MAX_DISCOUNT = 0.999999
-"""At 1 an outcome that was seen once would not be expected again."""
+"""Largest discount. With a discount of 1, an outcome that was seen once would have probability zero."""
 
 
 @dataclass(init=False, repr=False, eq=False)
 class ChineseRestaurant(Frozen):
-    """Chinese-restaurant prior with concentration `c`; with a discount `d`, that of Pitman and Yor.
+    """Chinese-restaurant prior with concentration `c`; with a discount `d`, the Pitman-Yor prior.
 
     Parameters
     ----------
-    c : concentration, from 1e-140 to 1e12: how soon a row is expected to lead somewhere new. "ml" has an explorer that
-        discovers its states take the most likely one, found again by `fit_c` whenever a step discovers a state and
-        whenever its observations have doubled; until a row was seen twice it is 1. Pitman and Yor allow c down to -d;
-        the cells of a row that was never tried share c as their pseudo-counts, which must be positive to be worth
-        anything.
-    d : discount, at least 0 and below 1: how much more so the more outcomes it has had.
-    n_actions : M; left out, the world or the explorer says it.
-    n_states : the number of cells, one more than states are discovered; left out, as explorers want it, they are
-        discovered on the way.
+    c : float or "ml"
+        Concentration, from 1e-140 to 1e12. The larger it is, the more likely are new outcomes of a row. With "ml", an
+        explorer that discovers its states uses the most likely c. It calls `fit_c` whenever a step discovers a state
+        and whenever its number of observations has doubled. Until a row was observed twice, c is 1. Pitman and Yor
+        allow c down to -d. Here the cells of an untried row share c as their pseudo-counts, so it must be positive.
+    d : float
+        Discount, at least 0 and below 1. The larger it is, the more the probability of a new outcome grows with the
+        number of different outcomes seen.
+    n_actions : int, optional
+        M; by default taken from the world or the explorer.
+    n_states : int, optional
+        Number of cells, which is one more than the number of discovered states. Leave it out for explorers, which
+        discover states during exploration.
 
     Examples
     --------
@@ -74,9 +78,9 @@ class ChineseRestaurant(Frozen):
         n_states: int | None = None,
     ) -> None:
         if isinstance(c, str) and c != MOST_LIKELY:
-            raise ValueError(f"c is {c!r}; it must be a number, or {MOST_LIKELY!r} where states are discovered")
+            raise ValueError(f"c is {c!r}; it must be a number, or {MOST_LIKELY!r} if states are discovered")
         if isinstance(c, str) and n_states is not None:
-            raise ValueError(f"c is {c!r}; it must be a number where n_states is given, such as fit_c(counts)")
+            raise ValueError(f"c is {c!r}; it must be a number if n_states is set, such as fit_c(counts)")
         vars(self).update(d=check_number("d", d, 0.0, MAX_DISCOUNT))
         vars(self).update(c=c if isinstance(c, str) else check_number("c", c, MIN_C, MAX_C))
         n_actions = None if n_actions is None else check_count("n_actions", n_actions, 1)
@@ -92,39 +96,39 @@ class ChineseRestaurant(Frozen):
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether an explorer takes the most likely c, found on the way: it makes other priors by `fitted`."""
+        """Whether c is estimated during exploration, by `fitted`."""
         return isinstance(self.c, str)
 
     @property
     def _c(self) -> float:
-        """The concentration; 1 until one was found."""
+        """The concentration; 1 until it is estimated."""
         return 1.0 if isinstance(self.c, str) else self.c
 
     @property
     def grows(self) -> bool:
-        """Whether states are discovered on the way."""
+        """Whether states are discovered during exploration."""
         return self.n_states is None
 
     def sized(self, n_states: int, n_actions: int) -> ChineseRestaurant:
-        """The same prior for so many cells."""
+        """Return the prior for `n_states` cells."""
         return type(self)(self._c, self.d, n_actions=n_actions, n_states=n_states)
 
     def fitted(self, counts: Counts) -> ChineseRestaurant:
-        """The prior with the c that is most likely now that `counts` were seen; the same one if its c is fixed."""
+        """Return the prior with the most likely c given `counts`, or this prior if its c is fixed."""
         if not self.is_adaptive:
             return self
         return type(self)(fit_c(counts, self.d), self.d, n_actions=self.n_actions)
 
     def sample(self, seed: Seed) -> Rows:
-        """Refused: it is a prior of what is discovered, not of worlds with so many states."""
-        raise ValueError("a Chinese-restaurant prior draws no worlds; it is for worlds whose states nobody knows")
+        """Raise a `ValueError`, because the prior has no fixed number of states."""
+        raise ValueError("a Chinese-restaurant prior cannot draw worlds; it is for worlds with unknown states")
 
     def unseen(self, n_seen: Any) -> Any:
-        """Pseudo-count of each cell that a row has not seen, after T different outcomes."""
+        """Pseudo-count of each unseen cell of a row, after T different outcomes."""
         return (self._c + self.d * n_seen) / (self._cells - n_seen)
 
     def estimate(self, counts: IntArray) -> FloatArray:
-        """theta_hat[a, s, s_next] over all cells, (M, N, N)."""
+        """Estimate theta_hat[a, s, s_next] over all cells, shape (M, N, N)."""
         sparse = self._checked(counts)
         n_rows, n = sparse.n_rows, self._cells
         row, cell = np.repeat(np.arange(n_rows), n), np.tile(np.arange(n), n_rows)
@@ -138,41 +142,41 @@ class ChineseRestaurant(Frozen):
         return np.asarray(c / (self._c + counts.totals[row]))
 
     def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """The estimate of row (a, s) from its own counts (N,); shape (N,)."""
-        c = self._pseudo(counts)
+        """Estimate of row (a, s) from its own counts (N,), shape (N,)."""
+        c = self._pseudo_counts(counts)
         return np.asarray(c / c.sum())
 
     def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """The estimate of row (a, s) on today's cells after one more outcome s_star; shape (N, N), line s_star."""
-        after = np.tile(self._pseudo(np.asarray(counts)[a, s]), (self._cells, 1))
+        """Estimates of row (a, s) on the current cells after one more outcome, `(N, N)`: [s_star, s_next]."""
+        after = np.tile(self._pseudo_counts(np.asarray(counts)[a, s]), (self._cells, 1))
         after[np.diag_indices(self._cells)] += 1.0
         return np.asarray(after / after.sum(axis=1, keepdims=True))
 
     def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
-        """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
-        alone = Counts(1, 1, np.zeros(np.count_nonzero(counts), dtype=np.int64), *_seen(counts))
+        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome."""
+        row_counts = Counts(1, 1, np.zeros(np.count_nonzero(counts), dtype=np.int64), *_nonzero_counts(counts))
         if name != "PEIG":
-            return float(self._utility(name, alone)[0])
-        return float(self._peig(alone, np.zeros(1, dtype=np.int64), np.array([counts[last]]))[0])
+            return float(self._utility(name, row_counts)[0])
+        return float(self._peig(row_counts, np.zeros(1, dtype=np.int64), np.array([counts[last]]))[0])
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
-        """Log probability of when each row led somewhere new and when to what it had seen, in nats.
+        """Log probability of the sequence of new and repeated outcomes of each row, in nats.
 
-        Which new state it was is not part of it: that is told by no number of this prior.
+        It does not include the probability of the particular new state, about which this prior has no parameter.
         """
         return partition_likelihood(self._c, self.d, as_counts(counts))
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
-        """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on today's cells.
+        """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on the current cells.
 
-        Zero for "elsewhere": what is to be learned in states that nobody has seen is not known to be there.
+        It is zero for "elsewhere", because undiscovered states are not known to exist.
         """
         per_row: FloatArray = by_action(self.utility("novelty", self._checked(counts)), self._n_actions)
         per_row[:, -1] = 0.0
         return per_row
 
     def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
-        """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`, on today's cells."""
+        """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`, on the current cells."""
         sparse, n = self._checked(counts), self._cells
         row = np.repeat(np.arange(sparse.n_rows), n)
         c = self.estimate_at(sparse, row, np.tile(np.arange(n), sparse.n_rows)) * (self._c + sparse.totals[row])
@@ -181,14 +185,14 @@ class ChineseRestaurant(Frozen):
         return per_row
 
     def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
-        """Anything can follow."""
+        """Return True, because every outcome is possible."""
         return True
 
     def check_rows(self, rows: Rows) -> None:
-        """Any world is possible."""
+        """Accept any world, because every world is possible."""
 
     def utility(self, name: str, counts: Counts) -> FloatArray:
-        """PIG, PMC, PLC or novelty per row, in closed form."""
+        """PIG, PMC, PLC or novelty of each row, in closed form."""
         return self._utility(name, counts)
 
     def _utility(self, name: str, counts: Counts) -> FloatArray:
@@ -200,16 +204,19 @@ class ChineseRestaurant(Frozen):
         return np.asarray(form.value(Sums(kappa, total, np.nan, np.nan, np.nan, np.nan, self._cells)))
 
     def _pmc(self, counts: Counts, kappa: Any, unseen: Any) -> FloatArray:
-        """E[largest estimate after] - largest estimate now: pseudo-counts do not differ by whole numbers here."""
-        most = unseen.copy()
-        np.maximum.at(most, counts.row, counts.n - self.d)
+        """E[largest estimate after] - largest estimate now.
+
+        The closed form of `FORMS` does not apply, because here pseudo-counts do not differ by whole numbers.
+        """
+        largest = unseen.copy()
+        np.maximum.at(largest, counts.row, counts.n - self.d)
         seen = counts.n - self.d
-        total = counts.sum(seen * np.maximum(most[counts.row], seen + 1.0))
-        total += (self._cells - counts.n_seen) * unseen * np.maximum(most, unseen + 1.0)
-        return np.asarray(clip_rounding_noise(total / (kappa * (kappa + 1.0)) - most / kappa, most / kappa))
+        total = counts.sum(seen * np.maximum(largest[counts.row], seen + 1.0))
+        total += (self._cells - counts.n_seen) * unseen * np.maximum(largest, unseen + 1.0)
+        return np.asarray(clip_rounding_noise(total / (kappa * (kappa + 1.0)) - largest / kappa, largest / kappa))
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
-        """D(now || before the last outcome) per row, in bits, on the cells of now; NaN where `last` is -1."""
+        """D(now || before the last outcome) of each row, in bits, on the current cells; NaN if `last` is -1."""
         tried = np.flatnonzero(last >= 0)
         gain = np.full(counts.n_rows, np.nan)
         gain[tried] = self._peig(counts, tried, counts.at(tried, last[tried]))
@@ -219,46 +226,49 @@ class ChineseRestaurant(Frozen):
         total, n_seen = counts.totals[row], counts.n_seen[row] - 1
         unseen = self.unseen(n_seen)
         before = np.where(n > 1, n - 1 - self.d, unseen)
-        # a sum of the others, not all less `before`: a small c would be lost in the total
+        # add up the others instead of subtracting `before` from the total, in which a small c would be lost
         others_new = (total - 1 - self.d * n_seen) + (self._cells - n_seen - 1) * unseen
         others = np.where(n > 1, self._c + self.d + (total - n), others_new)
         return np.asarray(FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, before, others, self._cells)))
 
     def compiled_spec(self, utility: str | None) -> CompiledSpec:
-        """How it is compiled: numbers hold c and d, line n of the table what an outcome seen n times adds to a sum.
+        """Return the prior and a utility as numbers for kernels.
 
-        A `KeyError` for PMC, whose closed form needs pseudo-counts that differ by whole numbers.
+        `numbers` contains c and d. Line n of the table contains the values for an outcome that was seen n times. PMC
+        raises a `KeyError`, because its closed form needs pseudo-counts that differ by whole numbers.
         """
         forms = {name: i for i, name in enumerate(FORMS) if name != "PMC"}
         once = table_over_counts(1.0 - self.d, utility)
-        table = np.concatenate([np.zeros((1, 2)), once[:-1]])  # what was not seen is not looked up
+        table = np.concatenate([np.zeros((1, 2)), once[:-1]])  # line 0 is never used
         n_rows = self._cells * self._n_actions
         even = np.full(n_rows, 1.0 / self._cells)
         form = -1 if utility is None else forms[utility]
         return CompiledSpec(form, np.array([self._c, self.d]), table, even, (), np.empty((n_rows, 0)), None)
 
     def describe(self) -> Description:
-        """Concentration and discount."""
+        """Return the concentration and the discount."""
         return Description("ChineseRestaurant", {"c": self.c, "d": self.d}, {})
 
     @classmethod
-    def from_description(cls, n_states: int | None, n_actions: int, said: Description) -> ChineseRestaurant:
-        """The inverse of `describe`; without `n_states` one that discovers states."""
-        return cls(**said.parameters, n_states=n_states, n_actions=n_actions)
+    def from_description(cls, n_states: int | None, n_actions: int, description: Description) -> ChineseRestaurant:
+        """Create the prior from a description; it discovers states if `n_states` is None."""
+        return cls(**description.parameters, n_states=n_states, n_actions=n_actions)
 
     @property
     def _cells(self) -> int:
+        """The number of cells; a `ValueError` if it is not set."""
         if self.n_states is None:
-            raise ValueError(f"{self!r} does not know how many cells there are; say n_states")
+            raise ValueError(f"{self!r} has no number of cells; set n_states")
         return self.n_states
 
     @property
     def _n_actions(self) -> int:
+        """The number of actions; a `ValueError` if it is not set."""
         if self.n_actions is None:
-            raise ValueError(f"{self!r} does not know how many actions there are; say n_actions")
+            raise ValueError(f"{self!r} has no number of actions; set n_actions")
         return self.n_actions
 
-    def _pseudo(self, counts: IntArray) -> FloatArray:
+    def _pseudo_counts(self, counts: IntArray) -> FloatArray:
         return np.where(counts > 0, counts - self.d, self.unseen(np.count_nonzero(counts)))
 
     def _sum(self, counts: Counts, term: Callable[[Any], Any], unseen: FloatArray) -> FloatArray:
@@ -266,6 +276,7 @@ class ChineseRestaurant(Frozen):
         return np.asarray(counts.sum(term(counts.n - self.d)) + (self._cells - counts.n_seen) * term(unseen))
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
+        """Return sparse counts of the right size, or raise a `ValueError`."""
         sparse = as_counts(counts)
         if (sparse.n_actions, sparse.n_states) != (self._n_actions, self._cells):
             raise ValueError(
@@ -273,12 +284,15 @@ class ChineseRestaurant(Frozen):
                 f"this prior has {self.n_actions} actions and {self.n_states} cells"
             )
         if np.any(sparse.s_next == self._cells - 1):
-            raise ValueError(f"the last cell, {self._cells - 1}, is elsewhere; what was seen is not there any more")
+            raise ValueError(
+                f"counts of the last cell, {self._cells - 1}, must be 0; it stands for undiscovered states, "
+                "and a state that was seen has its own cell"
+            )
         return sparse
 
 
-def _seen(counts: IntArray) -> tuple[IntArray, IntArray]:
-    """Cells that were seen, and how often."""
+def _nonzero_counts(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the cells that were seen, and their counts."""
     cell = np.flatnonzero(counts)
     return cell, np.asarray(counts)[cell]
 
@@ -286,8 +300,8 @@ def _seen(counts: IntArray) -> tuple[IntArray, IntArray]:
 def partition_likelihood(c: float, d: float, counts: Counts) -> float:
     """Log probability of the partitions of all rows, in nats (the exchangeable partition probability function).
 
-    Of a row: (c + d) (c + 2 d) ... (c + (T - 1) d), times (1 - d) (2 - d) ... (n_i - 1 - d) for each outcome, divided
-    by (c + 1) (c + 2) ... (c + n - 1).
+    The probability of a row is (c + d) (c + 2 d) ... (c + (T - 1) d), times (1 - d) (2 - d) ... (n_i - 1 - d) for each
+    outcome, divided by (c + 1) (c + 2) ... (c + n - 1).
     """
     from scipy.special import gammaln
 
@@ -295,20 +309,32 @@ def partition_likelihood(c: float, d: float, counts: Counts) -> float:
     n, n_seen = counts.totals[tried], counts.n_seen[tried]
     if len(n) == 0:
         return 0.0
-    with np.errstate(divide="ignore"):  # something new may have no chance at all
+    with np.errstate(divide="ignore"):  # the probability of a new outcome may be zero
         new = np.concatenate([[0.0], np.cumsum(np.log(c + d * np.arange(1, int(n_seen.max()))))])[n_seen - 1]
-    again = np.sum(gammaln(counts.n - d) - gammaln(1.0 - d))
-    return float(np.sum(new - gammaln(c + n) + gammaln(c + 1.0)) + again)
+    repeated = np.sum(gammaln(counts.n - d) - gammaln(1.0 - d))
+    return float(np.sum(new - gammaln(c + n) + gammaln(c + 1.0)) + repeated)
 
 
 def fit_c(
     counts: Counts | IntArray, d: float = 0.0, *, start: float = 1.0, bounds: tuple[float, float] = (1e-3, 1e3)
 ) -> float:
-    """Maximum-likelihood concentration of a Chinese-restaurant prior with discount `d`, given counts.
+    """Maximum-likelihood concentration of a Chinese-restaurant prior, given counts.
 
-    It is the most likely one inside `bounds`, which are positive, as `ChineseRestaurant` needs it: with a large
-    discount the likelihood may be largest at the lower one. `start` is returned while no row was seen twice, when
-    every c explains the data equally well.
+    Parameters
+    ----------
+    counts : Counts or ndarray of shape (M, N, N)
+        Number of observations of each transition.
+    d : float
+        Discount, at least 0 and below 1.
+    start : float
+        The result if no row was observed twice, because then every c explains the data equally well.
+    bounds : tuple of two floats
+        Smallest and largest c, both positive, as `ChineseRestaurant` requires.
+
+    Returns
+    -------
+    float
+        The most likely c within `bounds`; with a large discount this may be the lower bound.
     """
     check_bounds(bounds, MIN_C, MAX_C)
     check_number("d", d, 0.0, MAX_DISCOUNT)

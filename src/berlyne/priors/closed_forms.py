@@ -1,7 +1,7 @@
 """Closed forms of the utilities under a Dirichlet prior.
 
-With pseudo-counts c and their total kappa, every utility of a row is a function of few sums. The forms are plain
-functions of numbers or arrays: NumPy uses them on all rows at once, kernels are compiled from them.
+With pseudo-counts c and their total kappa, every utility of a row is a function of a few sums. The forms are plain
+functions of numbers or arrays: NumPy applies them to all rows at once, and kernels are compiled from them.
 """
 
 from __future__ import annotations
@@ -18,28 +18,39 @@ from berlyne.validation import FloatArray, IntArray
 
 LN2 = float(np.log(2.0))
 TABLE_SIZE = 1 << 12
-"""Counts below this are looked up by kernels."""
+"""Kernels look up values for counts below this number."""
 NOISE = 8 * float(np.finfo(np.float64).eps)
-"""Differences that are a smaller share of what they are differences of are rounding errors of zero."""
+"""A difference is treated as zero if it is smaller than this share of its terms, because it may be a rounding error."""
 TINY = 1e-145
-"""Of a row with a smaller total the pseudo-counts are all the same: nothing was seen."""
+"""If the total pseudo-count of a row is smaller, nothing was observed, so all its pseudo-counts are equal."""
 SERIES_FROM, SERIES_COEFFICIENTS = 16.0, tuple(1.0 / (k * (k + 1)) for k in range(1, 14))
-"""From where on `excess` is a series, and its coefficients."""
+"""`excess` is computed by a series from this argument on; the coefficients of the series."""
 
 
 class Sums(NamedTuple):
-    """What the closed forms depend on; numbers for one row, arrays for many.
+    """Arguments of the closed forms; numbers for one row, arrays for many rows.
 
-    kappa : total pseudo-count.
-    total : the form's `term(c)`, summed over the support.
-    most, n_most : the largest pseudo-count, and how many states have it.
-    last, others : the pseudo-count of the last outcome, and those of all others together, before it occurred.
-    n_states : N.
+    Attributes
+    ----------
+    kappa : float or ndarray
+        Total pseudo-count.
+    total : float or ndarray
+        Sum of the form's `term(c)` over the support.
+    largest : float or ndarray
+        The largest pseudo-count.
+    n_largest : int or ndarray
+        Number of states with the largest pseudo-count.
+    last : float or ndarray
+        Pseudo-count of the last outcome before it occurred.
+    others : float or ndarray
+        Sum of the pseudo-counts of all other outcomes before it occurred.
+    n_states : int
+        N.
     """
 
     kappa: Any
     total: Any
-    most: Any
+    largest: Any
     n_largest: Any
     last: Any
     others: Any
@@ -47,9 +58,16 @@ class Sums(NamedTuple):
 
 
 class Form(NamedTuple):
-    """The closed form of a utility: what each outcome adds to a sum, and what the sums amount to.
+    """The closed form of a utility.
 
-    by_most : whether it depends on the largest pseudo-count, which kernels look for only then.
+    Attributes
+    ----------
+    term : callable
+        `term(c)` is the summand of an outcome with pseudo-count c.
+    value : callable
+        `value(sums)` is the utility of a row.
+    uses_largest : bool
+        Whether the utility depends on the largest pseudo-count. Kernels search for it only then.
     """
 
     term: Callable[[Any], Any]
@@ -58,16 +76,16 @@ class Form(NamedTuple):
 
 
 def digamma(x: Any) -> Any:
-    """Logarithmic derivative of the gamma function: SciPy's, which kernels replace by one of their own."""
-    from scipy.special import digamma as of_scipy
+    """Logarithmic derivative of the gamma function, from SciPy; kernels have their own implementation."""
+    from scipy.special import digamma as scipy_digamma
 
-    return of_scipy(x)
+    return scipy_digamma(x)
 
 
 def excess(x: Any) -> Any:
-    """(x + 1) log(1 + 1 / x) - 1 for x > 0, to full precision also where it is near 1 / (2 x).
+    """(x + 1) log(1 + 1 / x) - 1 for x > 0, to full precision also for large x, where it is close to 1 / (2 x).
 
-    Kernels replace it by the same for numbers.
+    Kernels have their own implementation, for numbers.
     """
     y = 1.0 / np.maximum(x, SERIES_FROM)
     tail = np.zeros_like(y)
@@ -76,13 +94,16 @@ def excess(x: Any) -> Any:
     return np.where(x < SERIES_FROM, (x + 1.0) * np.log1p(1.0 / x) - 1.0, y * tail)
 
 
-def clip_rounding_noise(difference: Any, of: Any) -> Any:
-    """A difference that cannot be negative, and is zero if it may be but rounding errors `of` a larger number."""
-    return np.maximum(difference, 0.0) * (difference > NOISE * of)
+def clip_rounding_noise(difference: Any, scale: Any) -> Any:
+    """Return a difference, or 0 if it is negative or may be a rounding error of numbers as large as `scale`."""
+    return np.maximum(difference, 0.0) * (difference > NOISE * scale)
 
 
 def select(condition: Any, if_true: Callable[[Sums], Any], if_false: Callable[[Sums], Any], row: Sums) -> Any:
-    """`if_true(row)` where it is the `condition`, elsewhere `if_false(row)`; kernels, which have one row, do not work out both."""
+    """Return `if_true(row)` if the condition holds, otherwise `if_false(row)`, elementwise.
+
+    Kernels have their own implementation for one row, which computes only one of them.
+    """
     return np.where(condition, if_true(row), if_false(row))
 
 
@@ -97,8 +118,8 @@ def _pig_term(c: Any) -> Any:
 def _pig(row: Sums) -> Any:
     """log2(kappa / (kappa + 1)) + sum c (c + 1) log2((c + 1) / c) / (kappa (kappa + 1)).
 
-    As (sum c e(c) - kappa e(kappa)) / (kappa (kappa + 1)) with e the `excess`: for many observations the printed sum
-    is a small difference of large numbers, this one is not.
+    It is computed as (sum c e(c) - kappa e(kappa)) / (kappa (kappa + 1)), where e is `excess`. For many observations
+    the expression above is a small difference of large numbers, and this one is not.
     """
     gain = clip_rounding_noise(row.total - row.kappa * excess(row.kappa), row.total)
     return gain / (row.kappa * (row.kappa + 1.0)) / LN2
@@ -107,30 +128,30 @@ def _pig(row: Sums) -> Any:
 def _peig(row: Sums) -> Any:
     """D(now || before the last outcome) = log2(kappa / (kappa + 1)) + (c + 1) / (kappa + 1) log2((c + 1) / c).
 
-    Here c is the pseudo-count of that outcome, d that of the others, and kappa = c + d, all before it. With e the
-    `excess` it is (e(c) - e(kappa)) / (kappa + 1), but for small d that is a difference of almost equal numbers, and
-    ((c + 1) log(1 + d / (c (kappa + 1))) - d log(1 + 1 / kappa)) / (kappa + 1) is not.
+    Here c is the pseudo-count of that outcome, d the sum of the others, and kappa = c + d, all before the outcome. This
+    equals (e(c) - e(kappa)) / (kappa + 1), where e is `excess`. For small d that is a difference of almost equal
+    numbers, so ((c + 1) log(1 + d / (c (kappa + 1))) - d log(1 + 1 / kappa)) / (kappa + 1) is used.
     """
     kappa = row.last + row.others
     return select(row.others < 1.0, peig_with_few_others, peig_with_many_others, row) / (kappa + 1.0) / LN2
 
 
 def peig_with_few_others(row: Sums) -> Any:
-    """The part of `_peig` that needs care, for others of which less than one was seen."""
+    """PEIG times (kappa + 1), in nats, if the pseudo-counts of the other outcomes sum to less than 1."""
     kappa = row.last + row.others
     lost = row.others * np.log1p(1.0 / kappa)
     return clip_rounding_noise((row.last + 1.0) * np.log1p(row.others / (row.last * (kappa + 1.0))) - lost, lost)
 
 
 def peig_with_many_others(row: Sums) -> Any:
-    """The same part, for others of which there are enough."""
+    """PEIG times (kappa + 1), in nats, if the pseudo-counts of the other outcomes sum to at least 1."""
     kappa = row.last + row.others
     return clip_rounding_noise(excess(row.last) - excess(kappa), excess(kappa))
 
 
 def _pmc(row: Sums) -> Any:
-    """M (k - 1) / (kappa (kappa + 1)): m the largest pseudo-count, k how many states share it."""
-    return row.most * (row.n_largest - 1) / (row.kappa * (row.kappa + 1.0))
+    """PMC, m (k - 1) / (kappa (kappa + 1)); m is the largest pseudo-count, and k the number of states that have it."""
+    return row.largest * (row.n_largest - 1) / (row.kappa * (row.kappa + 1.0))
 
 
 def _plc_term(c: Any) -> Any:
@@ -144,12 +165,12 @@ def _plc(row: Sums) -> Any:
 
 
 def mean_of_equals(row: Sums) -> Any:
-    """The mean of c, weighted by c, of a row in which nothing was seen: their squares are too small for a double."""
-    return row.most
+    """Mean of c, weighted by c, of a row without observations; the squares of c would underflow."""
+    return row.largest
 
 
 def mean_of_all(row: Sums) -> Any:
-    """The mean of c, weighted by c: sum c^2 / kappa."""
+    """Mean of c, weighted by c: sum c^2 / kappa."""
     return row.total / row.kappa
 
 
@@ -160,10 +181,10 @@ def _novelty_term(c: Any) -> Any:
 def _novelty(row: Sums) -> Any:
     """Entropy of the estimate minus expected entropy of the row: E[D(theta || theta_hat)], in bits.
 
-    (sum c d(c) - kappa d(kappa)) / kappa with d(c) = digamma(c + 1) - log c.
+    It is computed as (sum c d(c) - kappa d(kappa)) / kappa with d(c) = digamma(c + 1) - log c.
     """
-    inside = row.total - row.kappa * (digamma(row.kappa + 1.0) - np.log(row.kappa))
-    return clip_rounding_noise(inside, row.total) / row.kappa / LN2
+    difference = row.total - row.kappa * (digamma(row.kappa + 1.0) - np.log(row.kappa))
+    return clip_rounding_noise(difference, row.total) / row.kappa / LN2
 
 
 FORMS: dict[str, Form] = {
@@ -178,23 +199,32 @@ FORMS: dict[str, Form] = {
 
 @lru_cache(64)
 def table_over_counts(alpha: float, utility: str | None) -> FloatArray:
-    """`(TABLE_SIZE, 2)`: log(1 + 1 / c) and what an outcome adds to the sum of a form, at c = alpha + n."""
+    """Return log(1 + 1 / c) and the utility's `term(c)` at c = alpha + n, for n from 0, `(TABLE_SIZE, 2)`."""
     c = alpha + np.arange(TABLE_SIZE)
     term = _no_term if utility is None else FORMS[utility].term
     return read_only(np.stack([np.log1p(1.0 / c), term(c)], axis=1))
 
 
 def dirichlet_variance(c: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
-    """Variance of D(theta || theta_hat) for theta from Dir(c), theta_hat = c / kappa, in bits squared, `(n_groups,)`.
+    """Variance of D(theta || theta_hat) for theta from Dir(c) and theta_hat = c / kappa, in bits squared.
 
-    With L_i = ln(theta_i / theta_hat_i), D = sum of theta_i L_i. A factor theta_i raises c_i by one, so moments of
+    With L_i = ln(theta_i / theta_hat_i), D is the sum of theta_i L_i. A factor theta_i raises c_i by one. So moments of
     theta_i L_i are moments of ln theta_i at other counts: E ln theta_i = psi(c_i) - psi(kappa), with covariances
     psi'(c_i) [i = j] - psi'(kappa).
 
     Parameters
     ----------
-    c : (n,), pseudo-counts of all entries.
-    group : (n,), whole numbers: the row that each entry belongs to.
+    c : ndarray of shape (n,)
+        Pseudo-counts of all entries.
+    group : ndarray of shape (n,)
+        Number of the row that each entry belongs to.
+    n_groups : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of shape (n_groups,)
+        The variance of each row, at least 0.
     """
     from scipy.special import digamma, polygamma
 

@@ -1,4 +1,4 @@
-"""The concentration of a prior by maximum likelihood (paper, Sec. 4.1)."""
+"""Maximum-likelihood concentration of a prior (paper, Sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -29,46 +29,61 @@ def fit_alpha(
 ) -> float:
     """Maximum-likelihood concentration of a Dirichlet prior, given counts.
 
-    Paper: Sec. 4.1 (Fig. S5); reading R24. Maximises the probability of all observed outcomes
-    over alpha inside `bounds`, on a logarithmic scale.
+    Paper: Sec. 4.1 (Fig. S5); reading R24. Maximises the probability of all observed outcomes over alpha, on a
+    logarithmic scale.
 
     Parameters
     ----------
-    counts : observed transitions, (M, N, N) or sparse.
-    support : as for `Dirichlet`; left out, all states.
-    start : returned while no row was observed twice, when every alpha explains the data equally well.
+    counts : Counts or ndarray of shape (M, N, N)
+        Number of observations of each transition.
+    support : array, Rows, Support or list of sparse matrices, optional
+        Possible transitions, as for `Dirichlet`; by default all.
+    start : float
+        The result if no row was observed twice, because then every alpha explains the data equally well.
+    bounds : tuple of two floats
+        Smallest and largest alpha, both positive.
+
+    Returns
+    -------
+    float
+        The most likely alpha within `bounds`.
 
     Raises
     ------
-    ValueError if a transition outside the support was observed: no alpha explains it.
+    ValueError
+        If a transition outside the support was observed, which no alpha explains.
     """
     check_bounds(bounds, MIN_ALPHA, MAX_ALPHA)
     sparse = as_counts(counts)
-    reach = as_support(support, sparse.n_states, sparse.n_actions)
-    check_in_support(sparse, reach)
-    statistics = sufficient_statistics(sparse, reach)
+    possible = as_support(support, sparse.n_states, sparse.n_actions)
+    check_in_support(sparse, possible)
+    statistics = sufficient_statistics(sparse, possible)
     if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
         return float(start)
     return maximize_likelihood(lambda alpha: log_likelihood(alpha, statistics), bounds)
 
 
 def check_bounds(bounds: tuple[float, float], least: float, most: float) -> None:
-    """Refuse what does not bound a concentration, which a prior allows from `least` to `most`."""
+    """Raise a `ValueError` if `bounds` are not two rising numbers in [least, most]."""
     low, high = bounds
     if not least <= low < high <= most:
-        allowed = f"two numbers in [{least:g}, {most:g}], the lower one first"
-        raise ValueError(f"bounds are {bounds!r}; they must be {allowed}")
+        raise ValueError(
+            f"bounds are {bounds!r}; they must be two numbers in [{least:g}, {most:g}], the lower one first"
+        )
 
 
 def maximize_likelihood(likelihood: Callable[[float], float], bounds: tuple[float, float]) -> float:
-    """Where a log likelihood is largest inside `bounds`: on a grid of logarithms first, then between its points."""
+    """Return the argument within `bounds` that maximises a log likelihood.
+
+    The search takes the best point of a logarithmic grid, and then refines it between its neighbours.
+    """
     from scipy.optimize import minimize_scalar
 
     low, high = bounds
     grid = np.linspace(np.log(low), np.log(high), 41)
     best = int(np.argmax([likelihood(float(np.exp(x))) for x in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(
-        lambda x: -likelihood(float(np.exp(x))), bounds=around, method="bounded", options={"xatol": 1e-10}
+    neighbours = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    optimum = minimize_scalar(
+        lambda x: -likelihood(float(np.exp(x))), bounds=neighbours, method="bounded", options={"xatol": 1e-10}
     )
-    return max([float(np.exp(found.x)), low, high], key=likelihood)
+    return max([float(np.exp(optimum.x)), low, high], key=likelihood)

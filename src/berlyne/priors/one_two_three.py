@@ -4,11 +4,11 @@ Paper: Sec. 2.4, Eq. 9 (`eq:sne`). Action a (from zero) leads to one of `a + 1` 
 probability. The absorbing state (the paper's state 1, index 0 here) is among them with
 probability `1 - p_escape ** (a + 1)`; otherwise targets are drawn uniformly.
 
-An observed target is known exactly, and all unseen states other than state 0 are alike, so what
-an explorer knows of a row is captured by its *knowledge*: the number of targets seen, T, and
-whether state 0 is one of them. Estimates and utilities are small tables `[a, T, first_seen]`.
-Reading R3: the paper prints a binomial in the estimate of state 0 that is not the posterior
-under Eq. 9; `formula="printed"` runs it.
+An observed target is known exactly, and all unseen states other than state 0 have the same probability. So the
+posterior of a row depends only on two numbers, the *knowledge*: the number T of targets seen, and whether state 0 is
+one of them. Estimates and utilities are small tables `[a, T, first_seen]`.
+Reading R3: the paper prints a binomial in the estimate of state 0 that is not the posterior under Eq. 9;
+`formula="printed"` uses it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,15 @@ class OneTwoThree(Frozen):
 
     Parameters
     ----------
-    n_states : N, at least n_actions + 1.
-    n_actions : M; action a has a + 1 targets.
-    p_escape : chance that a single target is not the absorbing state 0 (the paper's 0.75).
-    formula : "exact", the posterior under Eq. 9, or "printed", the paper's expression (with 0 once
-        all targets are known). Only the estimate changes; samples and likelihoods are those of Eq. 9.
+    n_states : int
+        N, at least n_actions + 1.
+    n_actions : int
+        M; action a has a + 1 targets.
+    p_escape : float
+        Probability that a single target is not the absorbing state 0 (0.75 in the paper).
+    formula : {"exact", "printed"}
+        "exact" is the posterior under Eq. 9. "printed" is the paper's expression, or 0 once all targets are known.
+        Only the estimate changes; samples and likelihoods are those of Eq. 9.
 
     Examples
     --------
@@ -66,17 +70,17 @@ class OneTwoThree(Frozen):
 
     @cached_property
     def _p_first(self) -> FloatArray:
-        """`[a, T]`: estimate of state 0 while it is unseen."""
+        """Estimate of state 0 while it is unseen, `[a, T]`."""
         return read_only(first_unseen(self.n_actions, self.p_escape, self.formula))
 
     @cached_property
     def _p_other(self) -> FloatArray:
-        """`[a, T, first_seen]`: estimate of each unseen state other than 0."""
+        """Estimate of each unseen state other than 0, `[a, T, first_seen]`."""
         return read_only(other_unseen(self.n_states, self._p_first))
 
     @cached_property
     def _tables(self) -> dict[str, FloatArray]:
-        """Utilities by what is known of a row, as they were asked for."""
+        """Cache of utility tables, by name."""
         return {}
 
     def __repr__(self) -> str:
@@ -90,20 +94,23 @@ class OneTwoThree(Frozen):
         n_rows = self.n_actions * self.n_states
         n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
         absorbing = rng.random(n_rows) >= self.p_escape**n_targets
-        # the k smallest of N - 1 random keys are a uniform choice of k states other than 0
+        # the states with the k smallest of N - 1 random keys are a uniform choice of k states other than 0
         keys = rng.random((n_rows, self.n_states - 1))
         order = np.argpartition(keys, self.n_actions - 1, axis=1)[:, : self.n_actions]
         ranked = np.take_along_axis(order, np.argsort(np.take_along_axis(keys, order, 1), axis=1), 1) + 1
         targets = np.where(np.arange(self.n_actions) < n_targets[:, None], ranked, self.n_states)
-        targets[absorbing, n_targets[absorbing] - 1] = 0  # state 0 takes the place of one of them
+        targets[absorbing, n_targets[absorbing] - 1] = 0  # state 0 replaces one of them
         targets.sort(axis=1)
-        kept = targets < self.n_states
+        is_target = targets < self.n_states
         indptr = np.concatenate([[0], np.cumsum(n_targets)]).astype(np.int64)
         data = 1.0 / np.repeat(n_targets, n_targets)
-        return Rows(self.n_actions, self.n_states, indptr, targets[kept].astype(np.int32), data)
+        return Rows(self.n_actions, self.n_states, indptr, targets[is_target].astype(np.int32), data)
 
     def estimate(self, counts: IntArray) -> FloatArray:
-        """theta_hat[a, s, s_next]: 1 / n_targets where seen, the rest shared out. Shape (M, N, N)."""
+        """Estimate theta_hat[a, s, s_next], shape (M, N, N).
+
+        Every target seen has 1 / n_targets; unseen states share the remaining probability.
+        """
         sparse = self._checked(counts)
         a, n_seen, first = self._knowledge(sparse)
         per_row = np.repeat(self._p_other[a, n_seen, first][:, None], self.n_states, axis=1)
@@ -113,21 +120,21 @@ class OneTwoThree(Frozen):
         return np.ascontiguousarray(by_state.transpose(1, 0, 2))
 
     def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """The estimate of row (a, s) after one more outcome s_star; shape (N, N), line s_star.
+        """Estimates of row (a, s) after one more outcome, `(N, N)`: [s_star, s_next].
 
-        Lines of outcomes that cannot occur any more hold the current estimate.
+        For an impossible outcome s_star this is the current estimate.
         """
-        alone = np.zeros((self.n_actions, self.n_states, self.n_states), dtype=np.int64)
-        alone[a] = np.asarray(counts)[a, s]  # N copies of the row; rows are independent
-        now = self.estimate(alone)[a, s]
+        copies = np.zeros((self.n_actions, self.n_states, self.n_states), dtype=np.int64)
+        copies[a] = np.asarray(counts)[a, s]  # N copies of the row; rows are independent
+        now = self.estimate(copies)[a, s]
         outcomes = np.flatnonzero(now > 0)
-        alone[a, outcomes, outcomes] += 1
+        copies[a, outcomes, outcomes] += 1
         after = np.tile(now, (self.n_states, 1))
-        after[outcomes] = self.estimate(alone)[a, outcomes]
+        after[outcomes] = self.estimate(copies)[a, outcomes]
         return after
 
     def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """The estimate of row (a, s) from its own counts (N,); shape (N,)."""
+        """Estimate of row (a, s) from its own counts (N,), shape (N,)."""
         seen = np.flatnonzero(counts)
         first = int(counts[0] > 0)
         theta_hat = np.full(self.n_states, self._p_other[a, len(seen), first])
@@ -136,14 +143,14 @@ class OneTwoThree(Frozen):
         return theta_hat
 
     def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
-        """A utility of row (a, s) from its own counts (N,); `last` is the outcome that was counted last."""
+        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome."""
         n_seen, first, kind = np.count_nonzero(counts), int(counts[0] > 0), int(last > 0)
         if name != "PEIG":
             return float(self.table(name)[a, n_seen, first])
         return float(self._gain[a, n_seen - 1, first * kind, kind]) if counts[last] == 1 else 0.0
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
-        """Log probability of the observed outcomes in their order, in nats; -inf if impossible."""
+        """Log probability of the observed outcomes in their order, in nats; -inf if they are impossible."""
         sparse = self._checked(counts)
         a, n_seen, first = self._knowledge(sparse, clip=False)
         if np.any(n_seen > a + 1):
@@ -156,8 +163,8 @@ class OneTwoThree(Frozen):
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
 
-        Every admissible row of action a has entropy log2(a + 1), so this is the (cross-)entropy of
-        the posterior mean and the estimate minus that.
+        Every possible row of action a has entropy log2(a + 1). So this is the cross-entropy of the posterior mean and
+        the estimate, minus log2(a + 1).
         """
         return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
 
@@ -166,7 +173,7 @@ class OneTwoThree(Frozen):
         return np.asarray(by_action(self._missing.variance[self._knowledge(self._checked(counts))], self.n_actions))
 
     def draw_missing_information(self, counts: Counts | IntArray, n: int = 20_000) -> FloatArray:
-        """Draws of the sum of D(theta || theta_hat) over rows given the data, in bits, `(n,)`."""
+        """Draw the sum of D(theta || theta_hat) over rows given the data, in bits, `(n,)`."""
         return self._missing.draws(self._knowledge(self._checked(counts)), n)
 
     @property
@@ -180,13 +187,13 @@ class OneTwoThree(Frozen):
         return np.where(counts.at(row, s_next) > 0, 1.0 / (a + 1), unseen)
 
     def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
-        """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""
+        """Return whether `s_next` is a possible outcome of row (a, s) after the outcomes `seen`."""
         after = {*seen, s_next}
-        room_for_first = 1 if self.p_escape == 0.0 and 0 not in after else 0
-        return len(after) + room_for_first <= a + 1 and not (0 in after and self.p_escape == 1.0)
+        reserved_for_first = 1 if self.p_escape == 0.0 and 0 not in after else 0
+        return len(after) + reserved_for_first <= a + 1 and not (0 in after and self.p_escape == 1.0)
 
     def check_rows(self, rows: Rows) -> None:
-        """Refuse a world with a row that is not uniform over a + 1 targets (the set Omega_a of the paper)."""
+        """Raise a `ValueError` if a row is not uniform over a + 1 targets (the set Omega_a of the paper)."""
         n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
         first = np.zeros(len(n_targets), dtype=np.int64)
         first[rows.row_numbers()[rows.indices == 0]] = 1
@@ -206,11 +213,11 @@ class OneTwoThree(Frozen):
             )
 
     def utility(self, name: str, counts: Counts) -> FloatArray:
-        """PIG, PMC, PLC or novelty per row; a table over knowledge."""
+        """PIG, PMC, PLC or novelty of each row, from a table over knowledge."""
         return np.asarray(self.table(name)[self._knowledge(counts)])
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
-        """D(now || before the last outcome) per row, in bits; zero for a repeated one, NaN if untried."""
+        """D(now || before the last outcome) of each row, in bits; zero if it was seen before, NaN if untried."""
         a, n_seen, first = self._knowledge(counts)
         tried = np.flatnonzero(last >= 0)
         new = counts.at(tried, last[tried]) == 1
@@ -222,6 +229,7 @@ class OneTwoThree(Frozen):
         return gain
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
+        """Return sparse counts of the right size, or raise a `ValueError`."""
         sparse = as_counts(counts)
         if (sparse.n_actions, sparse.n_states) != (self.n_actions, self.n_states):
             raise ValueError(
@@ -231,7 +239,10 @@ class OneTwoThree(Frozen):
         return sparse
 
     def _knowledge(self, counts: Counts, clip: bool = True) -> tuple[IntArray, IntArray, IntArray]:
-        """(a, T, first_seen) of every row: all that the posterior depends on."""
+        """Return (a, T, first_seen) of every row, which determine the posterior.
+
+        If `clip`, an impossible row raises a `ValueError`.
+        """
         a = np.arange(counts.n_rows) % self.n_actions
         first = np.zeros(counts.n_rows, dtype=np.int64)
         first[counts.row[counts.s_next == 0]] = 1
@@ -250,11 +261,11 @@ class OneTwoThree(Frozen):
         return a, counts.n_seen, first
 
     def _impossible(self, n_targets: IntArray, n_seen: IntArray, first: IntArray) -> BoolArray:
-        """Whether no target set that Eq. 9 can draw contains the T seen ones."""
+        """Return whether Eq. 9 can draw no target set that contains the T targets seen."""
         if self.p_escape == 1.0:
             return np.asarray((n_seen > n_targets) | (first == 1))
-        kept_for_first = 1 - first if self.p_escape == 0.0 else 0
-        return np.asarray(n_seen + kept_for_first > n_targets)
+        reserved_for_first = 1 - first if self.p_escape == 0.0 else 0
+        return np.asarray(n_seen + reserved_for_first > n_targets)
 
     @property
     def _role_of_first(self) -> str:
@@ -263,79 +274,95 @@ class OneTwoThree(Frozen):
         return ends.get(self.p_escape, "")
 
     def _grouped(self, a: int, t: int, first: int) -> tuple[FloatArray, IntArray]:
-        """The estimate as a short distribution and the number of states behind each entry.
+        """Return the estimate as a short distribution, and the number of states that each entry stands for.
 
-        Entries: t - first seen states other than 0, one more of the unseen, state 0, the rest.
+        The entries are: the t - first states other than 0 that were seen, one unseen state other than 0, state 0, and
+        all other unseen states.
         """
-        seen = 1.0 / (a + 1)
-        p0 = seen if first else self._p_first[a, t]
-        other = self._p_other[a, t, first]
-        rest = self.n_states - 1 - (t - first)
-        p = np.array([seen, other, p0, other])
-        return p, np.array([t - first, min(rest, 1), 1, max(rest - 1, 0)])
+        p_seen = 1.0 / (a + 1)
+        p0 = p_seen if first else self._p_first[a, t]
+        p_other = self._p_other[a, t, first]
+        n_unseen = self.n_states - 1 - (t - first)
+        p = np.array([p_seen, p_other, p0, p_other])
+        return p, np.array([t - first, min(n_unseen, 1), 1, max(n_unseen - 1, 0)])
 
     def _surprise(self, a: int, t: int, first: int, kind: int) -> tuple[float, FloatArray, FloatArray, IntArray]:
-        """An unseen outcome of a row: its probability, the estimate now and after, and multiplicities.
+        """Return the effect of an unseen outcome of a row; outcomes that were seen before change nothing.
 
-        `kind` 0 is state 0, kind 1 any other unseen state. Seen outcomes change nothing.
+        Parameters
+        ----------
+        a, t, first : int
+            The action and the knowledge of the row.
+        kind : {0, 1}
+            0 is state 0, 1 any other unseen state.
+
+        Returns
+        -------
+        weight : float
+            Probability of the outcome.
+        now, after : ndarray of shape (4,)
+            The estimate before and after it, as in `_grouped`.
+        multiplicity : ndarray of shape (4,)
+            Number of states that each entry stands for.
         """
-        now, many = self._grouped(a, t, first)
-        seen = 1.0 / (a + 1)
-        weight = float(now[1] * (many[1] + many[3])) if kind else 0.0 if first else float(now[2])
+        now, multiplicity = self._grouped(a, t, first)
+        p_seen = 1.0 / (a + 1)
+        weight = float(now[1] * (multiplicity[1] + multiplicity[3])) if kind else 0.0 if first else float(now[2])
         if weight == 0.0:
-            return 0.0, now, now, many
+            return 0.0, now, now, multiplicity
         first_after = first if kind else 1
-        other = self._p_other[a, t + 1, first_after]
-        p0 = seen if first_after else self._p_first[a, t + 1]
-        return weight, now, np.array([seen, seen if kind else other, p0, other]), many
+        p_other = self._p_other[a, t + 1, first_after]
+        p0 = p_seen if first_after else self._p_first[a, t + 1]
+        return weight, now, np.array([p_seen, p_seen if kind else p_other, p0, p_other]), multiplicity
 
-    def _over_knowledge(self) -> list[tuple[int, int, int]]:
+    def _all_knowledge(self) -> list[tuple[int, int, int]]:
         """Every reachable (a, T, first_seen)."""
         return [(a, t, first) for a in range(self.n_actions) for t in range(a + 2) for first in (0, 1) if first <= t]
 
-    def _worth(self, name: str) -> tuple[FloatArray, FloatArray]:
-        """`[a, T, first_seen, kind]`: probability of seeing state 0 (kind 0) or another new state, and its worth."""
-        weight, worth = np.zeros((2, self.n_actions, self.n_actions + 1, 2, 2))
-        for a, t, first in self._over_knowledge():
+    def _outcome_values(self, name: str) -> tuple[FloatArray, FloatArray]:
+        """Probability and value of an unseen outcome, `[a, T, first_seen, kind]`; kinds as in `_surprise`."""
+        weight, value = np.zeros((2, self.n_actions, self.n_actions + 1, 2, 2))
+        for a, t, first in self._all_knowledge():
             for kind in (0, 1):
-                weight[a, t, first, kind], now, after, many = self._surprise(a, t, first, kind)
-                worth[a, t, first, kind] = OUTCOME_VALUE[name](after, now, many)
-        return weight, np.where(np.abs(worth) > NOISE, worth, 0.0)
+                weight[a, t, first, kind], now, after, multiplicity = self._surprise(a, t, first, kind)
+                value[a, t, first, kind] = OUTCOME_VALUE[name](after, now, multiplicity)
+        return weight, np.where(np.abs(value) > NOISE, value, 0.0)
 
     @cached_property
     def _gain(self) -> FloatArray:
-        """`[a, T, first_seen, kind]`: information gained by seeing a new state, in bits."""
-        return read_only(self._worth("PIG")[1])
+        """Information gained from an unseen outcome, in bits, `[a, T, first_seen, kind]`."""
+        return read_only(self._outcome_values("PIG")[1])
 
     def table(self, name: str) -> FloatArray:
-        """`[a, T, first_seen]`: a utility of a row by what is known of it; a `KeyError` if there is no such utility."""
+        """Utility of a row by the knowledge about it, `[a, T, first_seen]`; a `KeyError` if the name is unknown."""
         if name not in self._tables:
-            values = self._novelty() if name == "novelty" else np.prod(self._worth(name), axis=0).sum(-1)
+            values = self._novelty() if name == "novelty" else np.prod(self._outcome_values(name), axis=0).sum(-1)
             self._tables[name] = read_only(values)
         return self._tables[name]
 
     def _novelty(self) -> FloatArray:
+        """Novelty of a row by the knowledge about it, in bits, `[a, T, first_seen]`."""
         novelty = np.zeros((self.n_actions, self.n_actions + 1, 2))
         exact_first = first_unseen(self.n_actions, self.p_escape, "exact")
         exact_other = other_unseen(self.n_states, exact_first)
-        for a, t, first in self._over_knowledge():
-            estimate, many = self._grouped(a, t, first)
+        for a, t, first in self._all_knowledge():
+            estimate, multiplicity = self._grouped(a, t, first)
             p0 = 1.0 / (a + 1) if first else exact_first[a, t]
             exact = np.array([1.0 / (a + 1), exact_other[a, t, first], p0, exact_other[a, t, first]])
-            possible = (many > 0) & (exact > 0)
-            cross_entropy = -np.dot((many * exact)[possible], np.log2(estimate[possible]))
+            possible = (multiplicity > 0) & (exact > 0)
+            cross_entropy = -np.dot((multiplicity * exact)[possible], np.log2(estimate[possible]))
             novelty[a, t, first] = clip_rounding_noise(cross_entropy - np.log2(a + 1), cross_entropy)
         return novelty
 
     def compiled_spec(self, utility: str | None) -> CompiledSpec:
-        """How it is compiled, by a table over knowledge.
+        """Return the prior and a utility as numbers for kernels, with a table over knowledge.
 
-        Line (a (M + 1) + T) 2 + first_seen holds the estimates of state 0 and of other unseen states, the gains of
-        seeing either, and the utility of the row (0 for PEIG, which follows from the gains).
+        Line (a (M + 1) + T) 2 + first_seen contains five values: the estimates of state 0 and of other unseen states,
+        the gains from seeing either, and the utility of the row (0 for PEIG, which follows from the gains).
         """
-        first = np.repeat(self._p_first[:, :, None], 2, axis=2)
-        valued = np.zeros_like(first) if utility in (None, "PEIG") else self.table(str(utility))
-        columns = [first, self._p_other, self._gain[..., 0], self._gain[..., 1], valued]
+        p_first = np.repeat(self._p_first[:, :, None], 2, axis=2)
+        values = np.zeros_like(p_first) if utility in (None, "PEIG") else self.table(str(utility))
+        columns = [p_first, self._p_other, self._gain[..., 0], self._gain[..., 1], values]
         return CompiledSpec(
             -1 if utility is None else 0,
             np.empty(0),
@@ -347,10 +374,10 @@ class OneTwoThree(Frozen):
         )
 
     def describe(self) -> Description:
-        """The chance to escape and the formula."""
+        """Return `p_escape` and the formula."""
         return Description("OneTwoThree", {"p_escape": self.p_escape, "formula": self.formula}, {})
 
     @classmethod
-    def from_description(cls, n_states: int, n_actions: int, said: Description) -> OneTwoThree:
-        """The inverse of `describe`."""
-        return cls(n_states, n_actions, **said.parameters)
+    def from_description(cls, n_states: int, n_actions: int, description: Description) -> OneTwoThree:
+        """Create the prior from a description; the inverse of `describe`."""
+        return cls(n_states, n_actions, **description.parameters)

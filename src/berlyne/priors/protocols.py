@@ -1,12 +1,12 @@
-"""What a prior must offer, and what it may offer to be fast.
+"""Interfaces of priors: the required method, and optional methods for speed.
 
-The paper assumes that every transition distribution is drawn independently (Sec. 2.3), so a
-prior is a rule that turns the counts of a row into the estimate of that row. That rule alone,
-`estimate(counts)`, makes an object a `Prior`: PIG, PEIG, PMC and PLC are then evaluated from
-their definitions. Such a prior may also carry `n_actions` and `n_states`; without them, say
-the sizes to `InternalModel` or use it in a `World`, which knows its own.
+The paper assumes that every transition distribution is drawn independently (Sec. 2.3). So a prior is a rule that
+computes the estimate of a row from the counts of that row. An object with this rule as its method `estimate(counts)` is
+a `Prior`. PIG, PEIG, PMC and PLC are then computed from their definitions. A prior may also have the attributes
+`n_actions` and `n_states`. Without them, pass the sizes to `InternalModel`, or use the prior in a `World`, which has
+sizes.
 
-The priors of the paper offer more, for speed and for large worlds: see `ExactPrior`.
+The priors of the paper have more methods, for speed and for large worlds: see `ExactPrior`.
 """
 
 from __future__ import annotations
@@ -22,29 +22,31 @@ from berlyne.sparse import Counts, Rows, Support
 from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, short_repr
 
 SUM_TOLERANCE = 1e-6
-"""How far from one the sum of an estimated row may be."""
+"""Tolerance for the sum of an estimated row."""
 
 
 @runtime_checkable
 class Prior(Protocol):
-    """Anything that estimates a world from counts."""
+    """An object that estimates a world from counts."""
 
     def estimate(self, counts: IntArray, /) -> FloatArray:
-        """The Bayesian estimate theta_hat of Eq. 4 (`eq:be2`).
+        """Compute the Bayesian estimate theta_hat of Eq. 4 (`eq:be2`).
 
         Parameters
         ----------
-        counts : (M, N, N), observations of each transition `[a, s, s_next]`.
+        counts : ndarray of shape (M, N, N)
+            Number of observations of each transition `[a, s, s_next]`.
 
         Returns
         -------
-        (M, N, N), rows sum to one. Row (a, s) may depend on `counts[a, s]` only.
+        ndarray of shape (M, N, N)
+            The estimate; rows sum to one. Row (a, s) may depend on `counts[a, s]` only.
         """
         ...
 
 
 def checked_estimate(prior: Prior, counts: IntArray) -> FloatArray:
-    """What a prior of anybody's estimates, (M, N, N), or a `ValueError` that names a row which is no distribution."""
+    """Return the estimate of any prior, shape (M, N, N), or raise a `ValueError` about the first invalid row."""
     theta_hat = np.asarray(prior.estimate(counts), dtype=float)
     if theta_hat.shape != counts.shape:
         raise ValueError(f"the prior's estimate has shape {theta_hat.shape}; it must be {counts.shape}")
@@ -53,8 +55,8 @@ def checked_estimate(prior: Prior, counts: IntArray) -> FloatArray:
     if len(bad):
         a, s = bad[0]
         raise TransitionError(
-            "{prior}.estimate gives row (a={a}, s={s}) numbers from {least:g} on that sum to {total:g}; "
-            f"they must be probabilities, which sum to 1{OWN_PRIOR}",
+            "row (a={a}, s={s}) of {prior}.estimate sums to {total:g}, and its smallest number is {least:g}; "
+            f"it must contain probabilities, which sum to 1{OWN_PRIOR}",
             {"s": s},
             {"a": a},
             {"prior": type(prior).__name__, "least": least[a, s], "total": sums[a, s]},
@@ -63,16 +65,26 @@ def checked_estimate(prior: Prior, counts: IntArray) -> FloatArray:
 
 
 class CompiledSpec(NamedTuple):
-    """How a prior and a utility are compiled: all that kernels need to know of them, as numbers.
+    """A prior and a utility as numbers, for kernels.
 
-    The family that the prior belongs to, in `berlyne.engine.row_beliefs`, says what `numbers` and `table` mean.
+    The meaning of `numbers` and `table` depends on the family of the prior, in `berlyne.engine.row_beliefs`.
 
-    form : number of the utility among the closed forms of the family; -1 for none.
-    numbers : (P,), parameters of the prior.
-    table : (lines, columns), whatever is worth looking up.
-    unseen : (M N,), the estimate of every possible outcome of a row before any data,
-    singled_out, singled : but for these states: which, and (M N, states) their estimates.
-    most_outcomes : how many different outcomes a state can have, where that is few; else None.
+    Attributes
+    ----------
+    form : int
+        Number of the utility among the closed forms of the family, -1 for no utility.
+    numbers : ndarray of shape (P,)
+        Parameters of the prior.
+    table : ndarray of shape (n_lines, n_columns)
+        Precomputed values.
+    unseen : ndarray of shape (M N,)
+        Estimate of every possible outcome of a row before any data, except for the special states.
+    special_states : tuple of int
+        States with an estimate of their own before any data.
+    special_estimates : ndarray of shape (M N, n_special_states)
+        Estimates of the special states before any data.
+    max_outcomes : int or None
+        Largest number of different outcomes of a state, if that is small; otherwise None.
     """
 
     form: int
@@ -85,11 +97,16 @@ class CompiledSpec(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What tells a prior from any other of its size: for saving, for fingerprints, for keeping what follows from it.
+    """Complete description of a prior apart from its sizes, for files, fingerprints and cache keys.
 
-    kind : the name of its class.
-    parameters : plain values, as its constructor takes them.
-    arrays : what does not fit into plain values.
+    Attributes
+    ----------
+    kind : str
+        Name of the class.
+    parameters : dict
+        Arguments of the constructor as JSON values.
+    arrays : dict of str to ndarray
+        Arguments that are arrays.
     """
 
     kind: str
@@ -108,116 +125,124 @@ class ExactPrior(Prior, Protocol):
         ...
 
     def estimate_after(self, counts: IntArray, a: int, s: int, /) -> FloatArray:
-        """`(N, N)`: line s_star is the estimate of row (a, s) after one more outcome s_star."""
+        """Estimates of row (a, s) after one more outcome, `(N, N)`: [s_star, s_next]."""
         ...
 
     def row_estimate(self, counts: IntArray, a: int, s: int, /) -> FloatArray:
-        """The estimate of one row from its own counts (N,); shape (N,)."""
+        """Estimate of row (a, s) from its own counts (N,), shape (N,)."""
         ...
 
     def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int, /) -> float:
-        """A utility of one row from its own counts (N,); `last` is the outcome that was counted last."""
+        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome."""
         ...
 
     def log_marginal_likelihood(self, counts: Counts | IntArray, /) -> float:
-        """Natural logarithm of the probability of the observed outcomes, in their order."""
+        """Log probability of the observed outcomes in their order, in nats."""
         ...
 
     def expected_missing_information(self, counts: Counts | IntArray, /) -> FloatArray:
-        """`(M, N)`: E[D(theta || theta_hat)] of each row given the data, in bits."""
+        """E[D(theta || theta_hat)] of each row given the data, in bits, `(M, N)`: [a, s]."""
         ...
 
     def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray, /) -> FloatArray:
-        """Estimated probabilities of single transitions, elementwise."""
+        """Estimated probability of each transition (row, s_next), elementwise."""
         ...
 
     def admits(self, a: int, s: int, seen: Collection[int], s_next: int, /) -> bool:
-        """Whether `s_next` can follow in row (a, s) after the outcomes in `seen`."""
+        """Return whether `s_next` is a possible outcome of row (a, s) after the outcomes `seen`."""
         ...
 
     def check_rows(self, rows: Rows, /) -> None:
-        """Raise a `ValueError` naming the first row that this prior cannot have drawn."""
+        """Raise a `ValueError` that names the first row which cannot be drawn from this prior."""
         ...
 
     def utility(self, name: str, counts: Counts, /) -> FloatArray:
-        """PIG, PMC, PLC or novelty per row (Eqs. 11, 19, 20)."""
+        """PIG, PMC, PLC or novelty of each row (Eqs. 11, 19, 20)."""
         ...
 
     def peig(self, counts: Counts, last: IntArray, /) -> FloatArray:
-        """Realised posterior gain of the last outcome of each row, in bits (Eq. 18); NaN if untried."""
+        """Posterior expected information gain of the last outcome of each row, in bits (Eq. 18); NaN if untried."""
         ...
 
 
 class CompiledPrior(ExactPrior, Protocol):
-    """An exact prior that kernels know, too."""
+    """An exact prior that is also available in compiled kernels."""
 
     support: Support
 
     def compiled_spec(self, utility: str | None, /) -> CompiledSpec:
-        """How it is compiled together with a utility; a `KeyError` if it has no closed form of that."""
+        """Return the prior and a utility as numbers for kernels; a `KeyError` if the utility has no closed form."""
         ...
 
     def describe(self) -> Description:
-        """What tells it from any other prior of its size."""
+        """Return the description of the prior apart from its sizes."""
         ...
 
     @classmethod
-    def from_description(cls, n_states: int, n_actions: int, said: Description, /) -> CompiledPrior:
-        """The inverse of `describe`."""
+    def from_description(cls, n_states: int, n_actions: int, description: Description, /) -> CompiledPrior:
+        """Create the prior from a description; the inverse of `describe`."""
         ...
 
 
 def discovers_states(prior: Any) -> bool:
-    """Whether states are discovered on the way under a prior, as under `ChineseRestaurant`.
+    """Return whether states are discovered during exploration under a prior, as under `ChineseRestaurant`.
 
-    One that grows says so by `grows`, and has `sized(n_states, n_actions)`, the prior for so many cells, the last of
-    which is elsewhere; `is_adaptive`, and if that is true `fitted(counts)`, the prior with what is most likely by
-    then, whose `describe()` tells whether it changed.
+    Such a prior has these attributes and methods:
+
+    - `grows` is True.
+    - `sized(n_states, n_actions)` returns the prior for `n_states` cells, the last of which is "elsewhere".
+    - `is_adaptive` (optional) is True if its parameters are estimated during exploration. Then `fitted(counts)` returns
+      the prior with the most likely parameters, and `describe()` shows whether they changed.
     """
     return bool(getattr(prior, "grows", False))
 
 
 def check_prior(prior: Any) -> None:
-    """Refuse what is no prior."""
+    """Raise a `ValueError` if an object is not a prior."""
     if isinstance(prior, type):
-        raise ValueError(f"prior is the class {prior.__name__}; it must be an object of it: {prior.__name__}(...)")
+        raise ValueError(f"prior is the class {prior.__name__}; it must be an instance: {prior.__name__}(...)")
     if discovers_states(prior):
         if not callable(getattr(prior, "sized", None)):
-            raise ValueError(f"{short_repr(prior)} grows; it must have a method sized(n_states, n_actions){OWN_PRIOR}")
+            raise ValueError(
+                f"{short_repr(prior)} sets grows; it must have a method sized(n_states, n_actions){OWN_PRIOR}"
+            )
         return
-    if callable(getattr(prior, "estimate", None)):  # isinstance of a Protocol takes as long as a hundred steps
+    if callable(getattr(prior, "estimate", None)):  # isinstance with a Protocol takes as long as 100 steps
         return
     if hasattr(prior, "with_prior"):
-        raise ValueError(f"prior is {prior!r}, which is a world; give its prior: world.prior")
+        raise ValueError(f"prior is {prior!r}, which is a world; pass its prior: world.prior")
     raise ValueError(f"prior is {short_repr(prior)}; it must have a method estimate(counts){OWN_PRIOR}")
 
 
 def as_exact(prior: Prior) -> ExactPrior | None:
-    """The prior itself if it offers all of `ExactPrior`, else None."""
+    """Return the prior if it has all methods of `ExactPrior`, otherwise None."""
     return cast(ExactPrior, prior) if _is_exact(type(prior)) else None
 
 
 @lru_cache(maxsize=256)
 def _is_exact(kind: type) -> bool:
+    """Return whether a class has all methods of `ExactPrior`, and they belong to its `estimate`."""
     methods = [name for name in vars(ExactPrior) if not name.startswith("_")]
     if not all(callable(getattr(kind, name, None)) for name in methods):
         return False
-    # an estimate that was written for a class below the one whose closed forms it inherits is not theirs
-    return kind.__mro__.index(_home(kind, "estimate")) >= kind.__mro__.index(_home(kind, "row_estimate"))
+    # a subclass that overrides `estimate` alone inherits closed forms that do not match it
+    return kind.__mro__.index(_defining_class(kind, "estimate")) >= kind.__mro__.index(
+        _defining_class(kind, "row_estimate")
+    )
 
 
-def _home(kind: type, method: str) -> type:
-    """The class that a method comes from."""
-    return next(one for one in kind.__mro__ if method in vars(one))
+def _defining_class(kind: type, method: str) -> type:
+    """Return the class that defines a method."""
+    return next(base for base in kind.__mro__ if method in vars(base))
 
 
 def as_counts(counts: Counts | IntArray) -> Counts:
-    """Sparse counts, from sparse or dense ones."""
+    """Return sparse counts from sparse or dense counts."""
     return counts if isinstance(counts, Counts) else Counts.from_dense(np.asarray(counts))
 
 
 def counts_after_each_outcome(counts: IntArray, a: int, s: int) -> IntArray:
-    """`(N, M, N, N)`: the counts after each imagined outcome s_star of row (a, s)."""
+    """Return the counts after each imagined outcome s_star of row (a, s), `(N, M, N, N)`."""
     n_states = counts.shape[-1]
     after = np.repeat(counts[None], n_states, axis=0)
     after[np.arange(n_states), a, s, np.arange(n_states)] += 1

@@ -1,4 +1,4 @@
-"""The priors that can be saved, by name, and how a saved prior is restored."""
+"""The priors that can be saved, by name, and a function that restores a saved prior."""
 
 from __future__ import annotations
 
@@ -10,13 +10,26 @@ from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.protocols import Description, Prior
 
 PRIORS: dict[str, Any] = {kind.__name__: kind for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)}
-"""Priors that describe themselves, by the kind that they say: these can be saved."""
+"""Priors that can be saved, by the kind in their `Description`."""
 
 
-def prior_from_description(said: dict[str, Any], arrays: dict[str, Any]) -> Prior:
-    """The prior that described itself so: its kind, sizes and parameters, and arrays that begin with `support_`."""
-    parameters = {name: value for name, value in said.items() if name not in ("kind", "n_states", "n_actions")}
-    own = {name: values for name, values in arrays.items() if name.startswith("support_")}
-    description = Description(said["kind"], parameters, own)
-    found: Prior = PRIORS[said["kind"]].from_description(said["n_states"], said["n_actions"], description)
-    return found
+def prior_from_description(stored: dict[str, Any], arrays: dict[str, Any]) -> Prior:
+    """Create a prior from its stored description.
+
+    Parameters
+    ----------
+    stored : dict
+        `kind`, `n_states`, `n_actions` and the parameters of the prior.
+    arrays : dict of str to ndarray
+        Arrays of the file. Those whose name starts with `support_` belong to the prior.
+
+    Returns
+    -------
+    Prior
+        The prior.
+    """
+    parameters = {name: value for name, value in stored.items() if name not in ("kind", "n_states", "n_actions")}
+    support = {name: values for name, values in arrays.items() if name.startswith("support_")}
+    description = Description(stored["kind"], parameters, support)
+    prior: Prior = PRIORS[stored["kind"]].from_description(stored["n_states"], stored["n_actions"], description)
+    return prior

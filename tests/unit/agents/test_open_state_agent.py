@@ -239,5 +239,5 @@ def test_a_prior_that_grows_must_say_how():
     class Grows:
         grows = True
 
-    with pytest.raises(ValueError, match=r"grows; it must have a method sized\(n_states, n_actions\)"):
+    with pytest.raises(ValueError, match=r"sets grows; it must have a method sized\(n_states, n_actions\)"):
         Explorer(Grows(), n_actions=2)

@@ -61,7 +61,7 @@ def test_links_are_replaced_and_not_followed(tmp_path):
     files.put(tmp_path / "file", b"content")
     assert not (tmp_path / "file").is_symlink() and (tmp_path / "notes").read_text() == "mine"
     (tmp_path / "file.partial").symlink_to(tmp_path / "notes")
-    with pytest.raises(files.StoreError, match=r"file\.partial is a symbolic link and not a file of ours, so nothing"):
+    with pytest.raises(files.StoreError, match=r"file\.partial is a symbolic link, not a file of berlyne, so nothing"):
         files.put(tmp_path / "file", b"newer")
     assert (tmp_path / "file.partial").is_symlink() and (tmp_path / "notes").read_text() == "mine"
     assert (tmp_path / "file").read_bytes() == b"content"

@@ -272,7 +272,7 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
     shutil.move(place / "state", outside)
     (place / "state").symlink_to(outside)
     before = files(outside)
-    with pytest.raises(StoreError, match=f"^{place / 'state'} is a symbolic link and not a folder of ours, so nothing"):
+    with pytest.raises(StoreError, match=f"^{place / 'state'} is a symbolic link, not a folder of berlyne, so nothing"):
         study(n_worlds=9).run(place)
     assert files(outside) == before
 
@@ -281,7 +281,7 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
 def test_links_in_the_place_of_partial_files_are_refused(place, tmp_path, name):
     (tmp_path / "notes").write_text("mine")
     (place / name).symlink_to(tmp_path / "notes")
-    with pytest.raises(StoreError, match=f"^{place / name} is a symbolic link and not a file of ours, so nothing is"):
+    with pytest.raises(StoreError, match=f"^{place / name} is a symbolic link, not a file of berlyne, so nothing is"):
         study(n_worlds=5).run(place)
     assert (tmp_path / "notes").read_text() == "mine"
 

@@ -45,7 +45,7 @@ def test_the_second_run_is_told_who_holds_the_store(holder):
         study().run(place)
     said = str(caught.value)
     assert said.startswith(f"{place} is being written by process {process.pid} on {socket.gethostname()} since 20")
-    assert said.endswith("; wait for it, or use another place")
+    assert said.endswith("; wait for it, or use another path")
     assert not place.exists()
 
 
@@ -156,13 +156,15 @@ def test_what_is_no_lock_is_left_alone(tmp_path, kind):
         beside.symlink_to(notes if kind == "link" else tmp_path / "nothing")
     else:
         os.mkdir(beside) if kind == "folder" else os.mkfifo(beside)
-    with pytest.raises(StoreError, match=f"^{beside} is a .* and not a file of ours, so nothing is written there; rem"):
+    with pytest.raises(StoreError, match=f"^{beside} is a .*, not a file of berlyne, so nothing is written there; rem"):
         study().run(place)
     assert sorted(os.listdir(tmp_path)) == ["notes", "results.zarr.lock"] and notes.read_text() == "mine"
 
 
 def test_a_file_of_somebody_else_is_not_taken_for_a_lock(tmp_path):
     (tmp_path / "results.zarr.lock").write_text("combination: 1 2 3")
-    with pytest.raises(StoreError, match=r"results\.zarr\.lock is not a lock of berlyne, and would be lost; move it"):
+    with pytest.raises(
+        StoreError, match=r"results\.zarr\.lock is not a lock of berlyne and would be overwritten; move it"
+    ):
         study().run(tmp_path / "results.zarr")
     assert (tmp_path / "results.zarr.lock").read_text() == "combination: 1 2 3"

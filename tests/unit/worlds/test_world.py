@@ -125,8 +125,8 @@ def test_sparse_matrices_that_are_not_transition_probabilities_are_refused(matri
         ),
         ({"indices": np.array([0, 1, -1, 1, 2, 0, 1, 2, 0, 1, 2], np.int32)}, r"row \(a=1, s=0\) .* lists state -1"),
         ({"indices": np.array([0, 1], np.int32)}, "indices of theta have length 2; it must be 11"),
-        ({"indptr": np.array([0, 2, 3])}, "indptr of theta must hold 7 numbers rising from 0 to 11"),
-        ({"indptr": np.array([0, 2, 3, 4, 3, 8, 11])}, "indptr of theta must hold 7 numbers rising"),
+        ({"indptr": np.array([0, 2, 3])}, "indptr of theta must contain 7 numbers rising from 0 to 11"),
+        ({"indptr": np.array([0, 2, 3, 4, 3, 8, 11])}, "indptr of theta must contain 7 numbers rising"),
         ({"data": np.full(11, 0.5)}, r"row \(a=1, s=0\) of theta sums to 0.5"),
     ],
 )
@@ -152,15 +152,15 @@ def test_rows_that_are_not_in_order_are_refused(parts, message):
         ("uniform", r"prior is 'uniform'; it must have a method estimate\(counts\)"),
         (
             Always(GOOD + 1.0),
-            r"^Always.estimate gives row \(a=0, s=0\) numbers from 1 on that sum to 4; they must be prob",
+            r"^row \(a=0, s=0\) of Always.estimate sums to 4, and its smallest number is 1; it must contain prob",
         ),
         (
             Always(changed((1, 2, 0, -0.25), (1, 2, 2, 0.75))),
-            r"^Always.estimate gives row \(a=1, s=2\) numbers from -0.25 on that sum to 1; they must be probabilities",
+            r"^row \(a=1, s=2\) of Always.estimate sums to 1, and its smallest number is -0.25; it must contain prob",
         ),
         (
             Always(changed((1, 1, 1, np.nan))),
-            r"^Always.estimate gives row \(a=1, s=1\) numbers from nan on that sum to nan",
+            r"^row \(a=1, s=1\) of Always.estimate sums to nan, and its smallest number is nan",
         ),
     ],
 )
