@@ -37,17 +37,17 @@ def is_ergodic(world: World) -> bool:
     return bool(n_components == 1)
 
 
-def reachable(world: World, begins: IntArray) -> BoolArray:
-    """Whether each state can be reached from a state in `begins` under some choice of actions, (N,)."""
+def reachable(world: World, starts: IntArray) -> BoolArray:
+    """Whether each state can be reached from a state in `starts` under some choice of actions, (N,)."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
     rows, n = world.rows, world.n_states
     size = np.diff(rows.indptr[:: rows.n_actions])  # the actions of one state are adjacent
     continues = np.repeat(~world.episodes.is_terminal, size)  # a terminal state leads nowhere
-    # an additional state n leads to all states in `begins`
-    row = np.concatenate([np.repeat(np.arange(n), size)[continues], np.full(len(begins), n)])
-    column = np.concatenate([rows.indices[continues], begins])
+    # an additional state n leads to all states in `starts`
+    row = np.concatenate([np.repeat(np.arange(n), size)[continues], np.full(len(starts), n)])
+    column = np.concatenate([rows.indices[continues], starts])
     graph = csr_array((np.ones(len(row), dtype=np.int8), (row, column)), shape=(n + 1, n + 1))
     is_reachable = np.zeros(n + 1, dtype=bool)
     is_reachable[breadth_first_order(graph, n, directed=True, return_predecessors=False)] = True
@@ -55,7 +55,7 @@ def reachable(world: World, begins: IntArray) -> BoolArray:
 
 
 def some_state_reaches_all(world: World) -> bool:
-    """Whether every state can be reached from some state."""
+    """Whether there is a state from which all states can be reached."""
     from scipy.sparse.csgraph import connected_components
 
     graph = _graph(world)
@@ -99,14 +99,14 @@ def warn_if_unreachable(world: World, first: int, requested: bool) -> None:
     if world in _NO_WARNING or start in checked:
         return
     checked.add(start)
-    begins = world.episodes.starts[0] if len(world.terminal) or not requested else np.empty(0, dtype=np.int64)
+    starts = world.episodes.starts[0] if len(world.terminal) or not requested else np.empty(0, dtype=np.int64)
     if requested:
-        begins = np.append(begins, first)
+        starts = np.append(starts, first)
     elif world.start is None and not len(world.terminal):
         if some_state_reaches_all(world):
             return
-        begins = np.array([first])
-    n_unreachable = int(np.count_nonzero(~reachable(world, begins) & ~world.episodes.is_terminal))
+        starts = np.array([first])
+    n_unreachable = int(np.count_nonzero(~reachable(world, starts) & ~world.episodes.is_terminal))
     if n_unreachable:
         _NO_WARNING.add(world)
         warnings.warn(
@@ -157,6 +157,11 @@ def structure_index(world: World) -> float:
     $$\mathrm{SI}(\Psi) = \frac{H(U) - H(\Psi)}{H(U)}$$
 
     Paper: Sec. 3.4, SI(Psi); reading R22. Zero for a world of one state.
+
+    Parameters
+    ----------
+    world : World
+        Any world.
     """
     if check_world(world).n_states == 1:
         return 0.0
