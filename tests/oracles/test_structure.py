@@ -33,7 +33,7 @@ def test_equilibrium_is_the_eigenvector_of_eigenvalue_one(make, seed):
 def test_many_states_are_solved_sparsely_with_the_same_result(make, monkeypatch):
     world = make(4)
     densely = stationary_distribution(world)
-    monkeypatch.setattr(structure, "SMALL", 0)
+    monkeypatch.setattr(structure, "MAX_DENSE_STATES", 0)
     assert stationary_distribution(world) == pytest.approx(densely, abs=1e-12)
 
 

@@ -38,7 +38,8 @@ def test_labels_in_another_order_are_compared_by_label():
     np.testing.assert_allclose(model.missing_information_by_row(world), [bits])
     assert model.missing_information(world) == pytest.approx(bits.sum())
     assert model.l1_distance(world) == pytest.approx(np.abs(theta[0] - theta_hat).sum())
-    with pytest.raises(ValueError, match=r"^the world has the state 'c', which the model has not; states must be the"):
+    message = r"^the world has the state 'c', which the model does not have; states must be the"
+    with pytest.raises(ValueError, match=message):
         InternalModel(world.prior, states=["a", "b", "d"]).missing_information(world)
 
 
@@ -103,7 +104,7 @@ def test_a_lab_book_is_not_begun_with_a_class(tmp_path):
 def test_arrays_are_not_printed_whole():
     theta = np.full((2, 40, 40), 1 / 40)
     for wrong in (theta, theta.tolist()):
-        with pytest.raises(ValueError, match=r"it must be a World, such as berlyne\.maze\(\) makes$") as told:
+        with pytest.raises(ValueError, match=r"it must be a World, such as berlyne\.maze\(\) returns$") as told:
             berlyne.explore(wrong, "PIG(VI)", 10)
         assert len(str(told.value)) < 200 and "\n" not in str(told.value)
         for call in (Explorer, InternalModel, lambda prior: World(theta, prior)):
@@ -127,7 +128,7 @@ def test_arrays_are_not_printed_whole():
 )
 @pytest.mark.parametrize("wrong", ["maze", None, Dirichlet(1.0, n_states=3, n_actions=2)])
 def test_what_is_no_world_is_told(call, wrong):
-    with pytest.raises(ValueError, match=r"; it must be a World, such as berlyne\.maze\(\) makes$") as told:
+    with pytest.raises(ValueError, match=r"; it must be a World, such as berlyne\.maze\(\) returns$") as told:
         call(wrong)
     assert str(told.value).startswith(f"world is {wrong!r}")
 
@@ -299,7 +300,7 @@ def test_one_temperature_has_one_name():
         (lambda: berlyne.strategy("PIG(VI)", temperature="0.1"), "temperature is '0.1'; it must be a number"),
         (
             lambda: berlyne.strategy("PIG(VI, lapse=0.1, lapse=0.2)"),
-            r"'PIG\(VI, .* says lapse more than once; say it once",
+            r"'PIG\(VI, .* sets lapse more than once; set it once",
         ),
         (lambda: Strategy("u", Greedy(), 3), "utility is 3; it must be a name or a function"),
     ],
@@ -356,7 +357,8 @@ def test_a_utility_gives_one_number_and_a_method_a_whole_one():
     def vectors(theta_hat, theta_hat_after):
         return theta_hat * 2
 
-    with pytest.raises(ValueError, match=r"^the utility vectors gave array\(.* for a row; it must be one number"):
+    message = r"^the utility vectors returned array\(.* for a row; it must return one number"
+    with pytest.raises(ValueError, match=message):
         Explorer(THREE, Strategy("mine", Greedy(), vectors))
     for wrong in ("left", 0.5, None):
         explorer = Explorer(THREE, Strategy("mine", lambda view, s, u, a=wrong: a))

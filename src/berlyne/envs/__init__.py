@@ -1,6 +1,6 @@
-"""berlyne's worlds as Gymnasium environments. Importing this package registers them.
+"""Gymnasium environments of berlyne's worlds. Importing this package registers them.
 
-Gymnasium imports it by itself for an id such as `gymnasium.make("berlyne.envs:berlyne/Maze-v0")`.
+Gymnasium imports this package automatically for an id such as `gymnasium.make("berlyne.envs:berlyne/Maze-v0")`.
 """
 
 from berlyne.envs.world_env import ENVIRONMENTS, WorldEnv, register

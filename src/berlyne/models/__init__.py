@@ -1,1 +1,1 @@
-"""What an explorer believes: the internal model, how uncertain it is, and the histories it learns from (Sec. 2.3)."""
+"""Internal model of the explorer, its uncertainty, and the histories that it learns from (Sec. 2.3)."""

@@ -1,4 +1,4 @@
-"""A recorded history in any form that a user may give: arrays, lines, a run, a frame."""
+"""Read a recorded history of transitions: arrays, lines (s, a, s_next), a `Run`, or a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ from berlyne.validation import BoolArray, IntArray, is_index
 
 
 class TerminalChange(NamedTuple):
-    """What is known of a state from line `t` of a history on, before its action is chosen.
+    """Change of a state to terminal or back, before the action of line `t` is chosen.
 
-    is_end : whether it is taken for an end, where no action is worth anything.
+    Attributes
+    ----------
+    t : int
+        Line of the history.
+    s : int
+        State.
+    is_terminal : bool
+        Whether the state is taken as terminal from line `t` on. Actions in terminal states have no value.
     """
 
     t: int
@@ -23,35 +30,53 @@ class TerminalChange(NamedTuple):
 
 
 TerminalChanges = Sequence[TerminalChange]
-"""In the order of their times; of one time, what is closed comes first."""
+"""Changes in order of time; for equal times, changes to terminal come first."""
 
 
 def iter_segments(n_steps: int, ends: TerminalChanges) -> Iterator[tuple[int, int, list[int], list[int]]]:
-    """The lines from one change to the next: begin, end, and states closed and then opened before `begin`.
+    """Split the lines of a history at the changes of terminal states.
 
-    Together they are all lines, in order; the last may be empty, where something changes after the last line.
+    Parameters
+    ----------
+    n_steps : int
+        Number of lines.
+    ends : sequence of TerminalChange
+        Changes in order of time.
+
+    Yields
+    ------
+    tuple of (int, int, list of int, list of int)
+        First line and end of the segment, states that become terminal before its first line, and states that are no
+        longer terminal. The segments cover all lines in order. The last one is empty if a state changes after the last
+        line.
     """
     changes: dict[int, tuple[list[int], list[int]]] = {0: ([], [])}
-    for end in ends:
-        changes.setdefault(end.t, ([], []))[0 if end.is_terminal else 1].append(end.s)
+    for change in ends:
+        changes.setdefault(change.t, ([], []))[0 if change.is_terminal else 1].append(change.s)
     times = sorted(changes)
     for begin, until in zip(times, [*times[1:], n_steps], strict=True):
         yield begin, until, *changes[begin]
 
 
 COLUMNS = ("s", "a", "s_next")
-KNOWN = (*COLUMNS, "subject", "episode", "ended")
-"""What is looked for in a frame, among its columns and the levels of its index."""
+HISTORY_COLUMNS = (*COLUMNS, "subject", "episode", "ended")
+"""Names that are read from a DataFrame, from its columns and from the levels of its index."""
 FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
 
 
 class History(NamedTuple):
-    """What was recorded, in its order.
+    """Recorded transitions in their order.
 
-    steps : (T, 3), lines s, a, s_next.
-    labels : `subject` and `episode` of each line, those that there are.
-    ended : (T,), whether the episode was over with each line.
-    terminal : numbers of the states that were known to end episodes from the start.
+    Attributes
+    ----------
+    steps : ndarray of shape (T, 3)
+        Lines s, a, s_next.
+    labels : dict of str to list
+        Subject and episode of each line, under "subject" and "episode", if recorded.
+    ended : ndarray of bool, shape (T,)
+        Whether the episode ended with each line.
+    terminal : ndarray of int
+        Numbers of the states that were known to be terminal from the start.
     """
 
     steps: IntArray
@@ -59,47 +84,54 @@ class History(NamedTuple):
     ended: BoolArray
     terminal: IntArray
 
-    def terminal_changes(self, where: IntArray) -> list[TerminalChange]:
-        """What one who makes the lines `where`, (K,), knows and learns of ends; times count these lines.
+    def terminal_changes(self, lines: IntArray) -> list[TerminalChange]:
+        """List the changes of terminal states that an explorer learns from some lines.
 
-        A state is taken for an end if it was known to be one or an episode was over there, until an action is taken
-        there; where one was taken already, it is no end. The same is what `Explorer.observe` makes of it.
+        A state is taken as terminal if it was known to be, or if an episode ended there. It is not terminal if an
+        action was taken there before, and it is no longer terminal once an action is taken there. `Explorer.observe`
+        follows the same rules.
+
+        Parameters
+        ----------
+        lines : ndarray of shape (K,)
+            Lines that the explorer observes. The times of the changes count these lines.
         """
-        closed, tried = set(self.terminal.tolist()), set()
-        found = [TerminalChange(0, s, True) for s in sorted(closed)]
-        if not found and not np.any(self.ended[where]):
+        terminal, tried = set(self.terminal.tolist()), set()
+        changes = [TerminalChange(0, s, True) for s in sorted(terminal)]
+        if not changes and not np.any(self.ended[lines]):
             return []
-        for t, ((s, _, s_next), over) in enumerate(zip(self.steps[where].tolist(), self.ended[where], strict=True)):
+        for t, ((s, _, s_next), ended) in enumerate(zip(self.steps[lines].tolist(), self.ended[lines], strict=True)):
             tried.add(s)
-            if s in closed:
-                closed.remove(s)
-                found.append(TerminalChange(t, s, False))
-            if over and s_next not in closed and s_next not in tried:
-                closed.add(s_next)
-                found.append(TerminalChange(t + 1, s_next, True))
-        return found
+            if s in terminal:
+                terminal.remove(s)
+                changes.append(TerminalChange(t, s, False))
+            if ended and s_next not in terminal and s_next not in tried:
+                terminal.add(s_next)
+                changes.append(TerminalChange(t + 1, s_next, True))
+        return changes
 
 
 def read_history(history: Any, states: Labels, actions: Labels) -> History:
-    """A history in any form that a user may give it, checked.
+    """Read and validate a history in any supported form.
 
     Raises
     ------
-    ValueError that names the first line, counted from 0, that is not what it must be.
+    ValueError
+        If a line is invalid; the message contains the number of the first such line, counted from 0.
     """
     labels: dict[str, list[Any]] = {}
     ended = None
-    ends: Any = np.empty(0, dtype=np.int64)
-    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or one that is like it
+    terminal: Any = np.empty(0, dtype=np.int64)
+    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or a similar object
         ended = getattr(history, "terminated", None)
-        ends = history.world.terminal if hasattr(history, "world") else ends
+        terminal = history.world.terminal if hasattr(history, "world") else terminal
         columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
-        columns, ends, states, actions = _of_run(history, columns, ends, states, actions)
+        columns, terminal, states, actions = _read_run(history, columns, terminal, states, actions)
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
-        found = _of_frame(history)
-        columns = [found[name].to_numpy() for name in COLUMNS]
-        labels = {name: _names(name, found[name]) for name in ("subject", "episode") if name in found}
-        ended = _ended(found["ended"]) if "ended" in found else None
+        series = _read_frame(history)
+        columns = [series[name].to_numpy() for name in COLUMNS]
+        labels = {name: _read_names(name, series[name]) for name in ("subject", "episode") if name in series}
+        ended = _read_ended(series["ended"]) if "ended" in series else None
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
         if isinstance(history, list) and all(len(column) == 3 for column in history):
             raise ValueError(
@@ -108,90 +140,101 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
             )
         columns = [np.asarray(column) for column in history]
     else:
-        columns = _of_lines(history)
+        columns = _read_lines(history)
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
-        raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have as many each")
-    named = (states, actions, states)
-    checked = [_numbered(name, column, given) for name, column, given in zip(COLUMNS, columns, named, strict=True)]
-    steps = np.stack(checked, axis=1)
-    if isinstance(states, GrowingLabels):  # an end that does not come up is none to those who discover
-        ends = np.array([s for s in map(states.number, ends) if s < states.size], dtype=np.int64)
-    return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, ends)
+        raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have the same length")
+    column_labels = (states, actions, states)
+    numbers = [_to_numbers(*column) for column in zip(COLUMNS, columns, column_labels, strict=True)]
+    steps = np.stack(numbers, axis=1)
+    if isinstance(states, GrowingLabels):  # a terminal state that does not occur in the history is not discovered
+        terminal = np.array([s for s in map(states.number, terminal) if s < states.size], dtype=np.int64)
+    return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, terminal)
 
 
 def read_single_subject(history: Any, states: Labels, actions: Labels) -> History:
-    """The same of one subject, for one who learns it all; that there are several is a `ValueError`."""
+    """Read the history of one subject.
+
+    Raises
+    ------
+    ValueError
+        If a line is invalid, or if there are several subjects.
+    """
     lines = read_history(history, states, actions)
     subjects = list(dict.fromkeys(lines.labels.get("subject", ())))
     if len(subjects) > 1:
         raise ValueError(
-            f"the history is that of {len(subjects)} subjects, {subjects[0]!r} and others; "
-            "give one of them, or leave the column subject out"
+            f"the history has {len(subjects)} subjects, {subjects[0]!r} and others; "
+            "select one of them, or drop the column subject to pool them"
         )
     return lines
 
 
-class _OfRun(NamedTuple):
-    """Columns s, a, s_next and the ends of a run, and the labels that they are in."""
+class _RunColumns(NamedTuple):
+    """Columns s, a, s_next and terminal states of a run, and the labels that they use."""
 
     columns: list[Any]
-    ends: Any
+    terminal: Any
     states: Labels
     actions: Labels
 
 
-def _of_run(run: Any, columns: list[Any], ends: Any, states: Labels, actions: Labels) -> _OfRun:
-    """What a run holds: numbers, or its labels where both sides have some, which may be in another order."""
-    begun, acted, led_to = columns
-    its: Any = getattr(run, "explorer", getattr(run, "world", None))
-    spoken = its is not None and actions.custom is not None and its.action_labels.custom is not None
-    acted, actions = ([its.actions[a] for a in acted], actions) if spoken else (acted, Labels("action", actions.size))
-    if its is not None and (
-        isinstance(states, GrowingLabels) or (states.custom is not None and its.state_labels.custom is not None)
+def _read_run(run: Any, columns: list[Any], terminal: Any, states: Labels, actions: Labels) -> _RunColumns:
+    """Read the columns of a run.
+
+    They are labels if both the run and the reader have labels, whose order may differ. Otherwise they are numbers.
+    """
+    s, a, s_next = columns
+    source: Any = getattr(run, "explorer", getattr(run, "world", None))
+    labelled = source is not None and actions.custom is not None and source.action_labels.custom is not None
+    a, actions = ([source.actions[i] for i in a], actions) if labelled else (a, Labels("action", actions.size))
+    if source is not None and (
+        isinstance(states, GrowingLabels) or (states.custom is not None and source.state_labels.custom is not None)
     ):
-        begun, led_to, ends = ([its.states[s] for s in those] for those in (begun, led_to, ends))
+        s, s_next, terminal = ([source.states[i] for i in numbers] for numbers in (s, s_next, terminal))
     if isinstance(states, GrowingLabels):
-        return _OfRun([begun, acted, led_to], list(ends), states, actions)
-    if isinstance(ends, list):
-        ends = np.array([states.number(s) for s in ends], dtype=np.int64)
+        return _RunColumns([s, a, s_next], list(terminal), states, actions)
+    if isinstance(terminal, list):
+        terminal = np.array([states.number(label) for label in terminal], dtype=np.int64)
     else:
         states = Labels("state", states.size)
-    return _OfRun([begun, acted, led_to], ends, states, actions)
+    return _RunColumns([s, a, s_next], terminal, states, actions)
 
 
 def _is_column(values: Any) -> bool:
-    """Whether it is an array or a series, rather than one line of a history."""
+    """Whether `values` is an array or a series, rather than one line of a history."""
     return hasattr(values, "dtype") and np.ndim(values) == 1
 
 
-def _of_frame(frame: Any) -> dict[str, Any]:
-    """Those columns and levels of the index of a pandas frame that a history can have, as series by name."""
+def _read_frame(frame: Any) -> dict[str, Any]:
+    """Return the columns and index levels of a DataFrame that belong to a history, as series by name."""
     levels = [str(name) for name in frame.index.names if name is not None]
-    there = [str(name) for name in frame.columns] + levels
-    for name in there:
-        meant = "".join(name.split()).casefold()
-        if name not in KNOWN and meant in KNOWN:
-            raise ValueError(f"the history has a column {name!r}; call it {meant}, or leave it out")
-    twice = [name for name in KNOWN if there.count(name) > 1]
-    if twice:
-        where = ", one of them in its index" if twice[0] in levels else ""
-        raise ValueError(f"the history has {there.count(twice[0])} columns {twice[0]}{where}; it must have one")
-    lacking = [name for name in COLUMNS if name not in there]
-    if lacking:
+    names = [str(name) for name in frame.columns] + levels
+    for name in names:
+        normalized = "".join(name.split()).casefold()
+        if name not in HISTORY_COLUMNS and normalized in HISTORY_COLUMNS:
+            raise ValueError(f"the history has a column {name!r}; rename it to {normalized}, or drop it")
+    repeated = [name for name in HISTORY_COLUMNS if names.count(name) > 1]
+    if repeated:
+        in_index = ", one of them in its index" if repeated[0] in levels else ""
         raise ValueError(
-            f"the history has the columns {', '.join(there)}, and no {' and no '.join(lacking)}; "
+            f"the history has {names.count(repeated[0])} columns {repeated[0]}{in_index}; it must have one"
+        )
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise ValueError(
+            f"the history has the columns {', '.join(names)}, but no {' and no '.join(missing)}; "
             "it must have s, a and s_next, and may have subject, episode and ended"
         )
     return {
         name: frame.index.get_level_values(name).to_series() if name in levels else frame[name]
-        for name in KNOWN
-        if name in there
+        for name in HISTORY_COLUMNS
+        if name in names
     }
 
 
-def _names(name: str, column: Any) -> list[Any]:
-    """The subject or the episode of each line."""
+def _read_names(name: str, column: Any) -> list[Any]:
+    """Read the subject or the episode of each line."""
     values: list[Any] = column.tolist()
     unknown = np.flatnonzero(column.isna().to_numpy())
     if len(unknown):
@@ -204,17 +247,17 @@ def _names(name: str, column: Any) -> list[Any]:
     return values
 
 
-def _ended(column: Any) -> BoolArray:
-    """Whether the episode was over with each line."""
+def _read_ended(column: Any) -> BoolArray:
+    """Read whether the episode ended with each line."""
     values, missing = column.tolist(), column.isna().tolist()
     for i, value in enumerate(values):
-        if missing[i] or value not in (0, 1):  # true and false are, too
+        if missing[i] or value not in (0, 1):  # True and False are equal to 1 and 0
             raise ValueError(f"ended is {value!r} in line {i} of the history, counted from 0; it must be true or false")
     return np.array(values, dtype=bool)
 
 
-def _of_lines(history: Any) -> list[Any]:
-    """Columns of an array (T, 3), or of anything that yields triples."""
+def _read_lines(history: Any) -> list[Any]:
+    """Read the columns of an array (T, 3), or of any iterable of triples."""
     if isinstance(history, np.ndarray):
         if history.ndim != 2 or history.shape[1] != 3:
             raise ValueError(f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next")
@@ -230,23 +273,23 @@ def _of_lines(history: Any) -> list[Any]:
     return [[line[i] for line in lines] for i in range(3)]
 
 
-def _numbered(name: str, column: Any, labels: Labels) -> IntArray:
-    """A column of labels as numbers."""
+def _to_numbers(name: str, column: Any, labels: Labels) -> IntArray:
+    """Convert a column of labels to numbers."""
     if labels.custom is None:
-        return _whole(name, column, labels.size)
-    found = []
+        return _to_indices(name, column, labels.size)
+    numbers = []
     for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
         try:
-            found.append(labels.number(label, name))
-            if isinstance(labels, GrowingLabels) and found[-1] == labels.size:
+            numbers.append(labels.number(label, name))
+            if isinstance(labels, GrowingLabels) and numbers[-1] == labels.size:
                 labels.add(label)
         except ValueError as error:
             raise ValueError(f"line {i} of the history, counted from 0: {error}") from None
-    return np.array(found, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64)
 
 
-def _whole(name: str, column: Any, size: int) -> IntArray:
-    """A column as whole numbers from 0 to `size - 1`."""
+def _to_indices(name: str, column: Any, size: int) -> IntArray:
+    """Convert a column to integers from 0 to `size - 1`."""
     array = np.asarray(column)
     if array.dtype.kind in "iuf":
         good = (array >= 0) & (array < size) & (array == np.floor(array))
@@ -255,10 +298,10 @@ def _whole(name: str, column: Any, size: int) -> IntArray:
     bad = np.flatnonzero(~good)
     if len(bad):
         value = array[bad[0]]
-        said = value.item() if isinstance(value, np.generic) else value
+        plain = value.item() if isinstance(value, np.generic) else value
         raise ValueError(
-            f"{name} is {said!r} in line {bad[0]} of the history, counted from 0; "
+            f"{name} is {plain!r} in line {bad[0]} of the history, counted from 0; "
             f"it must be a whole number from 0 to {size - 1}"
-            f"{', unless labels are given: states=, actions=' if isinstance(said, str) else ''}"
+            f"{', unless labels are given: states=, actions=' if isinstance(plain, str) else ''}"
         )
     return array.astype(np.int64)

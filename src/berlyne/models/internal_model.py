@@ -1,10 +1,10 @@
-"""The explorer's internal model: a prior and the counts of observed transitions (paper, Sec. 2.3).
+"""Internal model of an explorer: a prior and the counts of observed transitions (paper, Sec. 2.3).
 
-Only observed transitions are stored, so a model of a million states costs as much as its history.
+Only observed transitions are stored, so the memory of a model grows with its history, not with its number of states.
 
 A model can be compared with the true world. States and actions are matched by label if both have labels, and by number
-otherwise. A model with discovered states has a cell for each of them, and a last one for all others. The probability of
-that last cell is divided evenly among the states of the world that are not discovered.
+otherwise. A model with discovered states has a cell for each of them, and a last cell for all others. The probability
+of that last cell is divided evenly among the states of the world that are not discovered.
 """
 
 from __future__ import annotations
@@ -31,18 +31,31 @@ if TYPE_CHECKING:
 
 
 ROUNDING = 1e-12
-"""Estimates that differ by less are the same."""
+"""Estimates that differ by at most this are taken as equal."""
 
 
 class InternalModel(Labelled, HtmlReprMixin, Frozen):
-    """What an explorer believes of its world: Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
+    """Belief of an explorer about its world, Eqs. 3 (`eq:be`) and 4 (`eq:be2`).
 
     Parameters
     ----------
-    prior : any `Prior`.
-    n_states, n_actions : needed only for a prior that does not carry them.
-    states, actions : labels in order, any hashable values, by which to speak of states and actions; None for
-        0, 1, 2, ... Arrays are in the order of the labels.
+    prior : Prior
+        Prior over transition probabilities.
+    n_states, n_actions : int or None
+        Number of states N and actions M. Needed only if the prior does not define them.
+    states, actions : iterable of hashable, or None
+        Labels in order, to be used instead of numbers. Arrays are in the order of the labels. None for 0, 1, 2, ...
+
+    Attributes
+    ----------
+    prior : Prior
+        The prior. It cannot be changed.
+    exact : ExactPrior or None
+        The prior if it has closed forms, else None.
+    n_states, n_actions : int
+        Number of states and actions.
+    state_labels, action_labels : Labels
+        Labels of states and actions.
 
     Examples
     --------
@@ -77,9 +90,18 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     def from_counts(
         cls, prior: Prior, counts: Counts, last: dict[int, int], labels: tuple[Labels, Labels] | None = None
     ) -> InternalModel:
-        """A model that has observed `counts`; `last` holds the last outcome of each row tried.
+        """Create a model that has observed `counts`.
 
-        `labels` are those of states and of actions, if they have any.
+        Parameters
+        ----------
+        prior : Prior
+            Prior over transition probabilities.
+        counts : Counts
+            Observed transitions.
+        last : dict of int to int
+            Last outcome of each row that was tried.
+        labels : tuple of (Labels, Labels) or None
+            Labels of states and of actions.
         """
         model = cls(prior, n_states=counts.n_states, n_actions=counts.n_actions)
         if labels is not None:
@@ -109,16 +131,27 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     def observe_many(self, history: Any) -> None:
         """Learn a history of transitions in their order, in any form that `berlyne.replay` takes.
 
-        Of a frame the columns s, a and s_next count; lines of several subjects are refused. If any line is impossible
-        nothing is learned.
+        The columns s, a and s_next of a DataFrame are used. If any line is impossible, nothing is learned.
+
+        Raises
+        ------
+        ValueError
+            If a line is invalid or impossible, or if there are several subjects.
         """
         self.learn(read_single_subject(history, self.state_labels, self.action_labels).steps)
 
     def learn(self, steps: IntArray) -> None:
-        """Learn lines of numbers s, a, s_next, (T, 3), all or none; a `ValueError` names the line."""
+        """Learn lines of numbers s, a, s_next, (T, 3).
+
+        Raises
+        ------
+        ValueError
+            If a line is impossible; the message contains its number, and nothing is learned.
+        """
         self._learn(steps.tolist(), "line {} of the history, counted from 0, says that ")
 
     def _learn(self, lines: list[list[int]], where: str) -> None:
+        """Learn lines s, a, s_next, all or none; `where` is a format string that opens the message of an error."""
         seen: dict[int, dict[int, int]] = {}
         last: dict[int, int] = {}
         for i, (s, a, s_next) in enumerate(lines):
@@ -135,14 +168,14 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         self._sparse = None
 
     def _before(self, seen: dict[int, int]) -> str:
-        """Where the same action in the same state led before, for a message."""
+        """Format the states that the same action in the same state led to before, for a message."""
         states = [repr(self.states[z]) for z in sorted(seen)]
         more = f" and {len(states) - MAX_LABELS_SHOWN} more" if len(states) > MAX_LABELS_SHOWN else ""
         return f"; before, it led to {', '.join(states[:MAX_LABELS_SHOWN])}{more}" if states else ""
 
     @property
     def sparse_counts(self) -> Counts:
-        """Observed transitions only."""
+        """Counts of the observed transitions, sparse."""
         if self._sparse is None:
             entries = [(r * self.n_states + s_next, n) for r, seen in self._seen.items() for s_next, n in seen.items()]
             keys, n = np.array(entries, dtype=np.int64).reshape(-1, 2).T
@@ -151,17 +184,17 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def counts(self) -> IntArray:
-        """How often each transition was observed, a fresh `(M, N, N)` array `[a, s, s_next]`."""
+        """Number of observations of each transition, a new `(M, N, N)` array `[a, s, s_next]`."""
         return self.sparse_counts.dense()
 
     @property
     def theta_hat(self) -> FloatArray:
-        """The Bayesian estimate `theta_hat[a, s, s_next]`, `(M, N, N)`; rows sum to one."""
+        """Bayesian estimate `theta_hat[a, s, s_next]`, `(M, N, N)`; rows sum to one."""
         check_dense("theta_hat", self.n_actions, self.n_states, "model.theta_hat_row(a, s)")
         return self._estimate(self.counts)
 
     def theta_hat_row(self, a: Any, s: Any) -> FloatArray:
-        """The estimate of row (a, s), `(N,)`."""
+        """Return the estimate of row (a, s), `(N,)`."""
         a, s = self.action_labels.number(a, "a"), self.state_labels.number(s, "s")
         if self.exact is None:
             return np.asarray(self.theta_hat[a, s])
@@ -169,9 +202,9 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return self.exact.estimate_at(self.sparse_counts, row, np.arange(self.n_states))
 
     def theta_hat_after(self, a: Any, s: Any) -> FloatArray:
-        """The estimate of row (a, s) after one more outcome, `(N, N)`; line s_star for outcome s_star.
+        """Return the estimates of row (a, s) after one more outcome, `(N, N)`; row s_star for outcome s_star.
 
-        Lines of impossible outcomes hold the current estimate.
+        Rows of impossible outcomes hold the current estimate.
         """
         a, s = self.action_labels.number(a, "a"), self.state_labels.number(s, "s")
         if self.exact is not None:
@@ -185,13 +218,13 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def rows_are_independent(self) -> bool:
-        """Whether an outcome of one row leaves the estimates of others as they are, as the paper assumes (Sec. 2.3).
+        """Whether an outcome of one row does not change the estimates of other rows, as the paper assumes (Sec. 2.3).
 
-        A prior can say so by an attribute of this name; of another it is found out with an imagined outcome.
+        A prior can define this by an attribute of the same name. Otherwise it is tested with an imagined outcome.
         """
-        said = getattr(self.prior, "rows_are_independent", None)
-        if said is not None or self.exact is not None:
-            return bool(said is None or said)
+        declared = getattr(self.prior, "rows_are_independent", None)
+        if declared is not None or self.exact is not None:
+            return bool(declared is None or declared)
         now, imagined = self.theta_hat, self.counts
         imagined[0, 0, int(np.argmax(now[0, 0]))] += 1
         moved = np.abs(self._estimate(imagined) - now).max(axis=-1) > ROUNDING
@@ -200,7 +233,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def last_outcomes(self) -> IntArray:
-        """The last outcome observed in each row r = s M + a, -1 if untried, `(M N,)`."""
+        """Last outcome observed in each row r = s M + a, -1 if untried, `(M N,)`."""
         last = np.full(self.n_actions * self.n_states, -1, dtype=np.int64)
         if self._last:
             last[list(self._last.keys())] = list(self._last.values())
@@ -209,19 +242,30 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     def expected_missing_information(
         self, level: float = 0.95, without: Collection[int] = ()
     ) -> MissingInformationEstimate:
-        """What the model itself expects to be missing, in bits: in all with an interval, and per row `[a, s]`.
+        """Compute the missing information that the model itself expects, in bits, with an interval.
 
-        E[D(theta || theta_hat)] over worlds from the posterior (`berlyne.novelty` is this of each row). A prior of your
-        own says it by a method `expected_missing_information(counts)`, bits `[a, s]`, and if there is to be
-        an interval by `missing_information_variance(counts)`, bits squared `[a, s]`; where few rows decide, which
-        a variance does not tell well, `draw_missing_information(counts)` gives draws of the sum.
+        This is E[D(theta || theta_hat)] over worlds drawn from the posterior. `berlyne.novelty` returns it for each
+        row. Your own prior needs a method `expected_missing_information(counts)`, which returns bits `[a, s]`. For an
+        interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If few rows
+        dominate the sum, a variance describes it badly; then `draw_missing_information(counts)` can return draws of the
+        sum.
 
-        without : numbers of states whose rows do not count, such as `world.terminal`, where episodes end.
+        Parameters
+        ----------
+        level : float
+            Probability that the interval contains the missing information.
+        without : collection of int
+            Numbers of states whose rows are left out, such as the terminal states `world.terminal`.
+
+        Returns
+        -------
+        MissingInformationEstimate
+            Mean, variance and interval of the sum, and the mean of each row `[a, s]`.
         """
         prior, rows = self.prior, expected_missing_by_row(self)
         counts = self.sparse_counts if self.exact is not None else self.counts
         variance = getattr(prior, "missing_information_variance", None)
-        spread = np.full(rows.shape, np.nan) if variance is None else _of_rows(self, "variance", variance(counts))
+        spread = np.full(rows.shape, np.nan) if variance is None else _check_by_row(self, "variance", variance(counts))
         rows[:, list(without)] = spread[:, list(without)] = 0.0
         draw = None if len(without) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
@@ -230,16 +274,28 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     def plot(self, what: Any = "expected missing information", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw states coloured by a quantity: rooms of a maze, squares of a grid, nodes of a graph, or a matrix.
 
-        what : "expected missing information", "visits", "utility" (PIG) or the name of another, an array (N,) or
-            (M, N) of your own, or "missing information", which needs `world=`.
-        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own (of a node, slices
-            clockwise from the top, action 0 first); `labels`; `bar`.
+        Parameters
+        ----------
+        what : str or array
+            "expected missing information", "visits", "utility" (PIG) or the name of another utility, an array (N,) or
+            (M, N), or "missing information", which needs `world`.
+        ax : matplotlib Axes or None
+            Axes to draw into. None for new ones.
+        **options : object
+            `world`, the world whose map is drawn; `rows`, whether to draw each action separately (slices of a node,
+            clockwise from the top, action 0 first); `labels`, whether to write labels; `bar`, whether to draw a colour
+            bar.
+
+        Returns
+        -------
+        matplotlib Axes
+            Axes with the picture.
         """
         drawn: Axes = figures_package().draw_model(self, what, ax, **options)
         return drawn
 
     def entropy(self) -> FloatArray:
-        """Entropy of each estimated row, in bits, `[a, s]`."""
+        """Compute the entropy of each estimated row, in bits, `[a, s]`."""
         return np.asarray(entropy(self.theta_hat))
 
     def _estimate(self, counts: IntArray) -> FloatArray:
@@ -254,9 +310,9 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return bool(self._estimate(counts)[a, s, s_next] > 0)
 
     def missing_information(self, world: World) -> float:
-        """Missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows.
+        """Compute the missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows.
 
-        Rows of terminal states, which nobody can try, do not count.
+        Rows of terminal states are left out, because no action can be taken there.
         """
         missing = self._missing(world)
         if len(world.terminal):
@@ -264,44 +320,44 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return float(np.sum(missing))
 
     def missing_information_by_row(self, world: World) -> FloatArray:
-        """D(theta || theta_hat) of each row of the world, in bits, `[a, s]`; 0 in terminal states."""
+        """Compute D(theta || theta_hat) of each row of the world, in bits, `[a, s]`; 0 in terminal states."""
         per_row: FloatArray = by_action(world.rows.row_sums(self._missing(world)), self.n_actions)
         per_row[:, world.terminal] = 0.0
         return per_row
 
     def _missing(self, world: World) -> FloatArray:
-        """The term theta log2(theta / theta_hat) of every transition that is possible in `world`."""
+        """Compute theta log2(theta / theta_hat) of every possible transition of `world`."""
         theta, theta_hat = world.rows.data, self._estimate_of(world)
         with np.errstate(divide="ignore"):
             return np.asarray(theta * (np.log2(theta) - np.log2(theta_hat)))
 
     def l1_distance(self, world: World) -> float:
-        """Sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
+        """Compute the sum over rows of |theta - theta_hat| from sparse rows (Fig. S4)."""
         return float(np.sum(self.l1_distances(world)))
 
     def l1_distances(self, world: World) -> FloatArray:
-        """|theta - theta_hat| of each row of the world, `[a, s]`; 0 in terminal states."""
+        """Compute |theta - theta_hat| of each row of the world, `[a, s]`; 0 in terminal states."""
         theta_hat = self._estimate_of(world)
-        elsewhere = 1.0 - world.rows.row_sums(theta_hat)  # believed possible, but it is not
-        distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(elsewhere, 0.0)
+        impossible = 1.0 - world.rows.row_sums(theta_hat)  # probability of outcomes that are impossible in the world
+        distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(impossible, 0.0)
         per_row: FloatArray = by_action(distance, self.n_actions)
         per_row[:, world.terminal] = 0.0
         return per_row
 
     def estimate_at(self, row: IntArray, s_next: IntArray) -> FloatArray:
-        """theta_hat of single transitions, of `s_next` in the row r = s M + a, elementwise."""
+        """Return theta_hat of single transitions to `s_next` in the row r = s M + a, elementwise."""
         if self.exact is not None:
             return self.exact.estimate_at(self.sparse_counts, row, s_next)
         s, a = np.divmod(row, self.n_actions)
         return np.asarray(self.theta_hat[a, s, s_next])
 
     def _estimate_of(self, world: World) -> FloatArray:
-        """theta_hat at every transition that is possible in `world`."""
+        """Compute theta_hat of every possible transition of `world`."""
         cells, actions, rows = match_states(world, self), match_actions(world, self), world.rows
         theta_hat = np.empty(len(rows.data))
         n_rows = len(rows.indptr) - 1
-        for first in range(0, n_rows, PIECE):  # in pieces: what is intermediate would outweigh the world
-            last = min(first + PIECE, n_rows)
+        for first in range(0, n_rows, CHUNK):  # in chunks: the intermediate arrays would be larger than the world
+            last = min(first + CHUNK, n_rows)
             begin, end = rows.indptr[first], rows.indptr[last]
             s, a = np.divmod(np.arange(first, last), rows.n_actions)
             row = np.repeat(cells[s] * self.n_actions + actions[a], np.diff(rows.indptr[first : last + 1]))
@@ -312,76 +368,82 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
 
 def expected_missing_by_row(model: InternalModel) -> FloatArray:
-    """E[D(theta || theta_hat)] of every row, in bits, `[a, s]`."""
+    """Compute E[D(theta || theta_hat)] of every row, in bits, `[a, s]`."""
     prior, counts = model.prior, model.sparse_counts if model.exact is not None else model.counts
     if not hasattr(prior, "expected_missing_information"):
         raise ValueError(
-            f"{type(prior).__name__} does not say what is expected to be missing; "
-            f"give it a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
+            f"{type(prior).__name__} has no expected missing information; "
+            f"add a method expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
         )
-    return _of_rows(model, "expectation", prior.expected_missing_information(counts))
+    return _check_by_row(model, "expectation", prior.expected_missing_information(counts))
 
 
-def _of_rows(model: InternalModel, what: str, said: Any) -> FloatArray:
-    """What a prior says of every row, `[a, s]`, or a `ValueError` if it is not of that shape."""
-    values, shape = np.array(said, dtype=float), (model.n_actions, model.n_states)
+def _check_by_row(model: InternalModel, quantity: str, returned: Any) -> FloatArray:
+    """Return values that a prior returned for every row as an array `[a, s]`; raise `ValueError` for another shape."""
+    values, shape = np.array(returned, dtype=float), (model.n_actions, model.n_states)
     if values.shape != shape:
         raise ValueError(
-            f"the {what} of missing information that {type(model.prior).__name__} gives has shape {values.shape}; it "
-            f"must be {shape}, a number for each row{OWN_PRIOR}"
+            f"the {quantity} of missing information that {type(model.prior).__name__} returns has shape "
+            f"{values.shape}; it must be {shape}, one number for each row{OWN_PRIOR}"
         )
     return values
 
 
-def make_labels(kind: str, given: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
-    """Labels of states or of actions, as many as the prior or the caller says; what is no prior is refused."""
+def make_labels(kind: str, number: int | None, prior: Prior, labels: Iterable[Hashable] | None) -> Labels:
+    """Create the labels of states or actions; their number is defined by the prior, by `number`, or by the labels.
+
+    Raises
+    ------
+    ValueError
+        If `prior` is not a prior, or if the number is undefined or contradictory.
+    """
     check_prior(prior)
     name = f"n_{kind}s"
-    known: int | None = getattr(prior, name, None)
-    size = given if known is None else known
+    of_prior: int | None = getattr(prior, name, None)
+    size = number if of_prior is None else of_prior
     if labels is not None and not isinstance(labels, str):
         labels = tuple(labels)
         size = len(labels) if size is None else size
     if size is None:
-        raise ValueError(f"{prior!r} does not say how many {kind}s there are; say {name}=")
-    if known is not None and given is not None and known != given:
-        raise ValueError(f"{name} is {given} but the prior has {name}={known}")
+        raise ValueError(f"{prior!r} does not define the number of {kind}s; set {name}=")
+    if of_prior is not None and number is not None and of_prior != number:
+        raise ValueError(f"{name} is {number} but the prior has {name}={of_prior}")
     return Labels(kind, check_count(name, size, 1), labels)
 
 
-PIECE = 1 << 18
-"""Rows whose estimates are worked out at a time."""
+CHUNK = 1 << 18
+"""Number of rows whose estimates are computed at a time."""
 
 
 def match_states(world: World, model: InternalModel) -> IntArray:
-    """The model's number of each state of a world, (N,); of those that are not discovered, that of elsewhere."""
+    """Return the model's number of each state of a world, (N,); undiscovered states have that of the last cell."""
     if not isinstance(model.state_labels, DiscoveredLabels):
-        return _matched(world.state_labels, model.state_labels)
+        return _match_labels(world.state_labels, model.state_labels)
     cells = np.full(world.n_states, model.n_states - 1)
     number = {label: s for s, label in enumerate(world.states)}
     for cell, label in enumerate(model.states[:-1]):
         if label not in number:
-            raise ValueError(f"the model has discovered the state {label!r}; the world must have it, too")
+            raise ValueError(f"the model has discovered the state {label!r}; the world must have this state, too")
         cells[number[label]] = cell
     return cells
 
 
 def match_actions(world: World, model: InternalModel) -> IntArray:
-    """The model's number of each action of a world, (M,)."""
-    return _matched(world.action_labels, model.action_labels)
+    """Return the model's number of each action of a world, (M,)."""
+    return _match_labels(world.action_labels, model.action_labels)
 
 
-def _matched(world: Labels, model: Labels) -> IntArray:
-    """The model's number of each label of the world."""
+def _match_labels(world: Labels, model: Labels) -> IntArray:
+    """Return the model's number of each label of the world."""
     kind = f"{world.kind}s"
     if world.size != model.size:
         raise ValueError(f"the world has {world.size} {kind} and the model {model.size}; they must be the same")
     if world.custom is None or model.custom is None:
         return np.arange(world.size)
     number = {label: i for i, label in enumerate(model.custom)}
-    strange = [label for label in world.custom if label not in number]
-    if strange:
+    unknown = [label for label in world.custom if label not in number]
+    if unknown:
         raise ValueError(
-            f"the world has the {world.kind} {strange[0]!r}, which the model has not; {kind} must be the same"
+            f"the world has the {world.kind} {unknown[0]!r}, which the model does not have; {kind} must be the same"
         )
     return np.array([number[label] for label in world.custom])

@@ -1,8 +1,8 @@
-"""How much is still missing, as far as the explorer itself can tell.
+"""Missing information as the explorer itself can estimate it.
 
-Missing information is a number only to somebody who knows the world. To an explorer it is a random
-quantity: rows are drawn from its posterior, D(theta || theta_hat) of each has a mean and a variance, and rows are
-independent, so both add up.
+Missing information is a known number only if the world is known. For an explorer it is a random variable: rows are
+drawn from its posterior, and D(theta || theta_hat) of each row has a mean and a variance. Rows are independent, so both
+add up over rows.
 """
 
 from __future__ import annotations
@@ -17,18 +17,29 @@ from berlyne.validation import FloatArray, check_number
 
 @dataclass(frozen=True)
 class MissingInformationEstimate:
-    """Missing information as the explorer expects it.
+    """Missing information that the explorer expects, with an interval.
 
-    bits : its mean, E[sum of D(theta || theta_hat) over rows].
-    low, high : the interval that holds it with probability `level`; NaN if the prior does not say its variance.
-    rows : the mean of each row, `[a, s]`, in bits.
-    variance : of the sum, in bits squared.
+    Quantiles are those of `draws` if there are any. Otherwise they are those of the gamma distribution of the same mean
+    and variance. Missing information is never negative, and that of a row with many observations is gamma distributed
+    in the limit (half a chi-square, divided by the number of observations).
 
-    draws : of the sum, if the prior makes some; quantiles are theirs.
+    Parameters
+    ----------
+    bits : float
+        Mean of the missing information, E[sum of D(theta || theta_hat) over rows], in bits.
+    variance : float
+        Variance of the sum, in bits squared. NaN if the prior does not define it.
+    rows : ndarray of shape (M, N)
+        Mean of each row `[a, s]`, in bits.
+    level : float
+        Probability that the interval from `low` to `high` contains the missing information.
+    draws : ndarray or None
+        Draws of the sum, in bits, if the prior provides them.
 
-    Otherwise quantiles are those of the gamma distribution of the same mean and variance: what is missing is never
-    negative, and of a row seen often it is gamma distributed in the limit (half a chi-square, divided by its
-    observations).
+    Attributes
+    ----------
+    low, high : float
+        Ends of the interval, in bits; NaN if the variance is NaN and there are no draws.
     """
 
     bits: float
@@ -51,8 +62,10 @@ class MissingInformationEstimate:
         return self.quantile(0.5 * (1.0 + self.level))
 
     def quantile(self, p: float) -> float:
-        """So many bits or fewer are missing with probability `p`."""
-        from scipy.special import gammaincinv  # what scipy.stats.gamma.ppf calls, and much quicker to import
+        """Return the p-quantile: at most this many bits are missing with probability `p`."""
+        from scipy.special import (
+            gammaincinv,
+        )  # scipy.stats.gamma.ppf calls this function; scipy.stats is slow to import
 
         check_number("p", p, 0.0, 1.0)
         if self.draws is not None:

@@ -1,1 +1,1 @@
-"""Utilities, coordination and choice, and the one table that composes them (Secs. 3.1 to 3.5)."""
+"""Utilities, coordination methods, choice rules, and the table of strategies that combines them (Secs. 3.1 to 3.5)."""

@@ -1,4 +1,4 @@
-"""From values to one action: the best with ties broken at random, or a draw from the softmax."""
+"""Choice rules: turn action values into one action, by argmax with random ties or by a softmax."""
 
 from __future__ import annotations
 
@@ -10,40 +10,48 @@ import numpy as np
 from berlyne.validation import BoolArray, FloatArray
 
 TIE_TOLERANCE = 1e-12
-"""Values that fall short of the largest by a smaller share of it are tied with it (reading R8)."""
+"""Relative tolerance for ties: a value is tied if it is below the largest by at most this share (reading R8)."""
 
 
 def tie_threshold(largest: float) -> float:
-    """The least value that is tied with the largest; zero is tied with zero only."""
+    """Return the smallest value that is tied with the largest; zero is tied with zero only."""
     return largest - TIE_TOLERANCE * abs(largest)
 
 
 def random_argmax(values: FloatArray, u: float) -> int:
-    """Index of the largest value; ties, within `TIE_TOLERANCE`, are broken uniformly by `u`."""
+    """Return the index of the largest value; `u` breaks ties (within `TIE_TOLERANCE`) uniformly."""
     tied = np.flatnonzero(values >= tie_threshold(values.max()))
     return int(tied[int(u * len(tied))])
 
 
 def sample_index(weights: FloatArray, u: float) -> int:
-    """Index drawn with chances in proportion to `weights` by inversion of `u`; never one of weight zero."""
+    """Draw an index with probability proportional to `weights`, by inversion of `u`.
+
+    An index of weight zero is never drawn.
+    """
     cumulative = np.cumsum(weights)
-    beyond = np.flatnonzero(u * cumulative[-1] < cumulative)
-    return int(beyond[0] if len(beyond) else np.flatnonzero(weights)[-1])
+    above = np.flatnonzero(u * cumulative[-1] < cumulative)
+    return int(above[0] if len(above) else np.flatnonzero(weights)[-1])
 
 
 @dataclass(frozen=True)
 class ChoiceRule:
-    r"""How values become an action, with two uniform numbers `u`.
+    r"""Rule that turns action values into an action, given two uniform numbers `u`.
 
-    If `u[1] < lapse` any action, the one that `u[0]` points at; but none of value -inf, which cannot be taken.
-    Otherwise, at temperature 0, the best, ties broken by `u[0]`; or else one drawn by inversion of `u[0]` from the
-    softmax
+    If `u[1] < lapse`, the action is chosen uniformly by `u[0]`. Actions of value -inf are impossible and never chosen.
+    Otherwise, at temperature 0, the best action is chosen and `u[0]` breaks ties. At a higher temperature, the action
+    is drawn by inversion of `u[0]` from the softmax
 
     $$p(a) = \frac{e^{Q(a) / T}}{\sum_b e^{Q(b) / T}} .$$
 
-    temperature : in the unit of the values.
-    lapse : the chance of a uniform choice, for whatever reason.
-    first : whether the first of tied actions is taken. Whoever draws `u` then sets `u[0]` to zero.
+    Parameters
+    ----------
+    temperature : float
+        T, in the unit of the values.
+    lapse : float
+        Probability of a uniform choice.
+    first : bool
+        Whether the first of tied actions is taken. The caller must then set `u[0]` to zero.
     """
 
     temperature: float = 0.0
@@ -51,7 +59,7 @@ class ChoiceRule:
     first: bool = False
 
     def choose(self, values: FloatArray, u: FloatArray) -> int:
-        """The action for these values (M,)."""
+        """Choose an action, given the values (M,) of all actions."""
         if u[1] < self.lapse:
             possible = np.flatnonzero(values > -np.inf)
             return int(possible[int(u[0] * len(possible))])
@@ -60,14 +68,25 @@ class ChoiceRule:
         return sample_index(self.weights(values, values.max()), u[0])
 
     def weights(self, values: FloatArray, largest: Any) -> FloatArray:
-        """What the chances of actions are in proportion to, but for lapses; `largest` is the largest value of all."""
+        """Compute weights proportional to the probabilities without lapses; `largest` is the largest value."""
         if self.temperature == 0.0:
             return np.asarray(values >= tie_threshold(largest), dtype=float)
-        with np.errstate(over="ignore"):  # a value too far below the largest has no chance
+        with np.errstate(over="ignore"):  # a value far below the largest has probability zero
             return np.asarray(np.exp((values - largest) / self.temperature))
 
     def probabilities(self, values: FloatArray) -> FloatArray:
-        """The chance of each action, for values along the last axis; of the same shape, sums to one."""
+        """Compute the probability of each action.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., M)
+            Values of the actions, along the last axis.
+
+        Returns
+        -------
+        ndarray of shape (..., M)
+            Probabilities; they sum to one along the last axis.
+        """
         weights = self.weights(values, values.max(axis=-1, keepdims=True))
         if self.first:
             weights *= np.cumsum(weights, axis=-1) == 1.0
@@ -76,5 +95,5 @@ class ChoiceRule:
         return self.add_lapses(weights / weights.sum(axis=-1, keepdims=True), possible, n_possible)
 
     def add_lapses(self, chance: FloatArray, possible: BoolArray, n_possible: Any) -> FloatArray:
-        """The chance of each option, given what it is without lapses; `n_possible` are possible in all."""
+        """Mix the probabilities `chance` with the uniform choice among `n_possible` options."""
         return np.asarray((1.0 - self.lapse) * chance + possible * (self.lapse / n_possible))

@@ -1,21 +1,22 @@
-"""From utilities to actions: greedy, value iteration, Q-learning, and the heuristics.
+"""Coordination methods: turn utilities into actions, by greedy choice, planning, Q-learning or heuristics.
 
-Paper: Secs. 3.2, 3.3 and 3.5. Each method is a small object with its parameters and a method
-`values(view, s)`: given what the explorer knows (`view`) and the state it is in, say what each action
-is worth. How values become an action is one rule for all of them, `ChoiceRule`. The code here is plain NumPy, meant
-to be read; compiled twins of these methods (`berlyne.engine`) take the same actions for the same numbers.
+Paper: Secs. 3.2, 3.3 and 3.5. Each method is a small object that holds its parameters. Its method `values(view, s)`
+returns the value of each action in state `s`, given the explorer's knowledge `view`. `ChoiceRule` turns these values
+into an action, for all methods alike. The code here is plain NumPy, written to be read. The compiled versions in
+`berlyne.engine` take the same actions, given the same random numbers.
 
-To bring a method of your own, pass any object with `values`. One with `choose(view, s, u)`, or just a
-function, decides for itself, with two uniform numbers `u`. It may also have
+Your own method is any object with `values`. An object with `choose(view, s, u)`, or a function of these arguments,
+chooses the action itself; `u` holds two uniform numbers. The object may also have these methods:
 
-- `start(view)`, called once, for example to put a table into `view.memory`;
-- `learn(view, s, a, s_next, reward)`, called after every observation with its utility;
-- `grow(view, memory)`, called after `start`, which is called again, when a state is discovered (only a prior of unknown
-  states does that): `memory` is that of before, and the new state comes before the last one, which is elsewhere;
-- `probabilities(view, s)`, the chance (M,) of each action, if it decides for itself and these are to be known.
+- `start(view)` is called once, for example to put a table into `view.memory`.
+- `learn(view, s, a, s_next, reward)` is called after every observation, with the utility of the observation.
+- `grow(view, memory)` is called when a state is discovered, which happens only with a prior of unknown states. `start`
+  is called again before it. `memory` is the memory from before. The new state is the last but one; the last state
+  stands for all undiscovered states.
+- `probabilities(view, s)` returns the probability (M,) of each action, for a method that chooses the action itself.
 
-The object is used as it is, not copied: what it keeps in itself it shares between explorations and threads, unless
-`start` resets it. What belongs to one exploration belongs into `view.memory`.
+The object is used as it is, not copied. Its attributes are shared by all explorations and threads, unless `start`
+resets them. Keep the data of one exploration in `view.memory`.
 """
 
 from __future__ import annotations
@@ -28,19 +29,26 @@ import numpy as np
 from berlyne.strategies.choice import ChoiceRule, random_argmax
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 
-MOST_STEPS_BACK = 100_000
-"""Planning remembers a value per state and step back."""
+MAX_STEPS_BACK = 100_000
+"""Largest number of backward steps; planning stores one value per state and step."""
 
 
 @dataclass
 class View:
-    """All that a coordination method may know. There is no true world in it.
+    """Knowledge that a coordination method may use. It does not include the true world.
 
-    utility : [a, s], current utilities.
-    theta_hat : [a, s, s_next], the transition probabilities to plan with.
-    counts : [a, s, s_next], observations.
-    visits : [s], how often each state was occupied.
-    memory : for the method's own use.
+    Parameters
+    ----------
+    utility : ndarray of shape (M, N)
+        Current utilities `[a, s]`.
+    theta_hat : ndarray of shape (M, N, N)
+        Transition probabilities `[a, s, s_next]` to plan with.
+    counts : ndarray of shape (M, N, N)
+        Observed transitions `[a, s, s_next]`.
+    visits : ndarray of shape (N,)
+        Number of visits of each state.
+    memory : object
+        Any data that the method wants to store.
     """
 
     utility: FloatArray
@@ -51,90 +59,97 @@ class View:
 
     @property
     def n_actions(self) -> int:
-        """M."""
+        """Number of actions, M."""
         return int(self.counts.shape[0])
 
     @property
     def n_states(self) -> int:
-        """N."""
+        """Number of states, N."""
         return int(self.counts.shape[1])
 
 
 @runtime_checkable
 class Coordination(Protocol):
-    """Anything that chooses actions by itself."""
+    """Protocol of a method that chooses actions itself."""
 
     def choose(self, view: View, s: int, u: FloatArray, /) -> int:
-        """The action to take in state `s`; `u` holds two uniform numbers in [0, 1)."""
+        """Return the action to take in state `s`; `u` holds two uniform numbers in [0, 1)."""
         ...
 
 
 class ValueMethod:
-    """A method of coordination that says what actions are worth; `ChoiceRule` does the rest."""
+    """Base class of coordination methods that return action values; `ChoiceRule` chooses the action."""
 
     @property
     def exploration_rate(self) -> float:
-        """The chance of a uniform choice that belongs to the method itself."""
+        """Probability of a uniform choice that is part of the method."""
         return 0.0
 
     def values(self, view: View, s: int) -> FloatArray:
-        """What each action in state `s` is worth, (M,)."""
+        """Return the value of each action in state `s`, (M,)."""
         raise NotImplementedError
 
     def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """The action of largest value, but for what the method explores."""
+        """Choose the action of largest value, or a uniform one with probability `exploration_rate`."""
         return ChoiceRule(lapse=self.exploration_rate).choose(self.values(view, s), u)
 
 
 @dataclass(frozen=True)
 class UniformChoice(ValueMethod):
-    """Any action, uniformly. Paper: Sec. 3.2, random action."""
+    """Uniformly random action. Paper: Sec. 3.2, random action."""
 
     def values(self, view: View, s: int) -> FloatArray:
-        """All the same."""
+        """Return zeros: all actions have the same value."""
         return np.zeros(view.n_actions)
 
 
 @dataclass(frozen=True)
 class LeastTaken(ValueMethod):
-    """The action taken least often in this state. Paper: Sec. 3.5, LTA."""
+    """Action taken least often in this state. Paper: Sec. 3.5, LTA."""
 
     def values(self, view: View, s: int) -> FloatArray:
-        """Minus the times that each action was taken here."""
+        """Return minus the number of times that each action was taken in state `s`."""
         return np.asarray(-view.counts[:, s].sum(axis=1), dtype=float)
 
 
 @dataclass(frozen=True)
 class CounterBased(ValueMethod):
-    """The action whose next state is expected to have been visited least. Paper: Sec. 3.5, CB.
+    """Action with the fewest expected visits of its next state. Paper: Sec. 3.5, CB.
 
-    A state is visited when a step leads there, and when the agent is found there without one: at first, or put there to
-    begin an episode. Who is put where the last step led already has not moved, so that is no second visit.
+    A visit is counted when a step leads to a state, and when an exploration or an episode begins there. If an episode
+    begins in the state that the last step led to, the agent has not moved, so the visit is counted only once.
     """
 
     def values(self, view: View, s: int) -> FloatArray:
-        """Minus the expected visits of the next state."""
+        """Return minus the expected number of visits of the next state."""
         return np.asarray(-(view.theta_hat[:, s] @ view.visits))
 
 
 @dataclass(frozen=True)
 class Greedy(ValueMethod):
-    """The action of largest utility now. Paper: Eq. 13 (`eq:PIG`, its second definition)."""
+    """Action of largest current utility. Paper: Eq. 13 (`eq:PIG`, its second definition)."""
 
     short_name: ClassVar[str] = "greedy"
 
     def values(self, view: View, s: int) -> FloatArray:
-        """Utilities."""
+        """Return the utilities of the actions in state `s`."""
         return view.utility[:, s].copy()
 
 
 @dataclass(frozen=True)
 class ValueIteration(ValueMethod):
-    r"""The action of largest utility summed over the next steps, planned with the internal model.
+    r"""Action of largest utility summed over the next steps, planned with the internal model.
 
     $$Q_0 = U, \qquad Q_{j+1}(a, s) = U(a, s) + \gamma \sum_{s'} \hat\Theta_{a,s,s'} \max_{a'} Q_j(a', s')$$
 
     Paper: Eqs. 14 to 16 (`eq:vi`); readings R4 and R5: `Q_0 = U`, then `steps_back` backward steps.
+
+    Parameters
+    ----------
+    steps_back : int
+        Number of backward steps, at least 0.
+    gamma : float
+        Discount factor, between 0 and 1.
     """
 
     steps_back: int = 10
@@ -142,27 +157,32 @@ class ValueIteration(ValueMethod):
     short_name: ClassVar[str] = "VI"
 
     def __post_init__(self) -> None:
-        if check_count("steps_back", self.steps_back, 0) > MOST_STEPS_BACK:
-            raise ValueError(f"steps_back is {self.steps_back}; it must be at most {MOST_STEPS_BACK}")
+        if check_count("steps_back", self.steps_back, 0) > MAX_STEPS_BACK:
+            raise ValueError(f"steps_back is {self.steps_back}; it must be at most {MAX_STEPS_BACK}")
         check_number("gamma", self.gamma, 0.0, 1.0)
 
     def action_values(self, view: View) -> FloatArray:
-        """Q after all backward steps, `[a, s]`."""
+        """Compute Q after all backward steps, `[a, s]`."""
         q = view.utility
         for _ in range(self.steps_back):
             q = view.utility + self.gamma * (view.theta_hat @ q.max(axis=0))
         return q
 
     def values(self, view: View, s: int) -> FloatArray:
-        """The outlook of each action: Q."""
+        """Return Q of each action in state `s`."""
         return self.action_values(view)[:, s].copy()
 
 
 @dataclass(frozen=True)
 class TrueModel(ValueMethod):
-    """A method that plans with the true world instead of the internal model: a positive control.
+    """Value iteration with the true world instead of the internal model, a positive control.
 
-    Paper: Sec. 3.3, VI+. The world is used for coordination only; learning and utilities are as ever.
+    Paper: Sec. 3.3, VI+. The true world is used for coordination only. Learning and utilities are unchanged.
+
+    Parameters
+    ----------
+    inner : ValueIteration
+        Method that plans; its `view.theta_hat` holds the true probabilities.
     """
 
     inner: ValueIteration = field(default_factory=ValueIteration)
@@ -170,7 +190,7 @@ class TrueModel(ValueMethod):
     short_name: ClassVar[str] = "VI+"
 
     def values(self, view: View, s: int) -> FloatArray:
-        """What the inner method says; `view.theta_hat` holds the true probabilities."""
+        """Return the values of the inner method; `view.theta_hat` holds the true probabilities."""
         return self.inner.values(view, s)
 
 
@@ -180,8 +200,19 @@ class QLearning(ValueMethod):
 
     $$Q(a, s) \leftarrow Q(a, s) + \eta \, [r + \gamma \max_{a'} Q(a', s') - Q(a, s)]$$
 
-    Paper: Sec. 3.5; reading R7: the paper gives no parameters. The reward of a step is the utility
-    predicted for it, or for PEIG the one realised.
+    Paper: Sec. 3.5; reading R7: the paper gives no parameters. The reward of a step is its predicted utility, or its
+    realised utility for PEIG.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Step size eta, between 0 and 1.
+    gamma : float
+        Discount factor, between 0 and 1.
+    epsilon : float
+        Probability of a uniform choice.
+    initial : float
+        Initial value of every entry of Q.
     """
 
     learning_rate: float = 0.5
@@ -196,39 +227,39 @@ class QLearning(ValueMethod):
         check_number("initial", self.initial, -1e12, 1e12)
 
     def start(self, view: View) -> None:
-        """A table of `initial` values."""
+        """Store a table of `initial` values in `view.memory`."""
         view.memory = np.full(view.utility.shape, float(self.initial))
 
     @property
     def exploration_rate(self) -> float:
-        """Epsilon: the chance of a uniform choice. A temperature leaves it as it is."""
+        """Epsilon, the probability of a uniform choice. A temperature does not change it."""
         return self.epsilon
 
     def values(self, view: View, s: int) -> FloatArray:
-        """Q as it was learned so far."""
+        """Return the learned Q of each action in state `s`."""
         return np.array(view.memory[:, s])
 
     def learn(self, view: View, s: int, a: int, s_next: int, reward: float) -> None:
-        """One Q-learning update."""
+        """Update Q for one transition."""
         target = reward + self.gamma * view.memory[:, s_next].max()
         view.memory[a, s] += self.learning_rate * (target - view.memory[a, s])
 
     def grow(self, view: View, memory: FloatArray) -> None:
-        """Keep what was learned; nothing was where there is a new state, nor elsewhere."""
+        """Copy the learned values; the new state and the undiscovered states keep the `initial` value."""
         view.memory[:, : memory.shape[1]] = memory
 
     def mark_terminal(self, view: View, states: IntArray) -> None:
-        """Nothing is to be had after the end of an episode."""
+        """Set Q of terminal states to 0."""
         view.memory[:, states] = 0.0
 
     def unmark_terminal(self, view: View, s: int) -> None:
-        """It was no end after all."""
+        """Reset Q of a state that is not terminal after all to the `initial` value."""
         view.memory[:, s] = self.initial
 
 
 @dataclass(frozen=True)
 class Relocating(ValueMethod):
-    """The most useful action in any state, going there first: the unembodied control.
+    """Action of largest utility in any state, after relocating to that state: the unembodied control.
 
     Paper: Eq. 12 (`eq:Unemb`).
     """
@@ -236,35 +267,35 @@ class Relocating(ValueMethod):
     relocates: ClassVar[bool] = True
 
     def pair_values(self, view: View) -> FloatArray:
-        """Utilities of all pairs, `[s, a]`."""
+        """Return the utilities of all pairs, `[s, a]`."""
         return np.ascontiguousarray(view.utility.T)
 
     def values(self, view: View, s: int) -> FloatArray:
-        """Utilities of the pairs of one state, which compete with those of all others."""
+        """Return the utilities of the actions in state `s`; they compete with the pairs of all other states."""
         return view.utility[:, s].copy()
 
     def choose_pair(self, view: View, u: FloatArray) -> tuple[int, int]:
-        """The pair (s, a) of largest utility; ties in the order of states, then actions."""
+        """Choose the pair (s, a) of largest utility; tied pairs are ordered by state, then action."""
         s, a = divmod(random_argmax(self.pair_values(view).ravel(), u[0]), view.n_actions)
         return s, a
 
     def choose(self, view: View, s: int, u: FloatArray) -> int:
-        """Not for one state: the point of it is to choose the state too."""
+        """Raise `ValueError`: this method chooses the state as well."""
         raise ValueError("Unembodied chooses the state as well as the action; use choose_pair")
 
 
 def has_values(coordinate: Any) -> bool:
-    """Whether a method of coordination says what actions, or for one that relocates all pairs, are worth."""
+    """Whether a method returns values: `pair_values` if it relocates, otherwise `values`."""
     return hasattr(coordinate, "pair_values" if getattr(coordinate, "relocates", False) else "values")
 
 
 def chooses_directly(coordinate: Any) -> bool:
-    """Whether a method of coordination is a function, or chooses by code of its own, rather than by `ChoiceRule`."""
+    """Whether a method is a function or has its own `choose` (`choose_pair`), instead of using `ChoiceRule`."""
     relocates = getattr(coordinate, "relocates", False)
-    name, ours = ("choose_pair", Relocating.choose_pair) if relocates else ("choose", ValueMethod.choose)
-    own = getattr(type(coordinate), name, None) is not ours and hasattr(coordinate, name)
-    return own or not has_values(coordinate)
+    name, default = ("choose_pair", Relocating.choose_pair) if relocates else ("choose", ValueMethod.choose)
+    overridden = getattr(type(coordinate), name, None) is not default and hasattr(coordinate, name)
+    return overridden or not has_values(coordinate)
 
 
 METHODS: dict[str, Any] = {method.short_name: method for method in (Greedy, ValueIteration, TrueModel, QLearning)}
-"""The methods that combine with any utility, by the name in brackets."""
+"""Methods that combine with any utility, by the short name in parentheses, as in `PIG(VI)`."""

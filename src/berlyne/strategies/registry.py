@@ -1,7 +1,7 @@
-"""Strategies: one table that composes utilities and coordination, and which of them are the paper's.
+"""Table of strategies, each composed of a utility and a coordination method; the paper's names are listed.
 
-A strategy is a utility and a way to coordinate actions towards it. `strategy("PMC(Q)")` puts
-together any of them; a utility or a method of your own goes into `Strategy` directly.
+`get_strategy("PMC(Q)")` combines any built-in utility with any built-in method. For your own utility or method, call
+`Strategy` directly.
 """
 
 from __future__ import annotations
@@ -32,26 +32,34 @@ from berlyne.strategies.coordination import (
 from berlyne.strategies.utilities import UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
-MOST_HEAT = 1e12
-"""Highest temperature."""
+MAX_TEMPERATURE = 1e12
+"""Highest temperature of a softmax."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How an explorer acts.
+    """Strategy of an explorer: a coordination method, usually with a utility.
 
     Parameters
     ----------
-    name : the paper's, such as "PIG(VI)".
-    coordinate : a method of `berlyne.strategies.coordination`, any object with `values(view, s)` or
-        `choose(view, s, u)`, or a function of the latter's arguments; used as it is, not copied.
-    utility : the name of a utility, or a function of `theta_hat` (N,) and `theta_hat_after` (N, N), and if it
-        asks for them of `counts` (N,), that returns the value of one row; None for heuristics that need none.
-    untried : PEIG of a pair never tried; None for its prior PIG (reading R6).
-    ties : "uniform" breaks ties at random, "first" takes the lowest action (or state and action);
-        the second is for seeing how much depends on the first (reading R8).
-    temperature : of a softmax over the method's values, in their unit; 0 takes the best.
-    lapse : the chance of a uniform choice instead, on top of the epsilon of Q-learning: together
+    name : str
+        Name of the strategy, such as "PIG(VI)".
+    coordinate : object or callable
+        A method of `berlyne.strategies.coordination`, any object with `values(view, s)` or `choose(view, s, u)`, or a
+        function of the arguments `(view, s, u)`. It is used as it is, not copied.
+    utility : str, callable or None
+        Name of a utility, or a function that returns the utility of one row. The function takes `theta_hat` (N,) and
+        `theta_hat_after` (N, N), and also `counts` (N,) if it has such a parameter. None for methods that need no
+        utility.
+    untried : float or None
+        PEIG of a pair that was never tried. None for its prior PIG (reading R6).
+    ties : {"uniform", "first"}
+        "uniform" breaks ties at random. "first" takes the lowest action (or state and action). Use "first" to see how
+        much depends on the random ties (reading R8).
+    temperature : float
+        Temperature of a softmax over the method's values, in their unit. 0 takes the best action.
+    lapse : float
+        Probability of a uniform choice. It adds to the epsilon of Q-learning: the total probability is
         epsilon + (1 - epsilon) lapse.
     """
 
@@ -71,13 +79,14 @@ class Strategy:
         elif self.utility is not None and not isinstance(self.utility, str):
             raise ValueError(f"utility is {self.utility!r}; it must be a name or a function{OWN_UTILITY}")
         pairs = self.relocates
-        chooses_without_values = (
-            hasattr(self.coordinate, "choose_pair") if pairs else hasattr(self.coordinate, "choose")
-        )
-        if not (chooses_without_values or has_values(self.coordinate) or (callable(self.coordinate) and not pairs)):
-            wanted = "relocate by a method pair_values or choose_pair" if pairs else "have a method values or choose"
-            function = "" if pairs else "be a function or "
-            raise ValueError(f"coordinate is {self.coordinate!r}; it must {function}{wanted}{OWN_METHOD}")
+        can_choose = hasattr(self.coordinate, "choose_pair" if pairs else "choose")
+        if not (can_choose or has_values(self.coordinate) or (callable(self.coordinate) and not pairs)):
+            required = (
+                "it relocates, so it must have a method pair_values or choose_pair"
+                if pairs
+                else "it must be a function or have a method values or choose"
+            )
+            raise ValueError(f"coordinate is {self.coordinate!r}; {required}{OWN_METHOD}")
         if self.ties not in ("uniform", "first"):
             raise ValueError(f"ties is {self.ties!r}; it must be 'uniform' or 'first'")
         if self.ties == "first" and isinstance(self.coordinate, UniformChoice | QLearning):
@@ -87,8 +96,8 @@ class Strategy:
         self._check_chance()
 
     def _check_chance(self) -> None:
-        """Refuse a temperature or lapse that would not mean anything."""
-        check_number("temperature", self.temperature, 0.0, MOST_HEAT)
+        """Raise `ValueError` if the temperature or the lapse is invalid for this strategy."""
+        check_number("temperature", self.temperature, 0.0, MAX_TEMPERATURE)
         check_number("lapse", self.lapse, 0.0, 1.0)
         if self.temperature == 0.0 and self.lapse == 0.0:
             return
@@ -104,24 +113,24 @@ class Strategy:
 
     @property
     def rule(self) -> ChoiceRule:
-        """How its values become actions."""
+        """Rule that turns the values into actions."""
         epsilon = self.coordinate.exploration_rate if isinstance(self.coordinate, ValueMethod) else 0.0
         lapse = epsilon + (1.0 - epsilon) * float(self.lapse)
         return ChoiceRule(float(self.temperature), lapse, self.ties == "first")
 
     @property
     def sees_world(self) -> bool:
-        """Whether it plans with the true world (a positive control)."""
+        """Whether the strategy plans with the true world (a positive control)."""
         return bool(getattr(self.coordinate, "sees_world", False))
 
     @property
     def relocates(self) -> bool:
-        """Whether it may act in any state at any time (a positive control)."""
+        """Whether the strategy may act in any state at any time (a positive control)."""
         return bool(getattr(self.coordinate, "relocates", False))
 
 
 def table(*strategies: Strategy) -> dict[str, Strategy]:
-    """Strategies by name."""
+    """Return a dict of strategies by name."""
     return {s.name: s for s in strategies}
 
 
@@ -142,7 +151,7 @@ STRATEGIES = table(
     Strategy("PLC(greedy)", Greedy(), "PLC"),
     Strategy("PLC(VI)", ValueIteration(), "PLC"),
 )
-"""The strategies there are, by name."""
+"""All built-in strategies, by name."""
 
 PAPER_STRATEGIES = (
     "Random", "Unembodied", "LTA", "CB",
@@ -150,15 +159,32 @@ PAPER_STRATEGIES = (
     "PEIG(greedy)", "PEIG(VI)", "PEIG(Q)",
     "PMC(greedy)", "PMC(VI)", "PLC(greedy)", "PLC(VI)",
 )  # fmt: skip
-"""Names of the fifteen strategies of the paper. One of one's own does not join them."""
+"""Names of the fifteen strategies of the paper. Strategies added to `STRATEGIES` are not added here."""
 
 
 def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
-    """The strategy called `name`, with other parameters than the paper's if given.
+    """Return the strategy called `name`, with parameters that differ from the paper's if given.
 
-    Any utility goes with any method: `"PMC(Q)"`, `"novelty(VI)"`. Parameters are those of
-    the method (`steps_back`, `gamma`; `learning_rate`, `gamma`, `epsilon`, `initial`), for PEIG
-    `untried`, and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
+    Any built-in utility combines with any built-in method: `"PMC(Q)"`, `"novelty(VI)"`.
+
+    Parameters
+    ----------
+    name : str or Strategy
+        Name of a strategy, which may contain parameters, as in `"PIG(VI, gamma=0.9)"`. A `Strategy` is returned as it
+        is.
+    **parameters : float, int or str
+        Parameters of the method (`steps_back` and `gamma` of VI; `learning_rate`, `gamma`, `epsilon` and `initial` of
+        Q), `untried` for PEIG, and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
+
+    Returns
+    -------
+    Strategy
+        The strategy of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such strategy, or if it has no such parameter.
 
     Examples
     --------
@@ -169,15 +195,15 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     """
     if isinstance(name, Strategy):
         if parameters:
-            raise ValueError("parameters go with the name of a strategy, not with a Strategy object")
+            raise ValueError("parameters are allowed only with the name of a strategy, not with a Strategy object")
         return name
     name = str(name).strip()
     if not parameters and name in STRATEGIES:
         return STRATEGIES[name]
-    plain, said = _parse(name)
-    parameters = {**said, **parameters}
-    found = STRATEGIES.get(plain) or _compose(plain)
-    return _with(found, parameters) if parameters else found
+    plain_name, parsed = _parse(name)
+    parameters = {**parsed, **parameters}
+    base = STRATEGIES.get(plain_name) or _compose(plain_name)
+    return _with_parameters(base, parameters) if parameters else base
 
 
 def _parse(name: str) -> tuple[str, dict[str, Any]]:
@@ -190,50 +216,50 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
     pairs = [[side.strip() for side in part.split("=", 1)] for part in inside if "=" in part]
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
-        raise ValueError(f"{name!r} says {max(keys, key=keys.count)} more than once; say it once")
+        raise ValueError(f"{name!r} sets {max(keys, key=keys.count)} more than once; set it once")
     try:
-        said = {key: value if key == "ties" else _number(value) for key, value in pairs}
+        parameters = {key: value if key == "ties" else _number(value) for key, value in pairs}
     except ValueError:
         raise ValueError(f"the parameters in {name!r} must be numbers") from None
-    return (f"{match[1]}({method})" if method else match[1]), said
+    return (f"{match[1]}({method})" if method else match[1]), parameters
 
 
-def _number(said: str) -> int | float:
-    return int(said) if said.strip().isdigit() else float(said)
+def _number(text: str) -> int | float:
+    return int(text) if text.strip().isdigit() else float(text)
 
 
-def _real(value: Any) -> Any:
-    """A whole number as a real one, so that 1 and 1.0 have one name."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return float(value) if whole else value
+def _as_float(value: Any) -> Any:
+    """Convert an integer to a float, so that 1 and 1.0 give the same name."""
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return float(value) if is_integer else value
 
 
 def _compose(name: str) -> Strategy:
+    """Compose a strategy from the names of a utility and a method, such as "PMC(Q)"."""
     match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
     if match and match[1] in UTILITIES and match[2] in METHODS:
         return Strategy(name, METHODS[match[2]](), match[1])
-    known = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)]
-    near = difflib.get_close_matches(name, dict.fromkeys(known), n=3, cutoff=0.4)
+    names = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)]
+    near = difflib.get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(STRATEGIES)}{OWN_METHOD}"
     raise ValueError(f"there is no strategy {name!r}; {hint}")
 
 
-def _with(base: Strategy, parameters: dict[str, Any]) -> Strategy:
-    """`base` with some parameters of its own changed, and its name saying so."""
-    knows = isinstance(base.coordinate, TrueModel)
-    method = base.coordinate.inner if knows else base.coordinate
+def _with_parameters(base: Strategy, parameters: dict[str, Any]) -> Strategy:
+    """Return `base` with some parameters changed; the new name contains them."""
+    sees_world = isinstance(base.coordinate, TrueModel)
+    method = base.coordinate.inner if sees_world else base.coordinate
     allowed = [f.name for f in dataclasses.fields(method)]
-    general = [*(["untried"] if base.utility == "PEIG" else []), "ties"]
-    general += [] if isinstance(method, UniformChoice) else ["temperature", "lapse"]
-    allowed += general
+    of_strategy = [*(["untried"] if base.utility == "PEIG" else []), "ties"]
+    of_strategy += [] if isinstance(method, UniformChoice) else ["temperature", "lapse"]
+    allowed += of_strategy
     for key in parameters:
         if key not in allowed:
             raise ValueError(f"{base.name} has no parameter {key!r}; it takes {', '.join(allowed)}")
-    real = {f.name for f in dataclasses.fields(method) if f.type == "float"} | {"untried", "temperature", "lapse"}
-    parameters = {key: _real(value) if key in real else value for key, value in parameters.items()}
-    mine = {key: value for key, value in parameters.items() if key not in general}
-    method = dataclasses.replace(method, **mine)
-    said = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)
-    name = f"{base.name[:-1]}, {said})" if base.name.endswith(")") else f"{base.name}({said})"
-    said_here = {key: parameters[key] for key in general if key in parameters}
-    return dataclasses.replace(base, name=name, coordinate=TrueModel(method) if knows else method, **said_here)
+    floats = {f.name for f in dataclasses.fields(method) if f.type == "float"} | {"untried", "temperature", "lapse"}
+    parameters = {key: _as_float(value) if key in floats else value for key, value in parameters.items()}
+    method = dataclasses.replace(method, **{k: value for k, value in parameters.items() if k not in of_strategy})
+    text = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)
+    name = f"{base.name[:-1]}, {text})" if base.name.endswith(")") else f"{base.name}({text})"
+    changes = {key: parameters[key] for key in of_strategy if key in parameters}
+    return dataclasses.replace(base, name=name, coordinate=TrueModel(method) if sees_world else method, **changes)

@@ -1,18 +1,16 @@
-"""What an observation is worth: PIG, PEIG, PMC, PLC and novelty, as arrays `[a, s]`.
+"""Utilities of an observation: PIG, PEIG, PMC, PLC and novelty, as arrays `[a, s]`.
 
-A utility says how much an explorer would gain from trying action a in state s, judged by its
-internal model alone.
+A utility is the value, to the explorer, of trying action a in state s. It depends on the internal model alone.
 
-| name | of an observation of row (a, s) | paper |
+| name | utility of one observation of row (a, s) | paper |
 |---|---|---|
 | PIG | expected decrease of missing information, in bits | Eq. 11 (`eq:kl`) |
-| PEIG | what the last one turned out to be worth, in bits | Eq. 18 (`eq:PEIG`) |
+| PEIG | information gained by the last observation, in bits | Eq. 18 (`eq:PEIG`) |
 | PMC | expected rise of the most probable outcome's probability | Eq. 19 (`eq:PMC`) |
 | PLC | expected L1 change of the estimate, divided by N | Eq. 20 (`eq:PLC`) |
 | novelty | expected missing information of the row, in bits | E[D(theta || theta_hat)]; PIG is its expected decrease |
 
-The paper's priors have closed forms. For any other prior the definitions are evaluated from its
-estimates, line by line.
+The paper's priors have closed forms. For any other prior the definitions are evaluated from its estimates.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from berlyne.sparse import by_action
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
 RowDefinition = Callable[[FloatArray, FloatArray], float]
-"""A utility of one row from `theta_hat` (N,) and `theta_hat_after` (N, N), line s_star."""
+"""Function that returns the utility of one row from `theta_hat` (N,) and `theta_hat_after` (N, N), row s_star."""
 CountedDefinition = Callable[[FloatArray, FloatArray, IntArray], float]
-"""The same, from the counts (N,) of the row as well."""
+"""Function that returns the utility of one row from `theta_hat`, `theta_hat_after` and `counts` (N,)."""
 
 
 def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
@@ -43,18 +41,21 @@ def pig_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
 
     Parameters
     ----------
-    theta_hat : (N,), sums to 1.
-    theta_hat_after : (N, N), line s_star is the estimate after observing s_star.
+    theta_hat : ndarray of shape (N,)
+        Current estimate; sums to 1.
+    theta_hat_after : ndarray of shape (N, N)
+        Row s_star is the estimate after observing s_star.
 
     Returns
     -------
-    float >= 0; zero only if no possible outcome would change the model.
+    float
+        At least 0; zero only if no possible outcome would change the model.
     """
     return expected_outcome_value("PIG", theta_hat, theta_hat_after)
 
 
 def pig_as_printed_of_row(theta_hat: FloatArray, theta_hat_after: FloatArray) -> float:
-    """Eq. 11 with the divergence as printed, D(now || after): not the expected gain; reading R2."""
+    """Eq. 11 with the divergence as printed, D(now || after), in bits; not the expected gain, see reading R2."""
     possible = theta_hat > 0
     return float(np.dot(theta_hat[possible], kl_divergence(theta_hat, theta_hat_after[possible])))
 
@@ -74,7 +75,17 @@ def pig(model: InternalModel) -> FloatArray:
 
     $$\mathrm{PIG} = \sum_{s^*} \hat\theta_{s^*} D(\hat\theta^{s^*} \Vert \hat\theta)$$
 
-    The expected decrease of missing information. Paper: Eq. 11 (`eq:kl`); reading R2.
+    PIG is the expected decrease of missing information. Paper: Eq. 11 (`eq:kl`); reading R2.
+
+    Parameters
+    ----------
+    model : InternalModel
+        Model of the explorer.
+
+    Returns
+    -------
+    ndarray of shape (M, N)
+        PIG of row `[a, s]`, in bits, at least 0.
     """
     return _predicted(model, "PIG", pig_of_row)
 
@@ -85,6 +96,16 @@ def pmc(model: InternalModel) -> FloatArray:
     $$\mathrm{PMC} = \sum_{s^*} \hat\theta_{s^*} \big[\max_{s'} \hat\theta^{s^*}_{s'} - \max_{s'} \hat\theta_{s'}\big]$$
 
     Paper: Eq. 19 (`eq:PMC`).
+
+    Parameters
+    ----------
+    model : InternalModel
+        Model of the explorer.
+
+    Returns
+    -------
+    ndarray of shape (M, N)
+        PMC of row `[a, s]`.
     """
     return _predicted(model, "PMC", pmc_of_row)
 
@@ -95,6 +116,16 @@ def plc(model: InternalModel) -> FloatArray:
     $$\mathrm{PLC} = \sum_{s^*} \hat\theta_{s^*} \frac{1}{N} \sum_{s'} |\hat\theta^{s^*}_{s'} - \hat\theta_{s'}|$$
 
     Paper: Eq. 20 (`eq:PLC`).
+
+    Parameters
+    ----------
+    model : InternalModel
+        Model of the explorer.
+
+    Returns
+    -------
+    ndarray of shape (M, N)
+        PLC of row `[a, s]`, at least 0.
     """
     return _predicted(model, "PLC", plc_of_row)
 
@@ -104,9 +135,19 @@ def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
 
     $$\mathrm{PEIG} = D(\hat\theta^{now} \Vert \hat\theta^{before})$$
 
-    Paper: Eqs. 17 and 18 (`eq:PEIG`); before is before the row's last outcome.
-    A row never tried has its prior PIG, so that it attracts; `untried` puts a constant there
-    instead (reading R6).
+    Paper: Eqs. 17 and 18 (`eq:PEIG`). "Before" means before the row's last outcome.
+
+    Parameters
+    ----------
+    model : InternalModel
+        Model of the explorer.
+    untried : float or None
+        Value of rows that were never tried. None for their prior PIG, so that they attract the explorer (reading R6).
+
+    Returns
+    -------
+    ndarray of shape (M, N)
+        PEIG of row `[a, s]`, in bits.
     """
     if model.exact is not None:
         per_row = model.exact.peig(model.sparse_counts, model.last_outcomes)
@@ -124,67 +165,79 @@ def novelty(model: InternalModel) -> FloatArray:
 
     $$E[D(\theta \Vert \hat\theta) \mid d]$$
 
-    This is the parameter information gain of active inference. It needs more of a prior than
-    its estimate: a method `expected_missing_information(counts)`.
+    This is the parameter information gain of active inference. The prior must have a method
+    `expected_missing_information(counts)`.
+
+    Parameters
+    ----------
+    model : InternalModel
+        Model of the explorer.
+
+    Returns
+    -------
+    ndarray of shape (M, N)
+        Expected missing information of row `[a, s]`, in bits.
     """
     return expected_missing_by_row(model)
 
 
 def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:
-    """In closed form where the prior has one, else from the definition."""
+    """Compute a utility in closed form if the prior has one, else from its definition."""
     if model.exact is not None:
         return np.asarray(by_action(model.exact.utility(name, model.sparse_counts), model.n_actions))
     return _from_definition(model, definition)
 
 
 def as_row_function(utility: Callable[..., float]) -> CountedDefinition:
-    """A utility of a user's own as a function of `theta_hat`, `theta_hat_after` and `counts`, which it may ask for.
+    """Wrap a user's utility as a function of `theta_hat`, `theta_hat_after` and `counts`.
 
-    It asks by a parameter called `counts`, by a third one that has no default, or by taking any keyword, `**options`.
-    One of `*arguments, **options` passes on what it is given to another, which did not ask.
+    The utility receives `counts` if it has a parameter called `counts`, a third positional parameter without a default,
+    or `**options`. A function of `*arguments, **options` does not receive it: such a function usually passes its
+    arguments on to another function, which may not take `counts`.
 
     Raises
     ------
-    ValueError if it cannot be called with two or three arguments.
+    ValueError
+        If the utility cannot be called with two or three arguments.
     """
     try:
         signature = inspect.signature(utility)
-    except (TypeError, ValueError):  # some functions of C do not say
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return lambda theta_hat, after, counts: utility(theta_hat, after)
     parameters = signature.parameters
     third = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][2:3]
-    by_place = bool(third) and (third[0].name == "counts" or third[0].default is inspect.Parameter.empty)
+    by_position = bool(third) and (third[0].name == "counts" or third[0].default is inspect.Parameter.empty)
     kinds = {p.kind for p in parameters.values()}
     any_keyword = inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds
-    by_name = not by_place and ("counts" in parameters or any_keyword)
+    by_name = not by_position and ("counts" in parameters or any_keyword)
     try:
-        signature.bind(*((None,) * (3 if by_place else 2)), **({"counts": None} if by_name else {}))
+        signature.bind(*((None,) * (3 if by_position else 2)), **({"counts": None} if by_name else {}))
     except TypeError:
         name = getattr(utility, "__name__", type(utility).__name__)
         raise ValueError(
             f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, or of these and counts"
             f"{OWN_UTILITY}"
         ) from None
-    if by_place:
-        return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after, counts))
+    if by_position:
+        return lambda theta_hat, after, counts: _as_number(utility, utility(theta_hat, after, counts))
     if by_name:
-        return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after, counts=counts))
-    return lambda theta_hat, after, counts: _one(utility, utility(theta_hat, after))
+        return lambda theta_hat, after, counts: _as_number(utility, utility(theta_hat, after, counts=counts))
+    return lambda theta_hat, after, counts: _as_number(utility, utility(theta_hat, after))
 
 
-def _one(utility: Callable[..., float], value: object) -> float:
-    """What a utility gives for a row, which must be one number."""
+def _as_number(utility: Callable[..., float], value: object) -> float:
+    """Convert the value that a utility returned for a row to a float."""
     try:
-        return float(value)  # type: ignore[arg-type]  # what is no number is told
+        return float(value)  # type: ignore[arg-type]  # checked by the except clause
     except (TypeError, ValueError):
         name = getattr(utility, "__name__", type(utility).__name__)
         raise ValueError(
-            f"the utility {name} gave {value!r:.60} for a row; it must be one number{OWN_UTILITY}"
+            f"the utility {name} returned {value!r:.60} for a row; it must return one number{OWN_UTILITY}"
         ) from None
 
 
 def evaluate_rows(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
-    """A row definition applied to every row, `[a, s]`, each with outcomes of its own imagined: N estimates a row."""
+    """Evaluate a utility for every row, `[a, s]`, imagining the outcomes of each row alone: N estimates per row."""
     theta_hat, counts, definition = model.theta_hat, model.counts, as_row_function(utility)
     pairs = np.ndindex(model.n_actions, model.n_states)
     values = [
@@ -195,7 +248,7 @@ def evaluate_rows(model: InternalModel, utility: Callable[..., float]) -> FloatA
 
 
 def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatArray:
-    """The same; if rows are independent, N estimates serve them all."""
+    """Evaluate a utility for every row, `[a, s]`; if rows are independent, N estimates are enough for all rows."""
     if not model.rows_are_independent:
         return evaluate_rows(model, definition)
     theta_hat, counts = model.theta_hat, model.counts
@@ -211,7 +264,7 @@ def _from_definition(model: InternalModel, definition: RowDefinition) -> FloatAr
 
 
 def _peig_from_definition(model: InternalModel) -> FloatArray:
-    """D(now || before) of every row's last outcome from the prior's estimates; NaN if untried."""
+    """Compute D(now || before) of every row's last outcome from the prior's estimates; NaN if untried."""
     last = by_action(model.last_outcomes, model.n_actions)
     tried = last >= 0
     a, s = np.nonzero(tried)
@@ -224,11 +277,22 @@ def _peig_from_definition(model: InternalModel) -> FloatArray:
 
 @dataclass(frozen=True)
 class Utility:
-    """A named utility: `of(model)` is the array `[a, s]`.
+    """Utility with a name and a unit.
 
-    of_row : its definition for one row, if it is a function of estimates alone.
-    realised : whether it tells what the last observation was worth, rather than what the next one will be.
-    unit : of its values; "1" for none.
+    Parameters
+    ----------
+    name : str
+        Name, as in "PIG(VI)".
+    of : callable
+        Function of an `InternalModel` that returns the utility of every row, `[a, s]`.
+    meaning : str
+        Short description.
+    of_row : callable or None
+        Definition for one row, if the utility depends on the estimates alone.
+    realised : bool
+        Whether the utility is the value of the last observation, rather than of the next one.
+    unit : str
+        Unit of the values; "1" for none.
     """
 
     name: str
@@ -249,10 +313,11 @@ UTILITIES: dict[str, Utility] = {
         Utility("novelty", novelty, "expected missing information of the row, bits", unit="bits"),
     )
 }
+"""Built-in utilities, by name."""
 
 
 def compute_utility(model: InternalModel, utility: str | None, untried: float | None = None) -> FloatArray:
-    """A utility by its name, `[a, s]`; zero for None. `untried` goes to PEIG."""
+    """Compute a utility by its name, `[a, s]`; zeros for None. `untried` is passed to PEIG."""
     if utility is None:
         return np.zeros((model.n_actions, model.n_states))
     if UTILITIES[utility].realised:

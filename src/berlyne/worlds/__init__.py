@@ -1,4 +1,4 @@
-"""What the explorer lives in (paper, Sec. 2.4)."""
+"""Worlds to explore: the classes of the paper (Sec. 2.4), benchmark worlds, and files of worlds."""
 
 from berlyne.worlds.benchmarks import (
     BENCHMARKS,

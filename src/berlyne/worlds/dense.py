@@ -1,4 +1,4 @@
-"""Dense Worlds: every state can follow every other (paper, Sec. 2.4, Eq. 6)."""
+"""Dense Worlds: every state can lead to every state (paper, Sec. 2.4, Eq. 6)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from berlyne.worlds.world import World
 
 
 def dense_world(seed: Seed, n_states: int = 10, n_actions: int = 4, alpha: float = 1.0) -> World:
-    """A Dense World: each row drawn from a symmetric Dirichlet distribution over all states.
+    """Draw a Dense World: each row is drawn from a symmetric Dirichlet distribution over all states.
 
-    Paper: Sec. 2.4, Eqs. 6 and 7 (`eq:sh`); the defaults are the paper's.
+    Paper: Sec. 2.4, Eqs. 6 and 7 (`eq:sh`). The defaults are the paper's.
 
     Parameters
     ----------
-    seed : int, `SeedSequence` or `Generator`.
-    n_states, n_actions : N and M.
-    alpha : concentration; 1 draws uniformly from the simplex.
+    seed : int, SeedSequence or Generator
+        Source of the random numbers.
+    n_states, n_actions : int
+        Number of states N and actions M.
+    alpha : float
+        Concentration; 1 draws uniformly from the simplex.
+
+    Returns
+    -------
+    World
+        The world, with the prior that it was drawn from.
     """
     prior = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
     return World(prior.sample(seed), prior, name="Dense World")

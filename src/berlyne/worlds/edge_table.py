@@ -1,6 +1,6 @@
 """Worlds as tables of edges: one line `s, a, s_next, p` for every possible transition, in CSV or Parquet.
 
-A table holds transitions and labels, and nothing else. What is wrong with one is told with its line.
+A table contains only transitions and labels. Error messages name the line of the table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ NO_PANDAS = "Parquet needs pandas and pyarrow; in a clone of berlyne: pip instal
 
 
 class Edges(NamedTuple):
-    """Rows read from a table, and the labels found in it, None for numbers."""
+    """Rows and labels read from a table.
+
+    Attributes
+    ----------
+    rows : Rows
+        Transition rows.
+    states, actions : sequence or None
+        Labels in order. None if they are the numbers 0, 1, 2, ...
+    """
 
     rows: Rows
     states: Sequence[Any] | None
@@ -38,28 +46,35 @@ class Edges(NamedTuple):
 class Table(NamedTuple):
     """The four columns of a file.
 
-    where : the line of the file, or the row of the table, that each entry is in; unit : "line" or "row".
+    Attributes
+    ----------
+    columns : dict of str to list
+        Entries of each column.
+    unit : str
+        "line" or "row".
+    numbers : sequence of int
+        Line of the file, or row of the table, of each entry.
     """
 
     columns: dict[str, list[Any]]
     unit: str
-    where: Sequence[int]
+    numbers: Sequence[int]
 
-    def at(self, i: int) -> str:
-        """How messages name the place of entry i."""
-        return f"{self.unit} {self.where[i]}"
+    def location(self, i: int) -> str:
+        """Return the line or row of entry i, for messages."""
+        return f"{self.unit} {self.numbers[i]}"
 
 
 def to_edges(world: World) -> dict[str, list[Any]]:
-    """Columns `s`, `a`, `s_next` (labels) and `p` of all transitions, ordered by state, then action."""
+    """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions, ordered by state, then action."""
     rows, states, actions = world.rows, world.states, world.actions
     s, a = np.divmod(rows.row_numbers(), rows.n_actions)
-    named = (
+    labels = (
         [states[i] for i in s.tolist()],
         [actions[i] for i in a.tolist()],
         [states[i] for i in rows.indices.tolist()],
     )
-    return dict(zip(COLUMNS, [*named, rows.data.tolist()], strict=True))
+    return dict(zip(COLUMNS, [*labels, rows.data.tolist()], strict=True))
 
 
 def write_edges(path: str | os.PathLike[str], world: World) -> None:
@@ -72,28 +87,33 @@ def write_edges(path: str | os.PathLike[str], world: World) -> None:
         atomic_write(path, lambda file: frame.to_parquet(file, index=False))
         return
     text = io.StringIO(newline="")
-    lines = csv.writer(text)  # lines end in CR LF: a label with either of them is then put in quotes
-    lines.writerow(COLUMNS)
-    lines.writerows(zip(*columns.values(), strict=True))
+    writer = csv.writer(text)  # lines end in CR LF, so that a label with either of them is put in quotes
+    writer.writerow(COLUMNS)
+    writer.writerows(zip(*columns.values(), strict=True))
     atomic_write(path, text.getvalue().encode("utf-8"))
 
 
 def read_edges(path: str | os.PathLike[str], terminal: Iterable[Any] | None = None) -> Edges:
-    """The rows and labels of a .csv or .parquet file.
+    """Read the rows and labels of a .csv or .parquet file.
 
-    States are those of the columns `s` and `s_next`, actions those of `a`: numbers in ascending order if all of them
-    are whole numbers, else strings in the order in which they come first. A terminal state needs no edges: there every
-    action stays.
+    States are the entries of the columns `s` and `s_next`, actions those of `a`. If all of them are whole numbers, they
+    are sorted. Otherwise they are strings in the order of their first occurrence. A terminal state needs no edges;
+    every action stays there.
+
+    Raises
+    ------
+    ValueError
+        If the table is invalid; the message contains the path and the line.
     """
     try:
         table = _read_parquet(path) if _is_parquet(path) else _read_csv(path)
         return _edges(table, [] if terminal is None else list(terminal))
-    except _FlawError as flaw:
-        raise ValueError(f"{os.fspath(path)}: {flaw}") from None
+    except _TableError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-class _FlawError(Exception):
-    """What is wrong with a table, in one sentence."""
+class _TableError(Exception):
+    """Error in a table, without the path of its file."""
 
 
 def _is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -101,169 +121,197 @@ def _is_parquet(path: str | os.PathLike[str]) -> bool:
 
 
 def _check_labels(labels: Labels, typed: bool) -> None:
-    """Refuse labels that a table would give back as something else; one that is `typed` tells strings from numbers."""
+    """Raise `ValueError` for labels that would be read back differently; a `typed` table stores strings as strings."""
     if labels.custom is None:
         return
-    texts = all(type(label) is str for label in labels.custom)
-    like_numbers = all(_is_whole(str(label)) for label in labels.custom)
-    if not texts and not all(type(label) is int for label in labels.custom):
+    strings = all(type(label) is str for label in labels.custom)
+    like_numbers = all(_is_integer(str(label)) for label in labels.custom)
+    if not strings and not all(type(label) is int for label in labels.custom):
         raise ValueError(f"the labels of {labels.kind}s are neither all strings nor all whole numbers; save as .npz")
-    if texts and not all(labels.custom):
+    if strings and not all(labels.custom):
         raise ValueError(f"a label of {labels.kind}s is empty; save as .npz")
-    if texts and not typed and any(label != label.strip() for label in labels.custom):
+    if strings and not typed and any(label != label.strip() for label in labels.custom):
         raise ValueError(f"a label of {labels.kind}s begins or ends with a blank; save as .npz or .parquet")
-    if texts and not typed and like_numbers:
+    if strings and not typed and like_numbers:
         raise ValueError(
             f"the labels of {labels.kind}s are strings that would be read as numbers; save as .npz or .parquet"
         )
-    if not texts and list(labels.custom) != sorted(labels.custom):
+    if not strings and list(labels.custom) != sorted(labels.custom):
         raise ValueError(f"the labels of {labels.kind}s are numbers that would be read in another order; save as .npz")
 
 
 def _read_csv(path: str | os.PathLike[str]) -> Table:
+    """Read the columns of a CSV file."""
     content = Path(path).read_bytes()
     try:
         reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         lines = [(reader.line_num, line) for line in reader if line]
     except UnicodeDecodeError as error:
-        at = content.count(b"\n", 0, error.start) + 1
-        raise _FlawError(f"line {at}: this is not a CSV file ({error.reason}, not UTF-8)") from None
+        line_number = content.count(b"\n", 0, error.start) + 1
+        raise _TableError(f"line {line_number}: this is not a CSV file ({error.reason}, not UTF-8)") from None
     except csv.Error as error:
-        raise _FlawError(f"line {reader.line_num}: this is not a CSV file ({error})") from None
+        raise _TableError(f"line {reader.line_num}: this is not a CSV file ({error})") from None
     if not lines:
-        raise _FlawError("the file is empty; its first line must be s,a,s_next,p")
+        raise _TableError("the file is empty; its first line must be s,a,s_next,p")
     header, first = [name.strip() for name in lines[0][1]], lines[0][0]
     _check_columns(header, f"line {first}")
     for i, line in lines:
         if len(line) != len(header):
-            raise _FlawError(f"line {i}: there are {len(line)} fields; there must be {len(header)}, as in line {first}")
-    places = [header.index(name) for name in COLUMNS]
-    columns = {name: [line[k].strip() for _, line in lines[1:]] for name, k in zip(COLUMNS, places, strict=True)}
+            raise _TableError(
+                f"line {i}: there are {len(line)} fields; there must be {len(header)}, as in line {first}"
+            )
+    indices = [header.index(name) for name in COLUMNS]
+    columns = {name: [line[k].strip() for _, line in lines[1:]] for name, k in zip(COLUMNS, indices, strict=True)}
     return Table(columns, "line", [i for i, _ in lines[1:]])
 
 
 def _read_parquet(path: str | os.PathLike[str]) -> Table:
+    """Read the columns of a Parquet file."""
     pandas = _pandas()
     with open(path, "rb") as file:
         try:
             frame = pandas.read_parquet(file)
-        except Exception as error:  # there is no end to what a damaged file can lead to
-            raise _FlawError("this is not a Parquet file, or it is damaged") from error
+        except Exception as error:  # a damaged file can raise any exception
+            raise _TableError("this is not a Parquet file, or it is damaged") from error
     _check_columns([str(name) for name in frame.columns], "the table")
     return Table({name: frame[name].tolist() for name in COLUMNS}, "row", range(len(frame)))
 
 
 def _pandas() -> Any:
+    """Import pandas, or raise `ValueError` if pandas or pyarrow is not installed."""
     try:
         import pandas
-        import pyarrow  # noqa: F401  # what pandas reads Parquet with
+        import pyarrow  # noqa: F401  # pandas reads Parquet with it
     except ImportError:
         raise ValueError(NO_PANDAS) from None
     return pandas
 
 
-def _check_columns(names: list[str], where: str) -> None:
+def _check_columns(names: list[str], location: str) -> None:
     for name in COLUMNS:
         if name not in names:
-            raise _FlawError(f"{where}: there is no column {name!r}; the columns must be s, a, s_next, p")
+            raise _TableError(f"{location}: there is no column {name!r}; the columns must be s, a, s_next, p")
 
 
 def _edges(table: Table, terminal: list[Any]) -> Edges:
+    """Convert a table to rows and labels."""
     columns = table.columns
     if not columns["p"]:
-        raise _FlawError("there are no transitions in it")
-    p = np.array([_probability(value, table.at(i)) for i, value in enumerate(columns["p"])])
+        raise _TableError("the table contains no transitions")
+    p = np.array([_probability(value, table.location(i)) for i, value in enumerate(columns["p"])])
     n = len(p)
-    named, states = _found([*columns["s"], *columns["s_next"]], table, "s")
-    acted, actions = _found(columns["a"], table, "a")
-    number, act = {label: i for i, label in enumerate(states)}, {label: i for i, label in enumerate(actions)}
-    s, s_next = np.array([number[x] for x in named[:n]]), np.array([number[x] for x in named[n:]])
-    row = s * len(actions) + np.array([act[x] for x in acted])
-    _check_twins(row * len(states) + s_next, table)
-    for label in terminal:  # one without edges stays where it is
-        if label in number and not np.any(s == number[label]):
-            here = number[label] * len(actions) + np.arange(len(actions))
-            row, s_next = np.concatenate([row, here]), np.concatenate([s_next, np.full(len(actions), number[label])])
+    state_labels, states = _read_labels([*columns["s"], *columns["s_next"]], table, "s")
+    action_labels, actions = _read_labels(columns["a"], table, "a")
+    state_number = {label: i for i, label in enumerate(states)}
+    action_number = {label: i for i, label in enumerate(actions)}
+    s = np.array([state_number[label] for label in state_labels[:n]])
+    s_next = np.array([state_number[label] for label in state_labels[n:]])
+    row = s * len(actions) + np.array([action_number[label] for label in action_labels])
+    _check_duplicates(row * len(states) + s_next, table)
+    for label in terminal:  # every action stays in a terminal state without edges
+        if label in state_number and not np.any(s == state_number[label]):
+            rows_of_state = state_number[label] * len(actions) + np.arange(len(actions))
+            row = np.concatenate([row, rows_of_state])
+            s_next = np.concatenate([s_next, np.full(len(actions), state_number[label])])
             p = np.concatenate([p, np.ones(len(actions))])
     rows = rows_from_entries(row, s_next, p, len(states), len(actions))
-    _check_sums(rows, states, actions, _Places(table, row[:n], named))
-    return Edges(rows, _unless_numbers(states), _unless_numbers(actions))
+    _check_sums(rows, states, actions, _Lines(table, row[:n], state_labels))
+    return Edges(rows, _labels_or_none(states), _labels_or_none(actions))
 
 
-def _probability(value: Any, where: str) -> float:
+def _probability(value: Any, location: str) -> float:
+    """Convert an entry of the column p to a probability."""
     try:
         p = float(value)
     except (TypeError, ValueError):
         p = np.nan
     if not 0.0 <= p <= 1.0 + SUM_TOLERANCE:
-        raise _FlawError(f"{where}: p is {value!r}; it must be a probability from 0 to 1")
+        raise _TableError(f"{location}: p is {value!r}; it must be a probability from 0 to 1")
     return p
 
 
-def _is_whole(text: str) -> bool:
+def _is_integer(text: str) -> bool:
+    """Whether a text is an integer as Python writes it."""
     return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
 
 
-def _found(values: list[Any], table: Table, column: str) -> tuple[list[Any], list[Any]]:
-    """The entries of a column as labels, and the different ones in order."""
+def _read_labels(values: list[Any], table: Table, column: str) -> tuple[list[Any], list[Any]]:
+    """Return the entries of a column as labels, and the distinct labels in order."""
     n = len(table.columns["p"])
     for i, value in enumerate(values):
         name = column if i < n else "s_next"
         if not isinstance(value, Hashable):
-            raise _FlawError(f"{table.at(i % n)}: {name} is {value!r:.60}; a label must be a string or a whole number")
+            raise _TableError(
+                f"{table.location(i % n)}: {name} is {value!r:.60}; a label must be a string or a whole number"
+            )
         if value is None or value == "" or value != value:
-            raise _FlawError(f"{table.at(i % n)}: {name} is empty; it must be a label")
-    if all(isinstance(value, str) and _is_whole(value) for value in values) and table.unit == "line":
+            raise _TableError(f"{table.location(i % n)}: {name} is empty; it must be a label")
+    if all(isinstance(value, str) and _is_integer(value) for value in values) and table.unit == "line":
         values = [int(value) for value in values]
-    different = list(dict.fromkeys(values))
-    return values, sorted(different) if all(type(value) is int for value in different) else different
+    distinct = list(dict.fromkeys(values))
+    return values, sorted(distinct) if all(type(value) is int for value in distinct) else distinct
 
 
-def _unless_numbers(labels: list[Any]) -> list[Any] | None:
+def _labels_or_none(labels: list[Any]) -> list[Any] | None:
+    """Return the labels, or None if they are 0, 1, 2, ..."""
     return None if labels == list(range(len(labels))) else labels
 
 
-def _check_twins(keys: Any, table: Table) -> None:
+def _check_duplicates(keys: Any, table: Table) -> None:
+    """Raise an error if a transition occurs twice; `keys` holds one number per entry."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[inverse] != np.arange(len(keys)))
-    if len(again):
-        i, j = int(again[0]), int(first[inverse[again[0]]])
+    repeated = np.flatnonzero(first[inverse] != np.arange(len(keys)))
+    if len(repeated):
+        i, j = int(repeated[0]), int(first[inverse[repeated[0]]])
         s, a, s_next = (table.columns[name][i] for name in COLUMNS[:3])
-        raise _FlawError(f"{table.at(i)}: s={s!r}, a={a!r}, s_next={s_next!r} was given before, in {table.at(j)}")
+        raise _TableError(
+            f"{table.location(i)}: s={s!r}, a={a!r}, s_next={s_next!r} was given before, in {table.location(j)}"
+        )
 
 
 def rows_from_entries(row: IntArray, s_next: IntArray, p: FloatArray, n_states: int, n_actions: int) -> Rows:
-    """Rows from entries in any order; those of the same transition add up, zeros are left out. Sums are not checked."""
-    keys, place = np.unique(row * n_states + s_next, return_inverse=True)
-    total: FloatArray = np.asarray(np.bincount(place, p, len(keys)), dtype=np.float64)
+    """Create rows from entries in any order.
+
+    Entries of the same transition are added. Transitions of probability zero are left out. Sums are not checked.
+    """
+    keys, inverse = np.unique(row * n_states + s_next, return_inverse=True)
+    total: FloatArray = np.asarray(np.bincount(inverse, p, len(keys)), dtype=np.float64)
     keys, total = keys[total > 0], total[total > 0]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // n_states, minlength=n_states * n_actions))])
     return Rows(n_actions, n_states, indptr.astype(np.int64), (keys % n_states).astype(np.int32), total)
 
 
-class _Places(NamedTuple):
-    """Where things stand in a table.
+class _Lines(NamedTuple):
+    """Lines of a table by row and by state.
 
-    row : (n,), the row s M + a that each line is about; named : the states of the column s, then of s_next.
+    Attributes
+    ----------
+    table : Table
+        The table.
+    row : ndarray of shape (n,)
+        Row s M + a of each line.
+    state_labels : list
+        Entries of the column s, then of s_next.
     """
 
     table: Table
     row: IntArray
-    named: list[Any]
+    state_labels: list[Any]
 
-    def of_row(self, r: int, state: Any) -> str:
-        """The first line about a row or, if there is none, the first that names its state."""
-        about = np.flatnonzero(self.row == r)
-        return self.table.at(int(about[0]) if len(about) else self.named.index(state) % len(self.row))
+    def locate(self, r: int, state: Any) -> str:
+        """Return the location of the first line of row r or, if there is none, of the first line with its state."""
+        lines = np.flatnonzero(self.row == r)
+        return self.table.location(int(lines[0]) if len(lines) else self.state_labels.index(state) % len(self.row))
 
 
-def _check_sums(rows: Rows, states: list[Any], actions: list[Any], places: _Places) -> None:
+def _check_sums(rows: Rows, states: list[Any], actions: list[Any], lines: _Lines) -> None:
+    """Raise an error if the probabilities of a row do not sum to one."""
     sums = rows.row_sums(rows.data)
     wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= SUM_TOLERANCE))
     if len(wrong):
         s, a = divmod(int(wrong[0]), rows.n_actions)
-        said = f"sum to {sums[wrong[0]]:.9g}; they must sum to 1"
+        problem = f"sum to {sums[wrong[0]]:.9g}; they must sum to 1"
         if rows.indptr[wrong[0]] == rows.indptr[wrong[0] + 1]:
-            said = f"are missing; give them, or call the state terminal: load_world(path, terminal=[{states[s]!r}])"
-        where = places.of_row(int(wrong[0]), states[s])
-        raise _FlawError(f"{where}: the probabilities of a={actions[a]!r} in s={states[s]!r} {said}")
+            problem = f"are missing; add them, or make the state terminal: load_world(path, terminal=[{states[s]!r}])"
+        location = lines.locate(int(wrong[0]), states[s])
+        raise _TableError(f"{location}: the probabilities of a={actions[a]!r} in s={states[s]!r} {problem}")

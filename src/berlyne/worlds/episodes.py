@@ -1,8 +1,9 @@
-"""Episodes: where they begin and where they end.
+"""Episodes: start distribution and terminal states of a world.
 
-A world may have terminal states. When an action leads to one of them the episode is over, and the agent is put into a
-state drawn from the start distribution. That is no transition: nothing is learned from it, and the rows of terminal
-states, which nobody can try, are no part of the missing information. `World.with_resets` makes it one.
+A world may have terminal states. When an action leads to a terminal state, the episode ends, and the next one begins in
+a state drawn from the start distribution. This reset is not a transition, and nothing is learned from it. No action can
+be taken in a terminal state, so its rows are not part of the missing information. `World.with_resets` makes resets
+transitions.
 """
 
 from __future__ import annotations
@@ -23,23 +24,28 @@ if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
 SUM_TOLERANCE = 1e-6
-"""Probabilities this close to a sum of one are rescaled to it (single precision gets no closer)."""
+"""Probabilities whose sum differs from one by at most this are rescaled (single precision is not more precise)."""
 
 
 class Episodes(Frozen):
-    """Where the episodes of a world begin and end.
+    """Start distribution and terminal states of a world.
 
     Parameters
     ----------
-    labels : what states are called.
-    start : a state; probabilities, as a mapping from states or an array (N,); or None, for any state that is
-        not terminal, with equal chance.
-    terminal : states in which an episode ends; None for none.
+    labels : Labels
+        Labels of the states.
+    start : hashable, mapping, array of shape (N,), or None
+        State in which episodes begin, or probabilities, as a mapping from states or an array. None for a uniform
+        distribution over the states that are not terminal.
+    terminal : iterable of hashable, or None
+        States in which an episode ends.
 
     Attributes
     ----------
-    start : the number of the state, (N,) probabilities, or None.
-    terminal : (T,), numbers of the terminal states, ascending.
+    start : int, ndarray of shape (N,) or None
+        Number of the state, or probabilities.
+    terminal : ndarray of shape (T,)
+        Numbers of the terminal states, ascending.
     """
 
     start: int | FloatArray | None
@@ -49,23 +55,23 @@ class Episodes(Frozen):
     def __init__(self, labels: Labels, start: Any = None, terminal: Any = None) -> None:
         numbers = np.unique(np.array(labels.numbers(_as_list(terminal), "terminal"), dtype=np.int64))
         if len(numbers) == labels.size:
-            raise ValueError("all states are terminal; an episode needs one to begin in")
+            raise ValueError("all states are terminal; an episode needs a state to begin in")
         vars(self).update(_labels=labels, terminal=read_only(numbers))
-        vars(self).update(start=self._checked(start))
+        vars(self).update(start=self._parse_start(start))
 
     def _remedy(self, name: str) -> str:
         return "make another World(..., start=..., terminal=...)"
 
     @cached_property
     def is_terminal(self) -> BoolArray:
-        """(N,), whether each state is terminal."""
-        ends = np.zeros(self._labels.size, dtype=bool)
-        ends[self.terminal] = True
-        return read_only(ends)
+        """Whether each state is terminal, (N,)."""
+        mask = np.zeros(self._labels.size, dtype=bool)
+        mask[self.terminal] = True
+        return read_only(mask)
 
     @cached_property
     def distribution(self) -> FloatArray:
-        """(N,), the probability that an episode begins in each state; sums to one."""
+        """Probability that an episode begins in each state, (N,); sums to one."""
         if isinstance(self.start, np.ndarray):
             return self.start
         chances = ~self.is_terminal if self.start is None else np.arange(self._labels.size) == self.start
@@ -73,20 +79,21 @@ class Episodes(Frozen):
 
     @cached_property
     def starts(self) -> tuple[IntArray, FloatArray]:
-        """States in which episodes can begin, and the running sum of their probabilities."""
+        """States in which episodes can begin, and the cumulative sum of their probabilities."""
         states = np.flatnonzero(self.distribution)
         return read_only(states), read_only(np.cumsum(self.distribution[states]))
 
     def draw(self, u: float) -> int:
-        """The state that an episode begins in, for a uniform number `u` in [0, 1)."""
+        """Draw the state in which an episode begins, by inversion of a uniform number `u` in [0, 1)."""
         states, cumulative = self.starts
         return int(states[min(int(np.searchsorted(cumulative, u, side="right")), len(states) - 1)])
 
     def with_start(self, start: Any) -> Episodes:
-        """The same episodes with another start."""
+        """Return episodes with another start and the same terminal states."""
         return Episodes(self._labels, start, [self._labels[s] for s in self.terminal.tolist()])
 
-    def _checked(self, start: Any) -> int | FloatArray | None:
+    def _parse_start(self, start: Any) -> int | FloatArray | None:
+        """Validate the start: the number of a state, probabilities (N,), or None."""
         if start is None:
             return None
         if isinstance(start, Mapping):
@@ -97,10 +104,11 @@ class Episodes(Frozen):
         if isinstance(start, np.ndarray | list):
             return self._probabilities(start)
         number = self._labels.number(start, "start")
-        self._refuse_terminal(number)
+        self._check_start(number)
         return number
 
     def _probabilities(self, start: Any) -> FloatArray:
+        """Validate and normalize start probabilities, (N,)."""
         try:
             chances = np.array(start, dtype=np.float64)
         except (TypeError, ValueError):
@@ -113,14 +121,18 @@ class Episodes(Frozen):
             raise ValueError(f"the probabilities of start sum to {chances.sum():.9g}; they must sum to 1")
         wrong = np.flatnonzero(chances[self.terminal])
         if len(wrong):
-            self._refuse_terminal(int(self.terminal[wrong[0]]))
+            self._check_start(int(self.terminal[wrong[0]]))
         chances /= chances.sum()
         chances.flags.writeable = False
         return chances
 
-    def _refuse_terminal(self, number: int) -> None:
+    def _check_start(self, number: int) -> None:
+        """Raise `ValueError` if the start is a terminal state."""
         if self.is_terminal[number]:
-            raise ValueError(f"start is {self._labels[number]!r}, a terminal state; an episode must begin in another")
+            raise ValueError(
+                f"start is {self._labels[number]!r}, a terminal state; "
+                "an episode must begin in a state that is not terminal"
+            )
 
 
 def _as_list(terminal: Any) -> Any:
@@ -128,9 +140,10 @@ def _as_list(terminal: Any) -> Any:
 
 
 def draw_initial_state(world: World, start: Any, rng: np.random.Generator) -> int:
-    """The number of the state that exploration begins in: `start` if given, or else the world's, drawn by `rng`.
+    """Return the number of the state in which exploration begins.
 
-    Without terminal states and start all states are equally likely (reading R13).
+    It is drawn by `rng` from `start` or, if that is None, from the start distribution of the world. If neither a start
+    nor terminal states are defined, all states are equally likely (reading R13).
     """
     episodes = world.episodes if start is None else world.episodes.with_start(start)
     if isinstance(episodes.start, int):
@@ -141,15 +154,15 @@ def draw_initial_state(world: World, start: Any, rng: np.random.Generator) -> in
 
 
 def rows_with_resets(world: World) -> Rows:
-    """The rows of a world in which every action in a terminal state leads to the start distribution."""
+    """Return the rows of a world, with every action in a terminal state leading to the start distribution."""
     rows, episodes = world.rows, world.episodes
     states = episodes.starts[0]
-    again = np.repeat(episodes.is_terminal, world.n_actions)
-    sizes = np.where(again, len(states), np.diff(rows.indptr))
+    resets = np.repeat(episodes.is_terminal, world.n_actions)  # whether each row is that of a terminal state
+    sizes = np.where(resets, len(states), np.diff(rows.indptr))
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1])
-    new = np.repeat(again, sizes)
-    old = ~again[rows.row_numbers()]
+    new = np.repeat(resets, sizes)
+    old = ~resets[rows.row_numbers()]
     indices[~new], data[~new] = rows.indices[old], rows.data[old]
     times = len(episodes.terminal) * world.n_actions
     indices[new], data[new] = np.tile(states, times), np.tile(episodes.distribution[states], times)
@@ -157,19 +170,19 @@ def rows_with_resets(world: World) -> Rows:
 
 
 def prior_with_resets(world: World, rows: Rows) -> Any:
-    """The prior of a world, with resets added to what a Dirichlet prior calls possible."""
+    """Return the prior of a world; resets are added to the support of a Dirichlet prior."""
     prior = world.prior
     if not isinstance(prior, Dirichlet) or prior.support.is_full:
         return prior
-    return Dirichlet(prior.alpha, _joined(prior.support, rows.support))
+    return Dirichlet(prior.alpha, _union(prior.support, rows.support))
 
 
-def _joined(one: Support, other: Support) -> Support:
-    """What either of two supports allows."""
+def _union(first: Support, second: Support) -> Support:
+    """Return the union of two supports."""
     keys = [
-        np.repeat(np.arange(len(support.sizes)), support.sizes) * one.n_states + support.entries()[1]
-        for support in (one, other)
+        np.repeat(np.arange(len(support.sizes)), support.sizes) * first.n_states + support.entries()[1]
+        for support in (first, second)
     ]
-    row, s_next = np.divmod(np.union1d(*keys), one.n_states)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(one.sizes)))]).astype(np.int64)
-    return Support(one.n_actions, one.n_states, indptr, s_next.astype(np.int32))
+    row, s_next = np.divmod(np.union1d(*keys), first.n_states)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(first.sizes)))]).astype(np.int64)
+    return Support(first.n_actions, first.n_states, indptr, s_next.astype(np.int32))

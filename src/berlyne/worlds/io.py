@@ -1,8 +1,8 @@
-"""Worlds on disk: `.npz` for all of a world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edge_table`).
+"""Files of worlds: `.npz` for a whole world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edge_table`).
 
-An `.npz` holds rows, labels, start, terminal states, name, positions or the walls of a maze, and the prior if it is
-one that can describe itself. No code is in it, a checksum covers all of it, and every number is looked at when it is
-read. Format 1 had no checksum; it is not read.
+An `.npz` contains rows, labels, start, terminal states, name, positions or the walls of a maze, and a built-in prior.
+It contains no code and is covered by a checksum. Every number is validated when it is read. Format 1 had no checksum;
+it is not read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUFFIXES = (".npz", ".csv", ".parquet")
 
 
 def save_world(path: str | os.PathLike[str], world: World) -> None:
-    """Write a world, whole or not at all; the end of the name says how: .npz, .csv or .parquet."""
+    """Write a world to a .npz, .csv or .parquet file; the file is complete or not written at all."""
     if _suffix(path) != ".npz":
         write_edges(path, world)
         return
@@ -37,11 +37,12 @@ def save_world(path: str | os.PathLike[str], world: World) -> None:
 
 
 def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A world as settings that JSON can hold, and arrays.
+    """Convert a world to settings, which can be written as JSON, and arrays.
 
     Raises
     ------
-    ValueError if its prior is a user's own, or if its labels cannot be saved.
+    ValueError
+        If the prior is a custom one, or if the labels cannot be saved.
     """
     rows, prior, geometry, start = world.rows, world.prior, world.geometry, world.start
     arrays: dict[str, Any] = {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
@@ -60,11 +61,18 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays["start"] = start
     if prior is not None:
         if type(prior) not in PRIORS.values():
-            raise ValueError(f"the prior {prior!r} is your own, which cannot be saved; save world.with_prior(None)")
-        said = prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
+            raise ValueError(
+                f"the prior {prior!r} is a custom prior, which cannot be saved; save world.with_prior(None)"
+            )
+        described = prior.describe()  # type: ignore[attr-defined]  # checked above: every built-in prior has it
         n_states = None if discovers_states(prior) else world.n_states
-        settings["prior"] = {"kind": said.kind, **said.parameters, "n_states": n_states, "n_actions": world.n_actions}
-        arrays |= said.arrays
+        settings["prior"] = {
+            "kind": described.kind,
+            **described.parameters,
+            "n_states": n_states,
+            "n_actions": world.n_actions,
+        }
+        arrays |= described.arrays
     if geometry is not None:
         settings["maze"] = {"side": geometry.side, "base": geometry.base}
         arrays |= {"passages": geometry.passages, "transporters": geometry.transporters}
@@ -81,22 +89,32 @@ def load_world(
     terminal: Iterable[Any] | None = None,
     name: str | None = None,
 ) -> World:
-    """The world in a file: an .npz that `World.save` wrote, or a .csv or .parquet table of edges `s, a, s_next, p`.
+    """Read a world from an .npz written by `World.save`, or from a .csv or .parquet table of edges `s, a, s_next, p`.
 
     Parameters
     ----------
-    path : the file; the end of its name says what it is.
-    prior, start, terminal, name : as in `World`; instead of what the file says. A table says nothing of them.
+    path : str or path-like
+        The file; its suffix determines the format.
+    prior : Prior or None
+        Prior of an explorer, instead of that in the file. A table contains none.
+    start, terminal, name : object
+        Arguments of `World`, instead of those in the file. A table contains none of them.
+
+    Returns
+    -------
+    World
+        World in the file.
 
     Raises
     ------
-    ValueError in one sentence, with the line, if the file is damaged or no world.
+    ValueError
+        If the file is damaged or does not contain a world. The message contains the line of a table.
     """
     if _suffix(path) != ".npz":
         edges = read_edges(path, terminal)
-        called = Path(path).stem if name is None else name
+        world_name = Path(path).stem if name is None else name
         parts: dict[str, Any] = {"states": edges.states, "actions": edges.actions, "start": start, "terminal": terminal}
-        return World(edges.rows, prior, name=called, **parts)
+        return World(edges.rows, prior, name=world_name, **parts)
     with open(path, "rb") as file:
         try:
             world = deserialize_world(*read_archive(file, "world", (FORMAT,)))
@@ -104,22 +122,23 @@ def load_world(
             raise ValueError(
                 f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
             ) from None
-        except Exception as error:  # there is no end to what a damaged file can lead to
+        except Exception as error:  # a damaged file can raise any exception
             raise ValueError(f"{os.fspath(path)} is not a world saved by berlyne, or it is damaged") from error
-    given = {"prior": prior, "start": start, "terminal": terminal, "name": name}
-    changes = {part: value for part, value in given.items() if value is not None}
+    arguments = {"prior": prior, "start": start, "terminal": terminal, "name": name}
+    changes = {part: value for part, value in arguments.items() if value is not None}
     return world.replace(**changes) if changes else world
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a path, or raise `ValueError` if it is not that of a world."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"{os.fspath(path)} ends in {suffix!r}; a file of a world ends in {', '.join(SUFFIXES)}")
+        raise ValueError(f"{os.fspath(path)} ends in {suffix!r}; the file of a world must end in {', '.join(SUFFIXES)}")
     return suffix
 
 
 def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World:
-    """The inverse of `serialize_world`."""
+    """Create a world from settings and arrays, the inverse of `serialize_world`."""
     n_states, n_actions = settings["n_states"], settings["n_actions"]
     rows = Rows(n_actions, n_states, *(arrays[name] for name in ("indptr", "indices", "data")))
     states = labels_from_json(settings["states"])
@@ -138,18 +157,20 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
 
 
 def _prior(settings: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> Prior | None:
+    """Create the prior of a saved world, or None if it has none."""
     if "prior" not in settings:
         return None
     shared: dict[str, Any] = {"support_indptr": rows.indptr, "support_indices": rows.indices}
     if all(name in arrays and np.array_equal(arrays[name], shared[name]) for name in shared):
-        arrays = arrays | shared  # the very arrays: what follows from them is then worked out once
+        arrays = arrays | shared  # share the arrays, so that values derived from them are computed once
     return prior_from_description(settings["prior"], arrays)
 
 
-def _geometry(said: dict[str, Any], arrays: dict[str, Any], n_states: int) -> Geometry:
+def _geometry(maze: dict[str, Any], arrays: dict[str, Any], n_states: int) -> Geometry:
+    """Create the geometry of a saved maze."""
     passages, transporters = arrays["passages"], arrays["transporters"]
-    side, base = int(said["side"]), int(said["base"])
-    right = all(array.shape == (side * side, 4) and array.dtype == bool for array in (passages, transporters))
-    if not right or side * side != n_states or not 0 <= base < n_states:
-        raise ValueError("the walls do not fit the world")
+    side, base = int(maze["side"]), int(maze["base"])
+    valid = all(array.shape == (side * side, 4) and array.dtype == bool for array in (passages, transporters))
+    if not valid or side * side != n_states or not 0 <= base < n_states:
+        raise ValueError("the walls do not match the world")
     return Geometry(side, passages, transporters, base, destinations(side, passages, transporters, base))

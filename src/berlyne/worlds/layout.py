@@ -1,8 +1,8 @@
-"""Where states lie: the one place that knows, for figures, for the page and for Gymnasium.
+"""Positions of states, for figures, for the web page and for Gymnasium.
 
-A maze has rooms, and a user may give positions. Any other world is laid out once, from its transitions alone: distances
-in the picture follow the lengths of the shortest paths (Gansner, Koren & North 2004, Graph drawing by stress
-majorization). x points to the right and y down, as lines of rooms are numbered.
+The states of a maze lie in the centres of its rooms, and a user may set positions. Any other world is laid out once,
+from its transitions alone: distances in the picture follow the lengths of the shortest paths (Gansner, Koren & North
+2004, Graph drawing by stress majorization). x points to the right and y points down.
 """
 
 from __future__ import annotations
@@ -22,22 +22,31 @@ if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
 MAX_LAYOUT_STATES = 60
-"""Worlds of more states are no graph to look at; their states lie in lines, in the order of their numbers."""
-CROWDED = 0.4
-"""If more of all pairs of states are joined than this, their distances say nothing, and a circle shows as much."""
+"""Largest number of states that are laid out as a graph. More states lie in lines, in the order of their numbers."""
+MAX_DENSITY = 0.4
+"""If a larger share of all pairs of states is connected, distances mean little, and states lie on a circle."""
 MIN_DISTANCE = 0.6
-"""No two states that are laid out lie closer; states one likely transition apart are about 1 apart."""
+"""Smallest distance of two states in a layout. States connected by a likely transition are about 1 apart."""
 N_ROUNDS = 300
+"""Largest number of iterations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry(FrozenArrays):
-    """Where things are in a maze. Room s lies in line `s // side`, column `s % side`.
+    """Rooms, walls and transporters of a maze. Room s lies in line `s // side`, column `s % side`.
 
-    passages : (N, 4) bool, whether one can walk up, down, left, right out of a room.
-    transporters : (N, 4) bool, whether the wall on that side carries a transporter.
-    base : the room all transporters lead to.
-    destination : (N, 4), the room that a push in each direction leads to.
+    Parameters
+    ----------
+    side : int
+        Number of rooms along each edge.
+    passages : ndarray of bool, shape (N, 4)
+        Whether there is a passage up, down, left and right out of each room.
+    transporters : ndarray of bool, shape (N, 4)
+        Whether the wall on that side of the room has a transporter.
+    base : int
+        Room that all transporters lead to.
+    destination : ndarray of int, shape (N, 4)
+        Room that a push in each direction leads to.
     """
 
     side: int
@@ -47,123 +56,147 @@ class Geometry(FrozenArrays):
     destination: IndexArray
 
 
-_PLACES: WeakKeyDictionary[World, FloatArray] = WeakKeyDictionary()
+_POSITIONS: WeakKeyDictionary[World, FloatArray] = WeakKeyDictionary()
 
 
 def places(world: World) -> FloatArray:
-    """Where the states of any world lie, (N, 2): x to the right, y down; worked out once per world, read-only.
+    """Return the positions of the states of any world; they are computed once per world.
 
-    The positions given to the world; the centres of the rooms of a maze; otherwise a layout of its transitions, in
-    which neighbours are about 1 apart and no two states closer than 0.6; of more than 60 states, lines in the order of
-    their numbers.
+    The positions are those set by the user, or the centres of the rooms of a maze. Other worlds are laid out by their
+    transitions: neighbours are about 1 apart, and no two states are closer than 0.6. More than 60 states lie in lines,
+    in the order of their numbers.
+
+    Parameters
+    ----------
+    world : World
+        Any world.
+
+    Returns
+    -------
+    ndarray of shape (N, 2)
+        x, to the right, and y, down, of each state; read-only.
     """
     if world.positions is not None:
         return world.positions
-    if world not in _PLACES:
-        found = _laid_out(world)
-        found.flags.writeable = False
-        _PLACES[world] = found
-    return _PLACES[world]
+    if world not in _POSITIONS:
+        positions = _layout(world)
+        positions.flags.writeable = False
+        _POSITIONS[world] = positions
+    return _POSITIONS[world]
 
 
-def parse_positions(labels: Labels, given: Any) -> FloatArray | None:
-    """Positions in any form that a user may give them, (N, 2), read-only; None for none.
+def parse_positions(labels: Labels, positions: Any) -> FloatArray | None:
+    """Validate positions in any supported form.
 
-    given : a mapping from states to (x, y), an array (N, 2), a `Geometry` or None.
+    Parameters
+    ----------
+    labels : Labels
+        Labels of the states.
+    positions : mapping, array of shape (N, 2), Geometry or None
+        Pairs (x, y) by state or in the order of the states, or the geometry of a maze.
+
+    Returns
+    -------
+    ndarray of shape (N, 2) or None
+        Positions, read-only; None if there are none.
     """
-    if given is None:
+    if positions is None:
         return None
-    if isinstance(given, Geometry):
-        if given.side**2 != labels.size:
-            raise ValueError(f"the maze has {given.side**2} rooms and the world {labels.size} states; they must agree")
-        line, column = np.divmod(np.arange(labels.size), given.side)
-        positions = np.stack([column + 0.5, line + 0.5], axis=1)
+    if isinstance(positions, Geometry):
+        side = positions.side
+        if side**2 != labels.size:
+            raise ValueError(f"the maze has {side**2} rooms and the world {labels.size} states; they must agree")
+        line, column = np.divmod(np.arange(labels.size), side)
+        array = np.stack([column + 0.5, line + 0.5], axis=1)
     else:
-        positions = _as_array(labels, given)
-    positions.flags.writeable = False
-    return positions
+        array = _as_array(labels, positions)
+    array.flags.writeable = False
+    return array
 
 
-def _as_array(labels: Labels, given: Any) -> FloatArray:
-    rows = _of_mapping(labels, given) if isinstance(given, Mapping) else given
+def _as_array(labels: Labels, pairs: Any) -> FloatArray:
+    """Validate pairs (x, y): finite, one for every state, and no two equal."""
+    rows = _pairs_in_order(labels, pairs) if isinstance(pairs, Mapping) else pairs
     try:
         positions = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
         positions = np.empty(0)
     if positions.shape != (labels.size, 2):
-        said = f"have shape {positions.shape}" if positions.size else "are no pairs (x, y)"
+        problem = f"have shape {positions.shape}" if positions.size else "are not pairs (x, y)"
         raise ValueError(
-            f"positions {said}; they must be ({labels.size}, 2), one pair (x, y) for every state, "
+            f"positions {problem}; they must be ({labels.size}, 2), one pair (x, y) for every state, "
             "or a mapping from states to pairs"
         )
     wrong = np.flatnonzero(~np.isfinite(positions).all(axis=1))
     if len(wrong):
         s = int(wrong[0])
         raise ValueError(f"the position of state {labels[s]!r} is {tuple(positions[s].tolist())}; it must be finite")
-    _, first, which = np.unique(positions, axis=0, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[which.ravel()] != np.arange(labels.size))
-    if len(again):
-        s = int(again[0])
+    _, first, inverse = np.unique(positions, axis=0, return_index=True, return_inverse=True)
+    repeated = np.flatnonzero(first[inverse.ravel()] != np.arange(labels.size))
+    if len(repeated):
+        s = int(repeated[0])
         raise ValueError(
-            f"the states {labels[int(first[which.ravel()[s]])]!r} and {labels[s]!r} both lie at "
-            f"{tuple(positions[s].tolist())}; every state needs a place of its own"
+            f"the states {labels[int(first[inverse.ravel()[s]])]!r} and {labels[s]!r} both lie at "
+            f"{tuple(positions[s].tolist())}; every state needs a different position"
         )
     return positions
 
 
-def _of_mapping(labels: Labels, given: Mapping[Any, Any]) -> list[Any]:
-    """The pairs of a mapping from states, in the order of the states."""
+def _pairs_in_order(labels: Labels, pairs: Mapping[Any, Any]) -> list[Any]:
+    """Return the pairs of a mapping from states, in the order of the states."""
     rows: list[Any] = [None] * labels.size
-    for state, pair in given.items():
+    for state, pair in pairs.items():
         if isinstance(pair, str) or not isinstance(pair, Iterable) or len(pair := list(pair)) != 2:
-            raise ValueError(f"the position of state {state!r} is {given[state]!r}; it must be a pair (x, y)")
+            raise ValueError(f"the position of state {state!r} is {pairs[state]!r}; it must be a pair (x, y)")
         rows[labels.number(state, "a state of positions")] = pair
-    lacking = [s for s, pair in enumerate(rows) if pair is None]
-    if lacking:
-        raise ValueError(f"positions say nothing of state {labels[lacking[0]]!r}; every state needs a pair (x, y)")
+    missing = [s for s, pair in enumerate(rows) if pair is None]
+    if missing:
+        raise ValueError(f"positions do not contain state {labels[missing[0]]!r}; every state needs a pair (x, y)")
     return rows
 
 
-def _laid_out(world: World) -> FloatArray:
+def _layout(world: World) -> FloatArray:
+    """Lay out the states by their transitions, (N, 2)."""
     n = world.n_states
     if n > MAX_LAYOUT_STATES:
         line, column = np.divmod(np.arange(n), int(np.ceil(np.sqrt(n))))
         return np.stack([column, line], axis=1).astype(np.float64)
-    near = _nearness(world)
-    joined = np.count_nonzero(near) / max(n * (n - 1), 1)
-    if n < 3 or joined > CROWDED or not np.any(near):
+    closeness = _closeness(world)
+    density = np.count_nonzero(closeness) / max(n * (n - 1), 1)
+    if n < 3 or density > MAX_DENSITY or not np.any(closeness):
         return _circle(n)
-    found = _stretched(_lengths(near))
-    found /= np.median(_apart(found)[near > 0])
-    return _push_apart(_turned(found))
+    positions = _minimize_stress(_path_lengths(closeness))
+    positions /= np.median(_distances(positions)[closeness > 0])
+    return _push_apart(_rotate(positions))
 
 
-def _nearness(world: World) -> FloatArray:
-    """(N, N), symmetric: the largest probability of a transition between two states, either way, by any action."""
+def _closeness(world: World) -> FloatArray:
+    """Return the largest probability of a transition between two states in either direction, by any action, (N, N)."""
     rows, n = world.rows, world.n_states
-    near = np.zeros((n, n))
-    np.maximum.at(near, (rows.row_numbers() // rows.n_actions, rows.indices), rows.data)
-    np.fill_diagonal(near, 0.0)
-    return np.maximum(near, near.T)
+    closeness = np.zeros((n, n))
+    np.maximum.at(closeness, (rows.row_numbers() // rows.n_actions, rows.indices), rows.data)
+    np.fill_diagonal(closeness, 0.0)
+    return np.maximum(closeness, closeness.T)
 
 
-def _lengths(near: FloatArray) -> FloatArray:
-    """(N, N), lengths of shortest paths; an edge is 1 long if it is sure, and longer the less probable it is.
+def _path_lengths(closeness: FloatArray) -> FloatArray:
+    """Compute the lengths of the shortest paths, (N, N).
 
-    What no path joins is further apart than all that is joined.
+    An edge of probability 1 has length 1; less probable edges are longer. The distance of states without a path is 1
+    more than the longest path.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
-    edges = np.where(near > 0, 1.0 - 0.5 * np.log10(np.where(near > 0, near, 1.0)), 0.0)
+    edges = np.where(closeness > 0, 1.0 - 0.5 * np.log10(np.where(closeness > 0, closeness, 1.0)), 0.0)
     lengths = np.asarray(shortest_path(csr_array(edges), directed=False))
-    apart = np.isinf(lengths)
-    lengths[apart] = 1.0 + lengths[~apart].max()
+    unconnected = np.isinf(lengths)
+    lengths[unconnected] = 1.0 + lengths[~unconnected].max()
     return lengths
 
 
 def _circle(n: int) -> FloatArray:
-    """States clockwise from the top, neighbours 1 apart."""
+    """Place states on a circle, clockwise from the top, neighbours 1 apart."""
     if n == 1:
         return np.zeros((1, 2))
     if n == 2:
@@ -172,80 +205,80 @@ def _circle(n: int) -> FloatArray:
     return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=1)
 
 
-def _apart(places: FloatArray) -> FloatArray:
-    """(N, N), Euclidean distances."""
-    return np.asarray(np.linalg.norm(places[:, None] - places[None], axis=2))
+def _distances(positions: FloatArray) -> FloatArray:
+    """Compute the Euclidean distances, (N, N)."""
+    return np.asarray(np.linalg.norm(positions[:, None] - positions[None], axis=2))
 
 
-def _stretched(lengths: FloatArray) -> FloatArray:
-    """Places whose distances are as near to `lengths` as two rounds of majorisation bring them.
+def _minimize_stress(lengths: FloatArray) -> FloatArray:
+    """Find positions whose distances approximate `lengths`, by stress majorization.
 
-    One begins with classical scaling, one with a circle; the one with less stress is taken.
+    It runs twice, from classical scaling and from a circle. The result with less stress is returned.
     """
     n = len(lengths)
-    begins = (_scaled(lengths) + 0.005 * _nudge(n), _circle(n) * lengths.max() / n + 0.005 * _nudge(n))
-    found = [_majorize(lengths, begin) for begin in begins]
-    return min(found, key=lambda places: _stress(lengths, places))
+    initial = (_classical_scaling(lengths) + 0.005 * _nudge(n), _circle(n) * lengths.max() / n + 0.005 * _nudge(n))
+    layouts = [_majorize(lengths, positions) for positions in initial]
+    return min(layouts, key=lambda positions: _stress(lengths, positions))
 
 
 def _nudge(n: int) -> FloatArray:
-    """A small step for each state, in different directions: it parts what symmetry would leave in one place."""
+    """Return a small step for each state, in different directions, to separate states that symmetry puts together."""
     angle = 2.4 * np.arange(n)
     return np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-def _scaled(lengths: FloatArray) -> FloatArray:
-    """Classical scaling: the two leading axes of the centred squared distances."""
+def _classical_scaling(lengths: FloatArray) -> FloatArray:
+    """Compute classical scaling: the two leading axes of the centred squared distances."""
     centre = np.eye(len(lengths)) - 1.0 / len(lengths)
     values, vectors = np.linalg.eigh(-0.5 * centre @ lengths**2 @ centre)
     return np.asarray(vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0.0)))
 
 
 def _weights(lengths: FloatArray) -> FloatArray:
-    """Of each pair in the stress, d^-2: near states matter most."""
+    """Compute the weight of each pair in the stress, d^-2: near states matter most."""
     weights = (lengths + np.eye(len(lengths))) ** -2.0
     np.fill_diagonal(weights, 0.0)
     return np.asarray(weights)
 
 
-def _stress(lengths: FloatArray, places: FloatArray) -> float:
-    """Squared errors of the distances, relative to the lengths, summed over ordered pairs."""
-    return float(np.sum(_weights(lengths) * (_apart(places) - lengths) ** 2))
+def _stress(lengths: FloatArray, positions: FloatArray) -> float:
+    """Compute the squared errors of the distances, relative to the lengths, summed over ordered pairs."""
+    return float(np.sum(_weights(lengths) * (_distances(positions) - lengths) ** 2))
 
 
-def _majorize(lengths: FloatArray, places: FloatArray) -> FloatArray:
-    """Places after rounds of the Guttman transform, none of which raises the stress."""
+def _majorize(lengths: FloatArray, positions: FloatArray) -> FloatArray:
+    """Iterate the Guttman transform; no iteration increases the stress."""
     weights = _weights(lengths)
     inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
-    wanted = weights * lengths
+    target = weights * lengths
     for _ in range(N_ROUNDS):
-        distance = _apart(places)
-        pull = -np.divide(wanted, distance, out=np.zeros_like(wanted), where=distance > 0)
+        distance = _distances(positions)
+        pull = -np.divide(target, distance, out=np.zeros_like(target), where=distance > 0)
         np.fill_diagonal(pull, -pull.sum(axis=1))
-        moved = inverse @ (pull @ places)
-        still = np.abs(moved - places).max() < 1e-4
-        places = moved
-        if still:
+        moved = inverse @ (pull @ positions)
+        converged = np.abs(moved - positions).max() < 1e-4
+        positions = moved
+        if converged:
             break
-    return np.asarray(places - places.mean(axis=0))
+    return np.asarray(positions - positions.mean(axis=0))
 
 
-def _turned(places: FloatArray) -> FloatArray:
-    """The same, widest from left to right, and the first state to the left and above the middle."""
-    centred = places - places.mean(axis=0)
-    turned = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
-    return np.asarray(turned * np.where(turned[0] > 0, -1.0, 1.0))
+def _rotate(positions: FloatArray) -> FloatArray:
+    """Rotate and mirror a layout: widest from left to right, first state to the left of and above the centre."""
+    centred = positions - positions.mean(axis=0)
+    rotated = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
+    return np.asarray(rotated * np.where(rotated[0] > 0, -1.0, 1.0))
 
 
-def _push_apart(places: FloatArray) -> FloatArray:
-    """The same, no two closer than `MIN_DISTANCE`: those that are part, or if they cannot, all move away from each other."""
-    places = places + 1e-6 * _nudge(len(places))
+def _push_apart(positions: FloatArray) -> FloatArray:
+    """Move states apart until no two are closer than `MIN_DISTANCE`; if that fails, scale the whole layout."""
+    positions = positions + 1e-6 * _nudge(len(positions))
     for _ in range(N_ROUNDS):
-        distance = _apart(places) + 9.0 * np.eye(len(places))
+        distance = _distances(positions) + 9.0 * np.eye(len(positions))
         close = distance < MIN_DISTANCE * (1 - 1e-9)
         if not close.any():
-            return places
-        away = (places[:, None] - places[None]) / np.maximum(distance, 1e-9)[..., None]
+            return positions
+        away = (positions[:, None] - positions[None]) / np.maximum(distance, 1e-9)[..., None]
         step = np.where(close, 0.51 * (MIN_DISTANCE - distance), 0.0)
-        places = places + np.sum(0.5 * step[..., None] * away, axis=1)
-    return np.asarray(places * (MIN_DISTANCE / distance.min()))
+        positions = positions + np.sum(0.5 * step[..., None] * away, axis=1)
+    return np.asarray(positions * (MIN_DISTANCE / distance.min()))

@@ -29,22 +29,32 @@ def maze(
     *,
     law: Law = "outcomes",
 ) -> World:
-    """A maze of `side * side` rooms with four actions, noisy pushes up, down, left and right.
+    """Draw a maze of `side * side` rooms with four actions: noisy pushes up, down, left and right.
 
-    Paper: Sec. 2.4, Eq. 8 (`eq:shm`); the defaults are the paper's; readings R9 to R11. The walls are
-    those of a perfect maze. Walking into a wall leaves the agent where it is, walking into
-    a transporter takes it to the base room. Action a is biased towards direction a; explorers know
-    which rooms are one step away but not which action is which direction.
+    Paper: Sec. 2.4, Eq. 8 (`eq:shm`); readings R9 to R11. The defaults are the paper's. The walls are those of a
+    perfect maze. An agent that walks into a wall stays, and one that walks into a transporter goes to the base room.
+    Action a is biased towards direction a. Explorers know which rooms are one step away, but not the direction of each
+    action.
 
     Parameters
     ----------
-    seed : int, `SeedSequence` or `Generator`.
-    side : rooms along each edge.
-    n_transporters : how many of the `2 side^2 + 2` wall faces are transporters.
-    alpha : concentration of the Dirichlet distribution of each row.
-    law : "outcomes" draws a probability for each distinct next room and gives the largest to the
-        action's own direction; "directions" draws one for each of the four directions, the largest
-        for the action's own, and adds up those that lead to the same room (reading R11).
+    seed : int, SeedSequence or Generator
+        Source of the random numbers.
+    side : int
+        Number of rooms along each edge.
+    n_transporters : int
+        Number of transporters among the `2 side^2 + 2` wall faces.
+    alpha : float
+        Concentration of the Dirichlet distribution of each row.
+    law : {"outcomes", "directions"}
+        "outcomes" draws a probability for each distinct next room; the room in the action's own direction gets the
+        largest. "directions" draws a probability for each of the four directions; the action's own direction gets the
+        largest, and probabilities of the same room are added (reading R11).
+
+    Returns
+    -------
+    World
+        The maze, with a Dirichlet prior over the rooms that are one step away.
     """
     rng = generator(seed)
     side = check_count("side", side, 1)
@@ -59,9 +69,9 @@ def _check_law(law: Law) -> None:
 
 
 def world_from_geometry(geometry: Geometry, alpha: float, law: Law, rng: np.random.Generator) -> World:
-    """A world with these walls, the probabilities of its noisy pushes drawn by `rng`."""
+    """Create a world with these walls; `rng` draws the probabilities of its noisy pushes."""
     _check_law(law)
-    support, own = _distinct(geometry.destination)
+    support, own = _distinct_outcomes(geometry.destination)
     draw = _draw_outcomes if law == "outcomes" else _draw_directions
     assert support.indptr is not None and support.indices is not None
     data = draw(support, own, geometry.destination, alpha, rng)
@@ -71,7 +81,7 @@ def world_from_geometry(geometry: Geometry, alpha: float, law: Law, rng: np.rand
 
 def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry:
     """Carve the passages, then place the transporters and the base."""
-    from berlyne.worlds.maze_generator import carve  # here, so that `import berlyne` need not import Numba
+    from berlyne.worlds.maze_generator import carve  # imported here, so that `import berlyne` does not import Numba
 
     n_rooms = side * side
     neighbour = _neighbours(side)
@@ -86,16 +96,22 @@ def _build(side: int, n_transporters: int, rng: np.random.Generator) -> Geometry
 
 
 def destinations(side: int, passages: BoolArray, transporters: BoolArray, base: int) -> IndexArray:
-    """`(N, 4)`: where a push in each direction leads. A passage must not lead out of the maze."""
+    """Return the room that a push in each direction leads to, `(N, 4)`.
+
+    Raises
+    ------
+    ValueError
+        If a passage leads out of the maze or through a transporter.
+    """
     neighbour = _neighbours(side)
     if np.any(passages & (neighbour < 0)) or np.any(passages & transporters):
         raise ValueError("a passage leads out of the maze, or through a transporter")
-    here = np.arange(side * side, dtype=np.int32)[:, None]
-    return np.where(passages, neighbour, np.where(transporters, np.int32(base), here)).astype(np.int32)
+    room = np.arange(side * side, dtype=np.int32)[:, None]
+    return np.where(passages, neighbour, np.where(transporters, np.int32(base), room)).astype(np.int32)
 
 
 def _neighbours(side: int) -> IndexArray:
-    """`(N, 4)`: the room above, below, left and right; -1 beyond the outer wall."""
+    """Return the room above, below, left and right of each room, `(N, 4)`; -1 beyond the outer wall."""
     room = np.arange(side * side, dtype=np.int32).reshape(side, side)
     around = np.full((side, side, 4), -1, dtype=np.int32)
     around[1:, :, 0] = room[:-1]
@@ -105,14 +121,14 @@ def _neighbours(side: int) -> IndexArray:
     return around.reshape(-1, 4)
 
 
-def _distinct(destination: IndexArray) -> tuple[Support, IndexArray]:
-    """Support of every row, and the place of each action's own outcome within it, `(N, 4)`."""
+def _distinct_outcomes(destination: IndexArray) -> tuple[Support, IndexArray]:
+    """Return the support of every row, and the index of each action's own outcome in it, `(N, 4)`."""
     n_rooms = len(destination)
     ordered = np.sort(destination, axis=1)
     new = np.ones_like(ordered, dtype=bool)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    place = np.cumsum(new, axis=1) - 1
-    size = place[:, -1] + 1
+    index = np.cumsum(new, axis=1) - 1
+    size = index[:, -1] + 1
     own = np.zeros_like(destination)
     for direction in range(4):
         below = new & (ordered < destination[:, direction, None])
@@ -125,26 +141,26 @@ def _distinct(destination: IndexArray) -> tuple[Support, IndexArray]:
 def _draw_outcomes(
     support: Support, own: IndexArray, destination: IndexArray, alpha: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Dir(alpha) over the distinct outcomes, the largest for the action's own direction.
+    """Draw Dir(alpha) over the distinct outcomes, with the largest for the action's own direction.
 
-    The others keep the order they were drawn in, which is random.
+    The others stay in the order in which they were drawn, which is random.
     """
     rows = Dirichlet(alpha, support).sample(rng)
-    start, size, place = rows.indptr[:-1], np.diff(rows.indptr), own.ravel()
+    start, size = rows.indptr[:-1], np.diff(rows.indptr)
     largest = start.copy()
     for j in range(1, 4):
-        inside = np.flatnonzero(size > j)
-        better = inside[rows.data[start[inside] + j] > rows.data[largest[inside]]]
-        largest[better] = start[better] + j
-    mine, data = start + place, rows.data.copy()
-    data[mine], data[largest] = rows.data[largest], rows.data[mine]
+        candidates = np.flatnonzero(size > j)
+        larger = candidates[rows.data[start[candidates] + j] > rows.data[largest[candidates]]]
+        largest[larger] = start[larger] + j
+    own_entry, data = start + own.ravel(), rows.data.copy()
+    data[own_entry], data[largest] = rows.data[largest], rows.data[own_entry]
     return data
 
 
 def _draw_directions(
     support: Support, own: IndexArray, destination: IndexArray, alpha: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Dir(alpha) over the four directions, the largest for the action's own; equal outcomes add up."""
+    """Draw Dir(alpha) over the four directions, with the largest for the action's own; add those of equal outcomes."""
     n_rows = destination.size
     drawn = draw_simplex(alpha, np.arange(n_rows + 1) * 4, rng).reshape(n_rows, 4)
     action = np.tile(np.arange(4), len(destination))

@@ -1,4 +1,4 @@
-"""Carving a perfect maze by randomised depth-first search (reading R9)."""
+"""Generate a perfect maze by randomized depth-first search (reading R9)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ from berlyne.validation import BoolArray, FloatArray, IndexArray
 
 
 def carve(neighbour: IndexArray, first: int, u: FloatArray) -> BoolArray:
-    """Passages of a random spanning tree of the rooms, `(N, 4)`.
+    """Carve the passages of a random spanning tree of the rooms.
 
-    From the current room step to an unvisited neighbour chosen uniformly, or back if there is none.
-    `neighbour` is `(N, 4)` with -1 for none; directions 0, 1 and 2, 3 are opposite;
-    `u` holds one uniform number per room carved.
+    From the current room, step to an unvisited neighbour chosen uniformly, or back if there is none.
+
+    Parameters
+    ----------
+    neighbour : ndarray of shape (N, 4)
+        Room in each direction, -1 for none. Directions 0 and 1 are opposite, and so are 2 and 3.
+    first : int
+        Room to begin in.
+    u : ndarray of shape (N,)
+        One uniform number for each step to a new room.
+
+    Returns
+    -------
+    ndarray of bool, shape (N, 4)
+        Whether there is a passage in each direction.
     """
     n_rooms = len(neighbour)
     passages, visited = np.zeros((n_rooms, 4), dtype=bool), np.zeros(n_rooms, dtype=bool)

@@ -1,4 +1,4 @@
-"""Mazes as text: drawn by hand, and drawn from a maze.
+"""Mazes as text: read a maze from a drawing, and draw a maze as text.
 
 A room is three characters wide and one line high, with walls around it::
 
@@ -10,9 +10,9 @@ A room is three characters wide and one line high, with walls around it::
     |   |       |
     +---+---+-v-+
 
-`---` and `|` are walls, blanks in their places are passages, and `+` stands at every corner. A transporter is marked
-by the direction in which one walks into it: `<` or `>` inside a room, next to the wall that carries it; `^` in the
-wall above a room; `v` in the wall below it. All lead to the base, the room with a `B`.
+`---` and `|` are walls, and spaces instead of them are passages. Every corner is a `+`. A transporter is marked by the
+direction in which an agent walks into it. `<` or `>` stands inside a room, next to the wall with the transporter. `^`
+stands in the wall above the room, and `v` in the wall below it. All transporters lead to the base, the room with a `B`.
 """
 
 from __future__ import annotations
@@ -31,24 +31,36 @@ UP, DOWN, LEFT, RIGHT = range(4)
 
 
 def maze_from_text(text: str, seed: Seed = 0, alpha: float = 0.25, *, law: Law = "outcomes") -> World:
-    """The maze of a drawing, a `World` as `berlyne.maze` makes them.
+    """Create a maze from a drawing.
 
     Parameters
     ----------
-    text : the drawing (`berlyne.worlds.maze_text` says how), as many rooms high as wide. Indentation does not matter.
-    seed : int, `SeedSequence` or `Generator`, for the probabilities of noisy steps.
-    alpha, law : as in `berlyne.maze`.
+    text : str
+        Drawing (see `berlyne.worlds.maze_text`), with as many rooms in each line as lines of rooms. Indentation is
+        ignored.
+    seed : int, SeedSequence or Generator
+        Source of the random numbers for the probabilities of noisy steps.
+    alpha : float
+        Concentration, as in `berlyne.maze`.
+    law : {"outcomes", "directions"}
+        Law of the noisy steps, as in `berlyne.maze`.
+
+    Returns
+    -------
+    World
+        The maze, as returned by `berlyne.maze`.
 
     Raises
     ------
-    ValueError that names the line and the column, if the drawing is no maze.
+    ValueError
+        If the drawing is not a maze; the message contains the line and the column.
     """
     rng, alpha = generator(seed), check_number("alpha", alpha, MIN_ALPHA, 1e12)
     return world_from_geometry(geometry_from_text(text), alpha, law, rng)
 
 
 def geometry_from_text(text: str) -> Geometry:
-    """Walls, transporters and base of a drawing."""
+    """Read the walls, transporters and base of a drawing."""
     lines = _lines(text)
     side = (len(lines) - 1) // 2
     passages, transporters = np.zeros((side, side, 4), dtype=bool), np.zeros((side, side, 4), dtype=bool)
@@ -67,47 +79,47 @@ def geometry_from_text(text: str) -> Geometry:
     _check(passages, transporters)
     if len(bases) > 1 or (not bases and np.any(transporters)):
         i, j = divmod(bases[1], side) if bases else np.argwhere(transporters)[0, :2].tolist()
-        found = f"another base; there are {len(bases)}" if bases else "a transporter, and there is no base"
-        raise ValueError(f"{_room_at(i, j)} has {found}: transporters lead to exactly one, a room with a B")
-    walls, doors, base = passages.reshape(-1, 4), transporters.reshape(-1, 4), bases[0] if bases else 0
-    return Geometry(side, walls, doors, base, destinations(side, walls, doors, base))
+        problem = f"another base, which makes {len(bases)}" if bases else "a transporter, but there is no base"
+        raise ValueError(f"{_room_at(i, j)} has {problem}; transporters need exactly one base, a room with a B")
+    by_room, faces, base = passages.reshape(-1, 4), transporters.reshape(-1, 4), bases[0] if bases else 0
+    return Geometry(side, by_room, faces, base, destinations(side, by_room, faces, base))
 
 
-def maze_text(geometry: Geometry, here: int | None = None) -> str:
-    """The drawing of a maze; `here` marks the room an agent is in with an @."""
+def maze_text(geometry: Geometry, agent: int | None = None) -> str:
+    """Draw a maze as text; an @ marks the room of the agent."""
     side = geometry.side
-    open_, doors = geometry.passages.reshape(side, side, 4), geometry.transporters.reshape(side, side, 4)
+    passages, transporters = geometry.passages.reshape(side, side, 4), geometry.transporters.reshape(side, side, 4)
     lines = []
     for i in range(side + 1):
         wall = "+"
         for j in range(side):
-            is_open = open_[i, j, UP] if i < side else open_[i - 1, j, DOWN]
-            up = i < side and doors[i, j, UP]
-            down = i > 0 and doors[i - 1, j, DOWN]
-            wall += "   +" if is_open else f"{_face(up, down)}+"
+            is_open = passages[i, j, UP] if i < side else passages[i - 1, j, DOWN]
+            up = i < side and transporters[i, j, UP]
+            down = i > 0 and transporters[i - 1, j, DOWN]
+            wall += "   +" if is_open else f"{_wall(up, down)}+"
         lines.append(wall)
         if i < side:
-            lines.append("".join(_room(geometry, open_, doors, i, j, here) for j in range(side)) + "|")
+            lines.append("".join(_room(geometry, passages, transporters, i, j, agent) for j in range(side)) + "|")
     return "\n".join(lines)
 
 
-def _face(up: bool, down: bool) -> str:
-    """A wall with a transporter for the room below, the room above, both or neither."""
+def _wall(up: bool, down: bool) -> str:
+    """Draw a wall with a transporter for the room below (`up`), the room above (`down`), both or neither."""
     if up and down:
         return "v-^"
     return "-^-" if up else "-v-" if down else "---"
 
 
-def _room(geometry: Geometry, open_: BoolArray, doors: BoolArray, i: int, j: int, here: int | None) -> str:
-    """A room with the wall to its left."""
+def _room(geometry: Geometry, passages: BoolArray, transporters: BoolArray, i: int, j: int, agent: int | None) -> str:
+    """Draw a room with the wall to its left."""
     s = i * geometry.side + j
-    middle = "@" if s == here else "B" if s == geometry.base else " "
-    left, right = "<" if doors[i, j, LEFT] else " ", ">" if doors[i, j, RIGHT] else " "
-    return f"{' ' if open_[i, j, LEFT] else '|'}{left}{middle}{right}"
+    middle = "@" if s == agent else "B" if s == geometry.base else " "
+    left, right = "<" if transporters[i, j, LEFT] else " ", ">" if transporters[i, j, RIGHT] else " "
+    return f"{' ' if passages[i, j, LEFT] else '|'}{left}{middle}{right}"
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a drawing, of which every character stands where it may."""
+    """Split a drawing into lines; raise `ValueError` if a character is not allowed in its place."""
     if not isinstance(text, str) or not text.strip():
         raise ValueError("the drawing is empty; it must be a maze of +---+ and |")
     lines = [line.rstrip() for line in textwrap.dedent("\n".join(text.expandtabs().splitlines())).split("\n")]
@@ -136,24 +148,25 @@ def _lines(text: str) -> list[str]:
 
 
 def _allowed(i: int, j: int) -> str:
+    """Return the characters that are allowed in line i, column j, counted from 0."""
     if j % 4 == 0:
         return "+" if i % 2 == 0 else "| "
     return " -^v" if i % 2 == 0 else ("", " <", " B", " >")[j % 4]
 
 
 def _check(passages: BoolArray, transporters: BoolArray) -> None:
-    """Refuse gaps in the outer wall, and transporters without a wall."""
+    """Raise `ValueError` for gaps in the outer wall, and for transporters without a wall."""
     outer = np.zeros_like(passages)
     outer[0, :, UP] = outer[-1, :, DOWN] = outer[:, 0, LEFT] = outer[:, -1, RIGHT] = True
-    for flaw, what in (
+    for wrong, problem in (
         (passages & outer, "is open to the outside; the outer wall of the maze must have no gap"),
         (passages & transporters, "has a transporter where there is no wall"),
     ):
-        if flaw.any():
-            i, j, _ = np.argwhere(flaw)[0].tolist()
-            raise ValueError(f"{_room_at(i, j)} {what}")
+        if wrong.any():
+            i, j, _ = np.argwhere(wrong)[0].tolist()
+            raise ValueError(f"{_room_at(i, j)} {problem}")
 
 
 def _room_at(i: int, j: int) -> str:
-    """How messages name a room: by where its middle stands in the drawing."""
+    """Return the line and column of the middle of a room in the drawing, for messages."""
     return f"line {2 * i + 2}, column {4 * j + 3} of the drawing: this room"

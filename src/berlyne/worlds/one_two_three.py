@@ -19,20 +19,30 @@ def one_two_three_world(
     ergodic: bool = True,
     max_draws: int = 10_000,
 ) -> World:
-    """A 1-2-3 World: action a (from zero) has a + 1 equally likely targets.
+    """Draw a 1-2-3 World: action a (from zero) has a + 1 equally likely targets.
 
-    Paper: Sec. 2.4, Eq. 9 (`eq:sne`); the defaults are the paper's. Worlds that are not ergodic
-    are drawn again.
+    Paper: Sec. 2.4, Eq. 9 (`eq:sne`). The defaults are the paper's. Worlds that are not ergodic are drawn again.
 
     Parameters
     ----------
-    seed : int, `SeedSequence` or `Generator`.
-    n_states, n_actions : N and M.
-    p_escape : chance that one target is not the absorbing state 0; action a avoids it altogether
-        with probability p_escape ** (a + 1).
-    formula : how the prior estimates, "exact" or as "printed" (reading R3); the world is the same.
-    ergodic : whether to insist on an ergodic world, as the paper does.
-    max_draws : give up after this many worlds that are not ergodic.
+    seed : int, SeedSequence or Generator
+        Source of the random numbers.
+    n_states, n_actions : int
+        Number of states N and actions M.
+    p_escape : float
+        Probability that a target is not the absorbing state 0. Action a never leads to state 0 with probability
+        p_escape ** (a + 1).
+    formula : {"exact", "printed"}
+        Formula of the prior's estimates, exact or as printed in the paper (reading R3). It does not change the world.
+    ergodic : bool
+        Whether the world must be ergodic, as in the paper.
+    max_draws : int
+        Largest number of draws. If none of them is ergodic, a `ValueError` is raised.
+
+    Returns
+    -------
+    World
+        The world, with the prior that it was drawn from.
     """
     rng = generator(seed)
     prior = OneTwoThree(n_states, n_actions, p_escape, formula)

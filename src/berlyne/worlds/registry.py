@@ -1,4 +1,4 @@
-"""The classes of worlds there are, by name, and which of them are the paper's."""
+"""Table of the classes of worlds, and the names of those in the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ from berlyne.worlds.world import World
 
 @dataclass(frozen=True)
 class WorldKind:
-    """A class of worlds: how to draw one, what to call it, and how long to explore it (reading R12)."""
+    """Class of worlds.
+
+    Parameters
+    ----------
+    name : str
+        Short name, such as "maze".
+    title : str
+        Name in figures and reports.
+    make : callable
+        Function that draws a world, given a seed.
+    n_steps : int
+        Number of steps of an exploration (reading R12).
+    """
 
     name: str
     title: str
@@ -29,12 +41,12 @@ WORLDS: dict[str, WorldKind] = {
         WorldKind("1-2-3", "1-2-3 Worlds", one_two_three_world, 1250),
     )
 }
-"""The classes there are."""
+"""Classes of worlds, by name."""
 
 PAPER_WORLDS = ("dense", "maze", "1-2-3")
-"""Names of the three classes of the paper, in its order. A class of one's own does not join them."""
+"""Names of the three classes of the paper, in its order. Classes added to `WORLDS` are not added here."""
 
 
 def title(name: str) -> str:
-    """What to call a class in figures and reports: the paper's words, or its own name if it has no other."""
+    """Return the title of a class in figures and reports: the paper's words, or its name if it has no title."""
     return WORLDS[name].title if name in WORLDS else name

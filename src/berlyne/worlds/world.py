@@ -1,7 +1,7 @@
-"""A world: the hidden transition probabilities, and the prior an explorer may be told.
+"""World: the hidden transition probabilities, and the prior that an explorer may know.
 
-Paper: Sec. 2.1. A world is a controllable Markov chain with kernel `theta[a, s, s_next]`. It is
-held as sparse rows; the dense array exists only when asked for.
+Paper: Sec. 2.1. A world is a controllable Markov chain with kernel `theta[a, s, s_next]`. It is stored as sparse rows.
+The dense array is created on request.
 """
 
 from __future__ import annotations
@@ -26,35 +26,54 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUM_TOLERANCE = 1e-6
-"""Rows this close to a sum of one are rescaled to it (single precision gets no closer)."""
+"""Rows whose sum differs from one by at most this are rescaled (single precision is not more precise)."""
 
 
 class World(Labelled, HtmlReprMixin):
-    """A controllable Markov chain, and what an explorer of it may assume.
+    """Controllable Markov chain, with the prior of its explorers.
 
-    Paper: Sec. 2.1; readings R1 and R13.
+    Paper: Sec. 2.1; readings R1 and R13. A world cannot be changed.
 
     Parameters
     ----------
-    theta : (M, N, N) array `[a, s, s_next]`, a list of M SciPy sparse (N, N) matrices, or `Rows`.
-        Rows must be probability distributions; sums within 1e-6 of one are rescaled.
-    prior : what an explorer believes before it has seen anything; any `Prior`, or None.
-    start : the state exploration begins in; probabilities, as a mapping from states or an array (N,); None for
-        one drawn uniformly by each exploration.
-    name : shown in tables and figures.
-    states, actions : labels in the order of `theta`, any hashable values; None for 0, 1, 2, ...
-    terminal : states in which an episode ends; the next begins as `start` says (`berlyne.worlds.episodes`).
-    positions : where states lie in pictures, x to the right and y down: a mapping from states to (x, y), an array
-        (N, 2), or the `Geometry` of a maze; None to have them laid out (`berlyne.worlds.layout`).
+    theta : array of shape (M, N, N), list of M SciPy sparse (N, N) matrices, or Rows
+        Transition probabilities `[a, s, s_next]`. Rows must be probability distributions; sums within 1e-6 of one are
+        rescaled.
+    prior : Prior or None
+        Belief of an explorer before it has observed anything.
+    start : hashable, mapping, array of shape (N,), or None
+        State in which exploration begins, or probabilities, as a mapping from states or an array. None for a state
+        drawn uniformly by each exploration.
+    name : str
+        Name in tables and figures.
+    states, actions : iterable of hashable, or None
+        Labels in the order of `theta`. None for 0, 1, 2, ...
+    terminal : iterable of hashable, or None
+        States in which an episode ends. The next episode begins as defined by `start` (`berlyne.worlds.episodes`).
+    positions : mapping, array of shape (N, 2), Geometry or None
+        Positions of states in pictures, x to the right and y down: a mapping from states to (x, y), an array, or the
+        `Geometry` of a maze. None for a computed layout (`berlyne.worlds.layout`).
 
     Attributes
     ----------
-    rows : the transition rows, sparse.
-    prior, name, n_actions, n_states : as above; a world cannot be changed.
-    states, actions : all labels in order; `range(n)` where there are none.
-    start : the number of the state, (N,) probabilities, or None; terminal : (T,), numbers of the terminal states.
-    geometry : walls, transporters and base of a maze; None for other worlds.
-    positions : (N, 2) as given, or the centres of the rooms of a maze; else None, and `places` lays states out.
+    rows : Rows
+        Transition rows, sparse.
+    prior : Prior or None
+        As above.
+    name : str
+        As above.
+    n_actions, n_states : int
+        Number of actions M and states N.
+    states, actions : sequence
+        All labels in order; `range(n)` if there are none.
+    start : int, ndarray of shape (N,) or None
+        Number of the state, or probabilities.
+    terminal : ndarray of shape (T,)
+        Numbers of the terminal states.
+    geometry : Geometry or None
+        Walls, transporters and base of a maze; None for other worlds.
+    positions : ndarray of shape (N, 2) or None
+        Positions as set, or the centres of the rooms of a maze. If None, `places` computes a layout.
 
     Examples
     --------
@@ -96,41 +115,47 @@ class World(Labelled, HtmlReprMixin):
                 _check_prior(prior, rows)
         except TransitionError as error:
             raise error.with_labels(*labels) from None
-        put = object.__setattr__  # the only way for a frozen object to come into being
-        put(self, "rows", rows)
-        put(self, "n_actions", rows.n_actions)
-        put(self, "n_states", rows.n_states)
-        put(self, "prior", prior)
-        put(self, "name", name)
-        put(self, "geometry", positions if isinstance(positions, Geometry) else None)
-        put(self, "positions", parse_positions(labels[0], positions))
-        put(self, "state_labels", labels[0])
-        put(self, "action_labels", labels[1])
-        put(self, "episodes", Episodes(labels[0], start, terminal))
+        set_attribute = object.__setattr__  # a frozen object cannot set its attributes in the usual way
+        set_attribute(self, "rows", rows)
+        set_attribute(self, "n_actions", rows.n_actions)
+        set_attribute(self, "n_states", rows.n_states)
+        set_attribute(self, "prior", prior)
+        set_attribute(self, "name", name)
+        set_attribute(self, "geometry", positions if isinstance(positions, Geometry) else None)
+        set_attribute(self, "positions", parse_positions(labels[0], positions))
+        set_attribute(self, "state_labels", labels[0])
+        set_attribute(self, "action_labels", labels[1])
+        set_attribute(self, "episodes", Episodes(labels[0], start, terminal))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        instead = "with_prior(...)" if name == "prior" else "World(...)"
-        raise AttributeError(f"a world cannot be changed, and {name} neither; make another one by {instead}")
+        alternative = "with_prior(...)" if name == "prior" else "World(...)"
+        raise AttributeError(f"{name} of World cannot be changed; make another one by {alternative}")
 
     def __delattr__(self, name: str) -> None:
-        setattr(self, name, None)  # says that it cannot be
+        setattr(self, name, None)  # raises the AttributeError
 
     def with_prior(self, prior: Prior | None) -> World:
-        """The same world with another prior; transitions are shared, not copied."""
+        """Return the world with another prior; transitions are shared, not copied.
+
+        Parameters
+        ----------
+        prior : Prior or None
+            The new prior.
+        """
         return self.replace(prior=prior)
 
     def with_resets(self) -> World:
-        """The same world without terminal states: there every action leads to the start distribution.
+        """Return the world without terminal states, with every action in them leading to the start distribution.
 
-        Resets are then transitions like any other, to be explored and learned. A Dirichlet prior with a support of
-        its own comes to allow them.
+        Resets are then ordinary transitions, which can be explored and learned. They are added to the support of a
+        Dirichlet prior.
         """
         rows = rows_with_resets(self)
         return self.replace(theta=rows, prior=prior_with_resets(self, rows), terminal=None)
 
     def replace(self, **parts: Any) -> World:
-        """The same world but for some arguments of the constructor."""
-        same = {
+        """Return the world with some arguments of the constructor replaced."""
+        arguments = {
             "theta": self.rows,
             "prior": self.prior,
             "start": None if self.start is None else self._start_label(),
@@ -140,38 +165,56 @@ class World(Labelled, HtmlReprMixin):
             "name": self.name,
             "positions": self.positions if self.geometry is None else self.geometry,
         }
-        return World(**{**same, **parts})
+        return World(**{**arguments, **parts})
 
     def to_edges(self) -> dict[str, list[Any]]:
-        """Columns `s`, `a`, `s_next` (labels) and `p` of all transitions: `pandas.DataFrame(world.to_edges())`."""
+        """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions.
+
+        `pandas.DataFrame(world.to_edges())` is a table with one line per transition.
+        """
         return to_edges(self)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the world: a maze with its walls, a grid of squares, a graph, or beyond 60 states a matrix.
+        """Draw the world: a maze with its walls, a grid of squares, a graph, or a matrix for more than 60 states.
 
-        options : `action`, whose transitions alone are drawn; `labels` and `bar`, whether to write names of states and
-            to draw a colour bar.
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Axes to draw into. None for new ones.
+        **options : object
+            `action`, to draw the transitions of one action only; `labels`, whether to write the labels of states;
+            `bar`, whether to draw a colour bar.
+
+        Returns
+        -------
+        matplotlib Axes
+            Axes with the picture.
         """
         drawn: Axes = figures_package().draw_world(self, ax, **options)
         return drawn
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the world to one file, without pickle, whole or not at all; `berlyne.load_world` reads it.
+        """Write the world to a file, which `berlyne.load_world` reads.
 
-        The end of the name says how: `.npz` keeps everything, but for a prior of your own; `.csv` and `.parquet`
-        keep transitions and labels, one line `s, a, s_next, p` each.
+        The file is complete or not written at all. It does not use pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that ends in `.npz` stores the whole world; a custom prior cannot be saved. `.csv` and `.parquet`
+            store transitions and labels only, in lines `s, a, s_next, p`.
         """
-        from berlyne.worlds.io import save_world  # here, because it knows what a world is
+        from berlyne.worlds.io import save_world  # imported here, because it imports this module
 
         save_world(path, self)
 
     def _start_label(self) -> Any:
-        """The start as the constructor takes it."""
+        """Return the start in the form that the constructor takes."""
         return self.states[self.start] if isinstance(self.start, int) else self.start
 
     @property
     def start(self) -> int | FloatArray | None:
-        """The number of the state that exploration begins in, (N,) probabilities, or None."""
+        """Number of the state in which exploration begins, (N,) probabilities, or None."""
         return self.episodes.start
 
     @property
@@ -187,13 +230,14 @@ class World(Labelled, HtmlReprMixin):
 
     @property
     def theta(self) -> FloatArray:
-        """The transition probabilities `theta[a, s, s_next]`, a fresh dense `(M, N, N)` array."""
+        """Transition probabilities `theta[a, s, s_next]`, a new dense `(M, N, N)` array."""
         return self.rows.dense()
 
     def sample(self, a: int, s: int, u: float) -> int:
-        """The state that follows action a in state s for a uniform number `u` in [0, 1), all by number.
+        """Draw the state that follows action a in state s, by inversion of a uniform number `u` in [0, 1).
 
-        Never a state of probability zero, even where rounding leaves the row's sum below `u`.
+        States and actions are numbers, not labels. A state of probability zero is never drawn, even if rounding leaves
+        the sum of the row below `u`.
         """
         r = check_index("s", s, self.n_states) * self.n_actions + check_index("a", a, self.n_actions)
         begin, end = self.rows.indptr[r], self.rows.indptr[r + 1]
@@ -202,14 +246,14 @@ class World(Labelled, HtmlReprMixin):
 
 
 def check_world(world: Any) -> World:
-    """Refuse what is no world."""
+    """Return `world`, or raise `ValueError` if it is not a `World`."""
     if not isinstance(world, World):
-        raise ValueError(f"world is {short_repr(world)}; it must be a World, such as berlyne.maze() makes")
+        raise ValueError(f"world is {short_repr(world)}; it must be a World, such as berlyne.maze() returns")
     return world
 
 
 def _unchecked_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
-    """Rows from any form that a user may give them."""
+    """Convert transition probabilities in any supported form to rows, without validation."""
     if isinstance(theta, Rows):
         return theta
     if isinstance(theta, list | tuple) and len(theta) and hasattr(theta[0], "tocsr"):
@@ -218,7 +262,7 @@ def _unchecked_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:
 
 
 def _as_rows(rows: Rows) -> Rows:
-    """Checked rows, rescaled to sums of one."""
+    """Validate rows and rescale them to sums of one."""
     rows = checked_rows(rows)
     _check_entries(rows)
     sums = rows.row_sums(rows.data)
@@ -235,6 +279,7 @@ def _as_rows(rows: Rows) -> Rows:
 
 
 def _from_array(theta: Any) -> Rows:
+    """Convert a dense array (M, N, N) to rows."""
     try:
         array = np.asarray(theta, dtype=np.float64)
     except (TypeError, ValueError):
@@ -248,6 +293,7 @@ def _from_array(theta: Any) -> Rows:
 
 
 def _check_entries(rows: Rows) -> None:
+    """Raise `ValueError` if a probability is negative or not finite."""
     bad = np.flatnonzero(~(rows.data > 0) | ~np.isfinite(rows.data))
     if len(bad):
         r = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
@@ -261,16 +307,16 @@ def _check_entries(rows: Rows) -> None:
 
 
 def _check_prior(prior: Prior, rows: Rows) -> None:
-    """Refuse a prior of another size, or one under which this world is impossible."""
+    """Raise `ValueError` if the prior has another size, or if this world is impossible under it."""
     check_prior(prior)
     for name in ("n_actions", "n_states"):
-        theirs, ours = getattr(prior, name, None), getattr(rows, name)
-        if theirs is not None and theirs != ours:
-            raise ValueError(f"the prior has {name}={theirs} and theta has {name}={ours}; they must agree")
+        of_prior, of_theta = getattr(prior, name, None), getattr(rows, name)
+        if of_prior is not None and of_prior != of_theta:
+            raise ValueError(f"the prior has {name}={of_prior} and theta has {name}={of_theta}; they must agree")
     if hasattr(prior, "check_rows"):
         prior.check_rows(rows)
         return
-    if discovers_states(prior):  # nothing is impossible that is not known yet
+    if discovers_states(prior):  # a prior of unknown states allows every transition
         return
     theta = rows.dense()
     theta_hat = checked_estimate(prior, np.zeros(theta.shape, dtype=np.int64))

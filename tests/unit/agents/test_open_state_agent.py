@@ -168,7 +168,7 @@ def test_what_cannot_grow_is_refused():
         Explorer(prior, n_states=5, n_actions=2)
     with pytest.raises(ValueError, match="which only engine='numpy' can run"):
         explore(berlyne.maze(0).with_prior(prior), "PMC(VI)", n_steps=3, engine="compiled")
-    with pytest.raises(ValueError, match="does not say how many actions there are"):
+    with pytest.raises(ValueError, match="does not define the number of actions"):
         Explorer(prior)
     explorer = Explorer(prior, n_actions=2)
     with pytest.raises(ValueError, match="which is not hashable; use a string or a tuple"):

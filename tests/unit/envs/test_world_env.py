@@ -125,7 +125,7 @@ def test_a_maze_is_painted_as_it_is():
         (lambda: WorldEnv(four_rooms()).step(0), r"call reset\(\) before step\(\)"),
         (
             lambda: WorldEnv(four_rooms()).reset(options={"state": 1}),
-            "options hold 'state'; the only .*",
+            "options contain 'state'; the only .*",
         ),
         (lambda: WorldEnv(four_rooms()).reset(options={"start": (0, 0)}), r"start is \(0, 0\); .*"),
     ],
@@ -162,7 +162,7 @@ def test_importing_berlyne_does_not_import_gymnasium_and_does_not_need_it():
         "import berlyne\ntry:\n    berlyne.from_gymnasium('X-v1')\nexcept ValueError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True, timeout=LIMIT)
-    assert done.stdout == "Gymnasium is not here; in a clone of berlyne: pip install '.[gym]'\n"
+    assert done.stdout == "Gymnasium is not installed; in a clone of berlyne: pip install '.[gym]'\n"
 
 
 @pytest.mark.parametrize("wrong", [1.7, "1", None, 2, -1, np.array([0, 1]), True], ids=repr)

@@ -268,8 +268,8 @@ class Mine:
 
 def test_a_prior_of_ones_own_says_how_much_it_misses():
     said = (
-        r"^Mine does not say what is expected to be missing; "
-        r"give it a method expected_missing_information\(counts\) that returns bits \[a, s\]; see docs"
+        r"^Mine has no expected missing information; "
+        r"add a method expected_missing_information\(counts\) that returns bits \[a, s\]; see docs"
     )
     for ask in (lambda e: e.expected_missing_information(), lambda e: e.knows_enough(1.0)):
         with pytest.raises(ValueError, match=said):

@@ -109,11 +109,11 @@ class Tabled:
 
 
 def test_what_cannot_be_read_is_refused():
-    with pytest.raises(ValueError, match=r"^Blackjack-v1 shows no transition table; explore it by berlyne.explore_"):
+    with pytest.raises(ValueError, match=r"^Blackjack-v1 has no transition table; explore it with berlyne.explore_"):
         from_gymnasium("Blackjack-v1")
     with pytest.raises(ValueError, match=r"^in Tabled an episode ends in state 1 after some transitions but not after"):
         from_gymnasium(Tabled())
-    with pytest.raises(ValueError, match=r"^env is 3; it must be an environment of Gymnasium, or the name of one$"):
+    with pytest.raises(ValueError, match=r"^env is 3; it must be a Gymnasium environment, or the id of one$"):
         from_gymnasium(3)
 
 

@@ -97,7 +97,7 @@ def test_a_prior_of_ones_own_needs_sizes():
     explorer = Explorer(Even(), "LTA", n_states=3, n_actions=2)
     explorer.observe(0, explorer.act(0), 2)
     assert explorer.n_obs == 1 and (explorer.n_states, explorer.n_actions) == (3, 2)
-    with pytest.raises(ValueError, match=r"does not say how many states there are; say n_states=$"):
+    with pytest.raises(ValueError, match=r"does not define the number of states; set n_states=$"):
         Explorer(Even(), "LTA")
 
 

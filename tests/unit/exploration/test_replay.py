@@ -143,10 +143,13 @@ def test_an_episode_that_begins_where_the_last_one_ended_is_no_second_visit(ende
         ([(0, 0, 1), (0, 0)], r"line 1 of the history, counted from 0, is \(0, 0\); a history is lines .*"),
         ([0, 1, 2], r"line 0 of the history, counted from 0, is 0; a history is .*"),
         (np.zeros((3, 2), dtype=int), r"the history is an array of shape \(3, 2\); it must be \(T, 3\): s, a, s_next"),
-        ((np.zeros(2), np.zeros(3), np.zeros(2)), r"s, a and s_next have 2, 3, 2 entries; they must have as many each"),
+        (
+            (np.zeros(2), np.zeros(3), np.zeros(2)),
+            r"s, a and s_next have 2, 3, 2 entries; they must have the same length",
+        ),
         ("history.csv", r"the history is 'history.csv'; it must be lines .*"),
         (None, r"the history is None; it must be .*"),
-        (pd.DataFrame({"s": [0], "action": [0]}), r"the history has the columns s, action, and no a and no s_next; .*"),
+        (pd.DataFrame({"s": [0], "action": [0]}), r"the history has the columns s, action, but no a and no s_next; .*"),
         (pd.DataFrame({"s": [0, np.nan], "a": 0, "s_next": 1}), r"s is nan in line 1 of .*"),
         (pd.DataFrame({"s": [0, 1], "a": 0, "s_next": 1, "subject": ["x", None]}), r"subject is missing in line 1 .*"),
     ],
@@ -196,7 +199,7 @@ def test_priors_of_ones_own():
     told = replay(Telling(), lines, "PIG(greedy)", n_states=3, n_actions=2)
     assert told.expected_missing_information.values == pytest.approx([6.0, 5.5, 5.0])
     assert told.expected_missing_information_after.values == pytest.approx([5.5, 5.0, 4.0 + 1 / 2 + 1 / 3])
-    with pytest.raises(ValueError, match="does not say how many states there are"):
+    with pytest.raises(ValueError, match="does not define the number of states"):
         replay(Sticky(), lines)
 
 
@@ -274,7 +277,7 @@ def test_what_stands_in_the_index_of_a_frame_counts_as_a_column_does(levels, eng
 def test_a_column_that_is_almost_one_of_a_history_is_refused(name, index):
     meant = name.strip().lower()
     frame = two_subjects().rename(columns={meant: name})
-    with pytest.raises(ValueError, match=rf"^the history has a column '{name}'; call it {meant}, or leave it out$"):
+    with pytest.raises(ValueError, match=rf"^the history has a column '{name}'; rename it to {meant}, or drop it$"):
         replay(WORLD.prior, frame.set_index(name) if index else frame)
 
 

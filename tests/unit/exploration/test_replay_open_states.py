@@ -222,7 +222,7 @@ def test_bad_histories_are_refused():
         replay(prior, [(float("nan"), 0, "b")], n_actions=1)
     with pytest.raises(ValueError, match="a is 7 in line 0"):
         replay(prior, [("a", 7, "b")], n_actions=1)
-    with pytest.raises(ValueError, match="does not say how many actions there are"):
+    with pytest.raises(ValueError, match="does not define the number of actions"):
         replay(prior, [("a", 0, "b")])
     with pytest.raises(ValueError, match="s is 9 in line 0"):
         replay(world_of(), [(9, 0, 1)])

@@ -136,7 +136,7 @@ def test_several_subjects_are_not_one(make):
     for form in (frame, frame.set_index("subject")):
         with pytest.raises(
             ValueError,
-            match=r"^the history is that of 2 subjects, 'anna' and others; give one of them, or leave the column sub",
+            match=r"^the history has 2 subjects, 'anna' and others; select one of them, or drop the column subject",
         ):
             explorer.observe_many(form)
         assert explorer.n_obs == 0

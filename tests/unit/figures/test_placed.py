@@ -53,9 +53,15 @@ def coloured(ax):
     [
         (maze(0), r"^the world has 36 states and the model 3; they must be the same$"),
         (World(np.full((3, 3, 3), 1 / 3)), r"^the world has 3 actions and the model 2; they must be the same$"),
-        (world(states=list("abd")), r"^the world has the state 'd', which the model has not; states must be the same$"),
-        (world(actions=["go", "stop"]), r"^the world has the action 'stop', which the model has not; actions must be"),
-        ("maze", r"^world is 'maze'; it must be a World, such as berlyne\.maze\(\) makes$"),
+        (
+            world(states=list("abd")),
+            r"^the world has the state 'd', which the model does not have; states must be the same$",
+        ),
+        (
+            world(actions=["go", "stop"]),
+            r"^the world has the action 'stop', which the model does not have; actions must be the same$",
+        ),
+        ("maze", r"^world is 'maze'; it must be a World, such as berlyne\.maze\(\) returns$"),
     ],
 )
 @pytest.mark.parametrize("what", ["PIG", "visits", "missing information", np.zeros(3)])
@@ -129,7 +135,8 @@ def test_missing_information_is_measured_where_states_are_discovered(discovered,
 def test_a_world_without_a_state_that_was_discovered_is_refused():
     explorer = Explorer(ChineseRestaurant(), n_actions=2, actions=["go", "wait"])
     explorer.observe("a", "go", "z")
-    with pytest.raises(ValueError, match=r"^the model has discovered the state 'z'; the world must have it, too$"):
+    message = r"^the model has discovered the state 'z'; the world must have this state, too$"
+    with pytest.raises(ValueError, match=message):
         explorer.plot(world=world())
     fewer = Explorer(ChineseRestaurant(), n_actions=2, actions=["go", "wait"])
     fewer.observe("c", "go", "b")

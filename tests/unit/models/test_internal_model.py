@@ -228,9 +228,9 @@ def test_a_model_from_counts_equals_the_one_that_observed_them():
 
 def test_sizes_come_from_the_prior_or_must_be_given():
     plain = Plain(PRIORS["everything"])
-    with pytest.raises(ValueError, match="does not say how many states there are; say n_states="):
+    with pytest.raises(ValueError, match="does not define the number of states; set n_states="):
         InternalModel(plain)
-    with pytest.raises(ValueError, match="does not say how many actions there are"):
+    with pytest.raises(ValueError, match="does not define the number of actions"):
         InternalModel(plain, n_states=4)
     with pytest.raises(ValueError, match="n_states is 5 but the prior has n_states=4"):
         InternalModel(PRIORS["everything"], n_states=5)

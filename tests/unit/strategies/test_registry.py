@@ -127,5 +127,6 @@ def test_strategies_are_checked_when_they_are_made():
         Strategy("mine", 3, "PIG")
     with pytest.raises(ValueError, match=r"^untried is 'x'; it must be a number in "):
         Strategy("mine", Greedy(), "PEIG", untried="x")
-    with pytest.raises(ValueError, match=r"^parameters go with the name of a strategy, not with a Strategy object$"):
+    message = r"^parameters are allowed only with the name of a strategy, not with a Strategy object$"
+    with pytest.raises(ValueError, match=message):
         get_strategy(STRATEGIES["PIG(VI)"], gamma=0.5)

@@ -135,7 +135,7 @@ def test_estimates_alone_are_enough_for_all_utilities_but_novelty(pair, steps):
     assert slow.exact is None and quick.exact is not None
     for utility in (pig, peig, pmc, plc):
         assert utility(slow) == pytest.approx(utility(quick), rel=1e-10, abs=1e-13)
-    with pytest.raises(ValueError, match=r"give it a method expected_missing_information\(counts\)"):
+    with pytest.raises(ValueError, match=r"add a method expected_missing_information\(counts\)"):
         novelty(slow)
 
 

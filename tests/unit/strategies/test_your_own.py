@@ -363,7 +363,7 @@ def test_a_method_that_relocates_needs_pairs():
     world = World(np.full((2, 3, 3), 1 / 3), Dirichlet(1.0, n_states=3, n_actions=2))
     run = explore(world, Strategy("jumps", Jumps((2, 1))), n_steps=3)
     assert run.states[:-1].tolist() == [2, 2, 2] and run.actions.tolist() == [1, 1, 1]
-    with pytest.raises(ValueError, match="it must relocate by a method pair_values or choose_pair"):
+    with pytest.raises(ValueError, match="it relocates, so it must have a method pair_values or choose_pair"):
         Strategy("stuck", Stuck())
     for pair in ((99, 0), (0, 2), (0.5, 0)):
         with pytest.raises(ValueError, match=r"^jumps chose the pair .*; there is no such state and action"):
@@ -374,5 +374,6 @@ def test_a_method_that_relocates_needs_pairs():
 def test_what_a_prior_says_of_rows_must_be_one_number_each(name):
     prior = Skewed(1.0, n_states=3, n_actions=2)
     setattr(prior, name, lambda counts: np.zeros(3))
-    with pytest.raises(ValueError, match=r"that Skewed gives has shape \(3,\); it must be \(2, 3\), a number for each"):
+    message = r"that Skewed returns has shape \(3,\); it must be \(2, 3\), one number for each"
+    with pytest.raises(ValueError, match=message):
         InternalModel(prior).expected_missing_information()

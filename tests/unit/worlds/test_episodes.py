@@ -213,8 +213,8 @@ def test_labels_name_starts_and_ends():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"start": 4}, "start is 4, a terminal state; an episode must begin in another"),
-        ({"start": {4: 1.0}}, "start is 4, a terminal state; an episode must begin in another"),
+        ({"start": 4}, "start is 4, a terminal state; an episode must begin in a state that is not terminal"),
+        ({"start": {4: 1.0}}, "start is 4, a terminal state; an episode must begin in a state that is not terminal"),
         ({"start": [0.5, 0.4, 0, 0, 0]}, "the probabilities of start sum to 0.9; they must sum to 1"),
         ({"start": [1.0]}, "start must be a state, or 5 probabilities that are not negative, one for each state"),
         ({"start": [1.5, -0.5, 0, 0, 0]}, "start must be a state, or 5 probabilities that are not negative, .*"),
@@ -222,7 +222,7 @@ def test_labels_name_starts_and_ends():
         ({"start": {7: 1.0}}, "start is 7; it must be a whole number from 0 to 4"),
         ({"terminal": [9]}, "terminal is 9; it must be a whole number from 0 to 4"),
         ({"terminal": 4}, "terminal is 4; it must be a list of states"),
-        ({"terminal": range(5)}, "all states are terminal; an episode needs one to begin in"),
+        ({"terminal": range(5)}, "all states are terminal; an episode needs a state to begin in"),
     ],
 )
 def test_starts_and_ends_that_cannot_be_are_refused(arguments, message):
@@ -238,7 +238,7 @@ def test_exploration_cannot_start_where_it_ends():
 def test_states_out_of_reach_are_warned_of_once():
     world = corridor(n=8, start=1, terminal=[4])
     np.testing.assert_array_equal(reachable(world, np.array([1])), np.arange(8) <= 4)
-    with pytest.warns(UserWarning, match="^3 of the 8 states of 'world' cannot be reached from its start, so what is"):
+    with pytest.warns(UserWarning, match="^3 of the 8 states of 'world' cannot be reached from its start, so the in"):
         explore(world, "Random", n_steps=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

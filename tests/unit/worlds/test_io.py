@@ -92,7 +92,7 @@ def test_a_prior_of_ones_own_is_not_saved(tmp_path):
         pass
 
     world = World(THETA, Own(1.0, n_states=3, n_actions=2))
-    with pytest.raises(ValueError, match=r"^the prior .* is your own, which cannot be saved; save world.with"):
+    with pytest.raises(ValueError, match=r"^the prior .* is a custom prior, which cannot be saved; save world.with"):
         world.save(tmp_path / "w.npz")
     world.save(tmp_path / "w.csv")
     with pytest.raises(ValueError, match=r"^the label .* cannot be saved"):
@@ -141,7 +141,7 @@ def test_files_that_are_something_else_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"has format 1; this version of berlyne reads format 2$"):
         load_world(path)
     for call in (load_world, maze(0).save):
-        with pytest.raises(ValueError, match=r"ends in '.txt'; a file of a world ends in .npz, .csv, .parquet$"):
+        with pytest.raises(ValueError, match=r"ends in '.txt'; the file of a world must end in .npz, .csv, .parquet$"):
             call(tmp_path / "w.txt")
 
 
@@ -216,11 +216,11 @@ def test_a_terminal_state_needs_no_edges(tmp_path):
         (
             "red,r,red,1\n",
             "",
-            r"line 2: the probabilities of a='r' in s='red' are missing; give them, or call the state terminal: "
+            r"line 2: the probabilities of a='r' in s='red' are missing; add them, or make the state terminal: "
             r"load_world\(path, terminal=\['red'\]\)",
         ),
         (GOOD, "", "the file is empty; its first line must be s,a,s_next,p"),
-        (GOOD[13:], "", "there are no transitions in it"),
+        (GOOD[13:], "", "the table contains no transitions"),
         ("red,r", '"red,r', r"line \d+: this is not a CSV file \(unexpected end of data\)"),
     ],
 )

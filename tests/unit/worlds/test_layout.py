@@ -62,16 +62,16 @@ def test_positions_belong_to_the_world_and_do_not_change():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"a": (1, 2), "b": (3, 4)}, r"^positions say nothing of state 'c'; every state needs a pair \(x, y\)$"),
+        ({"a": (1, 2), "b": (3, 4)}, r"^positions do not contain state 'c'; every state needs a pair \(x, y\)$"),
         ({**PAIRS, "d": (7, 8)}, r"^a state of positions is 'd'; it must be a state: 'a', 'b', 'c'$"),
         ({**PAIRS, "a": 1}, r"^the position of state 'a' is 1; it must be a pair \(x, y\)$"),
         ({**PAIRS, "a": "xy"}, r"^the position of state 'a' is 'xy'; it must be a pair"),
         ({**PAIRS, "b": (1, np.inf)}, r"^the position of state 'b' is \(1.0, inf\); it must be finite$"),
-        ({**PAIRS, "b": (1, "x")}, r"^positions are no pairs \(x, y\); they must be \(3, 2\)"),
-        ({**PAIRS, "c": (1, 2)}, r"^the states 'a' and 'c' both lie at \(1.0, 2.0\); every state needs a place of its"),
+        ({**PAIRS, "b": (1, "x")}, r"^positions are not pairs \(x, y\); they must be \(3, 2\)"),
+        ({**PAIRS, "c": (1, 2)}, r"^the states 'a' and 'c' both lie at \(1.0, 2.0\); every state needs a different"),
         (np.zeros((3, 3)), r"^positions have shape \(3, 3\); they must be \(3, 2\), one pair \(x, y\) for"),
         (np.zeros((2, 2)), r"have shape \(2, 2\); they must be \(3, 2\)"),
-        ("left", r"^positions are no pairs"),
+        ("left", r"^positions are not pairs"),
         (maze(0, side=2, n_transporters=1).geometry, r"^the maze has 4 rooms and the world 3 states; they must agree$"),
     ],
 )
@@ -204,7 +204,7 @@ def test_environments_that_are_grids_say_where_their_cells_are():
 
 def test_more_states_than_one_looks_at_as_a_graph_are_not_laid_out(monkeypatch):
     module = sys.modules["berlyne.worlds.layout"]  # whose name in the package is that of the function
-    monkeypatch.setattr(module, "_lengths", lambda near: pytest.fail("it was laid out"))
+    monkeypatch.setattr(module, "_path_lengths", lambda closeness: pytest.fail("it was laid out"))
     world = ring(61)
     found = places(world)
     assert found[0].tolist() == [0, 0] and found[7].tolist() == [7, 0] and found[8].tolist() == [0, 1]

@@ -57,8 +57,8 @@ def test_mazes_come_back_from_their_drawing(seed, side, n_transporters):
 def test_a_drawing_is_drawn_again_as_it_was():
     lines = [line[4:] for line in DRAWN.strip("\n").splitlines()]
     assert maze_text(geometry_from_text(DRAWN)).splitlines() == lines
-    assert maze_text(geometry_from_text(DRAWN), here=4).splitlines()[3] == "|<    @ |   |"
-    assert maze_text(geometry_from_text(DRAWN), here=2).splitlines()[1] == "|       | @ |"
+    assert maze_text(geometry_from_text(DRAWN), agent=4).splitlines()[3] == "|<    @ |   |"
+    assert maze_text(geometry_from_text(DRAWN), agent=2).splitlines()[1] == "|       | @ |"
 
 
 def test_line_ends_and_empty_lines_do_not_matter():
@@ -68,7 +68,7 @@ def test_line_ends_and_empty_lines_do_not_matter():
 
 ROOM = "of the drawing: this room"
 GAP = f"{ROOM} is open to the outside; the outer wall of the maze must have no gap"
-ONE = "transporters lead to exactly one, a room with a B"
+ONE = "transporters need exactly one base, a room with a B"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ ONE = "transporters lead to exactly one, a room with a B"
         ("+-^-+", "+   +", f"line 2, column 7 {GAP}"),
         ("|<      |", "|<     >  ", "line 4 of the drawing has 14 characters .*"),
         ("|   |      >|", "|   |  >   >|", f"line 6, column 7 {ROOM} has a transporter where there is no wall"),
-        (" B ", "   ", f"line 2, column 7 {ROOM} has a transporter, and there is no base: {ONE}"),
-        ("|   |      >|", "| B |      >|", f"line 6, column 3 {ROOM} has another base; there are 2: {ONE}"),
+        (" B ", "   ", f"line 2, column 7 {ROOM} has a transporter, but there is no base; {ONE}"),
+        ("|   |      >|", "| B |      >|", f"line 6, column 3 {ROOM} has another base, which makes 2; {ONE}"),
     ],
 )
 def test_a_drawing_that_is_no_maze_is_refused(old, new, message):
