@@ -81,6 +81,19 @@ class Support(FrozenArrays):
         indptr = np.arange(n_rows + 1, dtype=np.int64) * self.n_states
         return read_only(indptr), read_only(np.tile(np.arange(self.n_states, dtype=np.int32), n_rows))
 
+    def same_entries(self, other: Support) -> bool:
+        """Return whether both supports contain the same transitions."""
+        if (self.n_actions, self.n_states) != (other.n_actions, other.n_states):
+            return False
+        if self.indptr is other.indptr and self.indices is other.indices:  # shared arrays need no comparison
+            return True
+        n_full = self.n_actions * self.n_states**2
+        n_self, n_other = (n_full if support.indices is None else len(support.indices) for support in (self, other))
+        if n_self != n_other or n_self == n_full:
+            return n_self == n_other
+        (indptr, indices), (other_indptr, other_indices) = self.entries(), other.entries()
+        return np.array_equal(indptr, other_indptr) and np.array_equal(indices, other_indices)
+
     def contains(self, row: IntArray, s_next: IntArray) -> BoolArray:
         """Return whether `s_next` is possible in row number `row`, elementwise."""
         if self.indptr is None or self.indices is None:

@@ -113,7 +113,7 @@ def test_one_that_may_see_the_world_plans_with_it_and_needs_it():
     world = CLASSES["maze"](5)
     run = explore(world, "PIG(VI+)", n_steps=100, seed=1)
     assert float(replay(world, run, "PIG(VI+)").log_likelihood.min()) >= np.log(0.25) - 1e-12
-    with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is not known here"):
+    with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is unknown"):
         replay(world.prior, run, "PIG(VI+)")
 
 

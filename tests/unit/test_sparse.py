@@ -51,6 +51,18 @@ def test_support_of_rows_and_of_everything():
     assert not support.is_full
 
 
+def test_supports_are_the_same_by_content():
+    support, copied = Rows.from_dense(THETA).support, Rows.from_dense(THETA).support
+    assert copied.indices is not support.indices and support.same_entries(copied) and support.same_entries(support)
+    moved = Rows.from_dense(THETA[:, :, ::-1]).support  # as many entries, elsewhere
+    assert len(moved.indices) == len(support.indices) and not support.same_entries(moved)
+    full, explicit = Support(2, 2), Rows.from_dense(np.full((2, 2, 2), 0.5)).support
+    assert full.same_entries(explicit) and explicit.same_entries(full) and full.same_entries(Support(2, 2))
+    assert not full.same_entries(support) and not support.same_entries(full)
+    assert not full.same_entries(Support(1, 2)) and not full.same_entries(Support(2, 3))
+    assert not Support(8, 1).same_entries(full)  # as many entries
+
+
 def test_counts_know_totals_distinct_outcomes_and_single_entries():
     dense = np.array([[[2, 1], [0, 0]], [[0, 0], [0, 5]]])
     counts = Counts.from_dense(dense)

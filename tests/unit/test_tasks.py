@@ -138,7 +138,7 @@ def test_what_cannot_be_judged_is_refused():
         Tasks(world).reward_loss([ring(3)])
     with pytest.raises(ValueError, match="3 actions and 3 states"):
         Tasks(world).navigation_loss([np.full((3, 3, 3), 1 / 3)])
-    with pytest.raises(ValueError, match="without a prior"):
+    with pytest.raises(ValueError, match="counts need a prior"):
         Tasks(world).navigation_loss(np.zeros((1, 2, 3, 3), dtype=int))
     with pytest.raises(ValueError, match="must be"):
         Tasks(world).navigation_loss(np.zeros((2, 3, 3), dtype=int))

@@ -1,1 +1,1 @@
-"""One explorer's beliefs, values and choices: compiled, in plain NumPy, or with states that are discovered."""
+"""Agents hold the beliefs, action values and choices of one explorer: compiled, in NumPy, or with an open state set."""

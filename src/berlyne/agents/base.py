@@ -1,4 +1,4 @@
-"""Which agent runs a strategy: compiled, in plain NumPy, or one that discovers its states."""
+"""Make the agent that runs a strategy: compiled, in plain NumPy, or one that discovers its states."""
 
 from __future__ import annotations
 
@@ -20,28 +20,50 @@ if TYPE_CHECKING:
 
 
 Engine = Literal["auto", "compiled", "numpy"]
-
+"""The kernels ("compiled") or plain NumPy ("numpy"); "auto" compiles if it can."""
 
 AnyAgent = Union["CompiledAgent", NumpyAgent, OpenStateAgent]
+"""An agent of any kind."""
 
 
 def make_agent(
     model: InternalModel, strategy: Strategy, world: World | None, engine: Engine = "auto"
 ) -> CompiledAgent | NumpyAgent:
-    """The mind that runs a strategy; only one that may see the world is handed it to plan with.
+    """Make the agent that runs a strategy in a world whose states are known.
 
-    Where the episodes of the world end, it is told.
+    Parameters
+    ----------
+    model : InternalModel
+        The initial model, without observations if the agent is compiled.
+    strategy : Strategy
+        The strategy to run.
+    world : World or None
+        The true world, if it is known. Only a strategy that may see the world plans with it. Its terminal states are
+        marked in every agent.
+    engine : {"auto", "compiled", "numpy"}, default="auto"
+        Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
+
+    Returns
+    -------
+    CompiledAgent or NumpyAgent
+        An agent that knows the terminal states of `world`.
+
+    Raises
+    ------
+    ValueError
+        If the prior is for an open state set, if the strategy needs a world that is None, or if `engine` cannot run
+        the strategy.
     """
-    from berlyne.agents.compiled_agent import CompiledAgent  # here, so that `import berlyne` need not import Numba
+    from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
 
     if hasattr(model.prior, "grows"):
         raise ValueError(
-            f"{model.prior!r} has a number of cells, the last of which is no state; leave n_states out of the prior, "
-            f"so that states are discovered{UNKNOWN_STATES}"
+            f"{model.prior!r} has a fixed number of cells, and its last cell is not a state; "
+            f"leave n_states out of the prior to discover states{UNKNOWN_STATES}"
         )
     compiled = _is_compiled(model.prior, strategy, engine)
     if strategy.sees_world and world is None:
-        raise ValueError(f"{strategy} plans with the true world, which is not known here; use one without +")
+        raise ValueError(f"{strategy} plans with the true world, which is unknown; use a strategy without +")
     agent: CompiledAgent | NumpyAgent
     if compiled:
         agent = CompiledAgent(model, strategy, world)
@@ -53,12 +75,24 @@ def make_agent(
 
 
 def make_open_state_agent(prior: Any, n_actions: int, strategy: Strategy, engine: Engine = "auto") -> OpenStateAgent:
-    """The mind that runs a strategy where states are discovered."""
+    """Make the agent that runs a strategy and discovers its states.
+
+    Parameters
+    ----------
+    prior : ChineseRestaurant
+        A prior without a number of states.
+    n_actions : int
+        Number of actions, M.
+    strategy : Strategy
+        The strategy to run.
+    engine : {"auto", "compiled", "numpy"}, default="auto"
+        Whether kernels or plain NumPy run the strategy, as for `make_agent`.
+    """
     return OpenStateAgent(prior, n_actions, strategy, _is_compiled(prior.sized(1, n_actions), strategy, engine))
 
 
 def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
-    """Whether kernels run a strategy with this prior."""
+    """Return whether kernels run a strategy with this prior."""
     from berlyne.agents.compiled_agent import can_compile
 
     if engine not in ("auto", "compiled", "numpy"):
@@ -66,6 +100,6 @@ def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
     compilable = can_compile(prior, strategy)
     if engine == "compiled" and not compilable:
         raise ValueError(
-            f"{strategy} with {prior!r} has a part that no kernel knows, which only engine='numpy' can run{ENGINE}"
+            f"{strategy} with {prior!r} has a part that cannot be compiled; use engine='numpy' or 'auto'{ENGINE}"
         )
     return compilable and engine != "numpy"

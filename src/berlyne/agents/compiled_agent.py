@@ -1,6 +1,6 @@
-"""An explorer: built for a prior and a strategy, run, saved and restored.
+"""The agent that runs a strategy in compiled kernels, and its state as arrays.
 
-What does not change from run to run is worked out once per prior or world (`berlyne.engine.caches`).
+Arrays that are the same in all runs are computed once per prior or world (`berlyne.engine.caches`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 NO_RESETS: FloatArray = np.empty(0)
+"""The `u_start` of a world without terminal states."""
 MAX_COUNT = 2**31 - 1
-"""Most observations: they are counted in 32 bits."""
+"""Largest number of observations: counts are int32."""
 
 
 def can_compile(prior: Any, strategy: Strategy) -> bool:
-    """Whether prior, utility and method are all ones that the kernels know."""
-    known_parts = is_compiled_prior(prior) and type(strategy.coordinate) in METHODS
-    if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
+    """Return whether kernels exist for the prior, the utility and the coordination method."""
+    has_kernels = is_compiled_prior(prior) and type(strategy.coordinate) in METHODS
+    if not has_kernels or not (strategy.utility is None or isinstance(strategy.utility, str)):
         return False
     try:
         compiled_spec_for(prior, strategy.utility)
@@ -43,34 +44,52 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
 
 
 def make_method(name: str, parameters: dict[str, Any]) -> Any:
-    """The method of coordination of that name."""
+    """Make the coordination method whose class has this name."""
     return {method.__name__: method for method in METHODS}[name](**parameters)
 
 
 class CompiledAgent:
-    """Beliefs, utilities and choices of one explorer, for compiled kernels.
+    """Beliefs, utilities and choices of one explorer, in compiled kernels.
 
-    Same calls and same actions as `NumpyAgent`. `world` is needed by strategies that may see it, and
-    tells how many slots each state may come to need.
+    It has the methods of `NumpyAgent` and takes the same actions.
+
+    Parameters
+    ----------
+    model : InternalModel
+        The initial model, without observations.
+    strategy : Strategy
+        A strategy for which `can_compile` is true.
+    world : World, optional
+        The true world. Strategies that may see the world plan with it. For all strategies, its number of outcomes
+        sets how many slots are allocated per state.
+
+    Attributes
+    ----------
+    belief : Belief
+        Counts, estimates and utilities of all rows.
+    choice_state : ChoiceState
+        Memory of the coordination method.
+    entry_points : dict
+        Compiled kernels by name. Agents with the same strategy and kind of prior share them.
     """
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
         if model.n_obs:
-            raise ValueError("a compiled explorer starts from a model that has observed nothing")
+            raise ValueError(f"the model of a compiled agent must have no observations; it has {model.n_obs}")
         prior: Any = model.prior
         assert strategy.utility is None or isinstance(strategy.utility, str)
         self.model, self.strategy = model, strategy
         self.belief = new_belief(model, strategy.utility, world, strategy.untried)
         self.choice_state = new_choice_state(strategy.coordinate, strategy.rule, self.belief, prior.support, world)
         self._truth: Truth | None = None
-        self.entry_points: dict[str, Any] = {}  # entry points; minds of the same strategy and kind of prior share them
+        self.entry_points: dict[str, Any] = {}
 
     def act(self, s: int, u: FloatArray) -> int:
-        """The action to take in state `s`."""
+        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1)."""
         return self._choose(s, u)[1]
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
-        """The state to go to and the action to take there, of a strategy that may relocate."""
+        """Choose a state and an action in it, for a strategy that may relocate."""
         return self._choose(-1, u)
 
     def _choose(self, s: int, u: FloatArray) -> tuple[int, int]:
@@ -78,42 +97,51 @@ class CompiledAgent:
         return int(s), int(a)
 
     def _call(self, name: str, kernel: Any, *arguments: Any) -> Any:
-        """What a kernel returns, whose arguments always have the same types."""
+        """Call a kernel, whose arguments must always have the same types."""
         if name not in self.entry_points:
             self.entry_points[name] = entry_point(kernel, arguments)
         return self.entry_points[name](*arguments)
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
-        seen = self._take_in(s, a, s_next)
-        if seen == FULL:
+        status = self._observe_once(s, a, s_next)
+        if status == FULL:
             self._widen()
-            seen = self._take_in(s, a, s_next)
-        if seen == IMPOSSIBLE:
+            status = self._observe_once(s, a, s_next)
+        if status == IMPOSSIBLE:
             raise impossible_transition(s, a, s_next)
 
-    def _take_in(self, s: int, a: int, s_next: int) -> int:
+    def _observe_once(self, s: int, a: int, s_next: int) -> int:
         return int(self._call("observe", observe, self.belief, self.choice_state, s, a, s_next))
 
     @property
     def current_state(self) -> int:
-        """The state it is in as far as it knows; -1 for unknown."""
+        """The current state; -1 if it is unknown."""
         return int(self.choice_state.current_state[0])
 
     def copy(self, model: InternalModel) -> CompiledAgent:
-        """Another mind that knows what this one does, which `model` is, and goes its own way."""
+        """Return an independent copy; `model` is the internal model of this agent."""
         blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
-        other = CompiledAgent(blank, self.strategy)
-        other.entry_points = self.entry_points
+        clone = CompiledAgent(blank, self.strategy)
+        clone.entry_points = self.entry_points
         last = model.last_outcomes
         tried = np.flatnonzero(last >= 0)
-        other.load_state(self.state_dict(), np.stack([tried, last[tried]], axis=1))
-        return other
+        clone.load_state(self.state_dict(), np.stack([tried, last[tried]], axis=1))
+        return clone
 
     def imagine(self, s: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Go on from state `s` where what is predicted happens: one step for each line of `u_agent`.
+        """Explore from state `s`, with outcomes drawn from the agent's own estimates.
 
-        Where `ends[s_next]` the episode is over and begins again in `s`.
+        Parameters
+        ----------
+        s : int
+            State in which every episode begins.
+        ends : ndarray of bool, shape (N,)
+            Whether an episode ends in each state.
+        u_agent : ndarray of shape (T, 2)
+            Uniform numbers in [0, 1) for the choices, two per step.
+        u_world : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the outcomes.
         """
         path, done = np.full(len(u_world) + 1, s, dtype=np.int32), 0
         while True:
@@ -123,19 +151,22 @@ class CompiledAgent:
             self._widen()
 
     def mark_terminal(self, states: IntArray) -> None:
-        """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
+        """Mark states as terminal: no action can be taken in them.
+
+        Their utilities become 0, or -inf if the strategy may relocate.
+        """
         graph, n_actions = self.belief.graph, self.model.n_actions
-        worth = -np.inf if self.strategy.relocates else 0.0  # one that may go anywhere must not go there
-        self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = worth
+        value = -np.inf if self.strategy.relocates else 0.0  # an agent that may relocate must not go there
+        self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = value
         if len(self.choice_state.q):
             self.choice_state.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
         invalidate(self.choice_state, self.belief)
 
     def unmark_terminal(self, s: int) -> None:
-        """Forget that episodes end in a state in which nothing was tried."""
+        """Undo `mark_terminal` for a state in which no action was tried."""
         utility = self.strategy.utility
         assert utility is None or isinstance(utility, str)
-        fresh = new_belief(self.model, utility, None, self.strategy.untried)  # which has tried nothing anywhere
+        fresh = new_belief(self.model, utility, None, self.strategy.untried)  # without observations
         stride, n_actions = self.belief.graph.stride, self.model.n_actions
         untried = fresh.utility.reshape(-1, fresh.graph.stride)[s, :n_actions]
         self.belief.utility.reshape(-1, stride)[s, :n_actions] = untried
@@ -146,85 +177,133 @@ class CompiledAgent:
     def run(
         self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
     ) -> int:
-        """Choose, transition, learn, measure; once for each line of `u_agent`, or until the world does the impossible.
+        """Explore a world: choose, transition, learn and measure, once per line of `u_agent`.
 
-        `u_start` (T,) draws where episodes begin; it may be empty if the world has no terminal states. Returns the
-        steps made.
+        Parameters
+        ----------
+        world : World
+            The world to explore.
+        record : RunRecord
+            Arrays to fill. Their first entries are set: the initial state and its measures.
+        u_agent : ndarray of shape (T, 2)
+            Uniform numbers in [0, 1) for the choices.
+        u_world : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the outcomes.
+        u_start : ndarray of shape (T,), optional
+            Uniform numbers in [0, 1) for the initial states of episodes. It may be empty if the world has no terminal
+            states.
+
+        Returns
+        -------
+        int
+            Number of steps made, less than T if the next transition has probability zero under the prior.
         """
         return explore(self.belief, self.choice_state, self.truth(world), record, u_agent, u_world, u_start)
 
     def action_values(self, s: int) -> FloatArray:
-        """What the method thinks of each action in state `s`, (M,)."""
-        self._call("weigh_up", evaluate_actions, self.belief, self.choice_state, s)
+        """Value of each action in state `s` to the coordination method, (M,)."""
+        self._call("evaluate_actions", evaluate_actions, self.belief, self.choice_state, s)
         return self.choice_state.values.copy()
 
     def pair_values(self) -> FloatArray:
-        """What a method that may relocate thinks of all pairs, `[s, a]`."""
+        """Value of every pair `[s, a]` to a method that may relocate."""
         return np.ascontiguousarray(self.utility().T)
 
     def probabilities(self, s: int) -> FloatArray:
-        """The chance of each action in state `s`, (M,)."""
+        """Probability of each action in state `s`, (M,)."""
         return self.strategy.rule.probabilities(self.action_values(s))
 
     def pair_probabilities(self) -> FloatArray:
-        """The chance of each pair, `[s, a]`."""
+        """Probability of each pair, `[s, a]`."""
         values = self.pair_values()
         return self.strategy.rule.probabilities(values.ravel()).reshape(values.shape)
 
     def replay(
         self, steps: IntArray, world: World | None = None, ends: TerminalChanges = ()
     ) -> tuple[ReplayRecord, int]:
-        """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
+        """Replay a history, and record values and probabilities before each of its steps.
 
-        Returns the lines learned as well: fewer if the next one is impossible. `world` as it was when this was made;
-        `ends` are what is known and learned of ends.
+        The agent must have no observations.
+
+        Parameters
+        ----------
+        steps : ndarray of int, shape (T, 3)
+            Lines s, a, s_next.
+        world : World, optional
+            The world that this agent was made with.
+        ends : sequence, optional
+            Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
+
+        Returns
+        -------
+        record : ReplayRecord
+            Values, utilities and probabilities before each step.
+        n_learned : int
+            Number of lines learned, less than T if the next one has probability zero under the prior.
         """
-        known, done = new_belief(self.model, "novelty", world), 0
-        left = float(self._left(known).sum())
-        record = ReplayRecord.allocate(len(steps), self.model.n_actions, left, self.strategy.relocates)
-        for begin, until, closed, opened in iter_segments(len(steps), ends):
-            if closed:
-                record.missing[begin] -= self._left(known)[closed].sum()
-                self.mark_terminal(np.array(closed, dtype=np.int64))
+        novelty_belief, done = new_belief(self.model, "novelty", world), 0
+        missing = float(self._row_novelty(novelty_belief).sum())
+        record = ReplayRecord.allocate(len(steps), self.model.n_actions, missing, self.strategy.relocates)
+        for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
+            if terminal:
+                record.missing[begin] -= self._row_novelty(novelty_belief)[terminal].sum()
+                self.mark_terminal(np.array(terminal, dtype=np.int64))
             before = record.missing[begin]
-            for s in opened:  # when the line is made: before, it was an end
-                record.missing[begin] += self._left(known)[s].sum()
+            for s in not_terminal:  # from this line on; `record.missing[begin]` still counts them as terminal
+                record.missing[begin] += self._row_novelty(novelty_belief)[s].sum()
                 self.unmark_terminal(s)
-            known, done = self.replay_lines(known, record, steps[:until], begin)
+            novelty_belief, done = self.replay_lines(novelty_belief, record, steps[:until], begin)
             record.missing[begin] = before
             if done < until:
                 break
         return record, done
 
     def copy_with_novelty(self, last: IntArray) -> Belief:
-        """All that this mind knows, with novelty as its utility; `last` is as `remember` takes it."""
-        known = new_belief(self.model, "novelty")
-        if known.graph.capacity < self.belief.graph.capacity:
-            known = with_capacity(known, self.belief.graph.capacity)
-        restore(known, self._observed(), last)
-        return known
+        """Copy the belief, with novelty as its utility; `last` is as in `load_state`."""
+        novelty_belief = new_belief(self.model, "novelty")
+        if novelty_belief.graph.capacity < self.belief.graph.capacity:
+            novelty_belief = with_capacity(novelty_belief, self.belief.graph.capacity)
+        restore(novelty_belief, self._observed(), last)
+        return novelty_belief
 
-    def replay_lines(self, known: Belief, record: ReplayRecord, steps: IntArray, begin: int) -> tuple[Belief, int]:
-        """Think and learn along the lines from `begin` on, of which `record` come to tell.
+    def replay_lines(
+        self, novelty_belief: Belief, record: ReplayRecord, steps: IntArray, begin: int
+    ) -> tuple[Belief, int]:
+        """Replay the lines from `begin` on, and fill these lines of `record`.
 
-        `known` is what is known before them, with novelty as its utility. Returns what is known after them, and the
-        first line that could not be learned, or how many lines there are.
+        Parameters
+        ----------
+        novelty_belief : Belief
+            The belief before line `begin`, with novelty as its utility.
+        record : ReplayRecord
+            Arrays to fill.
+        steps : ndarray of int, shape (T, 3)
+            Lines s, a, s_next.
+        begin : int
+            First line to replay.
+
+        Returns
+        -------
+        novelty_belief : Belief
+            The belief after the last line learned.
+        done : int
+            The first line that could not be learned, or T.
         """
-        done, why = begin, 0
-        while done < len(steps) and why != IMPOSSIBLE:
-            done, why = replay(self.belief, self.choice_state, known, record, steps, done)
-            if why == FULL:
+        done, status = begin, 0
+        while done < len(steps) and status != IMPOSSIBLE:
+            done, status = replay(self.belief, self.choice_state, novelty_belief, record, steps, done)
+            if status == FULL:
                 self._widen()
-                known = with_capacity(known, self.belief.graph.capacity)
-        record.probabilities[begin:done] = self._chances(record, steps, slice(begin, done))
-        return known, done
+                novelty_belief = with_capacity(novelty_belief, self.belief.graph.capacity)
+        record.probabilities[begin:done] = self._replay_probabilities(record, steps, slice(begin, done))
+        return novelty_belief, done
 
-    def _left(self, known: Belief) -> FloatArray:
-        """What is left to learn of every row, (N, M), of a belief that values novelty."""
-        return known.utility.reshape(-1, known.graph.stride)[:, : self.model.n_actions]
+    def _row_novelty(self, novelty_belief: Belief) -> FloatArray:
+        """Expected missing information of every row in bits, (N, M), from a belief with novelty as its utility."""
+        return novelty_belief.utility.reshape(-1, novelty_belief.graph.stride)[:, : self.model.n_actions]
 
-    def _chances(self, record: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
-        """The chance of every action in the state of some lines, (T, M); for one who may relocate among all pairs."""
+    def _replay_probabilities(self, record: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
+        """Probability of every action in the state of each line, (T, M); among all pairs if the strategy relocates."""
         rule, n_actions, values = self.strategy.rule, self.model.n_actions, record.values[lines]
         if not self.strategy.relocates:
             return rule.probabilities(values)
@@ -233,11 +312,11 @@ class CompiledAgent:
             share = np.asarray(rows == record.first[lines, None], dtype=float)
         else:
             share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
-        n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither where episodes end nor in the padding
+        n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither terminal states nor padding
         return rule.add_lapses(share, record.utility[lines] > -np.inf, n_possible)
 
     def truth(self, world: World) -> Truth:
-        """What the loop sees of the world, and measures this mind against."""
+        """The true world in the form that kernels read."""
         if self._truth is None:
             self._truth = new_truth(world, self.model, self.belief.graph)
         return self._truth
@@ -253,7 +332,7 @@ class CompiledAgent:
         return Counts.from_keys(self.model.n_actions, self.model.n_states, row * self.model.n_states + s_next, n)
 
     def _observed(self) -> IntArray:
-        """Row r = s M + a, s_next and n of observed transitions, `(K, 3)`, in the order of slots."""
+        """Row `r = s * M + a`, s_next and n of observed transitions, `(K, 3)`, in the order of slots."""
         graph = self.belief.graph
         by_slot = self.belief.n.reshape(-1, graph.stride)
         slot, a = np.nonzero(by_slot > 0)
@@ -261,10 +340,14 @@ class CompiledAgent:
         return np.stack([s * graph.n_actions + a, graph.succ[slot], by_slot[slot, a]], axis=1).astype(np.int64)
 
     def state_dict(self) -> dict[str, Any]:
-        """What the explorer has learned and cannot be worked out again, as arrays.
+        """Return the state of the agent that cannot be recomputed, as arrays.
 
-        counts : (K, 3), row r = s M + a, s_next and n, in the order in which a state's outcomes were first seen.
-        visits : (N,); q : Q-learning's table, [s, a], empty for other methods; here : (1,), where it is, or -1.
+        Returns
+        -------
+        dict
+            `counts` (K, 3): row `r = s * M + a`, s_next and n, in the order in which the outcomes of a state were first
+            seen. `visits` (N,). `q` (N, M): the table of Q-learning, empty for other methods. `here` (1,): the current
+            state, or -1.
         """
         q = self.choice_state.q.reshape(-1, self.belief.graph.stride)[:, : self.model.n_actions]
         return {
@@ -274,29 +357,37 @@ class CompiledAgent:
             "here": self.choice_state.current_state,
         }
 
-    def load_state(self, memory: dict[str, Any], last: IntArray) -> None:
-        """Take up where the explorer that gave this `memory` was, which has observed nothing yet itself.
+    def load_state(self, state: dict[str, Any], last: IntArray) -> None:
+        """Load the state of another agent; this one must have no observations.
 
-        last : (rows, 2), row and last outcome of every row that was tried.
+        Parameters
+        ----------
+        state : dict
+            Arrays from `state_dict`.
+        last : ndarray of int, shape (rows, 2)
+            Row and last outcome of every row that was tried.
 
         Raises
         ------
-        ValueError if it is the memory of another explorer, or of none.
+        ValueError
+            If the arrays have wrong shapes or ranges, or do not fit this agent.
         """
-        counts, last = checked_state_counts(memory["counts"], last, self.model.n_actions, self.model.n_states)
+        counts, last = checked_state_counts(state["counts"], last, self.model.n_actions, self.model.n_states)
         outcomes = np.unique(np.stack([counts[:, 0] // self.model.n_actions, counts[:, 1]], axis=1), axis=0)
-        needed = int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1  # and one that the prior singles out
+        needed = (
+            int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1
+        )  # one more for the state that the prior singles out
         while 0 < self.belief.graph.capacity < min(needed, round_up(self.model.n_states)):
             self._widen()
         if not restore(self.belief, counts, last):
             raise ValueError("it was observed what the prior calls impossible")
         graph, choice = self.belief.graph, self.choice_state
-        choice.visits[:-1] = checked_numbers("visits", memory["visits"], (self.model.n_states,), 0, MAX_COUNT)
+        choice.visits[:-1] = checked_numbers("visits", state["visits"], (self.model.n_states,), 0, MAX_COUNT)
         choice.visits[-1] = choice.visits[:-1].sum()
-        choice.current_state[:] = checked_numbers("here", memory["here"], (1,), -1, self.model.n_states - 1)
+        choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1, self.model.n_states - 1)
         if len(choice.q):
             shape = (self.model.n_states, graph.n_actions)
-            choice.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", memory["q"], shape)
+            choice.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", state["q"], shape)
         invalidate(choice, self.belief)
 
     def _widen(self) -> None:
@@ -306,27 +397,30 @@ class CompiledAgent:
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:
-    """Numbers of that shape: whole ones within a range, or any finite ones if there is none."""
+    """Return `values` as an array; a `ValueError` unless it has this shape and range.
+
+    With `low < high` the values must be integers from `low` to `high`, otherwise finite numbers.
+    """
     array = np.asarray(values)
-    whole = low < high
-    right = array.shape == shape and array.dtype.kind in ("iu" if whole else "iuf")
-    if not right or not np.all((array >= low) & (array <= high) if whole else np.isfinite(array)):
+    is_integer = low < high
+    fits = array.shape == shape and array.dtype.kind in ("iu" if is_integer else "iuf")
+    if not fits or not np.all((array >= low) & (array <= high) if is_integer else np.isfinite(array)):
         raise ValueError(f"{name} are not numbers of the right shape and range")
     return array
 
 
 def checked_state_counts(counts: Any, last: Any, n_actions: int, n_states: int) -> tuple[IntArray, IntArray]:
-    """Counts and last outcomes, as `CompiledAgent.remember` takes them, that fit together and into their range."""
+    """Return `counts` and `last` of `CompiledAgent.load_state` as arrays; a `ValueError` unless they are consistent."""
     rows = n_actions * n_states
     for name, lines, width in (("counts", counts, 3), ("last outcomes", last, 2)):
         array = np.asarray(lines)
         checked_numbers(name, array, (len(array), width), 0, MAX_COUNT)
         if np.any(array[:, 0] >= rows) or np.any(array[:, 1] >= n_states):
-            raise ValueError(f"{name} lead outside the world")
+            raise ValueError(f"{name} contain a row or state outside the world")
     counts, last = (np.ascontiguousarray(lines, dtype=np.int64) for lines in (counts, last))
     totals = np.bincount(counts[:, 0], counts[:, 2], rows) if len(counts) else np.zeros(rows)
     if np.any(counts[:, 2] < 1) or np.any(totals > MAX_COUNT):
         raise ValueError("counts are not numbers of the right shape and range")
     if sorted(last[:, 0].tolist()) != np.flatnonzero(totals).tolist():
-        raise ValueError("the last outcomes are not those of the rows that were tried")
+        raise ValueError("the last outcomes do not belong to the rows that were tried")
     return counts, last

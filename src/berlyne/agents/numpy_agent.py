@@ -1,8 +1,7 @@
-"""The explorer's mind in plain NumPy: easy to read, and open to anything a user brings.
+"""The agent in plain NumPy: easy to read, and open to custom parts.
 
-This is the reference for the compiled engine, and it runs what the engine does not know: a prior,
-a utility or a coordination method that is the user's own. One observation changes one row, so
-one row is estimated and valued again after each step.
+This is the reference for the compiled engine. It also runs what the engine cannot compile: a custom prior, utility or
+coordination method. One observation changes one row, so each step estimates and values one row again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, Int
 from berlyne.worlds.world import World
 
 SUM_TOLERANCE = 1e-9
-"""Probabilities of a user's own sum to one within this."""
+"""Largest deviation from 1 of the sum of probabilities that a custom method returns."""
 
 
 class NumpyAgent:
@@ -35,14 +34,30 @@ class NumpyAgent:
 
     Parameters
     ----------
-    model : what it knows at first.
-    strategy : how it acts.
-    world : the true world, only for a strategy that may see it.
+    model : InternalModel
+        The initial model.
+    strategy : Strategy
+        The strategy to run.
+    world : World, optional
+        The true world, only for a strategy that may see it.
+
+    Attributes
+    ----------
+    view : View
+        What a coordination method reads: utilities, estimates, counts, visits and its memory.
+    chooses_without_values : bool
+        Whether the method chooses an action itself, instead of giving values to the choice rule.
+    dependent : bool
+        Whether an observation of one row can change the estimates of other rows.
+    theta : ndarray of shape (M, N, N) or None
+        The true world, if the strategy may see it.
+    terminal : ndarray of int
+        Terminal states.
     """
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
-        instead = "a prior, a utility and a method of berlyne's own, which are compiled"
-        check_dense("the explorer's model", model.n_actions, model.n_states, instead)
+        alternative = "a prior, a utility and a method of berlyne, which are compiled"
+        check_dense("the explorer's model", model.n_actions, model.n_states, alternative)
         self.prior, self.exact, self.strategy = model.prior, model.exact, strategy
         self.coordinate: Any = strategy.coordinate
         self.rule = strategy.rule
@@ -56,23 +71,23 @@ class NumpyAgent:
             counts=model.counts,
             visits=np.zeros(model.n_states, dtype=np.int64),
         )
-        self._first = self.view.utility.copy()
+        self._initial_utility = self.view.utility.copy()
         self.theta = None if world is None else world.theta
         self._current_state = -1
         self.terminal: IntArray = np.empty(0, dtype=np.int64)
         self._call("start", self.view)
 
     def act(self, s: int, u: FloatArray) -> int:
-        """The action to take in state `s`; that it was asked for leaves no trace."""
+        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1). No side effects."""
         if not self.chooses_without_values:
             return self.rule.choose(self.action_values(s), u)
-        a = getattr(self.coordinate, "choose", self.coordinate)(self._seen_from(s), s, u)
+        a = getattr(self.coordinate, "choose", self.coordinate)(self._view_from(s), s, u)
         if not is_index(a, self.view.n_actions):
             raise ValueError(f"{self.strategy} chose action {a!r}; actions are numbered 0 to {self.view.n_actions - 1}")
         return int(a)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
-        """The state to go to and the action to take there, of a strategy that may relocate."""
+        """Choose a state and an action in it, for a strategy that may relocate."""
         if self.chooses_without_values:
             s, a = self.coordinate.choose_pair(self.view, u)
             if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
@@ -82,22 +97,22 @@ class NumpyAgent:
         return s, a
 
     def action_values(self, s: int) -> FloatArray:
-        """What the method thinks of each action in state `s`, (M,); NaN if it does not say."""
+        """Value of each action in state `s` to the coordination method, (M,); NaN if it gives no values."""
         if self.strategy.relocates:
             return np.asarray(self.pair_values()[s])
         if not has_values(self.coordinate):
             return np.full(self.view.n_actions, np.nan)
-        return self._checked(self.coordinate.values(self._seen_from(s), s), (self.view.n_actions,))
+        return self._checked(self.coordinate.values(self._view_from(s), s), (self.view.n_actions,))
 
     def pair_values(self) -> FloatArray:
-        """What a method that may relocate thinks of all pairs, `[s, a]`; NaN if it does not say."""
+        """Value of every pair `[s, a]` to a method that may relocate; NaN if it gives no values."""
         shape = self.view.n_states, self.view.n_actions
         if not has_values(self.coordinate):
             return np.full(shape, np.nan)
         return self._checked(self.coordinate.pair_values(self.view), shape)
 
     def probabilities(self, s: int) -> FloatArray:
-        """The chance of each action in state `s`, (M,)."""
+        """Probability of each action in state `s`, (M,)."""
         if not self.chooses_without_values:
             return self.rule.probabilities(self.action_values(s))
         if not hasattr(self.coordinate, "probabilities"):
@@ -105,28 +120,28 @@ class NumpyAgent:
                 f"{self.strategy} decides for itself, so its probabilities are not known; "
                 f"give its method values(view, s) instead of choose, or probabilities(view, s) as well{OWN_METHOD}"
             )
-        chance = np.asarray(self.coordinate.probabilities(self._seen_from(s), s), dtype=float)
+        probabilities = np.asarray(self.coordinate.probabilities(self._view_from(s), s), dtype=float)
         if (
-            chance.shape != (self.view.n_actions,)
-            or not np.all(chance >= 0.0)
-            or abs(chance.sum() - 1.0) > SUM_TOLERANCE
+            probabilities.shape != (self.view.n_actions,)
+            or not np.all(probabilities >= 0.0)
+            or abs(probabilities.sum() - 1.0) > SUM_TOLERANCE
         ):
             raise ValueError(
-                f"{self.strategy} has probabilities {chance.tolist()} in state {s}; "
+                f"{self.strategy} has probabilities {probabilities.tolist()} in state {s}; "
                 f"they must be {self.view.n_actions} numbers of at least 0 that sum to 1"
             )
-        return chance
+        return probabilities
 
     def pair_probabilities(self) -> FloatArray:
-        """The chance of each pair, `[s, a]`."""
+        """Probability of each pair, `[s, a]`."""
         if self.chooses_without_values:
-            instead = "give its method pair_values(view) instead"
-            raise ValueError(f"{self.strategy} decides for itself; {instead}{OWN_METHOD}")
+            hint = "give its method pair_values(view) instead"
+            raise ValueError(f"{self.strategy} decides for itself; {hint}{OWN_METHOD}")
         values = self.pair_values()
         return self.rule.probabilities(values.ravel()).reshape(values.shape)
 
-    def _seen_from(self, s: int) -> View:
-        """The view in state `s`, of one who has arrived there; it holds the true world if that may be seen."""
+    def _view_from(self, s: int) -> View:
+        """Return the view after arriving in state `s`; its `theta_hat` is the true world if the strategy may see it."""
         view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
         if s == self._current_state:
             return view
@@ -135,7 +150,7 @@ class NumpyAgent:
         return replace(view, visits=visits)
 
     def _checked(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
-        """Values of a method, which may be a user's own."""
+        """Return values of a method as an array; a `ValueError` if a custom method gave wrong ones."""
         checked = np.array(values, dtype=float)
         if checked.shape != shape:
             raise ValueError(f"{self.strategy} gave values of shape {checked.shape}; it must be {shape}")
@@ -151,15 +166,15 @@ class NumpyAgent:
         self._arrive(s)
         before, reward = view.theta_hat[a, s].copy(), view.utility[a, s]
         view.counts[a, s, s_next] += 1
-        others_moved = self._estimate(a, s)
+        others_changed = self._estimate(a, s)
         realised = isinstance(utility, str) and UTILITIES[utility].realised
         if realised and self.exact is None:
             view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
-        elif others_moved and utility is not None:
+        elif others_changed and utility is not None:
             view.utility[...] = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
-            self._value_closed()
+            self._value_terminal()
         elif utility is not None:
-            view.utility[a, s] = self._value(a, s, s_next)
+            view.utility[a, s] = self._row_utility(a, s, s_next)
         reward = view.utility[a, s] if realised else reward
         self._call("learn", view, s, a, s_next, reward)
         view.visits[s_next] += 1
@@ -167,33 +182,43 @@ class NumpyAgent:
 
     @property
     def current_state(self) -> int:
-        """The state it is in as far as it knows; -1 for unknown."""
+        """The current state; -1 if it is unknown."""
         return self._current_state
 
     def copy(self, model: InternalModel) -> NumpyAgent:
-        """Another mind that knows what this one does, which `model` is, and goes its own way."""
-        other = copy.copy(self)
+        """Return an independent copy; `model` is not used, since the view has all counts."""
+        clone = copy.copy(self)
         view = self.view
         arrays = {name: getattr(view, name).copy() for name in ("utility", "theta_hat", "counts", "visits")}
-        other.view = replace(view, **arrays, memory=copy.deepcopy(view.memory))
-        other.coordinate = copy.deepcopy(self.coordinate)  # what is imagined is not to be found in anybody's log
-        return other
+        clone.view = replace(view, **arrays, memory=copy.deepcopy(view.memory))
+        clone.coordinate = copy.deepcopy(self.coordinate)  # a custom method must not log imagined steps
+        return clone
 
     def with_more_states(self, model: InternalModel) -> NumpyAgent:
-        """A mind that knows what this one does and more states, which `model` has: they come last.
+        """Return an agent with the states of `model`: those of this agent, then new ones.
 
-        All rows are valued anew. Its method starts again, and is then told what it had in memory, if it can `grow`.
+        All rows are valued again. The coordination method starts again, and its hook `grow`, if it has one, receives
+        its former memory.
         """
-        other = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate))
-        other.view.visits[: len(self.view.visits)] = self.view.visits
-        other._current_state = self._current_state
-        other._call("grow", other.view, self.view.memory)
-        return other
+        clone = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate))
+        clone.view.visits[: len(self.view.visits)] = self.view.visits
+        clone._current_state = self._current_state
+        clone._call("grow", clone.view, self.view.memory)
+        return clone
 
     def imagine(self, begin: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Go on from state `begin` where what is predicted happens: one step for each line of `u_agent`.
+        """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
 
-        Where `ends[s_next]` the episode is over and begins again.
+        Parameters
+        ----------
+        begin : int
+            State in which every episode begins.
+        ends : ndarray of bool, shape (N,)
+            Whether an episode ends in each state.
+        u_agent : ndarray of shape (T, 2)
+            Uniform numbers in [0, 1) for the choices, two per step.
+        u_world : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the outcomes.
         """
         s = begin
         for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
@@ -207,21 +232,25 @@ class NumpyAgent:
             s = begin if ends[s_next] else s_next
 
     def mark_terminal(self, states: IntArray) -> None:
-        """Know that episodes end in these states: no action can be taken there, so none is worth anything."""
+        """Mark states as terminal: no action can be taken in them.
+
+        Their utilities become 0, or -inf if the strategy may relocate.
+        """
         self.terminal = np.union1d(self.terminal, states)
-        self._value_closed()
+        self._value_terminal()
         self._call("mark_terminal", self.view, states)
 
     def unmark_terminal(self, s: int) -> None:
-        """Forget that episodes end in a state in which nothing was tried."""
+        """Undo `mark_terminal` for a state in which no action was tried."""
         self.terminal = np.setdiff1d(self.terminal, [s])
-        utility, now = self.strategy.utility, self._first
+        utility, utilities = self.strategy.utility, self._initial_utility
         if self.dependent and not (isinstance(utility, str) and UTILITIES[utility].realised):
-            now = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
-        self.view.utility[:, s] = now[:, s]
+            utilities = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
+        self.view.utility[:, s] = utilities[:, s]
         self._call("unmark_terminal", self.view, s)
 
-    def _value_closed(self) -> None:
+    def _value_terminal(self) -> None:
+        """Set the utilities of terminal states."""
         self.view.utility[:, self.terminal] = -np.inf if self.strategy.relocates else 0.0
 
     def run(
@@ -232,12 +261,28 @@ class NumpyAgent:
         u_world: FloatArray,
         u_start: FloatArray | None = None,
     ) -> int:
-        """Choose, transition, learn, measure; once for each line of `u_agent`. Returns the steps made, all of them.
+        """Explore a world: choose, transition, learn and measure, once per line of `u_agent`.
 
-        `u_start` (T,) draws where episodes begin.
+        Parameters
+        ----------
+        world : World
+            The world to explore.
+        record : RunRecord
+            Arrays to fill. Their first entries are set: the initial state and its measures.
+        u_agent : ndarray of shape (T, 2)
+            Uniform numbers in [0, 1) for the choices.
+        u_world : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the outcomes.
+        u_start : ndarray of shape (T,), optional
+            Uniform numbers in [0, 1) for the initial states of episodes.
+
+        Returns
+        -------
+        int
+            Number of steps made, always T.
         """
         theta, theta_hat, ends = world.theta, self.view.theta_hat, world.episodes.is_terminal
-        everywhere = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
+        all_rows = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
         for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
@@ -254,7 +299,7 @@ class NumpyAgent:
             if ends[s_next]:
                 assert u_start is not None
                 record.states[t + 1] = world.episodes.draw(u_start[t])
-            rows = everywhere if self.dependent else (a, s)
+            rows = all_rows if self.dependent else (a, s)
             missing_before, distance_before = missing[rows].sum(), distance[rows].sum()
             missing[rows] = kl_divergence(theta[rows], theta_hat[rows])
             distance[rows] = np.abs(theta[rows] - theta_hat[rows]).sum(axis=-1)
@@ -265,63 +310,78 @@ class NumpyAgent:
     def replay(
         self, steps: IntArray, world: World | None = None, ends: TerminalChanges = ()
     ) -> tuple[ReplayRecord, int]:
-        """What this mind, which has seen nothing yet, thinks along a history (T, 3) of lines s, a, s_next.
+        """Replay a history, and record values and probabilities before each of its steps.
 
-        Returns the lines learned as well: fewer if the next one is impossible. Expected missing information is NaN
-        if the prior does not say it. `ends` are what is learned of ends on the way.
+        The agent must have no observations. Expected missing information is NaN if the prior cannot compute it.
+
+        Parameters
+        ----------
+        steps : ndarray of int, shape (T, 3)
+            Lines s, a, s_next.
+        world : World, optional
+            Not used; `CompiledAgent.replay` has the same parameters.
+        ends : sequence, optional
+            Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
+
+        Returns
+        -------
+        record : ReplayRecord
+            Values, utilities and probabilities before each step.
+        n_learned : int
+            Number of lines learned, less than T if the next one has probability zero under the prior.
         """
-        left = self._expected_missing()
-        record = ReplayRecord.allocate(len(steps), self.view.n_actions, float(left.sum()), False)
-        for begin, until, closed, opened in iter_segments(len(steps), ends):
-            if closed:
-                self.mark_terminal(np.array(closed, dtype=np.int64))
+        missing = self._expected_missing()
+        record = ReplayRecord.allocate(len(steps), self.view.n_actions, float(missing.sum()), False)
+        for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
+            if terminal:
+                self.mark_terminal(np.array(terminal, dtype=np.int64))
                 record.missing[begin] = self._expected_missing().sum()
-            for s in opened:
+            for s in not_terminal:
                 self.unmark_terminal(s)
-            left = self._expected_missing()
+            missing = self._expected_missing()
             for t, (s, a, s_next) in enumerate(steps[begin:until].tolist(), begin):
                 self._arrive(s)
                 if not self.view.theta_hat[a, s, s_next] > 0.0:
                     return record, t
                 record.values[t], record.utility[t] = self.action_values(s), self.view.utility[:, s]
-                chances = self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
-                record.probabilities[t] = chances
+                probabilities = self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
+                record.probabilities[t] = probabilities
                 self.observe(s, a, s_next)
                 if self.exact is None:
-                    left = self._expected_missing()
+                    missing = self._expected_missing()
                 else:
-                    left[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
-                record.missing[t + 1] = left.sum()
+                    missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
+                record.missing[t + 1] = missing.sum()
         return record, len(steps)
 
     def _expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`; none where episodes end."""
+        """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states."""
         if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full(self.view.utility.shape, np.nan)
-        left = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
-        left[:, self.terminal] = 0.0
-        return left
+        missing = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
+        missing[:, self.terminal] = 0.0
+        return missing
 
     def _estimate(self, a: int, s: int) -> bool:
-        """Estimate row (a, s) again, and others if they depend on it; whether they did."""
+        """Estimate row (a, s) again, and other rows if they depend on it; return whether they do."""
         theta_hat, prior = self.view.theta_hat, self.prior
         if self.exact is not None:
             theta_hat[a, s] = self.exact.row_estimate(self.view.counts[a, s], a, s)
             return False
         new = checked_estimate(prior, self.view.counts)
-        others = np.any(np.abs(new - theta_hat) > ROUNDING, axis=-1)
-        others[a, s] = False
+        other_rows = np.any(np.abs(new - theta_hat) > ROUNDING, axis=-1)
+        other_rows[a, s] = False
         independent = getattr(prior, "rows_are_independent", None)
-        if independent and np.any(others):
-            b, z = np.argwhere(others)[0]
+        if independent and np.any(other_rows):
+            b, z = np.argwhere(other_rows)[0]
             raise TransitionError(
                 "an outcome of action {a} in state {s} changed the estimate of action {other_a} in state {other_s}, "
-                f"although {type(prior).__name__} sets rows_are_independent{OWN_PRIOR}",
+                f"although {type(prior).__name__}.rows_are_independent is true{OWN_PRIOR}",
                 {"s": s, "other_s": z},
                 {"a": a, "other_a": b},
             )
         theta_hat[...] = new
-        self.dependent = self.dependent or bool(np.any(others)) or independent is False
+        self.dependent = self.dependent or bool(np.any(other_rows)) or independent is False
         return self.dependent
 
     def utility(self) -> FloatArray:
@@ -344,7 +404,7 @@ class NumpyAgent:
             method(*arguments)
 
     def _utilities(self, model: InternalModel) -> FloatArray:
-        """The utilities of all rows."""
+        """Compute the utilities of all rows, `[a, s]`."""
         utility = self.strategy.utility
         if utility is not None and not isinstance(utility, str):
             return evaluate_rows(model, utility)
@@ -353,8 +413,8 @@ class NumpyAgent:
             return evaluate_rows(model, of_row)
         return compute_utility(model, utility, self.strategy.untried)
 
-    def _value(self, a: int, s: int, s_next: int) -> float:
-        """The utility of a row that has just changed."""
+    def _row_utility(self, a: int, s: int, s_next: int) -> float:
+        """Compute the utility of row (a, s) after its outcome `s_next`."""
         utility = self.strategy.utility
         if isinstance(utility, str) and self.exact is not None:
             return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)

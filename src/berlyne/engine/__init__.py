@@ -1,7 +1,7 @@
-"""The explorer compiled: the same beliefs, plans and choices as in plain NumPy, in under a microsecond a step.
+"""The compiled engine: the same beliefs, plans and choices as in plain NumPy, in under a microsecond a step.
 
-Each file is one concept whole: its record (a NamedTuple of arrays), how it is built, and its kernels. Each says what it
-is for; their order, in which alone they may import one another, is in CONTRIBUTING.md.
+Each file contains one concept: a record (a NamedTuple of arrays), the functions that build it, and its kernels.
+CONTRIBUTING.md lists the files in the order in which they may import one another.
 
-Importing any of them but `records` imports Numba, which takes half a second; `import berlyne` does not.
+Importing any file but `records` imports Numba, which takes half a second. `import berlyne` does not import Numba.
 """

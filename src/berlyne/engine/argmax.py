@@ -1,6 +1,7 @@
-"""From values to one of them: the best, with ties broken, or one drawn from the softmax.
+"""Select one of several values: the largest, with random ties, or one drawn from the softmax.
 
-What it means is said in plain NumPy by `berlyne.strategies.choice.ChoiceRule`. A tournament finds the best of all rows.
+`berlyne.strategies.choice.ChoiceRule` defines the selection in plain NumPy. A tournament tree finds the best of all
+rows.
 """
 
 from __future__ import annotations
@@ -28,68 +29,77 @@ def random_argmax(values: FloatArray, u: float) -> int:
     for i in range(len(values)):
         n_ties += values[i] >= bound
     wanted = int(u * n_ties)
-    found = 0
+    index = 0
     for i in range(len(values)):
         if values[i] >= bound:
             if wanted == 0:
-                found = i
+                index = i
             wanted -= 1
-    return found
+    return index
 
 
 @jit_nrt_off
-def any_of(values: FloatArray, u: float) -> int:
-    """Index of any value but -inf, which cannot be chosen, the one that `u` in [0, 1) points at."""
+def random_index(values: FloatArray, u: float) -> int:
+    """Index drawn uniformly by `u` in [0, 1) from all values except -inf, which cannot be chosen."""
     n_possible = 0
     for i in range(len(values)):
         n_possible += values[i] > -np.inf
-    wanted, found = int(u * n_possible), 0
+    wanted, index = int(u * n_possible), 0
     for i in range(len(values)):
         if values[i] > -np.inf:
             if wanted == 0:
-                found = i
+                index = i
             wanted -= 1
-    return found
+    return index
 
 
 @jit_inline
-def weight_of(value: float, largest: float, temperature: float) -> float:
-    """What the chance of a value is in proportion to."""
+def softmax_weight(value: float, largest: float, temperature: float) -> float:
+    """Weight of a value in the softmax, at most 1."""
     return math.exp((value - largest) / temperature)
 
 
 @jit_nrt_off
-def all_weights(values: FloatArray, temperature: float) -> tuple[float, float]:
-    """The largest value, and the weights of all of them together."""
+def softmax_total(values: FloatArray, temperature: float) -> tuple[float, float]:
+    """Return the largest value and the sum of all softmax weights."""
     largest, total = values[0], 0.0
     for i in range(1, len(values)):
         largest = max(largest, values[i])
     for i in range(len(values)):
-        total += weight_of(values[i], largest, temperature)
+        total += softmax_weight(values[i], largest, temperature)
     return largest, total
 
 
 @jit_nrt_off
 def sample_softmax(values: FloatArray, temperature: float, u: float) -> int:
-    """Index drawn from the softmax of the values by inversion of `u` in [0, 1); never one of no chance."""
-    largest, total = all_weights(values, temperature)
-    found, last, below = -1, 0, 0.0
+    """Index drawn from the softmax of the values by inversion of `u` in [0, 1); never one of probability zero."""
+    largest, total = softmax_total(values, temperature)
+    index, last, below = -1, 0, 0.0
     for i in range(len(values)):
-        weight = weight_of(values[i], largest, temperature)
+        weight = softmax_weight(values[i], largest, temperature)
         below += weight
         if weight > 0.0:
             last = i
-            if found < 0 and u * total < below:
-                found = i
-    return found if found >= 0 else last
+            if index < 0 and u * total < below:
+                index = i
+    return index if index >= 0 else last
 
 
 class Tree(NamedTuple):
-    """A tournament of all rows; leaves begin in the middle of the arrays. Empty unless the agent may relocate.
+    """A tournament of all rows, as a binary tree. The arrays are empty unless the agent may relocate.
 
-    top : the largest utility below each node.
-    ties, low : how many rows are tied with it, and the least utility among those.
-    stack : scratch.
+    The children of node i are 2 i and 2 i + 1; the leaves are the second half of the arrays.
+
+    Attributes
+    ----------
+    top : ndarray
+        The largest utility below each node.
+    ties : ndarray of int
+        How many rows below each node are tied with its largest utility.
+    low : ndarray
+        The smallest utility among those tied rows.
+    stack : ndarray of int
+        Scratch.
     """
 
     top: FloatArray
@@ -99,7 +109,7 @@ class Tree(NamedTuple):
 
 
 def new_tree(n_nodes: int) -> Tree:
-    """A tournament that is yet to be grown."""
+    """Allocate a tournament with this number of nodes; fill it with `grow_tree`."""
     top, ties = np.full(n_nodes, -np.inf), np.zeros(n_nodes, dtype=np.int64)
     return Tree(top, ties, top.copy(), np.zeros(n_nodes.bit_length() + 2, dtype=np.int64))
 
@@ -109,10 +119,10 @@ NO_TREE = new_tree(0)
 
 @jit_inline
 def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
-    """How many rows below a node have at least `bound`, and the least utility among them.
+    """Return how many rows below a node have a utility of at least `bound`, and the smallest of these utilities.
 
-    `bound` is at least that of the node itself, so rows that are not tied with its largest do not count either.
-    Only where some, but not all, of its tied rows count must one look further down.
+    `bound` must be at least the bound of the node itself, so only rows that are tied in the node can count. If some
+    but not all of them count, the search continues below the node.
     """
     n_ties, low = 0, np.inf
     if tree.low[node] >= bound:
@@ -124,7 +134,7 @@ def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
 
 @jit_nrt_off
 def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
-    """The same by going down to where all or none of a node's tied rows count."""
+    """Compute `tied_below` by descending to nodes where all or none of the tied rows count."""
     n_ties, low, depth = 0, np.inf, 0
     tree.stack[0] = node
     while depth >= 0:
@@ -144,7 +154,7 @@ def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
 
 @jit_inline
 def join(tree: Tree, node: int) -> None:
-    """Renew an inner node of the tournament from its two children."""
+    """Update an inner node of the tournament from its two children."""
     left, right = 2 * node, 2 * node + 1
     tree.top[node] = max(tree.top[left], tree.top[right])
     bound = tie_threshold(tree.top[node])
@@ -155,7 +165,7 @@ def join(tree: Tree, node: int) -> None:
 
 @jit_nrt_off
 def grow_tree(tree: Tree, utility: FloatArray) -> None:
-    """Fill the tournament from all utilities; padding, at -inf, takes no part."""
+    """Fill the tournament from all utilities; padding has utility -inf and is ignored."""
     n_leaves = len(tree.top) // 2
     for i in range(n_leaves):
         inside = i < len(utility) and utility[i] > -np.inf
@@ -167,7 +177,7 @@ def grow_tree(tree: Tree, utility: FloatArray) -> None:
 
 @jit_nrt_off
 def update_tree(tree: Tree, row: int, value: float) -> None:
-    """Renew the path from one row to the root."""
+    """Set the utility of one row, and update the path from it to the root."""
     node = len(tree.top) // 2 + row
     tree.top[node] = tree.low[node] = value
     while node > 1:

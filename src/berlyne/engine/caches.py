@@ -1,4 +1,4 @@
-"""What is worked out once per prior and per world, and kept with it."""
+"""Caches of arrays that are computed once per support, prior or world."""
 
 from __future__ import annotations
 
@@ -14,53 +14,55 @@ from berlyne.validation import FloatArray
 from berlyne.worlds.world import World
 
 MAX_CACHED_SIZE = 1 << 20
-"""Largest arrays that are kept between runs rather than made again."""
+"""Arrays with more elements than this are not cached, but computed in each run."""
 MAX_SHARED_CACHES = 64
-"""Priors told by a few numbers, of which what follows is kept."""
+"""Number of caches that equal priors share."""
 
 _CACHES: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+"""Caches of single objects; an entry is dropped with its object."""
 _SHARED_CACHES: OrderedDict[tuple[Any, ...], dict[Any, Any]] = OrderedDict()
+"""Caches of priors without arrays, by their kind, size and parameters."""
 
 
-def cache_for(what: Support | World | CompiledPrior) -> dict[Any, Any]:
-    """Where to keep what follows from a support, a prior, or a world and its prior, as long as they live."""
-    return _CACHES.setdefault(what, {})
+def cache_for(owner: Support | World | CompiledPrior) -> dict[Any, Any]:
+    """Return the cache of a support, of a prior, or of a world and its prior."""
+    return _CACHES.setdefault(owner, {})
 
 
 def cached_graph(support: Support) -> Graph:
-    """The graph of a support."""
-    kept = cache_for(support)
-    if "graph" not in kept:
-        kept["graph"] = build_graph(support)
-    graph: Graph = kept["graph"]
+    """Return the graph of a support; build it on the first call."""
+    cache = cache_for(support)
+    if "graph" not in cache:
+        cache["graph"] = build_graph(support)
+    graph: Graph = cache["graph"]
     return graph
 
 
 def cached_repairs(support: Support, graph: Graph, depth: int) -> Repairs:
-    """What steps can change on the graph of a support."""
-    kept = cache_for(support)
-    if ("repairs", depth) not in kept:
-        kept["repairs", depth] = list_repairs(graph, depth)
-    repairs: Repairs = kept["repairs", depth]
+    """Return the repairs of value iteration on the graph of a support; list them on the first call."""
+    cache = cache_for(support)
+    if ("repairs", depth) not in cache:
+        cache["repairs", depth] = list_repairs(graph, depth)
+    repairs: Repairs = cache["repairs", depth]
     return repairs
 
 
 def graph_and_weights(world: World, support: Support) -> tuple[Graph, FloatArray]:
-    """A graph of the support of a world, and its true probabilities there."""
-    graph, kept = cached_graph(support), cache_for(world)
-    weight: FloatArray = kept["weight"] if "weight" in kept else slot_weights(graph, world.rows)
+    """Return the graph of a world's support, and the true probabilities in its slots."""
+    graph, cache = cached_graph(support), cache_for(world)
+    weight: FloatArray = cache["weight"] if "weight" in cache else slot_weights(graph, world.rows)
     if weight.size <= MAX_CACHED_SIZE:
-        kept["weight"] = weight
+        cache["weight"] = weight
     return graph, weight
 
 
 def cache_for_prior(prior: CompiledPrior) -> dict[Any, Any]:
-    """Where to keep what follows from a prior alone; priors that a few numbers describe share it."""
-    said = prior.describe()
-    if said.arrays:
+    """Return the cache of a prior; equal priors without arrays share one."""
+    description = prior.describe()
+    if description.arrays:
         return cache_for(prior)
-    key = (said.kind, prior.n_states, prior.n_actions, *said.parameters.values())
-    kept = _SHARED_CACHES.setdefault(key, {})
+    key = (description.kind, prior.n_states, prior.n_actions, *description.parameters.values())
+    cache = _SHARED_CACHES.setdefault(key, {})
     while len(_SHARED_CACHES) > MAX_SHARED_CACHES:
         _SHARED_CACHES.popitem(last=False)
-    return kept
+    return cache

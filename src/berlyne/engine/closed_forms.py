@@ -1,4 +1,4 @@
-"""The closed forms of `berlyne.priors.closed_forms`, compiled, and the special functions they need."""
+"""Compile the closed forms of `berlyne.priors.closed_forms`, and the special functions that they need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ for _function in (clip_rounding_noise, peig_with_few_others, peig_with_many_othe
 
 
 @overload(select)
-def _either(condition: Any, if_true: Any, if_false: Any, row: Any) -> Any:
+def _select(condition: Any, if_true: Any, if_false: Any, row: Any) -> Any:
     def compiled(condition: Any, if_true: Any, if_false: Any, row: Any) -> Any:
         return if_true(row) if condition else if_false(row)
 
@@ -62,9 +62,9 @@ def _excess(x: Any) -> Any:
     return compiled
 
 
-BY_MOST = tuple(form.uses_largest for form in FORMS.values())
+USES_LARGEST = tuple(form.uses_largest for form in FORMS.values())
 """Whether each form depends on the largest pseudo-count."""
 term_of = dispatch([form.term for form in FORMS.values()], inline=False)
-"""`term_of(form, c)`: what an outcome of pseudo-count c adds to the sum of a form."""
+"""`term_of(form, c)` is the term of an outcome of pseudo-count c in the sum of a form."""
 value_of = dispatch([form.value for form in FORMS.values()], inline=True)
-"""`value_of(form, sums)`: the utility of a row."""
+"""`value_of(form, sums)` is the utility of a row."""

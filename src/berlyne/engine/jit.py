@@ -1,7 +1,7 @@
-"""How kernels are compiled: cached on disk, without the GIL, with multiply-add contracted.
+"""Decorators that compile kernels: cached on disk, without the GIL, with contracted multiply-add.
 
-Two things here are not part of Numba's public interface. Each has a function of its own, `_nrt_off_option` and
-`_stamp_cache`, that says so and stops if a version of Numba lacks it.
+Two functions use parts of Numba that are not public: `_nrt_off_option` and `_stamp_cache`. Each raises a `RuntimeError`
+if the version of Numba lacks that part.
 """
 
 from __future__ import annotations
@@ -21,71 +21,78 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 COMPILING = not getattr(numba.config, "DISABLE_JIT", False)
-"""False if NUMBA_DISABLE_JIT is set, for a debugger or to measure coverage: kernels then run as plain Python."""
+"""False if NUMBA_DISABLE_JIT is set, for a debugger or to measure coverage. Kernels then run as plain Python."""
 CHECKING = COMPILING and bool(getattr(numba.config, "BOUNDSCHECK", None))
-"""True if NUMBA_BOUNDSCHECK is set: kernels then say when they leave an array, and are slower."""
+"""True if NUMBA_BOUNDSCHECK is set. Kernels then raise an error at an index out of bounds, and are slower."""
 FASTMATH = {"contract"}
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile on first call, and keep the result on disk; the type checker sees `function`."""
+    """Compile on the first call, and cache the result on disk; the type checker sees `function`."""
     return _compiled(function, {"cache": True})
 
 
 def jit_nrt_off(function: Callable[P, R]) -> Callable[P, R]:
-    """The same without counting references to arrays: for code that makes none, and so frees none.
+    """Compile like `kernel`, but without reference counting: for code that allocates no arrays.
 
-    The caller holds the arrays. Taking one out of a record then costs nothing, so that kernels can take
-    records; the loop is a quarter faster. Compiling takes as long as with counting.
+    The caller keeps the arrays alive. Reading an array from a record then costs nothing, so kernels can take records.
+    The loop is a quarter faster. Compiling takes as long as with reference counting.
     """
     return _compiled(function, {"cache": True, **_nrt_off_option()})
 
 
 def jit_inline(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile into every caller: for what every step does, and for the few lines that kernels share.
+    """Inline into every caller, in Numba: for code of every step, and for the few lines that kernels share.
 
-    Records then cost nothing to hand on, while a kernel that is called takes them apart. But every level of
-    such functions is gone through again by those above it: keep them flat, or compiling takes long.
+    Passing a record to an inlined function costs nothing, while a call unpacks it. But every level of inlined
+    functions is compiled again in the levels above it. Keep them flat, or compiling takes long.
     """
     return _compiled(function, {"inline": "always"})
 
 
 def jit_llvm_inline(function: Callable[P, R]) -> Callable[P, R]:
-    """The same, but left to LLVM, which is quicker for functions of vectors that several kernels share."""
+    """Inline into every caller, in LLVM: this compiles faster for functions of vectors that several kernels share."""
     return _compiled(function, {"forceinline": True, **_nrt_off_option()})
 
 
 def dispatch(functions: Sequence[Callable[..., R]], *, inline: bool) -> Callable[..., R]:
-    """A function of a code and an argument that hands the argument to `functions[code]`, folded if it is called often.
+    """Return a compiled function of a code and an argument that calls `functions[code]` with the argument.
 
-    Codes are positions in the table that the functions come from, and exist nowhere else.
+    Parameters
+    ----------
+    functions : sequence of callable
+        Functions of one argument. A code is a position in this sequence and is used for nothing else.
+    inline : bool
+        Whether to inline the function into its callers.
     """
     last = jit_inline(functions[-1])
 
-    def otherwise(code: int, argument: Any) -> R:
+    def call_last(code: int, argument: Any) -> R:
         return last(argument)
 
-    rest = jit_inline(otherwise)
+    chain = jit_inline(call_last)
     for code in reversed(range(len(functions) - 1)):
-        rest = _link(code, jit_inline(functions[code]), rest)
+        chain = _link(code, jit_inline(functions[code]), chain)
 
-    def chosen(code: int, argument: Any) -> R:
-        return rest(code, argument)
+    def dispatcher(code: int, argument: Any) -> R:
+        return chain(code, argument)
 
-    return jit_llvm_inline(chosen) if inline else _compiled(chosen, _nrt_off_option())
+    return jit_llvm_inline(dispatcher) if inline else _compiled(dispatcher, _nrt_off_option())
 
 
-def _link(here: int, chosen: Callable[..., R], rest: Callable[..., R]) -> Callable[..., R]:
+def _link(own_code: int, function: Callable[..., R], following: Callable[..., R]) -> Callable[..., R]:
+    """Return a function that calls `function` if the code is `own_code`, else `following`."""
+
     def link(code: int, argument: Any) -> R:
-        return chosen(argument) if code == here else rest(code, argument)
+        return function(argument) if code == own_code else following(code, argument)
 
     return jit_inline(link)
 
 
 def entry_point(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """The compiled form of a kernel for arguments of these types, without the look-up of types.
+    """Return the compiled form of a kernel for arguments of these types.
 
-    With a few dozen arrays that look-up takes longer than one step of an explorer.
+    Calling it skips the lookup of argument types. With a few dozen arrays that takes longer than one step of an agent.
     """
     if not COMPILING:
         return cast(Callable[..., Any], function)
@@ -99,10 +106,10 @@ def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, 
     common: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", **options}
     try:
         compiled: Any = numba.njit(**common)(function)
-    except RuntimeError as error:  # there is no folder that can be written to
+    except RuntimeError as error:  # no directory is writable
         if "cache" not in options or "cannot cache function" not in str(error):
             raise
-        _warn_once("there is no place to keep compiled code in, so it is made anew by every process")
+        _warn_once("no directory for compiled code is writable, so every process compiles it again")
         return cast(Callable[P, R], numba.njit(**{**common, "cache": False})(function))
     if COMPILING and "cache" in options:
         _stamp_cache(compiled, _SOURCES)
@@ -110,34 +117,34 @@ def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, 
 
 
 @lru_cache
-def _warn_once(what: str) -> None:
-    warnings.warn(f"{what}; set NUMBA_CACHE_DIR to a folder that can be written to", RuntimeWarning, stacklevel=2)
+def _warn_once(problem: str) -> None:
+    warnings.warn(f"{problem}; set NUMBA_CACHE_DIR to a writable directory", RuntimeWarning, stacklevel=2)
 
 
 def _nrt_off_option() -> dict[str, bool]:
-    """The option that turns reference counting off."""
+    """Return the option that turns reference counting off."""
     if not hasattr(DefaultOptions, "_nrt"):
-        raise RuntimeError(f"Numba {numba.__version__} has no option _nrt, which berlyne.engine.jit relies on")
+        raise RuntimeError(f"Numba {numba.__version__} has no option _nrt, which berlyne.engine.jit needs")
     return {"_nrt": False}
 
 
 def _stamp_cache(compiled: Any, stamp: str) -> None:
-    """Let Numba's cache on disk compare `stamp` instead of the date of one file, and survive damage and full disks.
+    """Make Numba's disk cache compare `stamp` instead of the date of one file, and tolerate damage and full disks.
 
-    A kernel contains all that it calls: after a change of another file it would go on running the old code.
+    A kernel contains the code of all functions that it calls, so a change in another file must invalidate it.
     """
     cache: Any = getattr(compiled, "_cache", None)
     file: Any = getattr(cache, "_cache_file", None)
     methods: list[Any] = [getattr(cache, name, None) for name in ("load_overload", "save_overload", "flush")]
     if not hasattr(file, "_source_stamp") or None in methods:
-        raise RuntimeError(f"Numba {numba.__version__} keeps its cache otherwise than berlyne.engine.jit expects")
+        raise RuntimeError(f"Numba {numba.__version__} has another disk cache than berlyne.engine.jit expects")
     file._source_stamp = stamp
     load, save, flush = methods
 
     def load_if_whole(*arguments: Any) -> Any:
         try:
             return load(*arguments)
-        except Exception:  # whatever a damaged file can lead to: it is made anew
+        except Exception:  # a damaged file can raise anything; the code is compiled again
             with suppress(Exception):
                 flush()
             return None
@@ -146,15 +153,15 @@ def _stamp_cache(compiled: Any, stamp: str) -> None:
         try:
             save(*arguments)
         except (OSError, EOFError, ValueError) as error:
-            _warn_once(f"compiled code could not be kept ({error})")
+            _warn_once(f"compiled code could not be saved ({error})")
 
     cache.load_overload, cache.save_overload = load_if_whole, save_if_possible
 
 
 def _hash_of_sources() -> str:
-    """What cached code must have been made from: everything here, and the formulas that priors lend to kernels."""
-    here = Path(__file__).parent
-    files = sorted([*here.rglob("*.py"), *here.with_name("priors").glob("*.py")])
+    """Return a hash of all files that kernels are compiled from: this package, and the formulas of the priors."""
+    package = Path(__file__).parent
+    files = sorted([*package.rglob("*.py"), *package.with_name("priors").glob("*.py")])
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 

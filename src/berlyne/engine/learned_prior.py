@@ -1,11 +1,11 @@
-"""Exploring while the concentration of the prior is learned by maximum likelihood (Fig. S5, reading R24).
+"""Explore while the concentration of the prior is learned by maximum likelihood (Fig. S5, reading R24).
 
 The likelihood of all observations depends on alpha through two histograms. With E_j the number of transitions
 seen more than j times, and R_{S,j} the number of rows with S possible outcomes seen more than j times,
 
     d log L / d alpha = sum_j E_j / (alpha + j) - sum_S sum_j R_{S,j} / (alpha + j / S),
 
-so an observation adds one to one entry of each. A new alpha changes every estimate and every utility.
+so an observation adds one to one entry of each histogram. A new alpha changes every estimate and every utility.
 """
 
 from __future__ import annotations
@@ -28,153 +28,173 @@ from berlyne.engine.value_iteration import mark_row_changed
 from berlyne.validation import FloatArray, IntArray
 
 PRECISION = 1e-10
-"""Relative precision to which the maximum of the likelihood is found."""
+"""Relative precision of the maximum-likelihood alpha."""
 TABLE_SIZE = 64
-"""Lines of the table over counts, which a new concentration fills again."""
+"""Number of lines of the table over counts, which is computed again for every new alpha."""
 
 
 class Histograms(NamedTuple):
-    """What the likelihood depends on.
+    """Histograms of counts, on which the likelihood depends.
 
-    entries : [j], transitions seen more than j times.
-    rows : [size class, j], rows seen more than j times.
-    used : [0] length of `entries` in use, [1 + size class] of `rows`.
-    sizes : (classes,), how many outcomes the rows of each class can have.
-    of_size : [s * stride + a], the class of each row.
+    A size class contains the rows with the same number of possible outcomes.
+
+    Attributes
+    ----------
+    entries : ndarray
+        Number of transitions seen more than j times, `[j]`.
+    rows : ndarray
+        Number of rows seen more than j times, `[size class, j]`.
+    used : ndarray of int
+        Used length of `entries` in `[0]`, and of `rows` in `[1 + size class]`.
+    sizes : ndarray of shape (classes,)
+        Number of possible outcomes of the rows of each class.
+    size_class : ndarray of int
+        Class of each row, `[s * stride + a]`.
     """
 
     entries: FloatArray
     rows: FloatArray
     used: IntArray
     sizes: FloatArray
-    of_size: IntArray
+    size_class: IntArray
 
 
 class Refitting(NamedTuple):
-    """When to learn a new alpha, and from what.
+    """Data and schedule for refitting alpha.
 
-    alphas : (n_steps + 1,), the one in use at each time; the first is given.
-    logs : (TABLE,), scratch for log2(alpha + n).
-    low, high : where alpha is looked for.
-    always, tolerance : it is put to use after each of the first steps, then if it differs by more than this share.
-    entropy : of the world, in bits.
+    Attributes
+    ----------
+    histograms : Histograms
+        Histograms of the counts.
+    alphas : ndarray of shape (n_steps + 1,)
+        The alpha in use at each time; the first is set by the caller.
+    logs : ndarray of shape (TABLE_SIZE,)
+        Scratch for log2(alpha + n).
+    low, high : float
+        Bounds of alpha.
+    n_always : int
+        Number of first steps after which a new alpha is always used.
+    tolerance : float
+        After these steps, a new alpha is used if its relative change is larger than this.
+    entropy : float
+        Entropy of the world, in bits.
     """
 
-    seen: Histograms
+    histograms: Histograms
     alphas: FloatArray
     logs: FloatArray
     low: float
     high: float
-    always: int
+    n_always: int
     tolerance: float
     entropy: float
 
 
 def copy_prior_table(belief: Belief) -> Belief:
-    """The belief with numbers and a table of its own: the usual ones are shared by all explorers of the same prior."""
+    """Return the belief with its own copy of numbers and table; otherwise agents with the same prior share them."""
     return belief._replace(numbers=belief.numbers.copy(), table=belief.table[:TABLE_SIZE].copy())
 
 
 def empty_histograms(belief: Belief, length: int) -> Histograms:
-    """Empty histograms for up to `length` observations."""
-    sizes, of_size = np.unique(belief.row_stats[:, SIZE], return_inverse=True)  # those of the padding are 0
+    """Make histograms of zeros, with room for `length` observations."""
+    sizes, size_class = np.unique(belief.row_stats[:, SIZE], return_inverse=True)  # padding has size 0
     return Histograms(
         np.zeros(length),
         np.zeros((len(sizes), length)),
         np.zeros(1 + len(sizes), dtype=np.int64),
         np.maximum(sizes, 1).astype(np.float64),
-        of_size.astype(np.int64),
+        size_class.astype(np.int64),
     )
 
 
 @jit_nrt_off
-def count(seen: Histograms, r: int, n_entry: int, n_row: int) -> None:
-    """Add an observation of row r, whose outcome had been seen `n_entry` and itself `n_row` times before."""
-    c = seen.of_size[r]
-    seen.entries[n_entry] += 1.0
-    seen.rows[c, n_row] += 1.0
-    seen.used[0] = max(seen.used[0], n_entry + 1)
-    seen.used[1 + c] = max(seen.used[1 + c], n_row + 1)
+def add_observation(histograms: Histograms, r: int, n_entry: int, n_row: int) -> None:
+    """Add an observation of row r, which was seen `n_row` times before, and its outcome `n_entry` times."""
+    c = histograms.size_class[r]
+    histograms.entries[n_entry] += 1.0
+    histograms.rows[c, n_row] += 1.0
+    histograms.used[0] = max(histograms.used[0], n_entry + 1)
+    histograms.used[1 + c] = max(histograms.used[1 + c], n_row + 1)
 
 
 @jit_nrt_off
-def likelihood_derivatives(seen: Histograms, alpha: float) -> tuple[float, float]:
+def likelihood_derivatives(histograms: Histograms, alpha: float) -> tuple[float, float]:
     """First and second derivative of the log likelihood with respect to alpha, in nats."""
     first, second = 0.0, 0.0
-    for j in range(seen.used[0]):
+    for j in range(histograms.used[0]):
         x = 1.0 / (alpha + j)
-        first += seen.entries[j] * x
-        second -= seen.entries[j] * x * x
-    for c in range(len(seen.sizes)):
-        part = 1.0 / seen.sizes[c]
-        for j in range(seen.used[1 + c]):
+        first += histograms.entries[j] * x
+        second -= histograms.entries[j] * x * x
+    for c in range(len(histograms.sizes)):
+        part = 1.0 / histograms.sizes[c]
+        for j in range(histograms.used[1 + c]):
             x = 1.0 / (alpha + j * part)
-            first -= seen.rows[c, j] * x
-            second += seen.rows[c, j] * x * x
+            first -= histograms.rows[c, j] * x
+            second += histograms.rows[c, j] * x * x
     return first, second
 
 
 @jit_nrt_off
-def is_uninformative(seen: Histograms) -> bool:
-    """Whether every alpha explains the data equally well: no row with a choice was seen twice."""
-    most = 0
-    for c in range(len(seen.sizes)):
-        if seen.sizes[c] > 1.0:
-            most = max(most, seen.used[1 + c])
-    return most < 2
+def is_uninformative(histograms: Histograms) -> bool:
+    """Return whether all alphas have the same likelihood: no row with several possible outcomes was seen twice."""
+    longest = 0
+    for c in range(len(histograms.sizes)):
+        if histograms.sizes[c] > 1.0:
+            longest = max(longest, histograms.used[1 + c])
+    return longest < 2
 
 
 @jit_nrt_off
-def maximum_likelihood_alpha(seen: Histograms, alpha: float, low: float, high: float) -> float:
-    """The alpha of largest likelihood between `low` and `high`: Newton's method on its logarithm, in a bracket."""
+def maximum_likelihood_alpha(histograms: Histograms, alpha: float, low: float, high: float) -> float:
+    """Return the alpha of largest likelihood in [low, high], by Newton's method on log(alpha) in a bracket."""
     below, above, alpha = low, high, min(max(alpha, low), high)
     for _ in range(200):
-        first, second = likelihood_derivatives(seen, alpha)
+        first, second = likelihood_derivatives(histograms, alpha)
         if first > 0.0:
             below = alpha
         else:
             above = alpha
-        bend = first + alpha * second
-        step = -first / bend if bend < 0.0 else (1.0 if first > 0.0 else -1.0)
-        new = alpha * math.exp(min(max(step, -3.0), 3.0))
-        if new >= high and above == high:
-            if likelihood_derivatives(seen, high)[0] >= 0.0:
+        curvature = first + alpha * second
+        step = -first / curvature if curvature < 0.0 else (1.0 if first > 0.0 else -1.0)
+        alpha_next = alpha * math.exp(min(max(step, -3.0), 3.0))
+        if alpha_next >= high and above == high:
+            if likelihood_derivatives(histograms, high)[0] >= 0.0:
                 return high
-            new = high
-        elif new <= low and below == low:
-            if likelihood_derivatives(seen, low)[0] <= 0.0:
+            alpha_next = high
+        elif alpha_next <= low and below == low:
+            if likelihood_derivatives(histograms, low)[0] <= 0.0:
                 return low
-            new = low
-        if not below < new < above:
-            new = math.sqrt(below * above)
-        if abs(new - alpha) <= PRECISION * alpha:
-            return new
-        alpha = new
+            alpha_next = low
+        if not below < alpha_next < above:
+            alpha_next = math.sqrt(below * above)
+        if abs(alpha_next - alpha) <= PRECISION * alpha:
+            return alpha_next
+        alpha = alpha_next
     return alpha
 
 
 @jit_nrt_off
 def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> float:
-    """-sum theta log2 theta_hat of one row; less the entropy of the row it is its missing information, in bits."""
+    """Cross entropy -sum theta log2 theta_hat of one row in bits; minus the row's entropy, its missing information."""
     graph, alpha = belief.graph, belief.numbers[0]
     r, row = s * graph.stride + a, s * graph.n_actions + a
     loss: float = math.log2(alpha * belief.row_stats[r, SIZE] + belief.row_stats[r, TOTAL]) - logs[0]
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
-        seen = belief.n[k * graph.stride + a]
-        if seen > 0:
-            more = logs[seen] if seen < len(logs) else math.log2(alpha + seen)
+        n_seen = belief.n[k * graph.stride + a]
+        if n_seen > 0:
+            log_pseudo_count = logs[n_seen] if n_seen < len(logs) else math.log2(alpha + n_seen)
             if len(truth.aligned):
                 theta = truth.aligned[k * graph.stride + a]
             else:
                 begin, end = truth.indptr[row], truth.indptr[row + 1]
                 theta = true_probability(truth.indices, truth.data, begin, end, graph.succ[k])
-            loss -= theta * (more - logs[0])
+            loss -= theta * (log_pseudo_count - logs[0])
     return loss
 
 
 @jit_nrt_off
 def set_alpha(belief: Belief, choice: ChoiceState, truth: Truth, logs: FloatArray, alpha: float) -> tuple[float, float]:
-    """Estimate and value every row with a new alpha; returns log-loss in bits and L1 distance, summed over rows."""
+    """Estimate and value every row with a new alpha; return cross entropy in bits and L1 distance, summed over rows."""
     belief.numbers[0] = alpha
     for n in range(len(belief.table)):
         belief.table[n, LOG] = math.log1p(1.0 / (alpha + n))
@@ -190,7 +210,7 @@ def set_alpha(belief: Belief, choice: ChoiceState, truth: Truth, logs: FloatArra
             distance += truth.l1[r]
         if choice.plan.depth > 0:
             mark_row_changed(choice.plan, belief.utility, s)
-    choice.plan.home[0] = -1  # nothing that was planned holds any more
+    choice.plan.cone_state[0] = -1  # invalidates the plan
     if len(choice.tree.top):
         grow_tree(choice.tree, belief.utility)
     return loss, distance
@@ -206,23 +226,44 @@ def explore_learning(
     u_agent: FloatArray,
     u_world: FloatArray,
 ) -> int:
-    """`berlyne.engine.loop.explore`, one step at a time, with a new alpha after each; returns the steps made."""
-    graph, seen, alphas = belief.graph, refitting.seen, refitting.alphas
+    """Explore as `berlyne.engine.loop.explore` does, and refit alpha after each step.
+
+    Parameters
+    ----------
+    belief : Belief
+        A belief from `copy_prior_table`.
+    choice : ChoiceState
+        Memory of the coordination method.
+    truth : Truth
+        The true world, without terminal states.
+    record : RunRecord
+        Arrays to fill.
+    refitting : Refitting
+        Data and schedule for refitting alpha.
+    u_agent, u_world : ndarray of shape (T, 2) and (T,)
+        Uniform numbers in [0, 1).
+
+    Returns
+    -------
+    int
+        Number of steps made, less than T if the next transition has probability zero under the prior.
+    """
+    graph, histograms, alphas = belief.graph, refitting.histograms, refitting.alphas
     alpha = best = alphas[0]
     for t in range(len(u_world)):
-        here = RunRecord(
+        step_record = RunRecord(
             record.states[t : t + 2], record.actions[t : t + 1], record.outcomes[t : t + 1], record.missing[t : t + 2],
             record.l1[t : t + 2],
         )  # fmt: skip
-        u = u_world[t : t + 1]  # and for resets, of which there are none
-        if explore(belief, choice, truth, here, u_agent[t : t + 1], u, u) != 1:
+        u = u_world[t : t + 1]  # also passed as `u_start`, which is not used
+        if explore(belief, choice, truth, step_record, u_agent[t : t + 1], u, u) != 1:
             return t
         s, a = record.states[t], record.actions[t]
         r, slot = s * graph.stride + a, slot_of(graph, s, record.outcomes[t])
-        count(seen, r, belief.n[slot * graph.stride + a] - 1, belief.row_stats[r, TOTAL] - 1)
-        if not is_uninformative(seen):
-            best = maximum_likelihood_alpha(seen, best, refitting.low, refitting.high)
-            if best != alpha and (t < refitting.always or abs(best - alpha) > refitting.tolerance * alpha):
+        add_observation(histograms, r, belief.n[slot * graph.stride + a] - 1, belief.row_stats[r, TOTAL] - 1)
+        if not is_uninformative(histograms):
+            best = maximum_likelihood_alpha(histograms, best, refitting.low, refitting.high)
+            if best != alpha and (t < refitting.n_always or abs(best - alpha) > refitting.tolerance * alpha):
                 alpha = best
                 loss, record.l1[t + 1] = set_alpha(belief, choice, truth, refitting.logs, alpha)
                 record.missing[t + 1] = loss - refitting.entropy

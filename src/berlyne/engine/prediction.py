@@ -1,4 +1,4 @@
-"""Predicted and realised information gain of successive observations of single rows (Fig. 2)."""
+"""Compute predicted and realised information gain of successive observations of single rows (Fig. 2)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,28 @@ from berlyne.engine.row_beliefs import FIRST, SEEN, TOTAL, Belief, find_or_add_s
 from berlyne.validation import FloatArray
 
 PIG, GAIN, PIG_SQUARE, GAIN_SQUARE = 0, 1, 2, 3
+"""Lines of the sums that `observe_rows` adds to."""
 
 
 @jit_nrt_off
 def observe_rows(belief: Belief, truth: Truth, u: FloatArray, sums: FloatArray) -> bool:
-    """Observe every row again and again; false if the world did what the prior calls impossible.
+    """Observe every row `n_obs` times in each of `n_trials` trials, and add up PIG and information gain.
 
-    belief : of nothing yet, with PIG as utility; it is left as it was but for estimates.
-    u : (rows, n_trials, n_obs), uniform numbers.
-    sums : (4, n_obs), sums over rows and trials of PIG, gain, and their squares, in bits.
+    Parameters
+    ----------
+    belief : Belief
+        A belief without observations, with PIG as its utility. All but its estimates is restored.
+    truth : Truth
+        The true world.
+    u : ndarray of shape (rows, n_trials, n_obs)
+        Uniform numbers in [0, 1).
+    sums : ndarray of shape (4, n_obs)
+        Sums over rows and trials of PIG, gain and their squares, in bits; the kernel adds to it.
+
+    Returns
+    -------
+    bool
+        False if an outcome has probability zero under the prior.
     """
     n_rows, n_trials, n_obs = u.shape
     for row in range(n_rows):
@@ -44,7 +57,7 @@ def observe_rows(belief: Belief, truth: Truth, u: FloatArray, sums: FloatArray) 
 
 @jit_nrt_off
 def forget_row(belief: Belief, s: int, a: int, utility: float, length: int) -> None:
-    """As if row (a, s) had never been observed: its counts, its utility, and the slots of its state."""
+    """Reset row (a, s) to no observations: its counts, its utility, and the number of slots of its state."""
     graph = belief.graph
     r = s * graph.stride + a
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):

@@ -1,4 +1,4 @@
-"""What one exploration, or one replay of a history, leaves behind, step by step."""
+"""Per-step arrays of an exploration or of the replay of a history."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from berlyne.validation import FloatArray, IndexArray, IntArray
 
 
 class RunRecord(NamedTuple):
-    """Arrays that an exploration fills as it goes.
+    """Arrays that an exploration fills step by step.
 
-    states : (T + 1,), the state in which each action was taken, and the last one reached.
-    actions, outcomes : (T,), what was done, and the state it led to.
-    missing, l1 : (T + 1,), missing information in bits and L1 distance, before and after each step.
+    Attributes
+    ----------
+    states : ndarray of int, shape (T + 1,)
+        The state in which each action is taken; last, the state after the last step.
+    actions, outcomes : ndarray of int, shape (T,)
+        The action of each step, and the state that it led to.
+    missing, l1 : ndarray of shape (T + 1,)
+        Missing information in bits, and L1 distance: at the start, and after each step.
     """
 
     states: IndexArray
@@ -25,7 +30,7 @@ class RunRecord(NamedTuple):
 
     @classmethod
     def allocate(cls, n_steps: int, start: int, missing: float, l1: float) -> RunRecord:
-        """One that has made no step yet."""
+        """Allocate a record of `n_steps` steps, and set its first entries."""
         record = cls(
             np.empty(n_steps + 1, dtype=np.int32),
             np.empty(n_steps, dtype=np.int32),
@@ -37,7 +42,7 @@ class RunRecord(NamedTuple):
         return record
 
     def between(self, begin: int, end: int) -> RunRecord:
-        """The steps from `begin` to `end`, in the same memory."""
+        """Return a view of the steps from `begin` to `end`."""
         steps, times = slice(begin, end), slice(begin, end + 1)
         return RunRecord(
             self.states[times], self.actions[steps], self.outcomes[steps], self.missing[times], self.l1[times]
@@ -45,12 +50,20 @@ class RunRecord(NamedTuple):
 
 
 class ReplayRecord(NamedTuple):
-    """Arrays that a replay fills as it goes: what an explorer thinks before each step.
+    """Arrays that a replay fills step by step, from the agent's belief before each step.
 
-    values, utility, probabilities : (T, M), of the actions in the state of the step.
-    missing : (T + 1,), expected missing information in bits, before each step and after the last; the first is given.
-    largest, total, first : (T,), for an explorer that may relocate: the largest value of all pairs, what the weights of
-        all pairs sum to, and the row s * stride + a of the first of the best; empty for others.
+    Attributes
+    ----------
+    values, utility, probabilities : ndarray of shape (T, M)
+        Value, utility and probability of each action in the state of the step.
+    missing : ndarray of shape (T + 1,)
+        Expected missing information in bits, before each step and after the last one; `allocate` sets the first.
+    largest : ndarray of shape (T,)
+        Largest value of all pairs, if the strategy relocates; otherwise empty, like `total` and `first`.
+    total : ndarray of shape (T,)
+        Sum of the weights of all pairs.
+    first : ndarray of int, shape (T,)
+        Row `s * stride + a` of the first of the best pairs.
     """
 
     values: FloatArray
@@ -63,10 +76,10 @@ class ReplayRecord(NamedTuple):
 
     @classmethod
     def allocate(cls, n_steps: int, n_actions: int, missing: float, relocates: bool) -> ReplayRecord:
-        """Those of an explorer that has seen nothing yet."""
+        """Allocate a record of `n_steps` steps, and set `missing` before the first one."""
         values, utility, probabilities = (np.empty((n_steps, n_actions)) for _ in range(3))
-        of_all = n_steps if relocates else 0
-        first = np.empty(of_all, dtype=np.int64)
-        record = cls(values, utility, probabilities, np.empty(n_steps + 1), np.empty(of_all), np.empty(of_all), first)
+        n_all = n_steps if relocates else 0
+        first = np.empty(n_all, dtype=np.int64)
+        record = cls(values, utility, probabilities, np.empty(n_steps + 1), np.empty(n_all), np.empty(n_all), first)
         record.missing[0] = missing
         return record

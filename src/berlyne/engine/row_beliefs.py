@@ -1,18 +1,18 @@
-"""What the explorer knows of each row, and how one observation changes it.
+"""The belief about each row, and its update by one observation.
 
-Rows of a state lie side by side, `r = s * stride + a`, and so do their estimates in the slots of the graph. There
+The rows of a state lie side by side, `r = s * stride + a`, and so do their estimates in the slots of the graph. There
 are two layouts:
 
-- on an explicit support the slots of a state are the states it can reach, fixed from the start
-  (n is -1 where an action excludes one), and `weight` is the estimate;
-- where every state can follow, slots are added as outcomes are seen. `base_weight` is the estimate of
-  each state in no slot and `weight` is what a state in a slot has beyond it.
+- On an explicit support, the slots of a state are the states that it can reach, fixed from the start. `weight` is the
+  estimate, and n is -1 if an action cannot lead to the state of a slot.
+- On a full support, slots are added as outcomes are seen. `base_weight` is the estimate of each state without a slot,
+  and `weight` is the excess over it of a state with a slot.
 
-One observation touches one row: O(slots of the state), independent of the number of states.
+One observation updates one row in O(slots of the state), independent of the number of states.
 
-This is the only file of the engine that knows the families of priors: to compile another one, add its class to
-`berlyne.priors.PRIORS` and a case to `find_or_add_slot`, `update_row`, `revalue`, `estimate_changed` and `realised_gain`. Formulas are
-those of the prior itself.
+No other file of the engine depends on the families of priors. To compile another prior, add its class to
+`berlyne.priors.PRIORS` and a case to `find_or_add_slot`, `update_row`, `revalue`, `estimate_changed` and
+`realised_gain`. The formulas are those of the prior itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.engine.closed_forms import BY_MOST, term_of, value_of
+from berlyne.engine.closed_forms import USES_LARGEST, term_of, value_of
 from berlyne.engine.jit import jit_inline, jit_nrt_off
 from berlyne.engine.simd import aligned_copies, aligned_zeros
 from berlyne.engine.successor_graph import Graph, slot_of, slot_positions
@@ -32,24 +32,41 @@ from berlyne.priors.protocols import CompiledPrior, CompiledSpec
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
 DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(PRIORS))
-"""Priors that kernels know, as `PRIORS` has them."""
+"""Families of priors that have kernels, in the order of `PRIORS`."""
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
+"""Columns of `Belief.row_stats`."""
 LOG, TERM = 0, 1
+"""Columns of `Belief.table` for a Dirichlet or Chinese restaurant prior."""
 P_FIRST, P_OTHER, GAIN_FIRST, GAIN_OTHER, UTILITY = 0, 1, 2, 3, 4
+"""Columns of `Belief.table` for 1-2-3 Worlds."""
 IMPOSSIBLE, FULL = -1, -2
+"""Results instead of a slot: the outcome has probability zero under the prior, or the state has no free slot."""
 
 
 class Belief(NamedTuple):
     """Counts, estimates and utilities of all rows.
 
-    weight : [slot * stride + a], estimates, less `base_weight` where there is one.
-    rest : [s * stride + a], the estimate of every state in no slot; empty for an explicit support.
-    n : [slot * stride + a], observations, -1 where impossible.
-    tally : (rows, 4): observations K, distinct outcomes T, size of the support, whether state 0 was an outcome.
-    utility : [s * stride + a], -inf in the padding.
-    family : the kind of prior; realised : whether the utility is that of the last outcome.
-    form, numbers, table : as in `berlyne.priors.protocols.Rule`.
+    Attributes
+    ----------
+    graph : Graph
+        Slots of each state.
+    weight : ndarray
+        Estimates, `[slot * stride + a]`; minus `base_weight`, unless that is empty.
+    base_weight : ndarray
+        Estimate of every state without a slot, `[s * stride + a]`; empty for an explicit support.
+    n : ndarray of int
+        Number of observations, `[slot * stride + a]`; -1 if the transition is impossible.
+    row_stats : ndarray of int, shape (rows, 4)
+        Observations K, distinct outcomes T, size of the support, and 1 if state 0 was an outcome.
+    utility : ndarray
+        Utilities, `[s * stride + a]`; -inf in the padding.
+    family : int
+        Code of the kind of prior.
+    realised : bool
+        Whether the utility of a row is that of its last outcome.
+    form, numbers, table : int and ndarray
+        As in `berlyne.priors.protocols.CompiledSpec`.
     """
 
     graph: Graph
@@ -66,38 +83,38 @@ class Belief(NamedTuple):
 
 
 def is_compiled_prior(prior: Any) -> bool:
-    """Whether kernels know this prior; one that inherits from theirs may differ in anything."""
+    """Return whether kernels exist for this prior. They do not for a subclass, which may override anything."""
     return type(prior) in PRIORS.values()
 
 
-def build_belief(prior: CompiledPrior, rule: CompiledSpec, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
-    """What is believed before any data; `utility` as in `Belief`."""
+def build_belief(prior: CompiledPrior, spec: CompiledSpec, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
+    """Build a belief without observations; `utility` and `realised` are as in `Belief`."""
     n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
     weight = aligned_zeros(len(graph.succ) * stride)
     row_stats = np.zeros((n_states, stride, 4), dtype=np.int32)
     row_stats[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
     if graph.capacity == 0:
         inside, base_weight = slot_positions(graph, prior.support), np.empty(0)
-        weight[inside] = np.repeat(rule.unseen, prior.support.sizes)
+        weight[inside] = np.repeat(spec.unseen, prior.support.sizes)
         n = np.full(len(weight), -1, dtype=np.int32)
         n[inside] = 0
     else:
         by_row = np.zeros((n_states, stride))
-        by_row[:, :n_actions] = rule.unseen.reshape(n_states, n_actions)
+        by_row[:, :n_actions] = spec.unseen.reshape(n_states, n_actions)
         by_slot = weight.reshape(n_states, graph.capacity, stride)
-        beyond = rule.special_estimates - rule.unseen[:, None]
-        for i in range(len(rule.special_states)):
-            by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
+        excess = spec.special_estimates - spec.unseen[:, None]
+        for i in range(len(spec.special_states)):
+            by_slot[:, i, :n_actions] = excess[:, i].reshape(n_states, n_actions)
         base_weight, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
     family = list(PRIORS).index(prior.describe().kind)
-    numbers, table = rule.numbers.copy(), rule.table.copy()  # those of the rule may be shared, and read-only
+    numbers, table = spec.numbers.copy(), spec.table.copy()  # those of the spec may be shared and read-only
     return Belief(
-        graph, weight, base_weight, n, row_stats.reshape(-1, 4), utility, family, rule.form, realised, numbers, table
+        graph, weight, base_weight, n, row_stats.reshape(-1, 4), utility, family, spec.form, realised, numbers, table
     )
 
 
 def copy_belief(belief: Belief) -> Belief:
-    """The same belief, to go ways of its own; what never changes is shared."""
+    """Return a copy; arrays that never change are shared."""
     graph = belief.graph
     if graph.capacity:
         graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
@@ -109,37 +126,37 @@ def copy_belief(belief: Belief) -> Belief:
 
 
 def with_capacity(belief: Belief, capacity: int) -> Belief:
-    """The same belief with more room for slots in every state; those in use keep their order."""
+    """Return the belief with `capacity` slots per state; slots in use keep their order."""
     graph, n_states = belief.graph, len(belief.graph.start)
 
-    def wider(values: Any, width: int) -> Any:
+    def widen(values: Any, width: int) -> Any:
         by_state = values.reshape(n_states, graph.capacity * width)
-        grown = np.zeros((n_states, capacity * width), dtype=values.dtype)
-        grown[:, : by_state.shape[1]] = by_state
-        return grown.ravel()
+        wide_values = np.zeros((n_states, capacity * width), dtype=values.dtype)
+        wide_values[:, : by_state.shape[1]] = by_state
+        return wide_values.ravel()
 
     start = np.arange(n_states, dtype=np.int64) * capacity
-    wide = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
-    (weight,) = aligned_copies(wider(belief.weight, graph.stride))
-    return belief._replace(graph=wide, weight=weight, n=wider(belief.n, graph.stride))
+    wide_graph = graph._replace(start=start, succ=widen(graph.succ, 1), capacity=capacity)
+    (weight,) = aligned_copies(widen(belief.weight, graph.stride))
+    return belief._replace(graph=wide_graph, weight=weight, n=widen(belief.n, graph.stride))
 
 
 @jit_inline
-def line_of(n_actions: int, a: int, n_seen: int, first: int) -> int:
-    """The line of the table of 1-2-3 Worlds for a row of which so much is known."""
+def table_line(n_actions: int, a: int, n_seen: int, first: int) -> int:
+    """Line of the table of 1-2-3 Worlds for a row with `n_seen` distinct outcomes; `first` is 1 if state 0 is one."""
     return (a * (n_actions + 1) + n_seen) * 2 + first
 
 
 @jit_inline
 def find_or_add_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
-    """The slot in which to count an outcome, made if need be; IMPOSSIBLE or FULL if there is none."""
+    """Return the slot of an outcome, which is added if it is missing; IMPOSSIBLE or FULL if there is none."""
     graph = belief.graph
     slot = slot_of(graph, s, s_next)
     seen = 0 if slot < 0 else belief.n[slot * graph.stride + a]
     possible = seen > 0 or (seen == 0 and (slot >= 0 or graph.capacity > 0))
     if possible and seen == 0 and belief.family == ONE_TWO_THREE:
         r = s * graph.stride + a
-        line = line_of(graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
+        line = table_line(graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
         possible = belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0
     if not possible:
         slot = IMPOSSIBLE
@@ -155,8 +172,16 @@ def find_or_add_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
 
 @jit_inline
 def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[float, float, float]:
-    """Of a row with so many observations and outcomes: all pseudo-counts together; that of each state it has not seen;
-    and what is added to the observations of one that it has.
+    """Compute the pseudo-counts of a row with `total` observations and `n_seen` of `size` possible outcomes seen.
+
+    Returns
+    -------
+    kappa : float
+        Sum of all pseudo-counts.
+    c_unseen : float
+        Pseudo-count of each outcome that was not seen.
+    c_extra : float
+        Number to add to the observations of an outcome that was seen.
     """
     first: float = belief.numbers[0]
     if belief.family == RESTAURANT:
@@ -167,45 +192,48 @@ def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[f
 
 @jit_inline
 def update_dirichlet_row(belief: Belief, s: int, a: int, before: int) -> Sums:
-    """Estimates c / kappa of row (a, s), and the sums that its utility follows from."""
+    """Update the estimates c / kappa of row (a, s), and return the sums that determine its utility.
+
+    `before` is how often the last outcome had been seen before it occurred.
+    """
     graph, n, row_stats, table = belief.graph, belief.n, belief.row_stats, belief.table
     r = s * graph.stride + a
-    kappa, c_unseen, c_more = pseudo_counts(belief, row_stats[r, TOTAL], row_stats[r, SEEN], row_stats[r, SIZE])
+    kappa, c_unseen, c_extra = pseudo_counts(belief, row_stats[r, TOTAL], row_stats[r, SEEN], row_stats[r, SIZE])
     scale, base = 1.0 / kappa, 0.0
     if len(belief.base_weight):
         base = c_unseen
         belief.base_weight[r] = c_unseen / kappa
-    unseen, by_most = row_stats[r, SIZE] - row_stats[r, SEEN], belief.form >= 0 and BY_MOST[belief.form]
-    total, most, n_largest = 0.0, 0, unseen
+    unseen, uses_largest = row_stats[r, SIZE] - row_stats[r, SEEN], belief.form >= 0 and USES_LARGEST[belief.form]
+    total, largest, n_largest = 0.0, 0, unseen
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         i = k * graph.stride + a
         count = n[i]
         if count < 0:
             continue
-        belief.weight[i] = ((c_more if count > 0 else c_unseen) - base + count) * scale
+        belief.weight[i] = ((c_extra if count > 0 else c_unseen) - base + count) * scale
         if count == 0 or belief.form < 0:
             continue
-        total += table[count, TERM] if count < len(table) else term_of(belief.form, c_more + count)
-        if by_most and count >= most:
-            n_largest = n_largest + 1 if count == most else 1
-            most = count
+        total += table[count, TERM] if count < len(table) else term_of(belief.form, c_extra + count)
+        if uses_largest and count >= largest:
+            n_largest = n_largest + 1 if count == largest else 1
+            largest = count
     total += unseen * (term_of(belief.form, c_unseen) if belief.family == RESTAURANT else table[0, TERM])
-    last, others = c_more + before, c_unseen * (row_stats[r, SIZE] - 1) + (row_stats[r, TOTAL] - 1 - before)
+    last, others = c_extra + before, c_unseen * (row_stats[r, SIZE] - 1) + (row_stats[r, TOTAL] - 1 - before)
     if belief.family == RESTAURANT:
         c, d, seen = belief.numbers[0], belief.numbers[1], row_stats[r, SEEN] - 1
-        others = c + d + (row_stats[r, TOTAL] - 1 - before)  # a sum: a small c would be lost in a difference
+        others = c + d + (row_stats[r, TOTAL] - 1 - before)  # a sum: a difference would lose a small c
         if before == 0:
             _, last, _ = pseudo_counts(belief, row_stats[r, TOTAL] - 1, seen, row_stats[r, SIZE])
             others = (row_stats[r, TOTAL] - 1 - d * seen) + (row_stats[r, SIZE] - seen - 1) * last
-    return Sums(kappa, total, c_more + most, n_largest, last, others, len(graph.start))
+    return Sums(kappa, total, c_extra + largest, n_largest, last, others, len(graph.start))
 
 
 @jit_inline
 def update_one_two_three_row(belief: Belief, s: int, a: int) -> int:
-    """Estimates of row (a, s), all of them in the table; returns the line of what is known of it."""
+    """Update the estimates of row (a, s) from the table; return the line of the table for this row."""
     graph = belief.graph
     r = s * graph.stride + a
-    line = line_of(belief.graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
+    line = table_line(belief.graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
     other, base = belief.table[line, P_OTHER], 0.0
     if len(belief.base_weight):
         belief.base_weight[r] = other
@@ -223,7 +251,7 @@ def update_one_two_three_row(belief: Belief, s: int, a: int) -> int:
 
 @jit_inline
 def update_row(belief: Belief, s: int, a: int) -> None:
-    """Estimate row (a, s) from its counts, and value it unless its utility is that of the last outcome."""
+    """Estimate row (a, s) from its counts, and compute its utility unless that is realised by the last outcome."""
     r, valued = s * belief.graph.stride + a, belief.form >= 0 and not belief.realised
     if belief.family != ONE_TWO_THREE:
         sums = update_dirichlet_row(belief, s, a, 0)
@@ -237,7 +265,7 @@ def update_row(belief: Belief, s: int, a: int) -> None:
 
 @jit_inline
 def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
-    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
+    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times before."""
     r = s * belief.graph.stride + a
     if belief.family != ONE_TWO_THREE:
         sums = update_dirichlet_row(belief, s, a, before)
@@ -247,8 +275,8 @@ def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
         line = update_one_two_three_row(belief, s, a)
         if belief.realised:
             was_first = 0 if s_next == 0 else belief.row_stats[r, FIRST]
-            known = line_of(belief.graph.n_actions, a, belief.row_stats[r, SEEN] - 1, was_first)
-            belief.utility[r] = belief.table[known, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
+            line_before = table_line(belief.graph.n_actions, a, belief.row_stats[r, SEEN] - 1, was_first)
+            belief.utility[r] = belief.table[line_before, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
         elif belief.form >= 0:
             belief.utility[r] = belief.table[line, UTILITY]
     elif belief.realised:
@@ -257,7 +285,7 @@ def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
 
 @jit_inline
 def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> None:
-    """Count so many observations."""
+    """Add `n` observations of a transition to the counts."""
     i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
     belief.row_stats[r, SEEN] += belief.n[i] == 0
     belief.n[i] += n
@@ -268,7 +296,7 @@ def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> Non
 
 @jit_inline
 def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
-    """Count one observation, and estimate and value its row again; returns how often it had been seen before."""
+    """Count one observation, and estimate and value its row; return how often the outcome was seen before."""
     before: int = belief.n[slot * belief.graph.stride + a]
     count(belief, s, a, s_next, slot, 1)
     revalue(belief, s, a, s_next, before)
@@ -277,10 +305,21 @@ def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
 
 @jit_nrt_off
 def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
-    """Teach a belief of nothing yet what was observed; whether that is possible, and there is room for it.
+    """Load counts into a belief without observations.
 
-    counts : (K, 3), row r = s M + a, s_next and n; in the order in which the outcomes of a state were first seen.
-    last : (rows, 2), row and the last outcome of every row that was tried.
+    Parameters
+    ----------
+    belief : Belief
+        The belief to fill.
+    counts : ndarray of int, shape (K, 3)
+        Row `r = s * M + a`, s_next and n, in the order in which the outcomes of a state were first seen.
+    last : ndarray of int, shape (rows, 2)
+        Row and last outcome of every row that was tried.
+
+    Returns
+    -------
+    bool
+        False if the counts are impossible under the prior or inconsistent, or if the slots are too few.
     """
     n_actions, stride = belief.graph.n_actions, belief.graph.stride
     for e in range(len(counts)):
@@ -302,7 +341,7 @@ def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
 
 @jit_inline
 def estimate_changed(family: int, before: int) -> bool:
-    """Whether an outcome seen so often before has changed the estimate of its row."""
+    """Return whether an outcome that was seen `before` times before has changed the estimate of its row."""
     return family != ONE_TWO_THREE or before == 0
 
 
@@ -320,9 +359,20 @@ def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: 
 
 @jit_inline
 def realised_gain(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
-    """Information gained by the observation just learned, in bits (Eq. 10).
+    """Information gain of the observation just learned, in bits (Eq. 10).
 
-    theta : the true probability of `s_next`; has_first : whether state 0 is among the true outcomes of the row.
+    Parameters
+    ----------
+    belief : Belief
+        The belief after the observation.
+    s, a, s_next : int
+        The transition.
+    before : int
+        How often it was seen before.
+    theta : float
+        True probability of `s_next`.
+    has_first : bool
+        Whether state 0 is among the true outcomes of the row.
     """
     r, table, gain = s * belief.graph.stride + a, belief.table, 0.0
     if belief.family == DIRICHLET:
@@ -331,14 +381,14 @@ def realised_gain(belief: Belief, s: int, a: int, s_next: int, before: int, thet
         log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
         gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
     elif belief.family != ONE_TWO_THREE:
-        gain = math.nan  # worked out elsewhere, where states are discovered
+        gain = math.nan  # `OpenStateAgent` computes it
     elif before == 0:
         n_seen, first = int(belief.row_stats[r, SEEN]), belief.row_stats[r, FIRST]
         was_first = 0 if s_next == 0 else first
-        then, now = (
-            line_of(belief.graph.n_actions, a, n_seen - 1, was_first),
-            line_of(belief.graph.n_actions, a, n_seen, first),
+        line_before, line_after = (
+            table_line(belief.graph.n_actions, a, n_seen - 1, was_first),
+            table_line(belief.graph.n_actions, a, n_seen, first),
         )
-        gain = missing_one_two_three(table, then, a + 1, n_seen - 1, has_first and was_first == 0)
-        gain -= missing_one_two_three(table, now, a + 1, n_seen, has_first and first == 0)
+        gain = missing_one_two_three(table, line_before, a + 1, n_seen - 1, has_first and was_first == 0)
+        gain -= missing_one_two_three(table, line_after, a + 1, n_seen, has_first and first == 0)
     return gain

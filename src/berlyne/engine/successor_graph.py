@@ -1,8 +1,8 @@
-"""The outcomes of every state, a slot each, for all its actions together.
+"""The graph of possible transitions: one slot per state and next state, for all actions together.
 
-An embodied agent chooses among the actions of one state, so their transitions lie side by side: slot k of a state
-belongs to the next state `succ[k]`, and number `k * stride + a` of an array over slots to action a. Planning
-and the tasks read the same graph; the loops of planning take four slots at a time.
+An agent chooses among the actions of one state, so their transitions lie side by side. Slot k of a state belongs to
+the next state `succ[k]`, and entry `k * stride + a` of an array over slots belongs to action a. Planning and the tasks
+read the same graph; the loops of planning read four slots at a time.
 """
 
 from __future__ import annotations
@@ -18,12 +18,20 @@ from berlyne.validation import FloatArray, IndexArray, IntArray
 
 
 class Graph(NamedTuple):
-    """Which states can follow which.
+    """The possible next states of each state.
 
-    start, length : (N,), first slot and number of slots of each state.
-    succ : next state of each slot. Slots that fill up a state's last four name its last outcome again.
-    n_actions, stride : M, and the numbers of each slot: M and some padding.
-    capacity : slots that a state may come to have; 0 if they are all there from the start.
+    Attributes
+    ----------
+    start, length : ndarray of int, shape (N,)
+        First slot and number of slots of each state.
+    succ : ndarray of int
+        Next state of each slot. Padding slots, which complete the last group of four, repeat the last outcome.
+    n_actions : int
+        Number of actions, M.
+    stride : int
+        Number of array entries per slot: M and some padding.
+    capacity : int
+        Largest number of slots of a state; 0 if all slots exist from the start.
     """
 
     start: IntArray
@@ -35,12 +43,12 @@ class Graph(NamedTuple):
 
 
 def round_up(n: int, multiple: int = LANES) -> int:
-    """The next multiple."""
+    """Round up to the next multiple."""
     return -(-n // multiple) * multiple
 
 
 def build_graph(support: Support, multiple: int = LANES) -> Graph:
-    """The graph of an explicit support; the slots of every state come in multiples."""
+    """Build the graph of a support; the number of slots of every state is a multiple of `multiple`."""
     indptr, indices = support.entries()
     n_states, n_actions = support.n_states, support.n_actions
     start, length = np.empty(n_states, dtype=np.int64), np.empty(n_states, dtype=np.int32)
@@ -51,17 +59,17 @@ def build_graph(support: Support, multiple: int = LANES) -> Graph:
     return graph._replace(succ=succ[:used].copy())
 
 
-def growing_graph(n_states: int, n_actions: int, capacity: int, known: tuple[int, ...]) -> Graph:
-    """A graph whose slots are added as outcomes are seen; those of the states `known` are there from the start."""
+def growing_graph(n_states: int, n_actions: int, capacity: int, initial: tuple[int, ...]) -> Graph:
+    """Build a graph to which slots are added as outcomes are seen; every state has slots for the states `initial`."""
     start = np.arange(n_states, dtype=np.int64) * capacity
     succ = np.zeros(n_states * capacity, dtype=np.int32)
-    succ.reshape(n_states, capacity)[:, : len(known)] = known
-    length = np.full(n_states, len(known), dtype=np.int32)
+    succ.reshape(n_states, capacity)[:, : len(initial)] = initial
+    length = np.full(n_states, len(initial), dtype=np.int32)
     return Graph(start, length, succ, n_actions, round_up(n_actions), capacity)
 
 
 def is_complete(graph: Graph) -> bool:
-    """Whether slot k of every state is state k, up to the slots that fill up."""
+    """Return whether slot k of every state belongs to state k, apart from padding slots."""
     n_states = len(graph.start)
     if np.any(graph.length != round_up(n_states)):
         return False
@@ -70,15 +78,15 @@ def is_complete(graph: Graph) -> bool:
 
 
 def slot_positions(graph: Graph, support: Support | Rows) -> IntArray:
-    """Where each entry of a support or of rows lies in arrays over slots; the graph must hold them all."""
+    """Position in arrays over slots of each entry of a support or of rows; the graph must contain all of them."""
     indptr, indices = (support.indptr, support.indices) if isinstance(support, Rows) else support.entries()
-    found = np.empty(len(indices), dtype=np.int64)
-    _find_entries(graph, indptr, indices, found)
-    return found
+    positions = np.empty(len(indices), dtype=np.int64)
+    _find_entries(graph, indptr, indices, positions)
+    return positions
 
 
 def slot_weights(graph: Graph, rows: Rows) -> FloatArray:
-    """Probabilities of `rows` in the slots of a graph, `[slot * stride + a]`."""
+    """Probabilities of `rows` in the slots of a graph, `[slot * stride + a]`; 0 in all other entries."""
     out = aligned_zeros(len(graph.succ) * graph.stride)
     out[slot_positions(graph, rows)] = rows.data
     return out
@@ -86,24 +94,24 @@ def slot_weights(graph: Graph, rows: Rows) -> FloatArray:
 
 @jit_nrt_off
 def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntArray, multiple: int) -> int:
-    """Fill `start`, `length` and `succ` with the states that any action can reach, ascending; returns the slots."""
+    """Fill `start`, `length` and `succ` with the states that any action can reach, ascending; return the slot count."""
     n_states, n_actions = len(graph.start), graph.n_actions
     used = 0
     for s in range(n_states):
         graph.start[s] = used
         for a in range(n_actions):
             heads[a] = indptr[s * n_actions + a]
-        least = 0
-        while least < n_states:  # merge the rows: the least state that any of them has next
-            least = n_states
+        smallest = 0
+        while smallest < n_states:  # merge the rows: the smallest next state of any of them
+            smallest = n_states
             for a in range(n_actions):
                 if heads[a] < indptr[s * n_actions + a + 1]:
-                    least = min(least, indices[heads[a]])
+                    smallest = min(smallest, indices[heads[a]])
             for a in range(n_actions):
-                if heads[a] < indptr[s * n_actions + a + 1] and indices[heads[a]] == least:
+                if heads[a] < indptr[s * n_actions + a + 1] and indices[heads[a]] == smallest:
                     heads[a] += 1
-            if least < n_states:
-                graph.succ[used] = least
+            if smallest < n_states:
+                graph.succ[used] = smallest
                 used += 1
         while (used - graph.start[s]) % multiple:
             graph.succ[used] = graph.succ[used - 1]
@@ -113,19 +121,19 @@ def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntAr
 
 
 @jit_nrt_off
-def _find_entries(graph: Graph, indptr: IntArray, indices: IndexArray, found: IntArray) -> None:
+def _find_entries(graph: Graph, indptr: IntArray, indices: IndexArray, positions: IntArray) -> None:
     for r in range(len(indptr) - 1):
         s, a = r // graph.n_actions, r % graph.n_actions
         k = graph.start[s]
         for e in range(indptr[r], indptr[r + 1]):
             while graph.succ[k] != indices[e]:
                 k += 1
-            found[e] = k * graph.stride + a
+            positions[e] = k * graph.stride + a
 
 
 @jit_inline
 def slot_of(graph: Graph, s: int, s_next: int) -> int:
-    """The slot of the step s -> s_next, -1 if there is none."""
+    """Return the slot of the step s -> s_next; -1 if there is none."""
     slot = -1
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         if graph.succ[k] == s_next:

@@ -196,7 +196,10 @@ def test_a_world_without_a_prior_is_refused():
 
 
 def test_the_engine_cannot_be_made_to_run_what_it_does_not_know():
-    with pytest.raises(ValueError, match=r"which only engine='numpy' can run; see docs/explanation/engine\.md$"):
+    with pytest.raises(
+        ValueError,
+        match=r"has a part that cannot be compiled; use engine='numpy' or 'auto'; see docs/explanation/engine\.md$",
+    ):
         explore(maze(0), get_strategy("PIG(VI)").__class__("mine", lambda view, s, u: 0), engine="compiled")
 
 

@@ -206,7 +206,7 @@ def test_actions_and_observations_may_begin_at_another_number():
         (lambda: explore_env("CartPole-v1"), r"observations are Box.*, which hardly repeat; say in observe= .*"),
         (lambda: explore_env("Pendulum-v1", states=[1]), r"actions are Box.*; they must be Discrete"),
         (lambda: explore_env("FrozenLake-v1", "Unembodied"), "Unembodied goes wherever it likes, which an .*"),
-        (lambda: explore_env("FrozenLake-v1", "PIG(VI+)"), "PIG.VI.. plans with the true world, which is not known .*"),
+        (lambda: explore_env("FrozenLake-v1", "PIG(VI+)"), "PIG.VI.. plans with the true world, which is unknown.*"),
         (lambda: explore_env("FrozenLake-v1", n_steps=-1), "n_steps is -1; it must be a whole number of at least 0"),
     ],
 )

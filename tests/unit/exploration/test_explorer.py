@@ -154,7 +154,7 @@ def test_impossible_observations_are_refused_under_every_prior():
 
 
 def test_strategies_with_privileges_are_told_apart():
-    with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is not known here; use one "):
+    with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is unknown; use a "):
         Explorer(maze(0).prior, "PIG(VI+)")
     with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call choose_pair\(\)$"):
         Explorer(maze(0).prior, "Unembodied").act(0)

@@ -241,7 +241,7 @@ def test_a_dirichlet_made_less_by_a_subclass_is_ones_own():
     doubting = World(world.rows, Doubting(1.0, n_states=10, n_actions=4))
     run = explore(doubting, "Random", n_steps=20)
     assert np.ptp(run.missing_information) < 1e-9
-    with pytest.raises(ValueError, match="has a part that no kernel knows"):
+    with pytest.raises(ValueError, match="has a part that cannot be compiled"):
         explore(doubting, "Random", engine="compiled")
 
 
@@ -304,7 +304,9 @@ def test_an_explorer_of_dependent_rows_values_them_all_again():
 
 def test_a_prior_that_says_its_rows_are_independent_is_held_to_it():
     always_zero = Strategy("zero", lambda view, s, u: 0)
-    with pytest.raises(ValueError, match=r"changed the estimate of action 1 in state \d, although Lies sets"):
+    with pytest.raises(
+        ValueError, match=r"changed the estimate of action 1 in state \d, although Lies\.rows_are_independent is true"
+    ):
         explore(World(np.full((2, 3, 3), 1 / 3), Lies()), always_zero, n_steps=5)
 
 
@@ -316,7 +318,7 @@ def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make
     )
     world, strategy = make(0), Strategy("ours(greedy)", Greedy(), "ours")
     assert isinstance(make_agent(InternalModel(world.prior), strategy, world), NumpyAgent)
-    with pytest.raises(ValueError, match="has a part that no kernel knows, which only engine='numpy' can run"):
+    with pytest.raises(ValueError, match="has a part that cannot be compiled; use engine='numpy' or 'auto'"):
         explore(world, strategy, n_steps=1, engine="compiled")
 
 

@@ -1,8 +1,8 @@
 """Reward acquisition for twelve reward structures at a time, by backward induction.
 
-Paper: Sec. 3.7; reading R20. The policy that is best for a model depends on the steps left. It is worked out
-backwards in time, and its value in the world along with it. Far from the end every step adds the same in all states;
-once it does so it does for good, and what the steps left add is known.
+Paper: Sec. 3.7; reading R20. The policy that is best for a model depends on the number of remaining steps. It is
+computed backwards in time, together with its value in the true world. Far from the end, every step adds the same reward
+in all states. Once a step does so, all earlier steps add the same reward too, and the total is known.
 """
 
 from __future__ import annotations
@@ -17,65 +17,72 @@ from berlyne.engine.tasks.lanes import LANES, Chain, expected_values, line_maxim
 from berlyne.validation import FloatArray
 
 CHECK = 8
-"""Steps from one look at what they add to the next."""
-ALIKE = 1e-12
-"""What a step adds is the same in all states if it differs by no more."""
+"""Number of steps between checks whether all states gain the same."""
+SAME_GAIN = 1e-12
+"""Largest difference between gains of a step that count as the same."""
 
 
 class Ledger(NamedTuple):
-    """Scratch: what twelve reward structures promise, and pay.
+    """Scratch: rewards of twelve reward structures, expected by the model and real.
 
-    believed : [s, lane], what the model expects in the steps left.
-    hoped, entered : [s, lane], reward on entering s and thereafter, believed and real.
-    q, real : [a, lane], the same for the actions of one state.
+    Attributes
+    ----------
+    expected : ndarray
+        Reward that the model expects in the remaining steps, `[s, lane]`.
+    expected_on_entry, real_on_entry : ndarray
+        Reward on entering s and in the steps after it, `[s, lane]`.
+    q, real : ndarray
+        Expected and real reward of the actions of one state, `[a, lane]`.
     """
 
-    believed: FloatArray
-    hoped: FloatArray
-    entered: FloatArray
+    expected: FloatArray
+    expected_on_entry: FloatArray
+    real_on_entry: FloatArray
     q: FloatArray
     real: FloatArray
 
 
 def new_ledger(n_states: int, n_actions: int) -> Ledger:
-    """Room for a world of this size."""
+    """Allocate scratch for a world of this size."""
     return Ledger(*(np.empty(n * LANES) for n in (n_states, n_states, n_states, n_actions, n_actions)))
 
 
 @jit_nrt_off
 def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lowest: bool, total: FloatArray) -> None:
-    """One step more to go: from what is believed and what is real in `total[s, lane]`, to the same one step earlier."""
-    believed, hoped, entered, q, real = ledger
+    """Go one step back in time: update the expected reward, and the real reward in `total[s, lane]`."""
+    expected, expected_on_entry, real_on_entry, q, real = ledger
     n_actions = truth.graph.n_actions
     for i in range(len(reward)):
-        hoped[i] = reward[i] + believed[i]
-        entered[i] = reward[i] + total[i]
+        expected_on_entry[i] = reward[i] + expected[i]
+        real_on_entry[i] = reward[i] + total[i]
     for s in range(len(truth.graph.start)):
-        expected_values(q, model, hoped, s)
-        expected_values(real, truth, entered, s)
+        expected_values(q, model, expected_on_entry, s)
+        expected_values(real, truth, real_on_entry, s)
         best = line_maximum(q, n_actions)
-        set_line(believed, s, best)
+        set_line(expected, s, best)
         set_line(total, s, value_of_best(best, q, real, n_actions, lowest))
 
 
 @jit_inline
-def differ(after: FloatArray, entered: FloatArray, reward: FloatArray, lane: int) -> bool:
-    """Whether the last step has added more in one state than in another; `entered` is from before it."""
+def differ(after: FloatArray, on_entry: FloatArray, reward: FloatArray, lane: int) -> bool:
+    """Return whether the last step added more in one state than in another; `on_entry` is from before that step."""
     low, high = np.inf, -np.inf
     for i in range(lane, len(reward), LANES):
-        added = after[i] - (entered[i] - reward[i])
+        added = after[i] - (on_entry[i] - reward[i])
         low, high = min(low, added), max(high, added)
-    return high - low > ALIKE
+    return high - low > SAME_GAIN
 
 
 @jit_nrt_off
 def is_steady(ledger: Ledger, reward: FloatArray, total: FloatArray) -> bool:
-    """Whether the last step has added the same in all states, to what is believed and to what is real.
+    """Return whether the last step added the same in all states, to the expected and to the real reward.
 
-    Then so will every step before it: each q[a] grows by one number, so the same actions are best.
+    Then every earlier step does so too: all q[a] grow by the same number, so the same actions are best.
     """
     for lane in range(LANES):
-        if differ(ledger.believed, ledger.hoped, reward, lane) or differ(total, ledger.entered, reward, lane):
+        if differ(ledger.expected, ledger.expected_on_entry, reward, lane) or differ(
+            total, ledger.real_on_entry, reward, lane
+        ):
             return False
     return True
 
@@ -91,22 +98,36 @@ def collect(
     lowest: bool,
     out: FloatArray,
 ) -> None:
-    """Expected total reward, in the true world, of the policies that are best for each model.
+    """Compute the expected total reward in the true world of the policies that are best for each model.
 
-    graph, weights : of the models, weights (K, slots stride).
-    rewards : (B, N 12), for entering a state; block b holds reward structures 12 b, ..., 12 b + 11.
-    lowest : whether the lowest of tied actions is taken, rather than any with equal chance.
-    out : (K, B, N 12).
+    Parameters
+    ----------
+    graph : Graph
+        Graph of the models.
+    weights : ndarray of shape (K, slots * stride)
+        Estimates of the models in its slots.
+    truth : Chain
+        The true world.
+    ledger : Ledger
+        Scratch.
+    rewards : ndarray of shape (B, N * 12)
+        Reward for entering each state; block b contains reward structures 12 b, ..., 12 b + 11.
+    horizon : int
+        Number of steps.
+    lowest : bool
+        Whether the lowest of tied actions is taken; otherwise all with equal probability.
+    out : ndarray of shape (K, B, N * 12)
+        The result: total reward from each initial state.
     """
     for m in range(len(weights)):
         model = Chain(graph, weights[m])
         for b in range(len(rewards)):
             reward, total = rewards[b], out[m, b]
             for i in range(len(total)):
-                ledger.believed[i] = total[i] = 0.0
+                ledger.expected[i] = total[i] = 0.0
             for n in range(1, horizon + 1):
                 step_back(model, truth, ledger, reward, lowest, total)
                 if n % CHECK == 0 and is_steady(ledger, reward, total):
                     for i in range(len(total)):
-                        total[i] += (horizon - n) * (total[i] - (ledger.entered[i] - reward[i]))
+                        total[i] += (horizon - n) * (total[i] - (ledger.real_on_entry[i] - reward[i]))
                     break

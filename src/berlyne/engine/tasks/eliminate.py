@@ -1,10 +1,10 @@
-"""Linear equations of absorbing chains by state reduction, twelve at a time.
+"""Solve linear equations of absorbing chains by state reduction, twelve at a time.
 
-The expected time to a target solves V = 1 + Q V. States are eliminated one by one (Grassmann,
-Taksar and Heyman): the pivot is the probability of leaving a state, a sum of positive numbers
-rather than one minus a number close to one, so every V is accurate to its last digits whether it
-is 10 or 1e12. Which numbers meet which depends on the graph alone and is listed once. A maze is a
-tree with one hub, so hardly anything fills in and a solution costs O(N), not O(N^3).
+The expected time to a target solves V = 1 + Q V. States are eliminated one by one (Grassmann, Taksar and Heyman). The
+pivot is the probability of leaving a state. It is computed as a sum of positive numbers, not as one minus a number
+close to one. So every V is accurate to its last digits, whether it is 10 or 1e12. The operations depend on the graph
+alone and are listed once. A maze is a tree with one hub, so there is hardly any fill-in, and a solution costs O(N), not
+O(N^3).
 """
 
 from __future__ import annotations
@@ -21,17 +21,25 @@ from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
 class Elimination(NamedTuple):
-    """What is done in which order.
+    """The operations of an elimination, in order.
 
-    Each transition between different states has an entry of its own: those out of the t-th state to states that
-    are left when it is eliminated are `row[t]:row[t + 1]`, those into it `column[t]:column[t + 1]`.
+    Each transition between different states has its own entry. The entries of transitions out of the t-th state, to
+    states that remain when it is eliminated, are `row[t]:row[t + 1]`. Those into it are `column[t]:column[t + 1]`.
 
-    order : (N,), states in the order they are eliminated.
-    entry : (slots,), the entry of each slot's transition, -1 for a step that stays.
-    row, row_state : where each row begins, and the next state of each of its entries.
-    column, column_state : where each column begins, and the previous state of each of its entries (from `column[0]`).
-    fill : for each entry of a column, and then of a row, the entry of their product.
-    n_entries : how many there are, and one more for products that nobody needs.
+    Attributes
+    ----------
+    order : ndarray of int, shape (N,)
+        States in the order of elimination.
+    entry : ndarray of int, shape (slots,)
+        Entry of each slot's transition; -1 for a step that stays in its state.
+    row, row_state : ndarray of int
+        Where each row begins, and the next state of each of its entries.
+    column, column_state : ndarray of int
+        Where each column begins, and the previous state of each of its entries, counted from `column[0]`.
+    fill : ndarray of int
+        For each entry of a column, and then of a row, the entry to which their product is added.
+    n_entries : int
+        Number of entries; the last one collects products that are not used.
     """
 
     order: IntArray
@@ -45,13 +53,20 @@ class Elimination(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """Twelve chains that end, and what they cost.
+    """The equations for the expected cost of twelve absorbing chains.
 
-    p : [entry, lane], probability of each transition between different states.
-    leave : [s, lane], positive, probability that the chain ends in a step from s.
-    cost : [s, lane], of one step from s.
-    inverse : [s, lane], scratch.
-    values : [s, lane], expected cost until the chain ends.
+    Attributes
+    ----------
+    p : ndarray
+        Probability of each transition between different states, `[entry, lane]`.
+    leave : ndarray
+        Probability that the chain ends in a step from s, positive, `[s, lane]`.
+    cost : ndarray
+        Cost of one step from s, `[s, lane]`.
+    inverse : ndarray
+        Scratch, `[s, lane]`.
+    values : ndarray
+        The solution: expected cost until the chain ends, `[s, lane]`.
     """
 
     p: FloatArray
@@ -62,28 +77,28 @@ class Equations(NamedTuple):
 
 
 GIVE_UP = 1e-30
-"""Chance per step of giving up: a target that cannot be reached is worth 1e30 steps rather than infinitely many."""
+"""Probability per step that a chain ends anyway, so that an unreachable target takes 1e30 steps instead of infinity."""
 
 
 def new_equations(elimination: Elimination) -> Equations:
-    """Room for the equations of twelve chains."""
+    """Allocate the equations of twelve chains."""
     size, n_entries = len(elimination.order) * LANES, elimination.n_entries * LANES
     return Equations(*(np.empty(n) for n in (n_entries, size, size, size, size)))
 
 
 @jit_inline
-def end_at(equations: Equations, target: int, n_going: int) -> None:
-    """Let every step cost one, and the chain of lane l end at state `target + l`."""
+def end_at(equations: Equations, target: int, n_active: int) -> None:
+    """Set a cost of one per step, and let the chain of lane l end at state `target + l`."""
     for i in range(len(equations.leave)):
         equations.leave[i] = GIVE_UP
         equations.cost[i] = 1.0
-    for lane in range(n_going):
+    for lane in range(n_active):
         equations.leave[(target + lane) * LANES + lane] = 1.0
         equations.cost[(target + lane) * LANES + lane] = 0.0
 
 
 def list_elimination(graph: Graph) -> Elimination:
-    """List the elimination of a graph."""
+    """List the operations to eliminate all states of a graph."""
     n_states = len(graph.start)
     s = np.repeat(np.arange(n_states), graph.length)
     entries, order = np.full((n_states, n_states), -1, dtype=np.int64), np.empty(n_states, dtype=np.int64)
@@ -100,7 +115,7 @@ def list_elimination(graph: Graph) -> Elimination:
 
 
 def _numbered(entries: IntArray, order: IntArray, first: int, rows: bool) -> tuple[IntArray, IndexArray]:
-    """Number the entries of all rows, or of all columns, from `first`: where each begins, and the other states."""
+    """Number the entries of all rows or columns from `first`; return where each begins, and the state of each entry."""
     begin, state = np.empty(len(order) + 1, dtype=np.int64), np.empty(len(order) ** 2 // 2, dtype=np.int32)
     number(entries, order, first, rows, begin, state)
     return begin, state[: begin[-1] - first]
@@ -108,7 +123,7 @@ def _numbered(entries: IntArray, order: IntArray, first: int, rows: bool) -> tup
 
 @jit_nrt_off
 def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: IntArray, state: IndexArray) -> None:
-    """Fill `begin` and `state`, and number the `entries` that there are, see `_numbered`."""
+    """Fill `begin` and `state`, and number the existing `entries`; see `_numbered`."""
     n = begin[0] = first
     for t in range(len(order)):
         for other in order[t + 1 :]:
@@ -121,27 +136,30 @@ def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: In
 
 
 @jit_nrt_off
-def find_order(entries: IntArray, left: BoolArray, order: IntArray) -> None:
-    """Eliminate the cheapest state first, and so on; `entries[s, s_next]`, -1 for none, are filled in on the way."""
+def find_order(entries: IntArray, remaining: BoolArray, order: IntArray) -> None:
+    """Find the order of elimination, always the cheapest state next, and add the fill-in.
+
+    `entries[s, s_next]` is -1 if there is no entry.
+    """
     for t in range(len(order)):
-        s = cheapest(entries, left)
-        order[t], left[s] = s, False
-        for i in range(len(left)):
-            if left[i] and entries[i, s] >= 0:
-                for j in range(len(left)):
-                    if left[j] and i != j and entries[s, j] >= 0:
+        s = cheapest(entries, remaining)
+        order[t], remaining[s] = s, False
+        for i in range(len(remaining)):
+            if remaining[i] and entries[i, s] >= 0:
+                for j in range(len(remaining)):
+                    if remaining[j] and i != j and entries[s, j] >= 0:
                         entries[i, j] = 0
 
 
 @jit_nrt_off
-def cheapest(entries: IntArray, left: BoolArray) -> int:
-    """Of the states left, the one with the fewest products of transitions in and out (Markowitz)."""
+def cheapest(entries: IntArray, remaining: BoolArray) -> int:
+    """Return the remaining state with the fewest products of transitions in and out (Markowitz)."""
     best, least = -1, 0
-    for s in range(len(left)):
-        if left[s]:
+    for s in range(len(remaining)):
+        if remaining[s]:
             n_out, n_in = 0, 0
-            for other in range(len(left)):
-                if left[other]:
+            for other in range(len(remaining)):
+                if remaining[other]:
                     n_out += entries[s, other] >= 0
                     n_in += entries[other, s] >= 0
             if best < 0 or n_out * n_in < least:
@@ -151,43 +169,43 @@ def cheapest(entries: IntArray, left: BoolArray) -> int:
 
 @jit_nrt_off
 def find_products(elimination: Elimination, entries: IntArray) -> None:
-    """Work out `fill`; nobody needs products that lead back to where they come from."""
+    """Compute `fill`; products that lead back to their own state are not used."""
     row, row_state, fill = elimination.row, elimination.row_state, elimination.fill
-    column, column_state, nobody_needs = elimination.column, elimination.column_state, elimination.n_entries - 1
+    column, column_state, unused = elimination.column, elimination.column_state, elimination.n_entries - 1
     f = 0
     for t in range(len(row) - 1):
         for c in range(column[t], column[t + 1]):
             i = column_state[c - column[0]]
             for r in range(row[t], row[t + 1]):
-                fill[f] = nobody_needs if row_state[r] == i else entries[i, row_state[r]]
+                fill[f] = unused if row_state[r] == i else entries[i, row_state[r]]
                 f += 1
 
 
 @jit_nrt_off
 def solve(elimination: Elimination, equations: Equations) -> None:
-    """Expected cost until the chain ends, into `values`; all other arrays are used up."""
+    """Write the expected cost until the chain ends into `values`; all other arrays are overwritten."""
     order, row, row_state = elimination.order, elimination.row, elimination.row_state
     column, column_state, fill = elimination.column, elimination.column_state, elimination.fill
     p, leave, cost, inverse, values = equations
     n_states, f = len(order), 0
     for t in range(n_states):
         s, first, last = order[t], row[t], row[t + 1]
-        leave_here, cost_here = line(leave, s), line(cost, s)
-        going, r = leave_here, first
+        leave_s, cost_s = line(leave, s), line(cost, s)
+        leaving, r = leave_s, first
         while r < last:
-            going = add(going, line(p, r))
+            leaving = add(leaving, line(p, r))
             r += 1
-        over = divide(splat(1.0), going)
-        set_line(inverse, s, over)
+        inverse_leaving = divide(splat(1.0), leaving)
+        set_line(inverse, s, inverse_leaving)
         for c in range(column[t], column[t + 1]):
-            factor, i = multiply(line(p, c), over), item(column_state, c - column[0])
+            factor, i = multiply(line(p, c), inverse_leaving), item(column_state, c - column[0])
             set_line(p, c, factor)
-            set_line(leave, i, multiply_add(line(leave, i), factor, leave_here))
-            set_line(cost, i, multiply_add(line(cost, i), factor, cost_here))
+            set_line(leave, i, multiply_add(line(leave, i), factor, leave_s))
+            set_line(cost, i, multiply_add(line(cost, i), factor, cost_s))
             r = first
             while r < last:
-                to = item(fill, f)
-                set_line(p, to, multiply_add(line(p, to), factor, line(p, r)))
+                product = item(fill, f)
+                set_line(p, product, multiply_add(line(p, product), factor, line(p, r)))
                 f, r = f + 1, r + 1
     for t in range(n_states - 1, -1, -1):
         s = order[t]

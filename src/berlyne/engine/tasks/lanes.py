@@ -1,8 +1,8 @@
-"""Twelve problems side by side: the few lines that the tasks spend their time in.
+"""Inner loops of the tasks, for twelve problems side by side.
 
-Twelve targets, or reward structures, are worked on at once, one in each lane: number l of line i is at `x[12 * i + l]`.
-Lanes never mix, so the answer to a problem does not depend on its neighbours. A line is a bundle of three
-values of four doubles, which compiled code keeps in registers.
+Twelve targets or reward structures are solved at once, one in each lane. Number l of line i is at `x[12 * i + l]`.
+Lanes never mix, so the solution of a problem does not depend on its neighbours. A line is a bundle of three vectors of
+four doubles, which compiled code keeps in registers.
 """
 
 from __future__ import annotations
@@ -31,19 +31,24 @@ from berlyne.strategies.choice import TIE_TOLERANCE
 from berlyne.validation import FloatArray, IndexArray
 
 LANES = 12
-"""Problems worked on at once."""
+"""Number of problems solved at once."""
 PARTS = (0, 4, 8)
-"""Where each four of them begin."""
+"""Where each group of four lanes begins."""
 ZEROS, ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 Line = tuple[FloatArray, ...]
-"""A bundle of three; arrays where compilation is off."""
+"""A bundle of three vectors; arrays if compilation is off."""
 
 
 class Chain(NamedTuple):
     """Transition probabilities of all actions.
 
-    weight : [slot * stride + a], the probability of each slot of the graph under each action.
+    Attributes
+    ----------
+    graph : Graph
+        Slots of each state.
+    weight : ndarray
+        Probability of each slot of the graph under each action, `[slot * stride + a]`.
     """
 
     graph: Graph
@@ -51,7 +56,7 @@ class Chain(NamedTuple):
 
 
 def pack_lanes(columns: FloatArray) -> FloatArray:
-    """`(C, N)` as blocks of twelve columns, `(B, N * 12)`; columns of zeros fill the last block."""
+    """Pack an array `(C, N)` into blocks of twelve problems, `(B, N * 12)`; zeros complete the last block."""
     n_columns, n = columns.shape
     n_blocks = -(-n_columns // LANES)
     padded = np.zeros((n_blocks * LANES, n))
@@ -60,7 +65,7 @@ def pack_lanes(columns: FloatArray) -> FloatArray:
 
 
 def unpack_lanes(blocks: FloatArray, n_columns: int) -> FloatArray:
-    """The inverse of `pack_lanes`, `(..., B, N * 12)` to `(..., C, N)`."""
+    """Unpack blocks `(..., B, N * 12)` to `(..., C, N)`, the inverse of `pack_lanes`."""
     *lead, n_blocks, size = blocks.shape
     split = blocks.reshape(*lead, n_blocks, size // LANES, LANES)
     columns = np.moveaxis(split, -1, -2).reshape(*lead, n_blocks * LANES, size // LANES)
@@ -69,9 +74,9 @@ def unpack_lanes(blocks: FloatArray, n_columns: int) -> FloatArray:
 
 @jit_llvm_inline
 def line(x: FloatArray, i: int) -> Line:
-    """Line i of `x`."""
-    found: Line = gather(x, PARTS, LANES * i)
-    return found
+    """Return line i of `x`."""
+    bundle: Line = gather(x, PARTS, LANES * i)
+    return bundle
 
 
 @jit_llvm_inline
@@ -82,27 +87,27 @@ def set_line(x: FloatArray, i: int, values: Line) -> None:
 
 @jit_llvm_inline
 def add_weighted(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, first: int, last: int) -> Line:
-    """`total` + sum of weight[k] x[succ[k]] over k from first to last; each lane has weights of its own."""
+    """Return `total` + sum of weight[k] x[succ[k]] for k in first, ..., last - 1; each lane has its own weights."""
     k = first
-    while k < last:  # here and below: a range would be unrolled, though most states have but a few slots
+    while k < last:  # also below: a range would be unrolled, but most states have only a few slots
         total = multiply_add(total, line(weight, k), line(x, item(succ, k)))
         k += 1
     return total
 
 
 def _weighted(width: int) -> Callable[[FloatArray, Chain, FloatArray, int, int], None]:
-    """The sums of `expected_values` for the actions a, ..., a + width - 1, all in registers."""
-    zeros, places = (0.0,) * (3 * width), tuple(range(0, LANES * width, 4))
+    """Make a function that computes `expected_values` for the actions a, ..., a + width - 1 in registers."""
+    zeros, offsets = (0.0,) * (3 * width), tuple(range(0, LANES * width, 4))
 
-    def sums_of(out: FloatArray, chain: Chain, x: FloatArray, s: int, a: int) -> None:
+    def compute_sums(out: FloatArray, chain: Chain, x: FloatArray, s: int, a: int) -> None:
         graph, k = chain.graph, item(chain.graph.start, s)
         last, sums = k + item(graph.length, s), splat(zeros)
         while k < last:
             sums = add_outer(sums, chain.weight, k * graph.stride + a, line(x, item(graph.succ, k)))
             k += 1
-        scatter(out, places, LANES * a, sums)
+        scatter(out, offsets, LANES * a, sums)
 
-    return jit_llvm_inline(sums_of)
+    return jit_llvm_inline(compute_sums)
 
 
 _one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
@@ -110,7 +115,7 @@ _one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
 
 @jit_llvm_inline
 def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
-    """out[a] = sum of p(s' | a, s) x[s'], for all actions; every lane has the same probabilities."""
+    """Set out[a] = sum of p(s' | a, s) x[s'] for all actions; every lane has the same probabilities."""
     a, n_actions = 0, chain.graph.n_actions
     while n_actions - a >= 4:
         _four(out, chain, x, s, a)
@@ -125,7 +130,7 @@ def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> Non
 
 @jit_llvm_inline
 def line_maximum(q: FloatArray, n_actions: int) -> Line:
-    """The largest q[a]."""
+    """Return the largest q[a] of each lane."""
     best, a = line(q, 0), 1
     while a < n_actions:
         best = maximum(best, line(q, a))
@@ -135,13 +140,13 @@ def line_maximum(q: FloatArray, n_actions: int) -> Line:
 
 @jit_llvm_inline
 def value_of_best(best: Line, q: FloatArray, real: FloatArray, n_actions: int, lowest: bool) -> Line:
-    """The mean of real[a] over the actions whose q[a] is tied with the `best`, or that of the lowest of them."""
+    """Return the mean of real[a] over the actions whose q[a] is tied with `best`; if `lowest`, real[a] of the first."""
     size = maximum(best, multiply(best, splat(-1.0)))
     bound = add(best, multiply(size, splat(-TIE_TOLERANCE)))
     total, n_tied, a = splat(ZEROS), splat(ZEROS), 0
-    after_one = splat(-1.0 if lowest else 0.0)  # times n_tied: what is left for further actions
+    keep_first = splat(-1.0 if lowest else 0.0)  # with `lowest`, the first tied action takes all
     while a < n_actions:
-        tied = multiply(at_least(line(q, a), bound), multiply_add(splat(1.0), n_tied, after_one))
+        tied = multiply(at_least(line(q, a), bound), multiply_add(splat(1.0), n_tied, keep_first))
         total = multiply_add(total, tied, line(real, a))
         n_tied = add(n_tied, tied)
         a += 1

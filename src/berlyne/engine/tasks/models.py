@@ -1,6 +1,6 @@
 """Internal models in the form that the tasks read: estimates in the slots of a graph.
 
-Models of one world that share their prior share their graph, so that what depends on it alone is worked out once.
+Models of one world with the same prior share their graph, so what depends on the graph alone is computed once.
 """
 
 from __future__ import annotations
@@ -35,35 +35,51 @@ from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
 Model = InternalModel | Counts | Rows | FloatArray
-"""What can be planned with: `Counts` are read with the world's prior; an array is `theta_hat[a, s, s_next]`."""
+"""A model to plan with: `Counts` are read with the world's prior, and an array is `theta_hat[a, s, s_next]`."""
 
 Models = Sequence[Model] | IntArray
-"""Several of them, or counts `(K, M, N, N)`."""
+"""Several models, or counts `(K, M, N, N)`."""
 
 LARGEST = np.iinfo(np.int32).max
-"""Most observations of a row that a `Belief` can count."""
+"""Largest number of observations of a row in a `Belief`."""
 
 
 class Layout:
-    """A graph, and how to solve linear equations on it."""
+    """A graph, and the elimination that solves linear equations on it.
+
+    Parameters
+    ----------
+    support : Support
+        The possible transitions.
+
+    Attributes
+    ----------
+    graph : Graph
+        The graph, without padding slots.
+    """
 
     def __init__(self, support: Support) -> None:
         self.graph = build_graph(support, multiple=1)
 
     @cached_property
     def elimination(self) -> Elimination:
-        """Which numbers meet which, see `berlyne.engine.tasks.eliminate`."""
+        """The operations of `berlyne.engine.tasks.eliminate` on this graph."""
         return list_elimination(self.graph)
 
     def chain(self, rows: Rows) -> Chain:
-        """The probabilities of `rows` on this graph, which must hold them all."""
+        """Return the probabilities of `rows` on this graph, which must contain all their transitions."""
         return Chain(self.graph, slot_weights(self.graph, rows))
 
 
-class Observed(NamedTuple):
-    """Counts of K models: model m has observed the transitions `begin[m]:begin[m + 1]` of the other arrays.
+class ObservedCounts(NamedTuple):
+    """Counts of K models.
 
-    row, s_next, n : as in `berlyne.sparse.Counts`.
+    Attributes
+    ----------
+    begin : ndarray of int, shape (K + 1,)
+        The counts of model m are `begin[m]:begin[m + 1]` in the other arrays.
+    row, s_next, n : ndarray of int
+        As in `berlyne.sparse.Counts`.
     """
 
     begin: IntArray
@@ -73,17 +89,28 @@ class Observed(NamedTuple):
 
 
 class Reader:
-    """Reads the estimates of internal models of one world."""
+    """Read the estimates of internal models of one world.
+
+    Parameters
+    ----------
+    world : World
+        The true world.
+
+    Attributes
+    ----------
+    truth : Layout
+        Layout of the true world.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.truth = Layout(world.rows.support)
-        self._of_prior: dict[int, tuple[CompiledPrior, Layout, Belief]] = {}
+        self._prior_cache: dict[int, tuple[CompiledPrior, Layout, Belief]] = {}
 
     def read(self, models: Models) -> Iterator[tuple[Layout, FloatArray]]:
-        """Layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`."""
+        """Yield layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`."""
         if not len(models):
-            raise ValueError("there are no models to read")
+            raise ValueError("there are no models; give at least one")
         if isinstance(models, np.ndarray) and np.issubdtype(models.dtype, np.integer):
             readable = self._split(models)
         else:
@@ -95,11 +122,11 @@ class Reader:
                     layout = Layout(rows.support)
                     yield layout, layout.chain(rows).weight[None]
             else:
-                prior, layout, belief = self._known(batch[0][0])
+                prior, layout, belief = self._prior_data(batch[0][0])
                 yield layout, _estimates(prior, copy_belief(belief), [counts for _, counts in batch])
 
     def _prior_and_counts(self, model: Model) -> tuple[Any, Any]:
-        """A prior that kernels know and counts, or None and rows."""
+        """Return a compiled prior and counts, or None and rows."""
         prior = self.world.prior if isinstance(model, Counts) else getattr(model, "prior", None)
         if isinstance(model, Counts | InternalModel):
             self._check_size(model.n_actions, model.n_states)
@@ -107,60 +134,71 @@ class Reader:
             if is_compiled_prior(prior):
                 return prior, counts
             if prior is None:
-                raise ValueError("counts say nothing without a prior; give the world one, or a model instead of counts")
+                raise ValueError("counts need a prior; give the world a prior, or give a model instead of counts")
             model = InternalModel.from_counts(prior, counts, {}).theta_hat
         rows = World(model).rows
         self._check_size(rows.n_actions, rows.n_states)
         return None, rows
 
     def _split(self, counts: IntArray) -> list[tuple[Any, Any]]:
-        """The same of `(K, M, N, N)` counts, which are checked all at once."""
+        """Return pairs as `_prior_and_counts` does for counts `(K, M, N, N)`, which are validated together."""
         if counts.ndim != 4 or counts.shape[2] != counts.shape[3]:
-            raise ValueError(f"counts have shape {counts.shape}; it must be (n_models, n_actions, n_states, n_states)")
+            raise ValueError(
+                f"counts have shape {counts.shape}; the shape must be (n_models, n_actions, n_states, n_states)"
+            )
         n_models, n_actions, n_states, _ = counts.shape
         by_row = counts.transpose(0, 2, 1, 3).reshape(n_models, n_states * n_actions, n_states)
         model, row, s_next = np.nonzero(by_row)
         all_ = checked_counts(Counts(n_actions, n_states, row, s_next, by_row[model, row, s_next].astype(np.int64)))
         ends = np.searchsorted(model, np.arange(n_models + 1))
-        pieces = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
-        split = [Counts(n_actions, n_states, row[piece], s_next[piece], all_.n[piece]) for piece in pieces]
+        slices = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
+        split = [Counts(n_actions, n_states, row[part], s_next[part], all_.n[part]) for part in slices]
         if not is_compiled_prior(self.world.prior):
-            return [self._prior_and_counts(one) for one in split]
+            return [self._prior_and_counts(counts_of_model) for counts_of_model in split]
         self._check_size(n_actions, n_states)
-        return [(self.world.prior, one) for one in split]
+        return [(self.world.prior, counts_of_model) for counts_of_model in split]
 
     def _check_size(self, n_actions: int, n_states: int) -> None:
-        ours = self.world.n_actions, self.world.n_states
-        if (n_actions, n_states) != ours:
+        size = self.world.n_actions, self.world.n_states
+        if (n_actions, n_states) != size:
             raise ValueError(
-                f"the model has {n_actions} actions and {n_states} states; the world has {ours[0]} and {ours[1]}"
+                f"the model has {n_actions} actions and {n_states} states; the world has {size[0]} and {size[1]}"
             )
 
-    def _known(self, prior: CompiledPrior) -> tuple[CompiledPrior, Layout, Belief]:
-        """The prior, which is kept alive, or its id might be used again; its layout; and what it believes at first."""
-        if id(prior) not in self._of_prior:
-            shared = prior.support.indices is self.world.rows.indices
+    def _prior_data(self, prior: CompiledPrior) -> tuple[CompiledPrior, Layout, Belief]:
+        """Return a prior, its layout and its belief without observations, computed once per prior.
+
+        The cache holds the prior, because the id of a deleted object can be used again.
+        """
+        if id(prior) not in self._prior_cache:
+            shared = prior.support.same_entries(self.world.rows.support)
             layout = self.truth if shared else Layout(prior.support)
             belief = build_belief(prior, prior.compiled_spec(None), layout.graph, np.empty(0), False)
-            self._of_prior[id(prior)] = prior, layout, belief
-        return self._of_prior[id(prior)]
+            self._prior_cache[id(prior)] = prior, layout, belief
+        return self._prior_cache[id(prior)]
 
 
 def _estimates(prior: CompiledPrior, belief: Belief, counts: list[Counts]) -> FloatArray:
-    """Estimates of K models, `(K, slots * stride)`; `belief` is used up."""
+    """Estimates of K models, `(K, slots * stride)`; `belief` is overwritten."""
     begin = np.concatenate([[0], np.cumsum([len(c.row) for c in counts])]).astype(np.int64)
     row, s_next, n = (np.concatenate([getattr(c, name) for c in counts]) for name in ("row", "s_next", "n"))
-    out, observed = np.empty((len(counts), len(belief.weight))), Observed(begin, row, s_next, n)
+    out, observed = np.empty((len(counts), len(belief.weight))), ObservedCounts(begin, row, s_next, n)
     done = estimate(belief, observed, 0, out)
-    while done < len(counts):  # for the prior to judge: it raises, and names the row, unless it can do better
+    while done < len(counts):  # the prior raises an error that names the row, unless it can estimate it
         out[done] = slot_weights(belief.graph, Rows.from_dense(prior.estimate(counts[done].dense())))
         done = estimate(belief, observed, done + 1, out)
     return out
 
 
 @jit_nrt_off
-def estimate(belief: Belief, observed: Observed, first: int, out: FloatArray) -> int:
-    """The estimates of the models from `first` on into `out[m]`, until one has seen what cannot be; returns which."""
+def estimate(belief: Belief, observed: ObservedCounts, first: int, out: FloatArray) -> int:
+    """Write the estimates of the models from `first` on into `out[m]`; stop at counts that the belief cannot hold.
+
+    Returns
+    -------
+    int
+        The model at which it stopped, or K.
+    """
     n_states, n_actions = len(belief.graph.start), belief.graph.n_actions
     for m in range(first, len(out)):
         for i in range(len(belief.n)):
