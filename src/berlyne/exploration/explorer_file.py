@@ -5,8 +5,6 @@ were visited, Q-learning's table, the random stream and the history. Estimates a
 it is read, a checksum covers all of it, and every number is looked at, so that a file can be refused but cannot
 mislead.
 
-Format 1 held estimates, which are not read, and no history. Format 2 had no checksum; it is not read.
-
 Of an explorer that discovers its states a file holds labels, history, and what it was told when: reading it, it lives
 through these again.
 """
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
 
 FORMAT = 3
-UNSEALED = 1
-"""The format that the golden files have, which hold no checksum."""
 MAX_ROWS = 1 << 22
 """Most rows of an explorer that is read from a file."""
 E = TypeVar("E", bound="Explorer")
@@ -86,12 +82,11 @@ def read_explorer(path: str | os.PathLike[str], explorer: E) -> E:
     """Read into an explorer that has not begun yet."""
     with open(path, "rb") as file:
         try:
-            settings, arrays = read_archive(file, "explorer", (FORMAT,), (UNSEALED,))
-            _begin(explorer, settings, arrays if settings["format"] == FORMAT else _of_format_1(settings, arrays))
+            settings, arrays = read_archive(file, "explorer", (FORMAT,))
+            _begin(explorer, settings, arrays)
         except UnsupportedFormatError as other:
-            formats = f"formats {UNSEALED} and {FORMAT}"
             raise ValueError(
-                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads {formats}"
+                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
             ) from None
         except Exception as error:  # there is no end to what a damaged file can lead to
             raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne, or it is damaged") from error
@@ -183,30 +178,6 @@ def _checked_states(closed: Any, n_states: int) -> list[int]:
     if closed.ndim != 1 or closed.dtype.kind not in "iu" or np.any((closed < 0) | (closed >= n_states)):
         raise ValueError("terminal states lie outside the world")
     return [int(s) for s in closed]
-
-
-def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    """What format 2 has, from the arrays of format 1, which lie in slots."""
-    from berlyne.engine.successor_graph import build_graph  # here, so that `import berlyne` need not import Numba
-
-    said, own = settings["prior"], {name: values for name, values in arrays.items() if name.startswith("support_")}
-    n_states, n_actions = said["n_states"], said["n_actions"]
-    stride = -(-n_actions // 4) * 4
-    by_slot = arrays["mind_n"].reshape(-1, stride)
-    if "mind_succ" in arrays:
-        capacity = int(arrays["mind_capacity"])
-        succ, start = arrays["mind_succ"], np.arange(n_states) * capacity
-        used = np.arange(capacity) < arrays["mind_length"][:, None]
-        by_slot = np.where(used.reshape(-1, 1), by_slot, 0)
-    else:
-        graph = build_graph(prior_from_description(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
-        succ, start = graph.succ, graph.start
-    slot, a = np.nonzero(by_slot > 0)
-    s = np.searchsorted(start, slot, side="right") - 1
-    q = arrays["mind_q"].reshape(-1, stride)[:, :n_actions]
-    counts = np.stack([s * n_actions + a, succ[slot], by_slot[slot, a]], axis=1)
-    memory = {"counts": counts, "visits": arrays["mind_visits"][:-1], "q": q, "here": arrays["mind_place"]}
-    return {**memory, "last": arrays["last"], **own}
 
 
 def _describe_strategy(strategy: Strategy) -> dict[str, Any]:
