@@ -130,7 +130,7 @@ def test_streams_are_those_of_the_seed_and_the_hash_of_the_id(seed):
 def test_functions_that_give_no_world_are_refused():
     with pytest.raises(SettingsError, match=r"^worlds\.mine: gave 3; it must give a World with a prior$"):
         study(worlds={"mine": lambda seed: 3}, n_steps=9).describe()
-    with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, so an explorer would have"):
+    with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, and explorers need one"):
         study(worlds={"mine": lambda seed: World(maze(0).theta)}, n_steps=9).describe()
 
 

@@ -120,7 +120,7 @@ def explorer():
         (lambda e: e.observe(0, 4, 0), "a is 4; it must be 0 to 3"),
         (lambda e: e.observe(0, 0, 40), "s_next is 40; it must be 0 to 35"),
         (lambda e: e.observe(0, 0, 35), "action 0 in state 0 led to state 35, which the prior calls impossible"),
-        (lambda e: e.choose_pair(), r"PIG\(VI\) acts in the state it is in; call act\(s\)"),
+        (lambda e: e.choose_pair(), r"PIG\(VI\) acts in the current state; call act\(s\)"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(explorer, call, message):
@@ -246,7 +246,7 @@ def test_the_file_holds_no_pickle(tmp_path):
 
 def test_parts_of_ones_own_cannot_be_saved(tmp_path):
     mine = Strategy("mine", lambda view, s, u: 0)
-    with pytest.raises(ValueError, match=r"^mine with .* has a part of your own, which cannot be saved$"):
+    with pytest.raises(ValueError, match=r"^mine with .* uses a custom component, which cannot be saved$"):
         Explorer(maze(0).prior, mine).save(tmp_path / "explorer.npz")
     assert os.listdir(tmp_path) == []
 
