@@ -1,4 +1,4 @@
-"""The command line: puts the commands together, and answers mistakes with one sentence."""
+"""The command line: register the commands, and print user errors on one line."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def commands() -> None:
 
 
 COMMANDS = (reproduce, report, init, run, merge, show, plot, watch, lab, list_)
-"""Another command, or a group, goes here."""
+"""Add a new command or group here."""
 
 for command in COMMANDS:
     commands.add_command(command)
 
 
 def main() -> None:
-    """Run the command line; whatever a user can mend is one sentence and a non-zero exit code."""
+    """Run the command line; an error that the user can fix is one line and a non-zero exit code."""
     try:
         commands(prog_name="berlyne")
     except OSError as error:
         sys.exit(error_line(describe_os_error(error)))
     except MemoryError:
-        sys.exit("berlyne: the memory of this machine is not enough")
+        sys.exit("berlyne: this machine does not have enough memory")
     except (ValueError, StoreError) as error:
         sys.exit(error_line(str(error)))

@@ -1,6 +1,6 @@
-"""Write files as the present version writes them: python tests/golden/make_files.py FOLDER.
+"""Write a store and expected results with the current version: python tests/golden/make_files.py FOLDER.
 
-`files/` was written so by the first version that had explorer files of format 1 and stores of format 2.
+`files/` was written by the first version with stores of format 2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STUDY = {"strategies": ["Random", "Unembodied", "PIG(VI)"], "n_worlds": 2, "n_st
 
 
 def lead(explorer: Explorer, rng: np.random.Generator, s: int, n_steps: int) -> list[tuple[int, int, int]]:
-    """Let an explorer act in a world that answers with any state its prior thinks possible."""
+    """Let an explorer act in a world in which every transition that its prior allows is equally likely."""
     history = []
     for _ in range(n_steps):
         a = explorer.act(s)
@@ -43,18 +43,17 @@ def lead(explorer: Explorer, rng: np.random.Generator, s: int, n_steps: int) -> 
 
 
 def main(folder: Path) -> None:
-    """Write explorers, what they did after they were saved, and a store with its areas."""
+    """Write a store, its areas, and the histories of explorers."""
     folder.mkdir(parents=True, exist_ok=True)
-    went_on = {}
+    histories = {}
     for kind, name in EXPLORERS.items():
         explorer, rng = Explorer(PRIORS[kind], name, seed=3), np.random.default_rng(5)
         history = lead(explorer, rng, 0, N_SAVED)
-        explorer.save(folder / f"{kind}.npz")
-        went_on[kind] = history + lead(explorer, rng, history[-1][2], N_AFTER)
+        histories[kind] = history + lead(explorer, rng, history[-1][2], N_AFTER)
     Experiment(**STUDY).run(folder / "store.zarr", jobs=1)  # type: ignore[arg-type]
     results = open_results(folder / "store.zarr")
     areas = {name: results.areas(name).values.tolist() for name in results.classes}
-    (folder / "expected.json").write_text(json.dumps({"histories": went_on, "areas": areas}) + "\n")
+    (folder / "expected.json").write_text(json.dumps({"histories": histories, "areas": areas}) + "\n")
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def test_episodes_that_end_in_imagination_begin_again():
     explorer = Explorer(ChineseRestaurant(1e-9), "PIG(VI)", n_actions=1)
     for _ in range(3):
         explorer.observe("a", 0, "end", ended=True)
-    with pytest.raises(ValueError, match="the episode is over in state 'end'; say where the next one starts"):
+    with pytest.raises(ValueError, match="the episode is over in state 'end'; set the start state of the next one"):
         explorer.expected_gain(2)
     twice = explorer.expected_gain(2, "a", n_samples=2).bits
     three, four = (pig(pseudo_counts(1e-9, 0.0, [1] * n, 3)) for n in (3, 4))
@@ -122,7 +122,7 @@ def test_episodes_that_end_in_imagination_begin_again():
 
 def test_unembodied_imagines_among_what_it_knows():
     explorer = Explorer(ChineseRestaurant(1.0), "Unembodied", n_actions=2)
-    with pytest.raises(ValueError, match="knows of no state to go to"):
+    with pytest.raises(ValueError, match="has no state to go to yet; add one with discover"):
         explorer.expected_gain(1)
     explorer.discover(["a"])
     assert explorer.expected_gain(1).bits == pytest.approx(pig(pseudo_counts(1.0, 0.0, [], 2)), abs=1e-12)

@@ -104,7 +104,7 @@ def test_values_are_what_methods_are_named_for():
 def test_questions_that_do_not_fit_the_strategy_are_refused():
     prior = CLASSES["maze"](0).prior
     for what in ("action_values", "probabilities"):
-        with pytest.raises(ValueError, match=rf"^PIG\(VI\) acts in the state it is in; call {what}\(s\)$"):
+        with pytest.raises(ValueError, match=rf"^PIG\(VI\) acts in the current state; call {what}\(s\)$"):
             getattr(Explorer(prior, "PIG(VI)"), what)()
         with pytest.raises(ValueError, match=rf"^Unembodied chooses the state as well as the action; call {what}\(\)$"):
             getattr(Explorer(prior, "Unembodied"), what)(3)

@@ -84,7 +84,7 @@ def test_a_utility_of_ones_own_is_asked_of_the_cells_of_now():
     expected[0, 0] = expected[1, 1] = 1.0 / np.sqrt(2.0)
     assert explorer.utility() == pytest.approx(expected + 0.04)
     assert explorer.act("a") == 1 and explorer.act("b") == 0
-    with pytest.raises(ValueError, match="has a part of your own, which cannot be saved"):
+    with pytest.raises(ValueError, match="uses a custom component, which cannot be saved"):
         explorer.save("nowhere.npz")
 
 
@@ -103,5 +103,5 @@ def test_pmc_is_that_of_its_definition():
 def test_one_that_decides_for_itself_cannot_choose_among_some():
     explorer = Explorer(ChineseRestaurant(1.0), Strategy("first", lambda view, s, u: 0), n_actions=2)
     assert explorer.act("a") == 0
-    with pytest.raises(ValueError, match="decides for itself"):
+    with pytest.raises(ValueError, match="chooses without action values, so among= cannot be used"):
         explorer.act("a", among=[1])

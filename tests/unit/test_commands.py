@@ -52,7 +52,7 @@ def test_a_new_study_runs_as_it_is_and_nothing_is_overwritten(tmp_path, monkeypa
     (tmp_path / "study.toml").write_text("mine")
     code, said, told = command("init")
     assert (code, said) == (1, "") and (tmp_path / "study.toml").read_text() == "mine"
-    assert told == "berlyne: study.toml is there already, and nothing is overwritten; use another name\n"
+    assert told == "berlyne: study.toml already exists and is not overwritten; use another name\n"
     assert command("init", "other.toml")[0] == 0 and (tmp_path / "other.toml").read_text() == text
     uncommented = text.replace("# [worlds.small]\n# kind", "[worlds.small]\nkind").replace("# side", "side")
     uncommented = uncommented.replace("# n_transporters", "n_transporters").replace("# snapshots", "snapshots")
@@ -117,7 +117,7 @@ def test_plot_draws_a_picture(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("-o", "x.docx"), "x.docx: is no kind of picture that can be drawn; its name must end in .png, .svg or .pdf"),
+        (("-o", "x.docx"), "x.docx: unknown image format; the file name must end in .png, .svg or .pdf"),
         (("--measure", "area"), "there is no measure 'area' over time in r.zarr; there are missing_information, l1_d"),
         (("--class", "mice"), "there is no class 'mice' in r.zarr; there are maze, dense"),
         (("--strategy", "PIG"), "there is no strategy 'PIG' in r.zarr; the nearest is 'PIG(VI)'"),
@@ -136,7 +136,7 @@ def test_results_are_said_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text("n_worlds = 1\nn_steps = 3")
     assert "Missing argument 'RESULTS'" in command("run", "s.toml")[2]
-    assert "RESULTS is said twice" in command("run", "s.toml", "a.zarr", "-o", "b.zarr")[2]
+    assert "Give RESULTS or --output, not both." in command("run", "s.toml", "a.zarr", "-o", "b.zarr")[2]
 
 
 @pytest.mark.parametrize(("shell", "words"), [("bash", "berlyne sh"), ("zsh", "berlyne sh"), ("fish", "berlyne sh")])

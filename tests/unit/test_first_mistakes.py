@@ -185,9 +185,11 @@ def test_a_lab_book_may_discover_its_states(tmp_path, monkeypatch):
     unsaid = command("lab", "new", "b.lab", "--actions", "l,r")
     assert unsaid.exit_code == 1 and "--discover --actions l,r" in str(unsaid.exception)
     twice = command("lab", "new", "b.lab", "--discover", "--prior", "x:y")
-    assert twice.exit_code == 1 and "leave --prior out" in str(twice.exception)
+    assert twice.exit_code == 1 and "--discover and --prior cannot be combined; leave one of them out" in str(
+        twice.exception
+    )
     numbered = command("lab", "new", "b.lab", "--discover", "--states", "3", "--actions", "2")
-    assert numbered.exit_code == 1 and "may name states, not number them" in str(numbered.exception)
+    assert numbered.exit_code == 1 and "must be names, not a number" in str(numbered.exception)
     assert not (tmp_path / "b.lab").exists()
 
 
@@ -196,7 +198,7 @@ def test_a_class_in_place_of_an_object_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     told = command("lab", "new", "a.lab", "--actions", "l,r", "--prior", "berlyne:ChineseRestaurant")
     assert told.exit_code == 1
-    assert "'berlyne:ChineseRestaurant' is a class; name an object of it" in str(told.exception)
+    assert "'berlyne:ChineseRestaurant' is a class; create an object of it" in str(told.exception)
 
 
 @pytest.mark.parametrize("prior", [ChineseRestaurant(1.0), Dirichlet(1.0, n_states=2, n_actions=2)])
@@ -240,7 +242,8 @@ def test_states_that_are_discovered_are_told_in_a_list():
         (lambda: World(np.eye(2)[None], Dirichlet), r"^prior is the class Dirichlet; it must be an instance: Dir"),
         (
             lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, observe=lambda s: divmod(s, 4)),
-            r"^before step 0: the observation is \(0, 0\); it must be .*; say in states= what observe= can give$",
+            r"^before step 0: the observation is \(0, 0\); it must be .*; "
+            r"set states= to all values that observe= can return$",
         ),
     ],
 )

@@ -1,1 +1,1 @@
-"""The commands of `berlyne`, by what they are about; `cli` puts them together."""
+"""The commands of `berlyne`, one module per topic; `cli` registers them."""

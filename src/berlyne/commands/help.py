@@ -1,4 +1,4 @@
-"""Commands whose help ends in an example."""
+"""Commands whose help ends with examples."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import click
 
 
 class _WithExample(click.Command):
-    """A command whose help ends in lines that can be typed as they are.
+    """A command whose help ends with examples to copy.
 
-    example : those lines, each a command.
+    Parameters
+    ----------
+    *args : object
+        Positional arguments of `click.Command`.
+    example : str
+        Example commands, one per line.
+    **options : object
+        Keyword arguments of `click.Command`.
     """
 
     def __init__(self, *args: Any, example: str = "", **options: Any) -> None:
@@ -18,7 +25,7 @@ class _WithExample(click.Command):
         self.example = example
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read what was typed; a value that is wrong is a `ValueError`, one sentence as all others."""
+        """Parse the command line; an invalid value is a `ValueError`, so that `cli.main` prints it on one line."""
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter:
@@ -27,7 +34,7 @@ class _WithExample(click.Command):
             raise ValueError(error.format_message()) from None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the example after all else."""
+        """Write the examples at the end of the help."""
         super().format_epilog(ctx, formatter)
         if self.example:
             with formatter.section("Example"):
@@ -36,8 +43,8 @@ class _WithExample(click.Command):
 
 
 class Command(_WithExample):
-    """One command."""
+    """A command with examples in its help."""
 
 
 class Group(_WithExample, click.Group):
-    """Commands under one name."""
+    """A group of commands with examples in its help."""

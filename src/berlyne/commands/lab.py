@@ -1,4 +1,4 @@
-"""`berlyne lab`: a lab book from the command line."""
+"""`berlyne lab`: use a lab book from the command line."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from berlyne.priors import ChineseRestaurant, Dirichlet
 from berlyne.priors.protocols import discovers_states
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-NEGATIVE = {"ignore_unknown_options": True}
-"""Settings of a command to which a state called -1 can be typed."""
+ALLOW_NEGATIVE = {"ignore_unknown_options": True}
+"""Context settings of commands that accept a negative number, such as the state -1, as an argument."""
 STEPS = 10
-"""Steps ahead for which `status` says what they are expected to teach."""
+"""Number of future steps for which `status` prints the expected gain."""
 
-
-NEW = "berlyne lab new rats.lab --states left,middle,right --actions push,pull"
+NEW_EXAMPLE = "berlyne lab new rats.lab --states left,middle,right --actions push,pull"
 EXAMPLE = f"""
-{NEW}
+{NEW_EXAMPLE}
 berlyne lab ask rats.lab middle
 berlyne lab tell rats.lab middle push right
 """
@@ -36,18 +35,20 @@ berlyne lab tell rats.lab middle push right
 
 @click.group(cls=Group, example=EXAMPLE)
 def lab() -> None:
-    """Ask what to try next, tell what happened: an explorer that lives in a file."""
+    """Get the next action to try, and record the outcomes in a file."""
 
 
-@lab.command(cls=Command, example=NEW)
+@lab.command(cls=Command, example=NEW_EXAMPLE)
 @FILE
-@click.option("--states", metavar="NAMES", help="Names with commas between, or how many there are.")
-@click.option("--actions", metavar="NAMES", help="Names with commas between, or how many there are.")
-@click.option("--discover", is_flag=True, help="States are not known: they are discovered as they are told.")
+@click.option("--states", metavar="NAMES", help="Names, separated by commas, or their number.")
+@click.option("--actions", metavar="NAMES", help="Names, separated by commas, or their number.")
+@click.option("--discover", is_flag=True, help="The states are unknown; they are discovered as you tell them.")
 @click.option("--alpha", type=float, default=1.0, show_default=True, help="Concentration of the prior.")
-@click.option("--prior", metavar="MODULE:NAME", help="A prior of your own instead, an object in a Python module.")
-@click.option("--strategy", default="PIG(VI)", show_default=True, help="How to explore: a name, or MODULE:NAME.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of ties and random actions.")
+@click.option("--prior", metavar="MODULE:NAME", help="Your own prior, an object in a Python module.")
+@click.option("--strategy", default="PIG(VI)", show_default=True, help="Strategy: a name, or MODULE:NAME.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for ties and random actions."
+)
 def new(
     file: Path,
     states: str | None,
@@ -58,42 +59,45 @@ def new(
     strategy: str,
     seed: int,
 ) -> None:
-    """Begin a lab book in FILE."""
-    n_states, state_names = _named("--states", states)
-    n_actions, action_names = _named("--actions", actions)
-    given: Any = prior
+    """Create the lab book FILE."""
+    n_states, state_names = _parse_names("--states", states)
+    n_actions, action_names = _parse_names("--actions", actions)
+    book_prior: Any = prior
     if prior is not None:
-        _check_own(file, prior, discover, n_states, n_actions)
+        _check_user_prior(file, prior, discover, n_states, n_actions)
     elif n_actions is None or (n_states is None and not discover):
         raise ValueError(
-            "say what states and actions there are: --states red,green --actions l,r; "
-            "or, if nobody knows the states: --discover --actions l,r"
+            "the states and actions are missing; use --states red,green --actions l,r, "
+            "or, if the states are unknown, --discover --actions l,r"
         )
     elif discover:
         if n_states is not None and state_names is None:
-            raise ValueError(f"--states is {states}; with --discover it may name states, not number them")
-        given = ChineseRestaurant(alpha, n_actions=n_actions)
+            raise ValueError(f"--states is {states}; with --discover it must be names, not a number")
+        book_prior = ChineseRestaurant(alpha, n_actions=n_actions)
     else:
-        given = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
-    numbers = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
-    sizes = {name: size for name, (size, labels) in numbers.items() if prior is not None and labels is None}
-    book = LabBook.new(file, given, strategy, seed, states=state_names, actions=action_names, **sizes)
-    _say(f"Began {file}: {book.explorer!r}")
+        book_prior = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
+    parsed = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
+    sizes = {name: size for name, (size, labels) in parsed.items() if prior is not None and labels is None}
+    book = LabBook.new(file, book_prior, strategy, seed, states=state_names, actions=action_names, **sizes)
+    _print(f"Created {file}: {book.explorer!r}")
 
 
-def _typed(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """A name that was typed; -1 is one, and a misspelt option is none."""
+def _label_argument(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Return the argument `text`; text that begins with "--" is a misspelt option, not a label."""
     if text is not None and text.startswith("--"):
         raise click.NoSuchOption(text, ctx=context)
     return text
 
 
-@lab.command(cls=Command, context_settings=NEGATIVE, example="berlyne lab ask rats.lab middle --among push,pull")
+@lab.command(cls=Command, context_settings=ALLOW_NEGATIVE, example="berlyne lab ask rats.lab middle --among push,pull")
 @FILE
-@click.argument("state", required=False, callback=_typed)
-@click.option("--among", metavar="ACTIONS", help="The actions that are possible now, with commas between.")
+@click.argument("state", required=False, callback=_label_argument)
+@click.option("--among", metavar="ACTIONS", help="Actions that are possible now, separated by commas.")
 def ask(file: Path, state: str | None, among: str | None) -> None:
-    """Say which action to try in STATE; for a strategy that may go anywhere, without STATE, also where."""
+    """Print the action to try in STATE.
+
+    For a strategy that may go to any state, such as Unembodied, leave STATE out; the command prints the state as well.
+    """
     book = LabBook(file)
     explorer = book.explorer
     strategy = explorer.strategy
@@ -107,41 +111,45 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
                 f"--among is {among}, but {strategy} chooses among all pairs of a state and an action; leave it out"
             )
         s, a = book.ask_pair()
-        _say(f"{s} {a}")
+        _print(f"{s} {a}")
         return
     if state is None:
-        raise ValueError(f"{strategy} acts in the state it is in; say which: berlyne lab ask {file} STATE")
-    possible = None if among is None else [_meant(explorer.actions, name) for name in _split(among)]
-    _say(str(book.ask(_meant(explorer.states, state), possible)))
+        raise ValueError(f"{strategy} acts in the current state; give the state: berlyne lab ask {file} STATE")
+    possible = None if among is None else [_parse_label(explorer.actions, name) for name in _split(among)]
+    _print(str(book.ask(_parse_label(explorer.states, state), possible)))
 
 
-@lab.command(cls=Command, context_settings=NEGATIVE, example="berlyne lab tell rats.lab middle push right")
+@lab.command(cls=Command, context_settings=ALLOW_NEGATIVE, example="berlyne lab tell rats.lab middle push right")
 @FILE
-@click.argument("state", callback=_typed)
-@click.argument("action", callback=_typed)
-@click.argument("next_state", callback=_typed)
-@click.option("--ended", is_flag=True, help="The episode is over in NEXT_STATE.")
+@click.argument("state", callback=_label_argument)
+@click.argument("action", callback=_label_argument)
+@click.argument("next_state", callback=_label_argument)
+@click.option("--ended", is_flag=True, help="The episode ends in NEXT_STATE.")
 def tell(file: Path, state: str, action: str, next_state: str, ended: bool) -> None:
-    """Write down that ACTION in STATE led to NEXT_STATE. Once this says so it is on the disk."""
+    """Record that ACTION in STATE led to NEXT_STATE.
+
+    When the command prints the line, it is on the disk.
+    """
     book = LabBook(file)
     states, actions = book.explorer.states, book.explorer.actions
-    book.tell(_meant(states, state), _meant(actions, action), _meant(states, next_state), ended=ended)
-    _say(f"{book.explorer.n_obs}: {state} {action} {next_state}")
+    s, a, s_next = _parse_label(states, state), _parse_label(actions, action), _parse_label(states, next_state)
+    book.tell(s, a, s_next, ended=ended)
+    _print(f"{book.explorer.n_obs}: {state} {action} {next_state}")
 
 
 @lab.command(cls=Command, example="berlyne lab undo rats.lab")
 @FILE
 def undo(file: Path) -> None:
-    """Strike out what was told last."""
+    """Remove the last recorded outcome."""
     book = LabBook(file)
     s, a, s_next = book.undo()
-    _say(f"Struck out {s} {a} {s_next}; {book.explorer.n_obs} left")
+    _print(f"Removed {s} {a} {s_next}; {book.explorer.n_obs} left")
 
 
 @lab.command(cls=Command, example="berlyne lab status rats.lab")
 @FILE
 def status(file: Path) -> None:
-    """Say what was told, what is likely to be missing still, and what more steps would teach."""
+    """Print the last outcomes, the missing information, and the expected gain of more steps."""
     explorer = LabBook(file).explorer
     table = Table(show_header=False, box=None)
 
@@ -155,7 +163,7 @@ def status(file: Path) -> None:
         interval = "" if math.isnan(missing.high) else f", {missing.low:.2f} to {missing.high:.2f} at 95 %"
         line("missing", f"{missing.bits:.2f} bits expected{interval}")
         if explorer.episode_is_over:
-            line(f"next {STEPS} steps", "said once the next episode has begun: nobody told yet where")
+            line(f"next {STEPS} steps", "the episode is over; printed when the next one has started")
         elif explorer.n_obs:
             gain = explorer.expected_gain(STEPS)
             line(f"next {STEPS} steps", f"{gain.bits:.2f} ± {gain.standard_error:.2f} bits expected to be learned")
@@ -164,46 +172,46 @@ def status(file: Path) -> None:
     Console().print(table, highlight=False)
 
 
-def _named(option: str, text: str | None) -> tuple[int | None, list[str] | None]:
-    """How many there are and what they are called, from what was typed."""
+def _parse_names(option: str, text: str | None) -> tuple[int | None, list[str] | None]:
+    """Return the number of names in an option, and the names; the names are None if `text` is a number."""
     if text is None:
         return None, None
     if text.isdigit():
         return int(text), None
     names = _split(text)
     if not all(names):
-        raise ValueError(f"{option} is {text!r}; it must be names with commas between, or a number")
+        raise ValueError(f"{option} is {text!r}; it must be names separated by commas, or a number")
     return len(names), names
 
 
-def _check_own(file: Path, prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
-    """Refuse what does not go together with a prior of one's own, or what it does not say by itself."""
+def _check_user_prior(file: Path, prior: str, discover: bool, n_states: int | None, n_actions: int | None) -> None:
+    """Refuse options that conflict with a prior of the user, and sizes that neither it nor an option defines."""
     if discover:
-        raise ValueError("--discover brings a prior of its own; leave it out, or leave --prior out")
+        raise ValueError("--discover and --prior cannot be combined; leave one of them out")
     if click.get_current_context().get_parameter_source("alpha") is not ParameterSource.DEFAULT:
-        raise ValueError("--alpha is for berlyne's own prior; leave it out, or leave --prior out")
-    found = import_object(prior, file.parent)
-    wanted = {} if discovers_states(found) else {"states": n_states}
-    for kind, size in {**wanted, "actions": n_actions}.items():
-        if size is None and getattr(found, f"n_{kind}", None) is None:
-            raise ValueError(f"{prior} does not say how many {kind} there are; say it by --{kind}")
+        raise ValueError("--alpha sets the built-in prior and cannot be combined with --prior; leave one of them out")
+    user_prior = import_object(prior, file.parent)
+    required = {} if discovers_states(user_prior) else {"states": n_states}
+    for kind, size in {**required, "actions": n_actions}.items():
+        if size is None and getattr(user_prior, f"n_{kind}", None) is None:
+            raise ValueError(f"{prior} does not define the number of {kind}; set it with --{kind}")
 
 
 def _split(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _meant(labels: Any, text: str) -> Any:
-    """The label that was typed; whole numbers are meant where all labels are, so also where none is known yet.
+def _parse_label(labels: Any, text: str) -> Any:
+    """Return the label whose text is `text`; otherwise an int, if all labels are ints and `text` is one; else `text`.
 
-    What is no label is refused later, by name, or discovered.
+    With no labels yet, all labels count as ints. An unknown label is refused or discovered by the lab book.
     """
-    same = [] if isinstance(labels, range) else [label for label in labels if str(label) == text]
-    if same:
-        return same[0]
-    whole = re.fullmatch(r"-?[0-9]+", text) and (isinstance(labels, range) or all(type(v) is int for v in labels))
-    return int(text) if whole else text
+    matches = [] if isinstance(labels, range) else [label for label in labels if str(label) == text]
+    if matches:
+        return matches[0]
+    is_int = re.fullmatch(r"-?[0-9]+", text) and (isinstance(labels, range) or all(type(v) is int for v in labels))
+    return int(text) if is_int else text
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     Console().print(text, highlight=False, soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""The command that says what there is."""
+"""`berlyne list`: print the available worlds, strategies, measures and so on."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 @click.command("list", cls=Command, example="berlyne list strategies")
 @click.argument(
-    "what", type=click.Choice(["worlds", "benchmarks", "strategies", "utilities", "measures", "assumptions"])
+    "topic", type=click.Choice(["worlds", "benchmarks", "strategies", "utilities", "measures", "assumptions"])
 )
-def list_(what: str) -> None:
-    """Say what there is: classes of worlds, benchmarks (single worlds that others compare on), strategies, utilities,
-    measures, or assumptions of the reproduction.
+def list_(topic: str) -> None:
+    """List worlds, benchmarks, strategies, utilities, measures or assumptions.
+
+    Worlds are classes from which worlds are drawn. Benchmarks are single worlds that are used for comparisons in the
+    literature. Assumptions are settings of the reproduction that you can change with `berlyne reproduce --set`.
     """
-    headings, lines = _LISTS[what]()
+    headings, lines = _LISTS[topic]()
     table = Table(*headings, box=None, pad_edge=False)
-    table.columns[0].min_width = max(len(line[0]) for line in lines)  # names are to be typed, so they stay whole
+    table.columns[0].min_width = max(len(line[0]) for line in lines)  # names are not shortened: users type them
     for line in lines:
         table.add_row(*line)
     Console().print(table, markup=False)
 
 
 def _worlds() -> Listing:
-    kinds = berlyne.worlds.WORLDS.values()
+    classes = berlyne.worlds.WORLDS.values()
     return ("name", "class", "parameters", "steps in the paper"), [
-        (k.name, k.title, ", ".join(map(_default, _parameters(k.make))), str(k.n_steps)) for k in kinds
+        (k.name, k.title, ", ".join(map(_default, _parameters(k.make))), str(k.n_steps)) for k in classes
     ]
 
 
@@ -47,6 +49,7 @@ def _benchmarks() -> Listing:
 
 
 def _default(p: inspect.Parameter) -> str:
+    """Format a parameter as "name=default"."""
     return f"{p.name}={p.default:.3g}" if isinstance(p.default, float) else f"{p.name}={p.default}"
 
 
@@ -64,25 +67,26 @@ def _utilities() -> Listing:
 
 
 def _measures() -> Listing:
-    kept = [(m, "yes") for m in MEASURES.values()] + [(m, "on request") for m in OPTIONAL_MEASURES.values()]
+    measures = [(m, "yes") for m in MEASURES.values()] + [(m, "on request") for m in OPTIONAL_MEASURES.values()]
     return ("name", "over", "units", "stored", "meaning"), [
-        (m.name, ", ".join(m.dims or ()), m.units, stored, m.meaning) for m, stored in kept
+        (m.name, ", ".join(m.dims or ()), m.units, stored, m.meaning) for m, stored in measures
     ]
 
 
 def _assumptions() -> Listing:
     from berlyne.paper.reproduction.assumptions import KEYS
 
-    def shown(value: object) -> str:
+    def format_value(value: object) -> str:
         return str(list(value)) if isinstance(value, tuple) else str(value)
 
     return ("key", "default", "reading", "meaning"), [
-        (k.name, shown(k.default), k.reading, f"{k.text}{': ' if k.choices else ''}{' or '.join(k.choices)}")
+        (k.name, format_value(k.default), k.reading, f"{k.text}{': ' if k.choices else ''}{' or '.join(k.choices)}")
         for k in KEYS.values()
     ]
 
 
 def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """Return the parameters of a function, except `seed`."""
     return [p for p in inspect.signature(function).parameters.values() if p.name != "seed"]
 
 

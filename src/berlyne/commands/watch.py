@@ -1,4 +1,4 @@
-"""The command that shows exploration on a page."""
+"""`berlyne watch`: write a web page that replays explorations."""
 
 from __future__ import annotations
 
@@ -17,34 +17,39 @@ from berlyne.watch.page import check_page_path
 from berlyne.worlds import BENCHMARKS, WORLDS, World
 from berlyne.worlds.io import SUFFIXES
 
-WATCH = """
+WATCH_EXAMPLE = """
 berlyne watch maze --seed 7 --strategy "PIG(VI)" --strategy Random
 berlyne watch river_swim --alpha 0.5
 berlyne watch my-world.csv --steps 500 -o replay.html
 berlyne watch results.zarr --world maze/017
 """
-USUAL = ("PIG(VI)", "Random")
+DEFAULT_STRATEGIES = ("PIG(VI)", "Random")
 STEPS = 1000
-"""How long a world is explored that is none of the paper's, unless it is said."""
+"""Default number of steps in a world that is not in the paper."""
 ALPHA = 1.0
-"""Concentration of the prior of a world whose file says none, unless it is said."""
+"""Default concentration of the prior of a benchmark, or of a world file without a prior."""
 
 
-@click.command(cls=Command, example=WATCH)
-@click.argument("what")
-@click.option("--strategy", "strategies", multiple=True, metavar="NAME", help="Who explores; again for up to four.")
-@click.option("--steps", type=click.IntRange(min=1), help=f"How long; by default as in the paper, or {STEPS}.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the world and of what happens in it; by default 0.")
+@click.command(cls=Command, example=WATCH_EXAMPLE)
+@click.argument("source", metavar="WHAT")
+@click.option(
+    "--strategy", "strategies", multiple=True, metavar="NAME", help="Strategy to show; can be repeated, up to 4."
+)
+@click.option("--steps", type=click.IntRange(min=1), help=f"Number of steps; by default as in the paper, or {STEPS}.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for the world and the explorations; by default 0.")
 @click.option(
     "--alpha", type=float, metavar="NUMBER",
-    help="Prior of a benchmark, or of a file that says none: Dirichlet(NUMBER) over all states; by default 1.",
+    help="Use the prior Dirichlet(NUMBER) over all states, for a benchmark or a file without a prior; by default 1.",
 )  # fmt: skip
-@click.option("--world", metavar="ID", help="Which world of stored results, such as maze/017.")
+@click.option("--world", metavar="ID", help="World of stored results, such as maze/017.")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the page here, a name in .html."
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page to this file, with a name in .html.",
 )
 def watch(
-    what: str,
+    source: str,
     strategies: tuple[str, ...],
     steps: int | None,
     seed: int | None,
@@ -52,32 +57,36 @@ def watch(
     world: str | None,
     output: Path | None,
 ) -> None:
-    """Show strategies side by side as they explore WHAT, on a page that replays them.
+    """Show explorations of WHAT side by side on a web page.
 
     WHAT is a class of worlds (`berlyne list worlds`), a benchmark such as river_swim (`berlyne list benchmarks`), a
-    file with a world, or a store of results. The page is one file that needs nothing else; without -o it is opened.
+    file with a world, or a store of results. The page replays the explorations. It is a single file that works
+    offline. Without -o it is opened in a browser.
     """
     _check_strategies(strategies)
     if output is not None:
         check_page_path(output)
     left_out: list[str] = []
-    if Path(what).is_dir():
+    if Path(source).is_dir():
         if not (steps is None and seed is None and alpha is None):
-            raise ValueError("stored runs are shown as they are: --steps, --seed and --alpha go with a world")
-        runs, left_out = _stored(Path(what), world, strategies)
+            raise ValueError(
+                "stored runs cannot be changed; use --steps, --seed and --alpha only with a world, not with a store"
+            )
+        runs, left_out = _stored_runs(Path(source), world, strategies)
     else:
         if world is not None:
-            raise ValueError(f"--world says which world of stored results, and {what} is no store of results")
-        number = 0 if seed is None else seed
-        place, n_steps = _world(what, number, alpha)
-        runs = [berlyne.explore(place, name, n_steps=steps or n_steps, seed=number) for name in strategies or USUAL]
-    with warnings.catch_warnings(record=True) as said:
+            raise ValueError(f"--world selects a world of stored results, but {source} is not a store of results")
+        seed = 0 if seed is None else seed
+        explored, n_steps = _make_world(source, seed, alpha)
+        names = strategies or DEFAULT_STRATEGIES
+        runs = [berlyne.explore(explored, name, n_steps=steps or n_steps, seed=seed) for name in names]
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         _print(f"Wrote {berlyne.watch(runs, output)}")
-    for warning in said:
+    for warning in caught:
         _print(f"Note: {warning.message}")
     if left_out:
-        _print(f"Not shown: {', '.join(left_out)}; ask for up to {MAX_RUNS} with --strategy NAME")
+        _print(f"Not shown: {', '.join(left_out)}; select up to {MAX_RUNS} with --strategy NAME")
 
 
 def _print(text: str) -> None:
@@ -89,50 +98,55 @@ def _check_strategies(names: tuple[str, ...]) -> None:
         raise ValueError(f"there are {len(names)} strategies; a page shows 1 to {MAX_RUNS} side by side")
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise ValueError(f"--strategy {name} is said twice, and would be shown twice alike; say each once")
+            raise ValueError(f"--strategy {name} is given twice; give each strategy once")
 
 
-def _world(what: str, seed: int, alpha: float | None) -> tuple[World, int]:
-    """A world that is drawn, made or read from a file, and how long to explore it."""
-    if what in WORLDS:
+def _make_world(source: str, seed: int, alpha: float | None) -> tuple[World, int]:
+    """Draw a world of a class, make a benchmark or read a file; return the world and the number of steps."""
+    if source in WORLDS:
         if alpha is not None:
-            raise ValueError(f"--alpha goes with a benchmark or a file that says no prior; {what} has the paper's")
-        return WORLDS[what].make(seed), WORLDS[what].n_steps
-    if what in BENCHMARKS:
-        return BENCHMARKS[what](alpha=ALPHA if alpha is None else alpha), STEPS
-    if what.lower().endswith(SUFFIXES):
-        return _read(what, alpha), STEPS
-    if Path(what).exists():
-        raise ValueError(f"{what} is no file of a world by its name, which must end in {', '.join(SUFFIXES)}")
-    near = get_close_matches(what, [*WORLDS, *BENCHMARKS], n=1)
+            raise ValueError(
+                f"--alpha applies only to a benchmark or a file without a prior; {source} has the prior of the paper"
+            )
+        return WORLDS[source].make(seed), WORLDS[source].n_steps
+    if source in BENCHMARKS:
+        return BENCHMARKS[source](alpha=ALPHA if alpha is None else alpha), STEPS
+    if source.lower().endswith(SUFFIXES):
+        return _read_world(source, alpha), STEPS
+    if Path(source).exists():
+        raise ValueError(f"{source} is not a world file; its name must end in {', '.join(SUFFIXES)}")
+    matches = get_close_matches(source, [*WORLDS, *BENCHMARKS], n=1)
     raise ValueError(
-        f"there is no {what}; did you mean {near[0]}?"
-        if near
-        else f"there is no {what}; it must be a class of worlds ({', '.join(WORLDS)}), a benchmark "
+        f"there is no {source}; did you mean {matches[0]}?"
+        if matches
+        else f"there is no {source}; it must be a class of worlds ({', '.join(WORLDS)}), a benchmark "
         f"({', '.join(BENCHMARKS)}), a file with a world ({', '.join(SUFFIXES)}) or a store of results"
     )
 
 
-def _read(file: str, alpha: float | None) -> World:
-    """The world in a file; Dirichlet(alpha) over all its states is its prior if it says none."""
-    read = berlyne.load_world(file)
-    if read.prior is not None:
+def _read_world(file: str, alpha: float | None) -> World:
+    """Read a world from a file; without a prior in the file, its prior is Dirichlet(alpha) over all states."""
+    world = berlyne.load_world(file)
+    if world.prior is not None:
         if alpha is not None:
-            raise ValueError(f"{file} has a prior of its own; --alpha goes with a file that says none")
-        return read
-    used = ALPHA if alpha is None else alpha
-    prior = berlyne.Dirichlet(used, n_states=read.n_states, n_actions=read.n_actions)
-    _print(f"{file} says no prior: taking Dirichlet({used:g}) over all states; --alpha sets another")
-    return read.with_prior(prior)
+            raise ValueError(f"{file} contains a prior; --alpha applies only to a file without a prior")
+        return world
+    alpha = ALPHA if alpha is None else alpha
+    prior = berlyne.Dirichlet(alpha, n_states=world.n_states, n_actions=world.n_actions)
+    _print(f"{file} contains no prior: using Dirichlet({alpha:g}) over all states; --alpha sets another concentration")
+    return world.with_prior(prior)
 
 
-def _stored(store: Path, world: str | None, strategies: tuple[str, ...]) -> tuple[list[Run], list[str]]:
-    """Runs in one world of a store, of the strategies asked for, or of the first that there are; names left out."""
+def _stored_runs(store: Path, world: str | None, strategies: tuple[str, ...]) -> tuple[list[Run], list[str]]:
+    """Return the runs to show in one world of a store, and the names of the strategies left out.
+
+    If `strategies` is empty, the default strategies are shown, or else the first strategies of the store.
+    """
     results = berlyne.open_results(store)
-    there = [str(label) for label in results.dataset["world"].values]
+    worlds = [str(label) for label in results.dataset["world"].values]
     if world is None:
-        raise ValueError(f"{store} holds {len(there):,} worlds; say which by --world, such as --world {there[0]}")
-    usual = tuple(name for name in USUAL if name in results.strategies)
-    names = strategies or usual or tuple(results.strategies[:MAX_RUNS])
+        raise ValueError(f"{store} contains {len(worlds):,} worlds; select one, such as --world {worlds[0]}")
+    defaults = tuple(name for name in DEFAULT_STRATEGIES if name in results.strategies)
+    names = strategies or defaults or tuple(results.strategies[:MAX_RUNS])
     left_out = [] if strategies else [name for name in results.strategies if name not in names]
     return [results.run(world, name) for name in names], left_out

@@ -1,1 +1,1 @@
-"""Exploring: one run, an explorer that you ask and tell, a replayed history, a lab book, an environment."""
+"""Exploration: of one world, of an environment, step by step with an explorer or a lab book, and as a replay."""

@@ -1,4 +1,4 @@
-"""The exploration of an environment: its record, and the error that keeps the record of one that failed."""
+"""The result of `explore_env`, and the error it raises if an environment fails, which keeps the finished steps."""
 
 from __future__ import annotations
 
@@ -23,11 +23,18 @@ if TYPE_CHECKING:
 class EnvRun(FrozenArrays):
     """One finished exploration of an environment.
 
-    explorer : what explored it, ready to go on.
-    states, actions, next_states : (n_steps,), numbers; labels are `explorer.states` and `explorer.actions`.
-    rewards : (n_steps,), what the environment paid, which may be NaN or infinite; the explorer is not told.
-    episode : (n_steps,), the number of the episode of each step: 0, 0, ..., 1, 1, ...
-    terminated : (n_steps,), whether the environment said that the step led to an end.
+    Attributes
+    ----------
+    explorer : Explorer
+        The explorer after the last step; it can continue.
+    states, actions, next_states : ndarray of shape (n_steps,)
+        State, action and next state of each step, as indices. The labels are `explorer.states` and `explorer.actions`.
+    rewards : ndarray of shape (n_steps,)
+        Rewards of the environment, which may be NaN or infinite. The explorer does not see them.
+    episode : ndarray of shape (n_steps,)
+        Number of the episode of each step: 0, 0, ..., 1, 1, ...
+    terminated : ndarray of bool of shape (n_steps,)
+        Whether the environment returned `terminated` for the step.
     """
 
     explorer: Explorer
@@ -40,68 +47,82 @@ class EnvRun(FrozenArrays):
 
     def __repr__(self) -> str:
         counts = (self.n_steps, "step"), (self.n_episodes, "episode"), (self.explorer.n_states, "state")
-        steps, episodes, states = (f"{n:,} {what}{'s' if n != 1 else ''}" for n, what in counts)
+        steps, episodes, states = (f"{n:,} {noun}{'s' if n != 1 else ''}" for n, noun in counts)
         return f"EnvRun({self.explorer.strategy}: {steps} in {episodes}, {states})"
 
     @property
     def n_steps(self) -> int:
-        """Number of steps made."""
+        """Number of steps."""
         return len(self.actions)
 
     @property
     def n_episodes(self) -> int:
-        """Number of episodes begun."""
+        """Number of episodes with at least one step."""
         return int(self.episode[-1]) + 1 if self.n_steps else 0
 
     @cached_property
     def history(self) -> list[tuple[Any, Any, Any]]:
-        """What was observed, as lines `(s, a, s_next)` of labels."""
+        """Observed transitions, a list of `(s, a, s_next)` in labels."""
         states, actions = self.explorer.states, self.explorer.actions
         steps = zip(self.states.tolist(), self.actions.tolist(), self.next_states.tolist(), strict=True)
         return [(states[s], actions[a], states[s_next]) for s, a, s_next in steps]
 
     @cached_property
     def expected_missing_information(self) -> FloatArray:
-        """What the explorer expected to be missing before the first and after every step, (n_steps + 1,), in bits.
+        """Expected missing information before the first and after every step, (n_steps + 1,), in bits.
 
-        What is missing indeed nobody can tell without the truth. States that turn out to end episodes count no more
-        from then on. All NaN for a prior that does not say it.
+        The expectation is the explorer's own: without the true transition probabilities, the missing information is
+        unknown. A state counts no longer once it is known to end episodes. All values are NaN if the prior has no
+        method `expected_missing_information`.
         """
         if not self.n_steps:
             return np.array([self.explorer.expected_missing_information().bits])
         prior, n_actions = self.explorer.prior, self.explorer.n_actions
-        if discovers_states(prior):  # what it knew of before the first step
-            known = [self.explorer.states[s] for s, t in self.explorer._declared_states.items() if t == 0]
-            return expected_missing_curve(prior, self, n_actions=n_actions, states=known)
+        if discovers_states(prior):
+            initial_states = [self.explorer.states[s] for s, t in self.explorer._declared_states.items() if t == 0]
+            return expected_missing_curve(prior, self, n_actions=n_actions, states=initial_states)
         return expected_missing_curve(prior, self, n_states=self.explorer.n_states, n_actions=n_actions)
 
     @property
     def area(self) -> float:
-        """Area under the learning curve: the sum of expected missing information over steps 0..n_steps."""
+        """Area under the learning curve, in bits: the sum of expected missing information over steps 0..n_steps."""
         return float(np.sum(self.expected_missing_information))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw the learning curve: expected missing information against time, over all episodes."""
+        """Plot the learning curve: expected missing information against time, over all episodes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **style : object
+            Keyword arguments for the line.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the curve.
+        """
         drawn: Axes = figures_package().draw_env_run(self, ax, **style)
         return drawn
 
 
 class ExplorationError(ValueError):
-    """An exploration that stopped in the middle, because its environment failed or returned something invalid.
+    """An exploration stopped because its environment failed or returned something invalid.
 
-    The exception that the environment raised, if it raised one, is `__cause__`.
+    If the environment raised an exception, it is the `__cause__`.
 
     Parameters
     ----------
     place : str
-        The step that could not be made, such as "step 17, action 2", or "before step 17" for a reset.
+        The step that failed, such as "step 17, action 2", or "before step 17" for a reset.
     reason : str
-        What was wrong, and what would be right.
+        Description of the problem and of a valid result.
     step : int
-        The number of that step, counted from 0; so many steps were finished.
+        Number of the failed step, counted from 0, which equals the number of finished steps.
     run : EnvRun or None
-        The steps that were finished before. Its explorer knows these and no others, and can go on. None if the
-        environment could not be made, and if the error comes from another process.
+        The finished steps. Its explorer has learned exactly these and can continue. None if the environment could not
+        be made, or if the error comes from another process.
     """
 
     def __init__(self, place: str, reason: str, step: int, run: EnvRun | None) -> None:
@@ -114,7 +135,7 @@ class ExplorationError(ValueError):
         return f"{self.place}: {self.reason}"
 
     def of(self, run: str) -> ExplorationError:
-        """Name the run of a study in the message, and return the error."""
+        """Prepend the name of a run to the message, and return the error."""
         self.place = f"{run}, {self.place}"
         return self
 
@@ -123,6 +144,6 @@ class ExplorationError(ValueError):
 
 
 def add_note(error: BaseException, run: EnvRun) -> None:
-    """Let the traceback of an exception tell where the finished steps are, if there are any."""
+    """Add a note to an exception, which names the attribute `run`, if any steps were finished."""
     if run.n_steps:
-        error.add_note(f"The attribute `run` of this exception holds what was explored: {run!r}.")
+        error.add_note(f"The attribute `run` of this exception contains the finished steps: {run!r}.")

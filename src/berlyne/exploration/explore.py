@@ -1,13 +1,13 @@
 """The action-perception loop: one exploration of one world by one strategy.
 
-Paper: Sec. 2.1 and 2.2. At every step the agent chooses an action, the world answers with a
-state, the agent learns from it, and what it still does not know is measured.
+Paper: Sec. 2.1 and 2.2. At every step the agent chooses an action, the world returns the next
+state, the agent learns from the transition, and the missing information is measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -31,18 +31,12 @@ from berlyne.worlds.episodes import draw_initial_state
 from berlyne.worlds.structure import warn_if_unreachable
 from berlyne.worlds.world import World, check_world
 
-if TYPE_CHECKING:
-    pass
-
-
 MAX_STEPS = 2**31 - 2
+"""Counts of observations are int32."""
 CHUNK = 1 << 16
-"""Steps for which random numbers are drawn at a time; the numbers do not depend on it."""
+"""Number of steps for which random numbers are drawn at once; the results do not depend on it."""
 
-NO_PRIOR = (
-    f"the world has no prior, so an explorer would have nothing to infer from; make it as World(theta, prior)"
-    f"{OWN_WORLDS}"
-)
+NO_PRIOR = f"the world has no prior, and explorers need one; create the world as World(theta, prior){OWN_WORLDS}"
 
 
 def explore(
@@ -56,19 +50,36 @@ def explore(
     snapshots: Iterable[int] = (),
     engine: Engine = "auto",
 ) -> Run:
-    """Let a strategy explore a world: choose, transition, learn, measure, `n_steps` times.
+    """Explore a world with a strategy: choose, transition, learn and measure, `n_steps` times.
 
     Parameters
     ----------
-    world : where to explore; it must have a prior.
-    strategy : a name such as "PIG(VI)", or a `Strategy`.
-    n_steps : how many actions to take.
-    seed : int, `SeedSequence` or `Generator`; the agent, the world, the start state and resets draw from
-        streams of their own.
-    start : the first state, or probabilities of it; by default the world's, or else drawn uniformly (reading R13).
-    snapshots : times at which to keep the counts.
-    engine : "auto" runs compiled kernels where they know the prior, the utility and the method, and
-        plain NumPy otherwise; "compiled" and "numpy" insist.
+    world : World
+        World to explore; it must have a prior.
+    strategy : str or Strategy
+        A strategy, or its name, such as "PIG(VI)".
+    n_steps : int
+        Number of actions to take.
+    seed : int, SeedSequence or Generator
+        Seed. The agent, the world, the start state and the resets draw from separate streams.
+    start : object, mapping or array_like of shape (N,), optional
+        The first state, or probabilities of states, as a mapping from states or an array. By default the first state
+        comes from the start distribution of the world or, if it has none, is drawn uniformly (reading R13).
+    snapshots : iterable of int
+        Times, in steps, at which to store the counts.
+    engine : {"auto", "compiled", "numpy"}
+        "auto" runs compiled kernels if they support the prior, the utility and the method, and plain NumPy otherwise.
+        "compiled" and "numpy" force one of them.
+
+    Returns
+    -------
+    Run
+        The path, and the missing information before the first and after every step.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, the world has no prior, or a transition has probability zero under the prior.
 
     Examples
     --------
@@ -80,14 +91,14 @@ def explore(
     strategy = get_strategy(strategy)
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
-    n_steps, times = _checked_times(n_steps, snapshots)
+    n_steps, times = _check_times(n_steps, snapshots)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = draw_initial_state(world, start, for_start)
-    if not strategy.relocates:  # else it goes wherever it likes
+    if not strategy.relocates:  # a relocating strategy reaches every state
         warn_if_unreachable(world, first, start is not None)
-    agent, measures = _begun(world, strategy, first, engine)
+    agent, measures = _make_agent(world, strategy, first, engine)
     record = RunRecord.allocate(n_steps, first, *measures)
-    done, kept = 0, {}
+    done, counts = 0, {}
     for until in [*times, n_steps]:
         while done < until:
             n = min(until - done, CHUNK)
@@ -100,36 +111,37 @@ def explore(
                 raise ValueError(f"step {done + made}: the observed transition has probability zero under the prior")
             done += n
         if until in times:
-            kept[until] = _counts(world, record, until) if isinstance(agent, OpenStateAgent) else agent.counts()
-    # sums of many gains: rounding may leave them a little below the zero of a world known for sure
+            counts[until] = _count_until(world, record, until) if isinstance(agent, OpenStateAgent) else agent.counts()
+    # rounding errors of many summed gains can leave a value slightly below zero if the world is fully known
     missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
-    return Run(world, strategy, missing, l1, record.states, record.actions, record.outcomes, kept)
+    return Run(world, strategy, missing, l1, record.states, record.actions, record.outcomes, counts)
 
 
-def _begun(world: World, strategy: Strategy, first: int, engine: Engine) -> tuple[AnyAgent, tuple[float, float]]:
-    """A mind in its first state, and how far it is from the truth."""
+def _make_agent(world: World, strategy: Strategy, first: int, engine: Engine) -> tuple[AnyAgent, tuple[float, float]]:
+    """Return an agent in its first state, and its missing information and L1 distance there."""
     prior: Any = world.prior
     if discovers_states(prior):
-        growing = make_open_state_agent(prior, world.n_actions, strategy, engine)
-        growing.discover(first)
+        agent = make_open_state_agent(prior, world.n_actions, strategy, engine)
+        agent.discover(first)
         if len(world.terminal):
-            growing.mark_terminal(world.terminal)
-        return growing, growing.measures(world)
+            agent.mark_terminal(world.terminal)
+        return agent, agent.measures(world)
     model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
     return make_agent(model, strategy, world, engine), initial_measures(world, model)
 
 
-def _counts(world: World, record: RunRecord, until: int) -> Counts:
-    """Transitions made before a time, between states as the world numbers them."""
+def _count_until(world: World, record: RunRecord, until: int) -> Counts:
+    """Count the transitions before time `until`, with the state numbers of the world."""
     return count_transitions(world, record.states[:until], record.actions[:until], record.outcomes[:until])
 
 
-def _checked_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:
+def _check_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:
+    """Validate the number of steps and the snapshot times; return the number and the sorted times."""
     if (n_steps := check_count("n_steps", n_steps, 0)) > MAX_STEPS:
-        raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}, as far as observations are counted")
+        raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}, since counts are 32-bit integers")
     times = sorted({check_count("a snapshot", t, 0) for t in as_list("snapshots", snapshots)})
     if times and times[-1] > n_steps:
-        raise ValueError(f"a snapshot is asked for at step {times[-1]}, after the last step {n_steps}")
+        raise ValueError(f"snapshots contains step {times[-1]}, which is after the last step {n_steps}")
     return n_steps, times
 
 
@@ -137,7 +149,7 @@ _MEASURES: WeakKeyDictionary[World, tuple[float, float]] = WeakKeyDictionary()
 
 
 def initial_measures(world: World, model: InternalModel) -> tuple[float, float]:
-    """Missing information and L1 distance before any data, which `model` has not seen; worked out once per world."""
+    """Return missing information (bits) and L1 distance of a model without observations; computed once per world."""
     if world not in _MEASURES:
         _MEASURES[world] = model.missing_information(world), model.l1_distance(world)
     return _MEASURES[world]

@@ -1,8 +1,8 @@
 """Explore an environment by acting in it.
 
 An environment needs the interface of Gymnasium, `reset` and `step`, and finitely many observations and actions.
-Gymnasium itself is imported only to make an environment from its name. Everything that an environment returns is
-checked before the explorer learns from it.
+Gymnasium itself is imported only to make an environment from its name. Every value that an environment returns is
+validated before the explorer learns from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.exploration import explore_env as stepping
 from berlyne.exploration.env_run import EnvRun, ExplorationError, add_note
 from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
@@ -38,32 +37,44 @@ def explore_env(
     states: Iterable[Hashable] | None = None,
     observe: Callable[[Any], Hashable] | None = None,
 ) -> EnvRun:
-    """Let a strategy explore an environment by acting in it alone, with episodes and resets.
+    """Explore an environment by acting in it, with episodes and resets.
 
-    Where an episode ends the explorer learns that no action can be taken there; where it is cut short (`truncated`)
-    it does not. A reset is no transition.
+    If an episode ends (`terminated`), the explorer learns that no action can be taken in that state. If it is cut
+    short (`truncated`), the explorer does not learn this. A reset is not a transition.
 
     Parameters
     ----------
-    env : an environment of Gymnasium, or its name. Its actions are `Discrete`.
-    strategy : a name such as "PIG(VI)", or a `Strategy`; not one that needs the true world.
-    n_steps : how many actions to take, over all episodes.
-    seed : int, `SeedSequence` or `Generator`; the agent and the environment draw from streams of their own.
-    prior : what may be assumed; by default Dir(1) over all states, or, if nobody knows them, a `ChineseRestaurant`.
-    states : all observations there can be, any hashable values; not needed if observations are `Discrete`, or if
-        states are to be discovered.
-    observe : what to make of an observation, a hashable value; by default the observation itself, as an int if it
-        is a number.
+    env : gymnasium.Env or str
+        A Gymnasium environment, or its id. Its action space must be `Discrete`.
+    strategy : str or Strategy
+        A strategy, or its name, such as "PIG(VI)"; it must not need the true world.
+    n_steps : int
+        Number of actions to take, over all episodes.
+    seed : int, SeedSequence or Generator
+        Seed. The agent and the environment draw from separate streams.
+    prior : Prior, optional
+        Prior of the explorer; by default Dir(1) over all states or, if the states are unknown, a `ChineseRestaurant`.
+    states : iterable of hashable, optional
+        All possible states. Not needed if the observation space is `Discrete`, or if states are to be discovered.
+    observe : callable, optional
+        Function that converts an observation to a state, a hashable value. By default the state is the observation
+        itself, with NumPy numbers as Python numbers, and arrays and lists as tuples.
+
+    Returns
+    -------
+    EnvRun
+        The path, the rewards, and the explorer.
 
     Raises
     ------
     ValueError
         If the environment cannot be explored, before the first step.
     ExplorationError
-        If `reset`, `step` or `observe` raises an exception, or returns something else than Gymnasium requires, or an
-        observation is not one of the states. The error names the step, and its `run` holds the steps before it.
+        If `reset`, `step` or `observe` raises an exception, if the environment returns a value that Gymnasium does not
+        allow, or if an observation is not one of the states. The error names the step, and its attribute `run` contains
+        the steps before it.
     KeyboardInterrupt
-        If you interrupt the exploration; its `run` holds the steps that were finished.
+        If you interrupt the exploration. Its attribute `run` contains the finished steps.
 
     Examples
     --------
@@ -77,181 +88,195 @@ def explore_env(
         raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}")
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(
-            f"observations are {env.observation_space}, which hardly repeat; say in observe= what states they stand for"
-            f"{OWN_WORLDS}"
+            f"observations are {env.observation_space}, which rarely repeat; "
+            f"say in observe= which state each stands for{OWN_WORLDS}"
         )
-    path = _Path(env, _explorer(env, strategy, seed, prior, states), observe, n_steps)
+    path = _Path(env, _make_explorer(env, strategy, seed, prior, states), observe, n_steps)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))
         for _ in range(n_steps):
-            path.go_on()
+            path.step()
         return path.run()
     except Exception as error:
         refused = isinstance(error, ValueError)
         reason = str(error) if refused else f"the explorer raised {short_repr(error)}"
-        cause = error.__cause__ if refused and not path.thinking else error
+        cause = error.__cause__ if refused and not path.explorer_busy else error
         raise ExplorationError(path.place, reason, path.finished[0], path.consistent_run()) from cause
     except BaseException as interrupt:
-        run = interrupt.run = path.consistent_run()  # type: ignore[attr-defined]  # whoever catches it may ask for it
+        run = interrupt.run = path.consistent_run()  # type: ignore[attr-defined]  # documented under Raises
         add_note(interrupt, run)
         raise
 
 
 class _Path:
-    """The steps of an exploration that is under way.
+    """The steps of an exploration in progress.
 
     Attributes
     ----------
     place : str
-        What messages call the step that is being made.
-    thinking : bool
-        Whether the explorer is at work: if it stops now, a step may be half learned.
+        Name of the current step in error messages.
+    explorer_busy : bool
+        Whether the explorer is being updated. If it stops now, a step may be half learned.
     finished : tuple of int
-        Number of finished steps, and of states known after them. One tuple, so that an interrupt falls before or after
-        both have changed.
+        Number of finished steps, and number of states known after them. It is one tuple, so that an interrupt cannot
+        separate the two.
     """
 
     def __init__(self, env: Any, explorer: Explorer, observe: Callable[[Any], Hashable] | None, n_steps: int) -> None:
-        self.env, self.explorer, self.sight = env, explorer, ObservationEncoder(explorer, observe)
+        self.env, self.explorer, self.encoder = env, explorer, ObservationEncoder(explorer, observe)
         self.lines, self.rewards = np.zeros((n_steps, 4), dtype=np.int32), np.zeros(n_steps)
         self.terminated = np.zeros(n_steps, dtype=bool)
-        self.first_draws: Any = explorer._rng.bit_generator.state
+        self.initial_rng_state: Any = explorer._rng.bit_generator.state
         self.finished, self.episode, self.s = (0, explorer.n_states), 0, -1
-        self.place, self.thinking = "before step 0", False
+        self.place, self.explorer_busy = "before step 0", False
 
     def begin(self, **options: Any) -> None:
-        """Begin an episode."""
+        """Start an episode."""
         n = self.finished[0]
         self.place = f"before step {n}"
-        label, s = self.sight.find(stepping.reset(self.env, **options))
-        self.thinking = True
-        self.sight.discover(label, s)
+        label, s = self.encoder.find(reset(self.env, **options))
+        self.explorer_busy = True
+        self.encoder.discover(label, s)
         self.s, self.finished = s, (n, self.explorer.n_states)
-        self.thinking = False
+        self.explorer_busy = False
 
-    def go_on(self) -> None:
-        """Make one step, and begin another episode if this one is over. Nothing is learned before all is checked."""
-        t, explorer, here = self.finished[0], self.explorer, self.explorer.states[self.s]
-        self.place, self.thinking = f"step {t}", True
-        action = explorer.act(here)
-        self.place, self.thinking = f"step {t}, action {action!r}", False
-        outcome = stepping.step(self.env, action)
-        label, s_next = self.sight.find(outcome.observation)
-        self.thinking = True
-        self.sight.discover(label, s_next)
-        explorer.observe(here, action, explorer.states[s_next], ended=outcome.terminated)
+    def step(self) -> None:
+        """Take one step, and start another episode if this one is over; the outcome is validated before learning."""
+        t, explorer, state = self.finished[0], self.explorer, self.explorer.states[self.s]
+        self.place, self.explorer_busy = f"step {t}", True
+        action = explorer.act(state)
+        self.place, self.explorer_busy = f"step {t}, action {action!r}", False
+        outcome = step(self.env, action)
+        label, s_next = self.encoder.find(outcome.observation)
+        self.explorer_busy = True
+        self.encoder.discover(label, s_next)
+        explorer.observe(state, action, explorer.states[s_next], ended=outcome.terminated)
         self.lines[t] = self.s, explorer.action_labels.number(action), s_next, self.episode
         self.rewards[t], self.terminated[t] = outcome.reward, outcome.terminated
         self.finished = t + 1, explorer.n_states
-        self.s, self.thinking = s_next, False
+        self.s, self.explorer_busy = s_next, False
         if outcome.terminated or outcome.truncated:
             self.episode += 1
             self.begin()
 
     def run(self) -> EnvRun:
-        """The finished steps."""
+        """Return the finished steps."""
         n = self.finished[0]
         columns = dict(zip(("states", "actions", "next_states", "episode"), self.lines[:n].T.copy(), strict=True))
         return EnvRun(self.explorer, rewards=self.rewards[:n], terminated=self.terminated[:n], **columns)
 
     def consistent_run(self) -> EnvRun:
-        """The finished steps, and an explorer that knows these and no others."""
-        if self.thinking:
+        """Return the finished steps, with an explorer that has learned exactly these."""
+        if self.explorer_busy:
             n, n_states = self.finished
             lines = np.column_stack([self.lines[:n, :3], self.terminated[:n]]).astype(np.int64)
-            self.explorer._restore_steps(lines, n_states, self.first_draws)
+            self.explorer._restore_steps(lines, n_states, self.initial_rng_state)
         return self.run()
 
 
 class ObservationEncoder:
-    """From observations to numbers of states: the one place that does it.
+    """Convert observations to state numbers.
 
-    A state that the explorer does not know is discovered, if its prior lets states be, and else refused.
+    An unknown state is discovered if the prior of the explorer discovers states, and refused otherwise.
+
+    Parameters
+    ----------
+    explorer : Explorer
+        The explorer whose states are used.
+    observe : callable or None
+        Function that converts an observation to a state; None to use the observation itself.
     """
 
     def __init__(self, explorer: Explorer, observe: Callable[[Any], Hashable] | None) -> None:
         self.explorer, self.labels = explorer, explorer.state_labels
-        self.observe = observe or _itself
+        self.observe = observe or _as_plain
 
-    def find(self, seen: Any) -> tuple[Any, int]:
-        """The label and the number of the state that an observation stands for; nothing is discovered yet."""
+    def find(self, observation: Any) -> tuple[Any, int]:
+        """Return the label and the number of the state of an observation, without discovering it."""
         try:
-            label = self.observe(seen)
+            label = self.observe(observation)
         except Exception as error:
-            reason = f"observe= raised {short_repr(error)} for the observation {short_repr(seen)}"
+            reason = f"observe= raised {short_repr(error)} for the observation {short_repr(observation)}"
             raise ValueError(f"{reason}; it must return a state") from error
         try:
             return label, self.labels.number(label, "the observation")
         except ValueError as error:
-            if self.observe is _itself or isinstance(self.labels, GrowingLabels):
+            if self.observe is _as_plain or isinstance(self.labels, GrowingLabels):
                 raise
-            raise ValueError(f"{error}; say in states= what observe= can give") from None
+            raise ValueError(f"{error}; set states= to all values that observe= can return") from None
 
     def discover(self, label: Any, number: int) -> None:
-        """Tell the explorer of a state that it does not know."""
+        """Add a state to the explorer if it is new."""
         if isinstance(self.labels, GrowingLabels) and number == self.labels.size:
             self.explorer.discover([label])
 
 
-def _itself(seen: Any) -> Any:
-    """The observation, as a plain number or tuple of them where it is one."""
-    if isinstance(seen, np.ndarray):
-        seen = seen.item() if seen.ndim == 0 else tuple(seen.tolist())
-    if isinstance(seen, tuple | list):
-        return tuple(_itself(part) for part in seen)
-    return seen.item() if isinstance(seen, np.generic) else seen
+def _as_plain(observation: Any) -> Any:
+    """Convert NumPy scalars to Python numbers, and arrays and lists to tuples; return other observations unchanged."""
+    if isinstance(observation, np.ndarray):
+        observation = observation.item() if observation.ndim == 0 else tuple(observation.tolist())
+    if isinstance(observation, tuple | list):
+        return tuple(_as_plain(part) for part in observation)
+    return observation.item() if isinstance(observation, np.generic) else observation
 
 
 def _states(env: Any, states: Iterable[Hashable] | None) -> list[Any] | None:
-    """All states there can be, in order; None if nobody knows."""
+    """Return all possible states in order; None if they are unknown."""
     if states is not None:
         return as_list("states", states)
     size = _size(env.observation_space)
-    return None if size is None else _all_of(env.observation_space, size)
+    return None if size is None else _space_values(env.observation_space, size)
 
 
-def _all_of(space: Any, size: int) -> list[int]:
-    """All values of a `Discrete` space."""
+def _space_values(space: Any, size: int) -> list[int]:
+    """Return all values of a `Discrete` space."""
     first = int(getattr(space, "start", 0))
     return list(range(first, first + size))
 
 
 def _is_real(space: Any) -> bool:
-    """Whether any part of a space is of real numbers, which hardly repeat."""
+    """Return whether any part of a space has a floating-point dtype, so that observations rarely repeat."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
         return any(map(_is_real, parts.values() if hasattr(parts, "values") else parts))
-    kind = getattr(space, "dtype", None)
-    return kind is not None and bool(np.issubdtype(kind, np.floating))
+    dtype = getattr(space, "dtype", None)
+    return dtype is not None and bool(np.issubdtype(dtype, np.floating))
 
 
 def _size(space: Any) -> int | None:
-    """How many values a `Discrete` space has; None for another, such as `MultiBinary`, whose `n` counts its bits."""
+    """Return the size of a `Discrete` space; None for another space, such as `MultiBinary`, whose `n` counts bits."""
     size = getattr(space, "n", None)
     return int(size) if isinstance(size, int | np.integer) and not getattr(space, "shape", ()) else None
 
 
-def _explorer(env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: Iterable[Hashable] | None) -> Explorer:
-    n_actions, known = _size(env.action_space), _states(env, states)
+def _make_explorer(
+    env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: Iterable[Hashable] | None
+) -> Explorer:
+    """Return an explorer for an environment, or raise a ValueError if the environment cannot be explored."""
+    n_actions, all_states = _size(env.action_space), _states(env, states)
     if n_actions is None:
         raise ValueError(f"actions are {env.action_space}; they must be Discrete")
-    given = _all_of(env.action_space, n_actions)
-    actions = given if given[0] else None  # numbers from 0 on are their own labels
-    if prior is None:
-        prior = ChineseRestaurant() if known is None else Dirichlet(1.0, n_states=len(known), n_actions=n_actions)
+    values = _space_values(env.action_space, n_actions)
+    actions = values if values[0] else None  # values 0, 1, 2, ... need no labels
+    if prior is None and all_states is not None:
+        prior = Dirichlet(1.0, n_states=len(all_states), n_actions=n_actions)
+    elif prior is None:
+        prior = ChineseRestaurant()
     if discovers_states(prior):
-        told = None if states is None else known
-        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=told, actions=actions)
-    elif known is None:
+        initial_states = None if states is None else all_states
+        explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=initial_states, actions=actions)
+    elif all_states is None:
         raise ValueError(
-            f"observations are {env.observation_space}, which is not Discrete; say in states= which there can be, "
+            f"observations are {env.observation_space}, which is not Discrete; set states= to all possible states, "
             f"or leave the prior out, so that states are discovered{UNKNOWN_STATES}"
         )
     else:
-        sizes = {"n_states": len(known), "n_actions": n_actions}
-        explorer = Explorer(prior, strategy, seed, **sizes, states=known, actions=actions)
+        sizes = {"n_states": len(all_states), "n_actions": n_actions}
+        explorer = Explorer(prior, strategy, seed, **sizes, states=all_states, actions=actions)
     if explorer.strategy.relocates:
-        raise ValueError(f"{explorer.strategy} goes wherever it likes, which an environment does not allow")
+        raise ValueError(
+            f"{explorer.strategy} chooses the state as well as the action, which an environment does not allow"
+        )
     return explorer
 
 
@@ -260,12 +285,14 @@ STEP = "it must return (observation, reward, terminated, truncated, info), as in
 
 
 class Outcome(NamedTuple):
-    """What an environment returned for an action.
+    """Values that an environment returned for an action.
 
+    Attributes
+    ----------
     observation : object
-        As the environment returned it.
+        The observation, unchanged.
     reward : float
-        May be NaN or infinite.
+        The reward, which may be NaN or infinite.
     terminated, truncated : bool
         Whether the episode ended, and whether it was cut short.
     """
@@ -277,7 +304,7 @@ class Outcome(NamedTuple):
 
 
 def reset(env: Any, **options: Any) -> Any:
-    """Begin an episode and return its first observation; a ValueError if that fails."""
+    """Start an episode and return its first observation; raise a ValueError if that fails."""
     try:
         answer = env.reset(**options)
     except Exception as error:
@@ -288,7 +315,7 @@ def reset(env: Any, **options: Any) -> Any:
 
 
 def step(env: Any, action: Any) -> Outcome:
-    """Take an action; a ValueError if that fails or if the answer is not that of an environment."""
+    """Take an action; raise a ValueError if that fails or if the returned value is invalid."""
     try:
         answer = env.step(action)
     except Exception as error:
@@ -300,18 +327,18 @@ def step(env: Any, action: Any) -> Outcome:
 
 
 def _real(reward: Any) -> float:
-    """A reward as a float. Text is no number, and complex numbers and times would lose a part without a word."""
+    """Convert a reward to a float; text, complex numbers and times are refused, since a part would be lost."""
     number = _single(reward)
     if isinstance(number, Real | Decimal):
         try:
             return float(number)
-        except (ArithmeticError, ValueError):  # too large, or a NaN that signals
+        except (ArithmeticError, ValueError):  # too large, or a signalling NaN
             pass
     raise ValueError(f"the reward is {short_repr(reward)}; it must be a real number")
 
 
 def _bool(name: str, value: Any) -> bool:
-    """A flag as a bool. Other values are refused: the text 'False' would count as true, and a reward as an end."""
+    """Convert a flag to a bool; other types are refused, since the text 'False' or a reward would count as true."""
     flag = _single(value)
     if isinstance(flag, bool):
         return flag
@@ -319,7 +346,7 @@ def _bool(name: str, value: Any) -> bool:
 
 
 def _single(value: Any) -> Any:
-    """The element of an array or tensor of one number or bool; None for other arrays, and other values as they are."""
+    """Return the element of an array or tensor of size 1, None for other arrays, and other values unchanged."""
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "biufO":

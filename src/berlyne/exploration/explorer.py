@@ -1,8 +1,8 @@
-"""An explorer for worlds that are not ours: an experiment, a robot, another environment.
+"""An explorer for worlds that berlyne does not simulate: an experiment, a robot, another environment.
 
-You tell the explorer the state, it returns what to try next, and you tell it what happened. It knows its prior and its
-history, and nothing else. You can ask for its values, probabilities, what it expects to be missing, and what more
-steps would teach. Asking changes nothing.
+You give the explorer the current state, it returns the action to try, and you report the outcome. It uses its prior and
+its history, and nothing else. You can query its values and probabilities, the missing information that it expects, and
+the expected gain of more steps. Queries change nothing.
 """
 
 from __future__ import annotations
@@ -45,23 +45,40 @@ if TYPE_CHECKING:
 
 
 MAX_OBSERVATIONS = 2**31 - 1
-"""They are counted in 32 bits."""
+"""Counts are int32."""
 
 
 class Explorer(Labelled, HtmlReprMixin, Frozen):
-    """Chooses actions for a world that answers by itself.
+    """Choose actions for a world that berlyne does not simulate.
 
-    Given the same draws it takes the same actions as `explore`: with the same seed, and the states
-    that an exploration went through, it repeats that exploration. What it answers depends on the seed and on what was
-    observed, in order; asking changes nothing. Several threads may share one; they take turns.
+    With the same seed and the same states, the explorer takes the same actions as `explore`. Its answers depend only on
+    the seed and on the observations, in order; queries change nothing. Several threads can share an explorer: a lock
+    protects every call.
 
     Parameters
     ----------
-    prior : what may be assumed of the world.
-    strategy : a name such as "PIG(VI)", or a `Strategy`; not one that needs the true world.
-    seed : int, `SeedSequence` or `Generator`, for breaking ties and for random actions.
-    n_states, n_actions : needed only for a prior that does not carry them; a `ChineseRestaurant` discovers its states.
-    states, actions : labels in order, any hashable values, in which to ask and to tell; None for 0, 1, 2, ...
+    prior : Prior
+        Prior over transition probabilities.
+    strategy : str or Strategy
+        A strategy, or its name, such as "PIG(VI)"; it must not need the true world.
+    seed : int, SeedSequence or Generator
+        Seed for ties and random actions.
+    n_states, n_actions : int, optional
+        Numbers of states and actions, needed only if the prior does not define them. A `ChineseRestaurant` discovers
+        its states, so `n_states` must be left out.
+    states, actions : iterable of hashable, optional
+        Labels of the states and actions, in order, used in all calls; by default 0, 1, 2, ...
+
+    Attributes
+    ----------
+    prior : Prior
+        The prior.
+    strategy : Strategy
+        The strategy.
+    n_actions : int
+        Number of actions, M.
+    n_obs : int
+        Number of observations.
 
     Examples
     --------
@@ -102,18 +119,18 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self.state_labels, self.action_labels = labels
         self.n_actions = self.action_labels.size
         self._rng = rng
-        self._declared_states: dict[int, int] = {}  # what it was told of, and after how many observations
+        self._declared_states: dict[int, int] = {}  # n_obs at the time of the declaration, by state
         self._declared_terminal: dict[int, int] = {}
-        self._lock = threading.RLock()  # kernels let other threads run
-        self._forget()
+        self._lock = threading.RLock()  # kernels release the GIL
+        self._reset()
 
-    def _forget(self) -> None:
-        """Know the prior, and no more."""
+    def _reset(self) -> None:
+        """Forget all observations."""
         self.n_obs = 0
         self._last_outcomes: dict[int, int] = {}
         self._terminal: set[int] = set()
-        self._history: array[int] | None = array("i")  # s, a, s_next and ended of each observation; None if not known
-        self._next_draw: FloatArray | None = None  # the draws of the next choice, once it was asked for
+        self._history: array[int] | None = array("i")  # s, a, s_next, ended of each observation; None if unknown
+        self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
         self._agent: AnyAgent
         if isinstance(self.state_labels, GrowingLabels):
             self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy)
@@ -130,42 +147,54 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def n_states(self) -> int:
-        """N, or how many states were discovered."""
+        """Number of states, N; with a prior that discovers states, the number of known states."""
         return self.state_labels.size
 
     def act(self, s: Any, among: Iterable[Any] | None = None) -> Any:
-        """The action to try in state `s`: the same one however often it is asked for, until something is observed.
+        """Return the action to try in state `s`.
 
-        `among` names the actions that are possible just now; what is planned for later assumes all of them. In a state
-        that was taken for an end it answers as if it were none, as it will be once something is observed from there.
+        Repeated calls return the same action until the next observation. If `s` is a terminal state, it is treated as
+        nonterminal, as it will be after the next observation from there.
+
+        Parameters
+        ----------
+        s : object
+            The current state.
+        among : iterable, optional
+            Actions that are possible now; by default all. Plans for later steps assume that all actions are possible.
+
+        Returns
+        -------
+        object
+            The label of the action.
         """
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
-        possible = self._possible(among)
+        possible = self._possible_actions(among)
         with self._lock:
             if s not in self._terminal:
-                return self.action_labels[self._chosen(s, possible)]
+                return self.action_labels[self._choose(s, possible)]
             with self._as_nonterminal(s):
-                return self.action_labels[self._chosen(s, possible)]
+                return self.action_labels[self._choose(s, possible)]
 
-    def _chosen(self, s: int, possible: list[int] | None) -> int:
-        """The action to try in state `s`, among those that are possible."""
+    def _choose(self, s: int, possible: list[int] | None) -> int:
+        """Return the number of the action to try in state `s`, among the possible ones."""
         if possible is None:
             return self._agent.act(s, self._draw())
         return possible[self.strategy.rule.choose(self._values_among(s, possible), self._draw())]
 
     def choose_pair(self) -> tuple[Any, Any]:
-        """The pair (s, a) to try, for a strategy that may go to any state: Unembodied."""
+        """Return the state and the action to try, for a strategy that may go to any state, such as Unembodied."""
         if not self.strategy.relocates:
-            raise ValueError(f"{self.strategy} acts in the state it is in; call act(s)")
+            raise ValueError(f"{self.strategy} acts in the current state; call act(s)")
         with self._lock:
-            self._check_somewhere()
+            self._check_state_available()
             s, a = self._agent.choose_pair(self._draw())
         return self.state_labels[s], self.action_labels[a]
 
     def _draw(self) -> FloatArray:
-        """The two uniform numbers of the next choice; every observation has its own, asked for or not."""
+        """Return the two uniforms of the next choice; each observation uses up two, even if no choice was queried."""
         if self._next_draw is None:
             self._next_draw = self._rng.random(2)
             if self.strategy.ties == "first":
@@ -173,40 +202,56 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         return self._next_draw
 
     def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
-        """Learn that action `a` in state `s` led to `s_next`; `ended` says that the episode is over there.
+        """Learn that action `a` in state `s` led to `s_next`.
 
-        What comes next is then no transition: tell the explorer by `act` in which state it finds itself. No action
-        is worth anything in a state where episodes end, unless one was, or is later, taken there.
+        After the end of an episode, pass the start of the next episode to `act`; the reset is not a transition. A state
+        in which an episode ended is terminal: all its actions have value 0. It is nonterminal if an action was taken
+        there, before or after.
+
+        Parameters
+        ----------
+        s, a, s_next : object
+            Labels of the state, the action and the next state.
+        ended : bool
+            Whether the episode ended in `s_next`.
         """
         a = self._number("a", a, self.action_labels)
         check_flag("ended", ended, optional=False)
         with self._lock:
-            if isinstance(self.state_labels, GrowingLabels):  # both must be right before either is discovered
+            if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
                 self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
-            s = self._met("s", s)
-            self._observe(s, a, self._met("s_next", s_next), bool(ended))
+            s = self._find_or_add("s", s)
+            self._observe(s, a, self._find_or_add("s_next", s_next), bool(ended))
 
-    def _met(self, name: str, state: Any) -> int:
-        """The number of a state, which is discovered now if states are."""
+    def _find_or_add(self, name: str, state: Any) -> int:
+        """Return the number of a state; add its label if it is new and the prior discovers states."""
         number = self._number(name, state, self.state_labels)
         if isinstance(self.state_labels, GrowingLabels) and number == self.state_labels.size:
             self.state_labels.add(state)
         return number
 
     def discover(self, states: Iterable[Any]) -> None:
-        """Know that these states exist, without having been led there; for a prior whose states are discovered."""
+        """Declare that states exist before they are observed, for a prior that discovers states.
+
+        Parameters
+        ----------
+        states : iterable
+            Labels of the states.
+        """
         if not isinstance(self._agent, OpenStateAgent):
-            raise ValueError(f"all states are known to {self.prior!r}; there is nothing to discover")
+            raise ValueError(f"{self.prior!r} has a fixed number of states; there is nothing to discover")
         with self._lock:
             for state in as_list("states", states):
-                number = self._met("a state", state)
+                number = self._find_or_add("a state", state)
                 self._agent.discover(number)
-                self._declared_states.setdefault(number, self.n_obs)  # undo may take back how it was found before
+                self._declared_states.setdefault(
+                    number, self.n_obs
+                )  # kept even if the state was observed before: undo may remove that
 
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MAX_OBSERVATIONS:
-            raise ValueError(f"an explorer makes at most {MAX_OBSERVATIONS:,} observations")
-        reopened = s in self._terminal  # actions can be taken here after all
+            raise ValueError(f"an explorer can learn at most {MAX_OBSERVATIONS:,} observations")
+        reopened = s in self._terminal  # it is nonterminal after all
         if reopened:
             self._terminal.remove(s)
             self._agent.unmark_terminal(s)
@@ -227,35 +272,43 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._mark_terminal([s_next])
 
     def observe_many(self, history: Any) -> None:
-        """Learn a history of transitions in their order: a log of somebody's, a warm start. All of it or nothing.
+        """Learn a history of transitions in order, such as a log or a warm start; all of it or, on an error, nothing.
 
-        It may have any form that `berlyne.replay` takes: lines (s, a, s_next), three arrays, a `Run`, or a frame, whose
-        column `ended`, if there is one, tells ends as `observe` does. It need not be one path: the explorer is taken to
-        be wherever each line begins, so episodes need not be told apart. Lines of several subjects are refused, since
-        one explorer cannot be all of them. Ends that a `Run` knew of are known as by `ends_in`.
+        The history need not be one path: each line sets the current state, so episodes need not be marked. Lines of
+        several subjects are refused, since one explorer has one memory.
+
+        Parameters
+        ----------
+        history : object
+            Any form that `berlyne.replay` accepts: lines (s, a, s_next), three arrays, a `Run`, or a frame. A column
+            `ended` of a frame is used as in `observe`. The terminal states of a `Run` are declared as by `ends_in`.
         """
         with self._lock:
-            known = self.state_labels
-            labels = known.copy() if isinstance(known, GrowingLabels) else known
+            own_labels = self.state_labels
+            labels = own_labels.copy() if isinstance(own_labels, GrowingLabels) else own_labels
             lines = read_single_subject(history, labels, self.action_labels)
-            told = zip(lines.steps.tolist(), lines.ended.tolist(), strict=True)
-            if isinstance(
-                known, GrowingLabels
-            ):  # where nothing is impossible that has a name, and ends are known when found
-                ends = set(lines.terminal.tolist())
-                for (s, a, s_next), ended in told:
-                    over = ended or s_next in ends
+            steps = zip(lines.steps.tolist(), lines.ended.tolist(), strict=True)
+            if isinstance(own_labels, GrowingLabels):  # no transition is impossible; terminal states must be discovered
+                terminal = set(lines.terminal.tolist())
+                for (s, a, s_next), ended in steps:
+                    over = ended or s_next in terminal
                     self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
                 return
-            self.model.learn(lines.steps)  # refuses all of it if any is impossible
+            self.model.learn(lines.steps)  # on a copy: raises before anything is learned if a line is impossible
             self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
-            for (s, a, s_next), ended in told:
+            for (s, a, s_next), ended in steps:
                 self._observe(s, a, s_next, ended)
 
     def ends_in(self, states: Iterable[Any]) -> None:
-        """Know that episodes end in these states: no action can be taken there, so none is worth anything.
+        """Declare terminal states: episodes end there, and all their actions have value 0.
 
-        `observe(..., ended=True)` finds out one at a time. Where an action was taken already, it is no end.
+        With `observe(..., ended=True)` they are found one at a time. A state in which an action was taken already stays
+        nonterminal.
+
+        Parameters
+        ----------
+        states : iterable
+            Labels of the terminal states.
         """
         states = as_list("states", states)
         with self._lock:
@@ -263,80 +316,89 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 self.discover(states)
             numbers = self._numbers("states", states, "a terminal state", self.state_labels)
             for number in numbers:
-                self._declared_terminal.setdefault(number, self.n_obs)  # when it was told first
+                self._declared_terminal.setdefault(number, self.n_obs)  # keep the time of the first declaration
             self._mark_terminal(numbers)
 
-    def _tried(self, s: int) -> bool:
+    def _is_tried(self, s: int) -> bool:
+        """Return whether any action was taken in state `s`."""
         return any(s * self.n_actions + a in self._last_outcomes for a in range(self.n_actions))
 
     def _mark_terminal(self, states: Iterable[int]) -> None:
-        new = sorted(s for s in set(states) - self._terminal if not self._tried(s))  # some end where one can also go on
+        # some environments end episodes in states in which actions can also be taken
+        new = sorted(s for s in set(states) - self._terminal if not self._is_tried(s))
         if new:
             self._terminal.update(new)
             self._agent.mark_terminal(np.array(new, dtype=np.int64))
 
     @property
     def history(self) -> IntArray | list[tuple[Any, Any, Any]]:
-        """What was observed, lines `(s, a, s_next)` in order: an array `(n_obs, 3)`, or a list if there are labels."""
+        """Observed transitions `(s, a, s_next)` in order: an array `(n_obs, 3)`, or a list if there are labels."""
         with self._lock:
-            told: IntArray | list[Any] = labelled_history(self._lines()[:, :3], self.state_labels, self.action_labels)
-            return told
+            lines = self._history_array()[:, :3]
+            history: IntArray | list[Any] = labelled_history(lines, self.state_labels, self.action_labels)
+            return history
 
-    def _lines(self) -> IntArray:
-        """Numbers s, a, s_next of each observation, and whether an episode ended with it, `(n_obs, 4)`."""
+    def _history_array(self) -> IntArray:
+        """Return s, a, s_next and `ended` of each observation as numbers, `(n_obs, 4)`."""
         if self._history is None:
-            raise ValueError("this explorer comes from a file that does not hold its history")
+            raise ValueError("this explorer was loaded from a file without a history")
         return np.array(self._history, dtype=np.int64).reshape(-1, 4)
 
     def undo(self, n: int = 1) -> None:
-        """Forget the last `n` observations, as if they had never been made: what it will answer is as it was then."""
+        """Remove the last `n` observations; all later answers are as if these had never been made.
+
+        Parameters
+        ----------
+        n : int
+            Number of observations to remove, at most `n_obs`.
+        """
         if check_count("n", n, 1) > self.n_obs:
-            raise ValueError(f"n is {n}; there are {self.n_obs} observations to undo")
+            raise ValueError(f"n is {n}; it must be at most {self.n_obs}, the number of observations")
         with self._lock:
-            self._replay_steps(self._lines()[: self.n_obs - n])
+            self._replay_steps(self._history_array()[: self.n_obs - n])
 
     def _replay_steps(self, lines: IntArray) -> None:
-        """Observe these lines from the beginning, with all that it was told between them, or after more of them."""
+        """Start again and observe these lines, with all declarations in between and, at the end, those made later."""
         n_lines = len(lines)
-        told = [_by_time(these) for these in (self._declared_states, self._declared_terminal)]
-        late = [[self.state_labels[s] for t, s in _in_time(these) if t > n_lines] for these in told]
-        self._take_back(self.n_obs)
-        self._forget()
+        declared = [_by_time(times) for times in (self._declared_states, self._declared_terminal)]
+        late = [[self.state_labels[s] for t, s in _sorted_by_time(by_time) if t > n_lines] for by_time in declared]
+        self._rewind_draws(self.n_obs)
+        self._reset()
         for t, line in enumerate([*lines.tolist(), None]):
-            for s in told[0].get(t, []):
+            for s in declared[0].get(t, []):
                 cast(OpenStateAgent, self._agent).discover(s)
-            self._mark_terminal(told[1].get(t, []))
+            self._mark_terminal(declared[1].get(t, []))
             if line is not None:
                 self._observe(*line)
         self._declared_states, self._declared_terminal = (
-            {s: t for t, s in _in_time(these) if t <= n_lines} for these in told
+            {s: t for t, s in _sorted_by_time(by_time) if t <= n_lines} for by_time in declared
         )
         if isinstance(self.state_labels, GrowingLabels):
             self.state_labels.truncate(len(cast(OpenStateAgent, self._agent).discovered))
             self.discover(late[0])
         self.ends_in(late[1])
 
-    def _restore_steps(self, lines: IntArray, n_states: int, first_draws: Any) -> None:
-        """Know these lines and the first `n_states` states alone, whatever an interrupt left half done.
+    def _restore_steps(self, lines: IntArray, n_states: int, initial_rng_state: Any) -> None:
+        """Rebuild the explorer after an interrupt, from these lines and the first `n_states` states.
 
-        `first_draws` is the state of the random generator before the first line.
+        `initial_rng_state` is the state of the random generator before the first line.
         """
-        self._rng.bit_generator.state = first_draws
-        self._next_draw, self.n_obs = None, 0  # there are no draws to take back
+        self._rng.bit_generator.state = initial_rng_state
+        self._next_draw, self.n_obs = None, 0  # so that no draws are rewound
         self._declared_states = {s: t for s, t in self._declared_states.items() if s < n_states}
         if isinstance(self.state_labels, GrowingLabels):
             self.state_labels = self.state_labels.copy_first(n_states)
         self._replay_steps(lines)
 
-    def _take_back(self, n: int = 0) -> None:
-        """Take back the draws of the next choice, if it was asked for, and of the last `n` observations."""
+    def _rewind_draws(self, n: int = 0) -> None:
+        """Rewind the random generator: by the draws of the next choice, if drawn, and of the last `n` observations."""
         n += self._next_draw is not None
         self._next_draw = None
-        self._rng.bit_generator.advance(-2 * n)  # type: ignore[attr-defined]  # PCG64, one step for each number
+        self._rng.bit_generator.advance(-2 * n)  # type: ignore[attr-defined]  # PCG64 advances by one per number
 
     @property
     def model(self) -> InternalModel:
-        """A copy of the internal model: estimates, counts and all measures."""
+        """Copy of the internal model: estimates, counts and all measures."""
         with self._lock:
             labels = self.state_labels, self.action_labels
             if isinstance(self._agent, OpenStateAgent):
@@ -344,187 +406,270 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             return InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes, labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, without pickle; a loaded explorer goes on exactly as this one would.
+        """Save the explorer to one file, without pickle; a loaded explorer continues exactly as this one would.
 
-        The prior and the strategy must be berlyne's own: code cannot be saved.
+        The prior and the strategy must be built-in ones: code cannot be saved.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, an .npz archive.
         """
         with self._lock:
-            self._take_back()  # they are drawn again when asked for
+            self._rewind_draws()  # they are drawn again by the next choice
             write_explorer(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Explorer:
-        """Read an explorer that `save` wrote."""
+        """Load an explorer that `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        Explorer
+            An explorer that continues exactly as the saved one.
+        """
         return read_explorer(path, cls.__new__(cls))
 
     @property
     def here(self) -> Any:
-        """The state that it was last led to; None if nothing was observed."""
+        """The state that the last observation led to; None before the first observation."""
         with self._lock:
             return self.states[self._agent.current_state] if self._agent.current_state >= 0 else None
 
     @property
     def episode_is_over(self) -> bool:
-        """Whether it was last led to where episodes end, so that somebody must say where the next one begins.
+        """Whether the last observation led to a terminal state, so that you must give the start of the next episode.
 
-        Never so for a strategy that chooses the state itself.
+        Always False for a strategy that chooses the state itself.
         """
         with self._lock:
             return not self.strategy.relocates and self._agent.current_state in self._terminal
 
     def plot(self, what: Any = "utility", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw states coloured by a quantity, and where the explorer is.
+        """Draw the states coloured by a quantity, and mark the current state.
 
-        what : "utility" (of its strategy), "expected missing information", "visits", the name of a utility, an array
-            (N,) or (M, N), or "missing information", which needs `world=`.
-        options : `world`, whose map is drawn; `rows`, whether each action has a part of its own (of a node, slices
-            clockwise from the top, action 0 first); `labels`; `bar`.
+        Parameters
+        ----------
+        what : str or array_like of shape (N,) or (M, N)
+            "utility" (of the strategy), "expected missing information", "visits", the name of a utility, an array, or
+            "missing information", which needs `world=`.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **options : object
+            `world` : world whose map is drawn; `rows` : whether each action has its own part of a state (for a node,
+            slices clockwise from the top, action 0 first); `labels` : whether to write the names of states; `bar` :
+            whether to draw a colour bar.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the drawing.
         """
         drawn: Axes = figures_package().draw_explorer(self, what, ax, **options)
         return drawn
 
     def utility(self) -> FloatArray:
-        """What the explorer values, `[a, s]`: why it acts as it does. Zero for heuristics."""
+        """Return the utility of every action and state, `[a, s]`, which drives the choices; zero for heuristics."""
         with self._lock:
             return self._agent.utility()
 
     def expected_missing_information(self, level: float = 0.95) -> MissingInformationEstimate:
-        """What is likely to be missing still, in bits: in all with an interval, and per row; see `InternalModel`.
+        """Return the expected missing information, in bits: the total with an interval, and per row.
 
-        States in which episodes end do not count: nothing can be tried there. Nor does elsewhere: what is to be learned
-        in states that nobody has seen is not known to be there.
-        """
-        left_out = (
-            {*self._terminal, self.state_labels.size} if isinstance(self._agent, OpenStateAgent) else self._terminal
-        )
-        return self.model.expected_missing_information(level, left_out)
-
-    def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
-        """What `n_steps` more steps are expected to teach, in bits, by imagining them.
-
-        Each time the explorer goes on in a world that answers as its own model predicts, and what it expects to be
-        missing is compared before and after. It stays where it is, and so does its random stream. An episode that ends
-        begins again where the imagination began.
-
-        Where states are discovered they are in imagination, too, and each step counts with what it is expected to
-        teach of the states known by then, its PIG: what lies in a state that is only imagined was not missing before.
+        See `InternalModel.expected_missing_information`. Terminal states do not count, since no action can be taken
+        there. With a prior that discovers states, undiscovered states do not count either.
 
         Parameters
         ----------
-        s : the state it starts from; by default the last one that was observed.
-        n_samples : how often to imagine it; the standard error falls with the square root of it.
-        seed : for the imagination alone.
+        level : float
+            Probability of the interval, between 0 and 1.
+
+        Returns
+        -------
+        MissingInformationEstimate
+            The expectation and its interval, in bits.
+        """
+        excluded = (
+            {*self._terminal, self.state_labels.size} if isinstance(self._agent, OpenStateAgent) else self._terminal
+        )
+        return self.model.expected_missing_information(level, excluded)
+
+    def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
+        """Return the expected gain of `n_steps` more steps, in bits, by simulation.
+
+        Each sample continues the exploration in a world that responds as the explorer's own model predicts. Its gain is
+        the decrease of the expected missing information. The explorer and its random generator do not change. If an
+        episode ends, the next one starts in the start state of the simulation.
+
+        With a prior that discovers states, states are also discovered in the simulation. The gain of a step is then its
+        PIG over the states known by that time, since the information in a state discovered in the simulation was not
+        missing before.
+
+        Parameters
+        ----------
+        n_steps : int
+            Number of steps.
+        s : object, optional
+            Start state; by default the state of the last observation.
+        n_samples : int
+            Number of simulations. The standard error falls with its square root.
+        seed : int, SeedSequence or Generator
+            Seed for the simulations.
+
+        Returns
+        -------
+        Gain
+            Mean and standard error, in bits.
         """
         n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
         with self._lock:
-            here = self._agent.current_state if s is None else self._number("s", s, self.state_labels)
-            if here < 0 and not self.strategy.relocates:
-                raise ValueError("nothing was observed yet, so the explorer is nowhere; say where it starts: s=...")
-            if here in self._terminal and not self.strategy.relocates:
+            start = self._agent.current_state if s is None else self._number("s", s, self.state_labels)
+            if start < 0 and not self.strategy.relocates:
                 raise ValueError(
-                    f"the episode is over in state {self.states[here]!r}; say where the next one starts: s=..."
+                    "nothing was observed yet, so the current state is unknown; set the start state: s=..."
+                )
+            if start in self._terminal and not self.strategy.relocates:
+                raise ValueError(
+                    f"the episode is over in state {self.states[start]!r}; set the start state of the next one: s=..."
                 )
             if self.strategy.relocates:
-                self._check_somewhere()
+                self._check_state_available()
             if isinstance(self._agent, OpenStateAgent):
-                return simulate_gain_open_states(self._agent, here, n_steps, n_samples, seed)
-            counted = InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes)
-            return simulate_gain(self._agent, counted, self._terminal, max(here, 0), n_steps, n_samples, seed)
+                return simulate_gain_open_states(self._agent, start, n_steps, n_samples, seed)
+            model = InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes)
+            return simulate_gain(self._agent, model, self._terminal, max(start, 0), n_steps, n_samples, seed)
 
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
-        """Whether at most `bits` are missing, with this probability: a rule for when to stop.
+        """Return whether at most `bits` are missing, with probability `confidence`: a stopping rule.
 
-        It looks at the explorer's own belief, so it is right as often as it says in worlds like those that the prior
-        expects, however often it is asked on the way. Where states are discovered it speaks of those that are; while
-        nothing was observed it is never enough.
+        The probability is the explorer's own, so it is correct on average over worlds drawn from the prior, however
+        often you query it on the way. With a prior that discovers states, it is about the known states only, and False
+        before the first observation.
+
+        Parameters
+        ----------
+        bits : float
+            Missing information that is small enough, in bits.
+        confidence : float
+            Probability, between 0 and 1.
+
+        Returns
+        -------
+        bool
+            Whether you can stop.
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
         confidence = check_number("confidence", confidence, 0.0, 1.0)
         if isinstance(self._agent, OpenStateAgent) and not self._last_outcomes:
-            return False  # it knows of nothing that could be missing, which is not to know enough
-        found = self.expected_missing_information().quantile(confidence)
-        if np.isnan(found):
+            return False  # nothing is missing only because no state is known
+        quantile = self.expected_missing_information().quantile(confidence)
+        if np.isnan(quantile):
             raise ValueError(
-                f"{type(self.prior).__name__} does not say how far its expectation may be off; "
+                f"{type(self.prior).__name__} does not define the variance of the missing information; "
                 f"give it a method missing_information_variance(counts) that returns bits squared [a, s]"
             )
-        return found <= bits
+        return quantile <= bits
 
     def action_values(self, s: Any = None) -> FloatArray:
-        """What the next choice in state `s` goes by, (M,): Q of a planner or learner, utility, or a heuristic's score.
+        """Return the action values of the next choice: Q of a planner or learner, a utility, or a heuristic's score.
 
-        For Unembodied, without `s`, of all pairs, `[s, a]`. Zero for Random; NaN for a method of your own that has no
-        `values`. Asking changes nothing.
+        Zero for Random; NaN for your own method without `values`. Does not change the explorer.
+
+        Parameters
+        ----------
+        s : object, optional
+            The state; leave it out for a strategy that chooses the state, such as Unembodied.
+
+        Returns
+        -------
+        ndarray of shape (M,) or (N, M)
+            Value of each action in state `s`, or without `s`, of each pair `[s, a]`.
         """
-        where = self._asked("action_values", s)
-        with self._lock, self._as_nonterminal(where):
-            return self._agent.pair_values() if where is None else self._agent.action_values(where)
+        number = self._check_state_argument("action_values", s)
+        with self._lock, self._as_nonterminal(number):
+            return self._agent.pair_values() if number is None else self._agent.action_values(number)
 
     def probabilities(self, s: Any = None, among: Iterable[Any] | None = None) -> FloatArray:
-        """The chance of each action in state `s`, (M,), from which `act` draws: ties, epsilon, temperature and lapse.
+        """Return the probabilities from which `act` draws: with ties, epsilon, temperature and lapse.
 
-        `among` names the actions that are possible just now, as in `act`; others have none. For Unembodied, without
-        `s`, of all pairs, `[s, a]`. Asking changes nothing.
+        Does not change the explorer.
+
+        Parameters
+        ----------
+        s : object, optional
+            The state; leave it out for a strategy that chooses the state, such as Unembodied.
+        among : iterable, optional
+            Actions that are possible now, as in `act`; the others have probability 0.
+
+        Returns
+        -------
+        ndarray of shape (M,) or (N, M)
+            Probability of each action in state `s`, or without `s`, of each pair `[s, a]`.
         """
-        where, possible = self._asked("probabilities", s), self._possible(among)
-        if where is None and possible is not None:
+        number, possible = self._check_state_argument("probabilities", s), self._possible_actions(among)
+        if number is None and possible is not None:
             raise ValueError(f"{self.strategy} chooses among all pairs of a state and an action; leave among out")
-        with self._lock, self._as_nonterminal(where):
-            if where is None:
-                self._check_somewhere()
+        with self._lock, self._as_nonterminal(number):
+            if number is None:
+                self._check_state_available()
                 return self._agent.pair_probabilities()
             if possible is None:
-                return self._agent.probabilities(where)
-            chances = np.zeros(self.action_labels.size)
-            chances[possible] = self.strategy.rule.probabilities(self._values_among(where, possible))
-            return chances
+                return self._agent.probabilities(number)
+            probabilities = np.zeros(self.action_labels.size)
+            probabilities[possible] = self.strategy.rule.probabilities(self._values_among(number, possible))
+            return probabilities
 
     def _values_among(self, s: int, possible: list[int]) -> FloatArray:
-        """What the actions that are possible are worth in state `s`."""
+        """Return the values of the possible actions in state `s`."""
         values = self._agent.action_values(s)[possible]
         if np.any(np.isnan(values)) or getattr(self._agent, "chooses_without_values", False):
-            raise ValueError(f"{self.strategy} decides for itself, so it cannot choose among some actions")
+            raise ValueError(f"{self.strategy} chooses without action values, so among= cannot be used")
         return values
 
     @contextmanager
     def _as_nonterminal(self, s: int | None) -> Iterator[None]:
-        """While this lasts, actions can be taken in state `s`, even if it was taken for an end."""
-        closed = s is not None and s in self._terminal
-        if closed:
-            self._agent.unmark_terminal(s)  # type: ignore[arg-type]  # a number, as the line above says
+        """Treat state `s` as nonterminal within the context."""
+        terminal = s is not None and s in self._terminal
+        if terminal:
+            self._agent.unmark_terminal(s)  # type: ignore[arg-type]  # not None, see above
         try:
             yield
         finally:
-            if closed:
+            if terminal:
                 self._agent.mark_terminal(np.array([s], dtype=np.int64))
 
-    def _check_somewhere(self) -> None:
-        """Refuse to choose a state where there is none that actions can be taken in."""
+    def _check_state_available(self) -> None:
+        """Raise a ValueError if there is no nonterminal state to choose."""
         if not self.state_labels.size:
-            raise ValueError(f"{self.strategy} knows of no state to go to; tell it of one by discover")
+            raise ValueError(f"{self.strategy} has no state to go to yet; add one with discover")
         if len(self._terminal) == self.state_labels.size:
-            raise ValueError(f"{self.strategy} has no state to go to; episodes end in every state that it knows of")
+            raise ValueError(f"{self.strategy} has no state to go to; all known states are terminal")
 
-    def _asked(self, what: str, s: Any) -> int | None:
-        """The state asked about; None for a strategy that chooses the state."""
+    def _check_state_argument(self, method: str, s: Any) -> int | None:
+        """Return the number of the state `s` that `method` was called with; None for a relocating strategy."""
         if self.strategy.relocates and s is not None:
-            raise ValueError(f"{self.strategy} chooses the state as well as the action; call {what}()")
-        if not self.strategy.relocates and s is None and None not in self.states:  # which may be a label
-            raise ValueError(f"{self.strategy} acts in the state it is in; call {what}(s)")
+            raise ValueError(f"{self.strategy} chooses the state as well as the action; call {method}()")
+        if not self.strategy.relocates and s is None and None not in self.states:  # None may be a label
+            raise ValueError(f"{self.strategy} acts in the current state; call {method}(s)")
         return None if self.strategy.relocates else self._number("s", s, self.state_labels)
 
-    def _possible(self, among: Iterable[Any] | None) -> list[int] | None:
-        """The numbers of the actions that are possible; None for all of them."""
+    def _possible_actions(self, among: Iterable[Any] | None) -> list[int] | None:
+        """Return the numbers of the possible actions; None for all of them."""
         if among is None:
             return None
         possible = self._numbers("among", among, "an action", self.action_labels)
         if not possible:
-            raise ValueError("among is empty; it must name the actions that are possible")
+            raise ValueError("among is empty; it must contain the possible actions")
         return possible
 
-    def _numbers(self, what: str, values: Any, one: str, labels: Labels) -> list[int]:
-        """The numbers of several labels, each once, in order."""
-        return sorted({self._number(one, value, labels) for value in as_list(what, values)})
+    def _numbers(self, name: str, values: Any, item_name: str, labels: Labels) -> list[int]:
+        """Return the distinct numbers of several labels, sorted; the names are for error messages."""
+        return sorted({self._number(item_name, value, labels) for value in as_list(name, values)})
 
     @staticmethod
     def _number(name: str, value: Any, labels: Labels) -> int:
@@ -537,13 +682,14 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         return int(value)
 
 
-def _by_time(told: dict[int, int]) -> dict[int, list[int]]:
-    """States by the number of observations after which they were told of."""
-    found: dict[int, list[int]] = {}
-    for s, t in told.items():  # in the order in which it was told
-        found.setdefault(t, []).append(s)
-    return found
+def _by_time(times: dict[int, int]) -> dict[int, list[int]]:
+    """Return the states declared at each time, in the order of declaration."""
+    states: dict[int, list[int]] = {}
+    for s, t in times.items():
+        states.setdefault(t, []).append(s)
+    return states
 
 
-def _in_time(by_time: dict[int, list[int]]) -> list[tuple[int, int]]:
+def _sorted_by_time(by_time: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """Return pairs (time, state), sorted by time."""
     return [(t, s) for t in sorted(by_time) for s in by_time[t]]

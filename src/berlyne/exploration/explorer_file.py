@@ -1,14 +1,11 @@
-"""Explorers on disk: one file, no code in it.
+"""Save and load explorers: one file, without code.
 
-A file holds what cannot be worked out again: the prior and the strategy by name, what was observed, how often states
-were visited, Q-learning's table, the random stream and the history. Estimates and utilities are worked out anew when
-it is read, a checksum covers all of it, and every number is looked at, so that a file can be refused but cannot
-mislead.
+A file contains only data that cannot be recomputed: the prior and the strategy by name, the counts, the visits of each
+state, the table of Q-learning, the state of the random generator, and the history. Estimates and utilities are
+recomputed when the file is read. A checksum covers the whole file, and every number is validated.
 
-Format 1 held estimates, which are not read, and no history. Format 2 had no checksum; it is not read.
-
-Of an explorer that discovers its states a file holds labels, history, and what it was told when: reading it, it lives
-through these again.
+For an explorer that discovers its states, a file contains labels, history, and the times of declarations. Reading the
+file replays them.
 """
 
 from __future__ import annotations
@@ -33,21 +30,19 @@ if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
 
 FORMAT = 3
-UNSEALED = 1
-"""The format that the golden files have, which hold no checksum."""
 MAX_ROWS = 1 << 22
-"""Most rows of an explorer that is read from a file."""
+"""Maximum number of rows (pairs of state and action) of an explorer that is read from a file."""
 E = TypeVar("E", bound="Explorer")
 
 
 def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
-    """Write an explorer, whole or not at all."""
+    """Write an explorer to a file; the file is complete or not written at all."""
     agent, strategy = explorer._agent, explorer.strategy
-    if isinstance(agent, NumpyAgent) or not _is_ours(strategy):
-        raise ValueError(f"{strategy} with {explorer.prior!r} has a part of your own, which cannot be saved")
-    prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # checked above: ours has it
-    grows = isinstance(agent, OpenStateAgent)
-    sizes = {"n_states": None if grows else explorer.n_states, "n_actions": explorer.n_actions}
+    if isinstance(agent, NumpyAgent) or not _is_built_in(strategy):
+        raise ValueError(f"{strategy} with {explorer.prior!r} uses a custom component, which cannot be saved")
+    prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # built-in, as checked above
+    is_open = isinstance(agent, OpenStateAgent)
+    sizes = {"n_states": None if is_open else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
         "kind": "explorer",
@@ -63,167 +58,154 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "told_closed": _pairs(explorer._declared_terminal),
     }
     if not isinstance(agent, OpenStateAgent):
-        closed = np.array(sorted(explorer._terminal), dtype=np.int64)
-        arrays |= {**agent.state_dict(), "last": _pairs(explorer._last_outcomes), "closed": closed}
+        terminal = np.array(sorted(explorer._terminal), dtype=np.int64)
+        arrays |= {**agent.state_dict(), "last": _pairs(explorer._last_outcomes), "closed": terminal}
     if explorer._history is not None:
         arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
     write_archive(path, settings, arrays)
 
 
 def _pairs(numbers: dict[int, int]) -> Any:
-    """A dictionary of numbers as an array (n, 2)."""
+    """Convert a dictionary of ints to an array of pairs, (n, 2)."""
     return np.array(list(numbers.items()), dtype=np.int64).reshape(-1, 2)
 
 
-def _is_ours(strategy: Strategy) -> bool:
-    """Whether a strategy can be told by names and numbers."""
-    from berlyne.engine.action_selection import METHODS  # here, so that `import berlyne` need not import Numba
+def _is_built_in(strategy: Strategy) -> bool:
+    """Return whether names and numbers describe a strategy completely."""
+    from berlyne.engine.action_selection import METHODS  # imports Numba, which `import berlyne` must not do
 
     return type(strategy.coordinate) in METHODS and (strategy.utility is None or isinstance(strategy.utility, str))
 
 
 def read_explorer(path: str | os.PathLike[str], explorer: E) -> E:
-    """Read into an explorer that has not begun yet."""
+    """Read a file into an explorer that is not initialized yet, and return it.
+
+    Raises
+    ------
+    ValueError
+        If the file has another format, is damaged, or does not contain an explorer.
+    """
     with open(path, "rb") as file:
         try:
-            settings, arrays = read_archive(file, "explorer", (FORMAT,), (UNSEALED,))
-            _begin(explorer, settings, arrays if settings["format"] == FORMAT else _of_format_1(settings, arrays))
+            settings, arrays = read_archive(file, "explorer", (FORMAT,))
+            _load(explorer, settings, arrays)
         except UnsupportedFormatError as other:
-            formats = f"formats {UNSEALED} and {FORMAT}"
             raise ValueError(
-                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads {formats}"
+                f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
             ) from None
-        except Exception as error:  # there is no end to what a damaged file can lead to
+        except Exception as error:  # a damaged file can raise any exception
             raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne, or it is damaged") from error
     return explorer
 
 
-def _begin(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-    said = settings["prior"]
-    if said["n_states"] is None:
-        _live_again(explorer, settings, arrays)
+def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Initialize an explorer from the contents of a file."""
+    prior = settings["prior"]
+    if prior["n_states"] is None:
+        _load_open_states(explorer, settings, arrays)
         return
-    if len(arrays["visits"]) != said["n_states"] or said["n_states"] * said["n_actions"] > MAX_ROWS:
-        raise ValueError("the sizes do not fit together")
+    if len(arrays["visits"]) != prior["n_states"] or prior["n_states"] * prior["n_actions"] > MAX_ROWS:
+        raise ValueError("the sizes of the arrays do not match")
     states, actions = labels_from_json(settings.get("states")), labels_from_json(settings.get("actions"))
-    model = InternalModel(prior_from_description(said, arrays), states=states, actions=actions)
+    model = InternalModel(prior_from_description(prior, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
     explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
     if isinstance(explorer._agent, NumpyAgent | OpenStateAgent):
-        raise ValueError("it has a part of somebody's own")
+        raise ValueError("it uses a custom component")
     explorer._agent.load_state(arrays, arrays["last"])
-    explorer._mark_terminal(_checked_states(arrays.get("closed", np.empty(0, dtype=np.int64)), explorer.n_states))
+    terminal = arrays.get("closed", np.empty(0, dtype=np.int64))
+    explorer._mark_terminal(_check_states(terminal, explorer.n_states))
     explorer._last_outcomes = {int(row): int(s_next) for row, s_next in arrays["last"]}
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
-    explorer._history = _checked_history(explorer, arrays["history"]) if "history" in arrays else None
-    found = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
-    told = dict.fromkeys(explorer._terminal - found, 0)
-    explorer._declared_terminal = _told(explorer, arrays, "told_closed") if "told_closed" in arrays else told
+    explorer._history = _check_history(explorer, arrays["history"]) if "history" in arrays else None
+    if "told_closed" in arrays:
+        explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
+        return
+    observed = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
+    explorer._declared_terminal = dict.fromkeys(explorer._terminal - observed, 0)
 
 
-def _live_again(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """An explorer that discovers its states: what it was told and what it observed, in order."""
-    said, history = settings["prior"], arrays["history"]
-    actions = Labels("action", said["n_actions"], labels_from_json(settings["actions"]))
+def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Initialize an explorer that discovers its states: replay its declarations and observations in order."""
+    prior, history = settings["prior"], arrays["history"]
+    actions = Labels("action", prior["n_actions"], labels_from_json(settings["actions"]))
     states = GrowingLabels()
     for label in labels_from_json(settings["states"]) or []:
         states.add(label)
     explorer._initialize(
-        prior_from_description(said, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
+        prior_from_description(prior, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
     )
     sizes = (states.size, actions.size, states.size, 2)
-    right = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
-    if not right or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MAX_ROWS:
-        raise ValueError("the history has lines of another kind")
+    valid = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
+    if not valid or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MAX_ROWS:
+        raise ValueError("the history has invalid lines")
     labels, explorer.n_obs = list(states.all), len(history)
-    explorer._declared_states = _told(explorer, arrays, "told_states")
-    explorer._declared_terminal = _told(explorer, arrays, "told_closed")
+    explorer._declared_states = _declared(explorer, arrays, "told_states")
+    explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
     explorer._replay_steps(history)
     agent = explorer._agent
     assert isinstance(agent, OpenStateAgent)
     if states.all != labels or len(set(labels)) != len(labels) or agent.discovered != list(range(len(labels))):
-        raise ValueError("the states are not those that were discovered")
+        raise ValueError("the states do not match the history")
 
 
-def _told(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int, int]:
-    """States that an explorer was told of, and when."""
+def _declared(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int, int]:
+    """Return the time of declaration of each declared state."""
     pairs = arrays[name]
-    right = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
-    if not right or np.any(pairs < 0) or np.any(pairs > (explorer.n_states - 1, explorer.n_obs)):
-        raise ValueError("it was told of states that there are not")
+    valid = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+    if not valid or np.any(pairs < 0) or np.any(pairs > (explorer.n_states - 1, explorer.n_obs)):
+        raise ValueError("a declared state or its time is out of range")
     return {int(s): int(t) for s, t in pairs}
 
 
 def _rng(settings: dict[str, Any]) -> np.random.Generator:
+    """Return the random generator in its saved state."""
     rng = np.random.default_rng()
     rng.bit_generator.state = settings["rng"]
     return rng
 
 
-def _checked_history(explorer: Explorer, history: Any) -> array[int]:
-    """A history that leads to what the explorer has counted, and to the last outcomes."""
-    told = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
+def _check_history(explorer: Explorer, history: Any) -> array[int]:
+    """Return the history, if it leads to the counts and the last outcomes of the explorer."""
+    model = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
     if history.ndim != 2 or history.shape[1] != 4 or not np.all((history[:, 3] == 0) | (history[:, 3] == 1)):
-        raise ValueError("the history has lines of another kind")
-    told.observe_many(history[:, :3])
-    ours, theirs = told.sparse_counts, explorer.model.sparse_counts
-    same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ("row", "s_next", "n"))
-    if not same or not np.array_equal(told.last_outcomes, explorer.model.last_outcomes):
-        raise ValueError("the history is not what was counted")
+        raise ValueError("the history has invalid lines")
+    model.observe_many(history[:, :3])
+    counts, expected = model.sparse_counts, explorer.model.sparse_counts
+    same = all(np.array_equal(getattr(counts, name), getattr(expected, name)) for name in ("row", "s_next", "n"))
+    if not same or not np.array_equal(model.last_outcomes, explorer.model.last_outcomes):
+        raise ValueError("the history does not match the counts")
     return array("i", history.astype(np.int32).tobytes())
 
 
 def _ends(history: array[int]) -> zip[tuple[int, int]]:
-    """Where each observation led, and whether an episode ended with it."""
+    """Return the next state of each observation, and whether an episode ended there."""
     return zip(history[2::4], history[3::4], strict=True)
 
 
-def _checked_states(closed: Any, n_states: int) -> list[int]:
-    """Numbers of states, such as those that episodes end in."""
-    if closed.ndim != 1 or closed.dtype.kind not in "iu" or np.any((closed < 0) | (closed >= n_states)):
-        raise ValueError("terminal states lie outside the world")
-    return [int(s) for s in closed]
-
-
-def _of_format_1(settings: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    """What format 2 has, from the arrays of format 1, which lie in slots."""
-    from berlyne.engine.successor_graph import build_graph  # here, so that `import berlyne` need not import Numba
-
-    said, own = settings["prior"], {name: values for name, values in arrays.items() if name.startswith("support_")}
-    n_states, n_actions = said["n_states"], said["n_actions"]
-    stride = -(-n_actions // 4) * 4
-    by_slot = arrays["mind_n"].reshape(-1, stride)
-    if "mind_succ" in arrays:
-        capacity = int(arrays["mind_capacity"])
-        succ, start = arrays["mind_succ"], np.arange(n_states) * capacity
-        used = np.arange(capacity) < arrays["mind_length"][:, None]
-        by_slot = np.where(used.reshape(-1, 1), by_slot, 0)
-    else:
-        graph = build_graph(prior_from_description(said, own).support)  # type: ignore[attr-defined]  # all priors that files hold have it
-        succ, start = graph.succ, graph.start
-    slot, a = np.nonzero(by_slot > 0)
-    s = np.searchsorted(start, slot, side="right") - 1
-    q = arrays["mind_q"].reshape(-1, stride)[:, :n_actions]
-    counts = np.stack([s * n_actions + a, succ[slot], by_slot[slot, a]], axis=1)
-    memory = {"counts": counts, "visits": arrays["mind_visits"][:-1], "q": q, "here": arrays["mind_place"]}
-    return {**memory, "last": arrays["last"], **own}
+def _check_states(states: Any, n_states: int) -> list[int]:
+    """Return state numbers as a list, if they are in range."""
+    if states.ndim != 1 or states.dtype.kind not in "iu" or np.any((states < 0) | (states >= n_states)):
+        raise ValueError("a terminal state is out of range")
+    return [int(s) for s in states]
 
 
 def _describe_strategy(strategy: Strategy) -> dict[str, Any]:
-    """What the strategy does, whatever it is called."""
-    said = {
+    """Return the fields of a strategy as JSON values."""
+    fields = {
         field.name: getattr(strategy, field.name)
         for field in dataclasses.fields(strategy)
         if field.name != "coordinate"
     }
-    for name in ("temperature", "lapse"):  # older than these, files say them only where they matter
-        if said[name] == 0.0:
-            del said[name]
+    for name in ("temperature", "lapse"):  # zero is left out, as in files from before these fields existed
+        if fields[name] == 0.0:
+            del fields[name]
     method = {"method": type(strategy.coordinate).__name__, "parameters": dataclasses.asdict(strategy.coordinate)}
-    return {"said": said, **method}
+    return {"said": fields, **method}
 
 
 def _strategy_from(stored: dict[str, Any]) -> Strategy:
+    """Return the strategy that `_describe_strategy` described."""
     from berlyne.agents.compiled_agent import make_method
 
     return Strategy(coordinate=make_method(stored["method"], stored["parameters"]), **stored["said"])

@@ -1,7 +1,7 @@
-"""Exploring without being told the concentration of the prior (Sec. 4.1, Fig. S5).
+"""Explore with an unknown concentration of the prior (Sec. 4.1, Fig. S5).
 
 The explorer knows which transitions are possible, and that rows are drawn from a symmetric Dirichlet distribution,
-but not its concentration. It takes the one under which its observations so far are most likely.
+but not the concentration. It uses the concentration with the maximum likelihood, given its observations.
 """
 
 from __future__ import annotations
@@ -29,14 +29,18 @@ from berlyne.worlds.episodes import draw_initial_state
 from berlyne.worlds.world import World
 
 BOUNDS = (1e-3, 1e3)
-"""Where the concentration is looked for, as in `berlyne.fit_alpha`."""
+"""Range of the concentration, as in `berlyne.fit_alpha`."""
 
 
 class Schedule(NamedTuple):
-    """When a newly found concentration is put to use.
+    """When to use a new estimate of the concentration.
 
-    always : after each of so many first steps;
-    tolerance : from then on whenever it differs from the one in use by more than this share.
+    Attributes
+    ----------
+    always : int
+        Number of first steps after each of which the new estimate is used.
+    tolerance : float
+        After these steps, relative difference from the concentration in use above which the new estimate is used.
     """
 
     always: int = 200
@@ -48,12 +52,24 @@ DEFAULT_SCHEDULE = Schedule()
 
 @dataclass(frozen=True, eq=False)
 class LearnedRun(FrozenArrays):
-    """One exploration in which the concentration was learned on the way.
+    """One exploration in which the concentration was learned.
 
-    missing_information, l1_distance : (n_steps + 1,), of the estimate with the concentration then in use.
-    alpha : (n_steps + 1,), that concentration.
-    states : (n_steps + 1,); actions, next_states : (n_steps,); as in `berlyne.Run`.
-    counts : all observations.
+    Attributes
+    ----------
+    world : World
+        The world.
+    strategy : Strategy
+        The strategy.
+    missing_information, l1_distance : ndarray of shape (n_steps + 1,)
+        Missing information (bits) and L1 distance of the estimate, with the concentration in use at that time.
+    alpha : ndarray of shape (n_steps + 1,)
+        The concentration in use.
+    states : ndarray of shape (n_steps + 1,)
+        States, as in `berlyne.Run`.
+    actions, next_states : ndarray of shape (n_steps,)
+        Actions and their outcomes, as in `berlyne.Run`.
+    counts : Counts
+        All observed transitions.
     """
 
     world: World
@@ -68,7 +84,7 @@ class LearnedRun(FrozenArrays):
 
     @property
     def model(self) -> InternalModel:
-        """The internal model at the end, with the concentration learned by then."""
+        """The internal model at the end, with the last concentration."""
         prior = self.world.prior
         assert isinstance(prior, Dirichlet)
         row = self.states[:-1].astype(np.int64) * self.world.n_actions + self.actions
@@ -86,37 +102,50 @@ def explore_learning_alpha(
     bounds: tuple[float, float] = BOUNDS,
     refit: Schedule | None = DEFAULT_SCHEDULE,
 ) -> LearnedRun:
-    """Explore a world with the concentration of the Dirichlet prior learned by maximum likelihood.
+    """Explore a world while learning the concentration of the Dirichlet prior by maximum likelihood.
 
-    Paper: Sec. 4.1, Fig. S5; reading R24. After every step the concentration inside `bounds` is found that makes all
-    observations so far most likely (as `berlyne.fit_alpha` does). When it is put to use every estimate and every
-    utility is worked out again.
+    Paper: Sec. 4.1, Fig. S5; reading R24. After every step, the concentration inside `bounds` with the maximum
+    likelihood of all observations is computed (as by `berlyne.fit_alpha`). When a new concentration is used, all
+    estimates and utilities are recomputed.
 
     Parameters
     ----------
-    world : with a `Dirichlet` prior, whose support the explorer is told, and whose concentration it is not.
-    strategy : any strategy but those of PEIG, which value what has been rather than what is known.
-    n_steps, seed : as in `berlyne.explore`, which takes the same actions if `start_alpha` is true and `refit` is None.
-    start_alpha : used until a row with several possible outcomes has been observed twice.
-    refit : when to put what was learned to use; None to learn no concentration at all.
+    world : World
+        A world with a `Dirichlet` prior. The explorer uses the support of the prior, but not its concentration.
+    strategy : str or Strategy
+        Any built-in strategy except those with PEIG, which values past gains.
+    n_steps : int
+        Number of actions to take, as in `berlyne.explore`.
+    seed : int, SeedSequence or Generator
+        Seed, as in `berlyne.explore`. That function takes the same actions if `start_alpha` is the true concentration
+        and `refit` is None.
+    start_alpha : float
+        Concentration used until a row with several possible outcomes has been observed twice.
+    bounds : tuple of float
+        Lower and upper bound of the concentration.
+    refit : Schedule or None
+        When to use a new estimate; None to keep `start_alpha`.
+
+    Returns
+    -------
+    LearnedRun
+        The path, and the concentration and missing information at every step.
     """
     strategy, prior = get_strategy(strategy), world.prior
     realised = isinstance(strategy.utility, str) and UTILITIES[strategy.utility].realised
     if not isinstance(prior, Dirichlet) or not can_compile(prior, strategy) or realised:
         raise ValueError(
-            f"a concentration cannot be learned with {prior!r} and {strategy}; "
-            "it takes a Dirichlet prior and a strategy of berlyne's own other than PEIG"
+            f"the concentration cannot be learned with {prior!r} and {strategy}; "
+            "use a Dirichlet prior and a built-in strategy without PEIG"
         )
     if len(world.terminal):
-        raise ValueError(
-            "the world has terminal states, which a concentration cannot be learned with; see with_resets()"
-        )
+        raise ValueError("the concentration cannot be learned in a world with terminal states; use with_resets()")
     check_bounds(bounds, MIN_ALPHA, MAX_ALPHA)
     alpha = check_number("start_alpha", start_alpha, MIN_ALPHA, MAX_ALPHA)
     n_steps = check_count("n_steps", n_steps, 0)
     assumed = world.with_prior(Dirichlet(alpha, prior.support))
     for_start, for_agent, for_world, _ = streams(seed)
-    model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # given one line above
+    model = InternalModel(assumed.prior)  # type: ignore[arg-type]  # set above
     record = RunRecord.allocate(n_steps, draw_initial_state(world, None, for_start), *initial_measures(assumed, model))
     agent = CompiledAgent(model, strategy, assumed)
     u = for_agent.random((n_steps, 2))
@@ -124,20 +153,20 @@ def explore_learning_alpha(
         u[:, 0] = 0.0
     alphas = np.full(n_steps + 1, alpha)
     if refit is not None:
-        refitting = _refitting(agent, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
+        refitting = _make_refitting(agent, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
         belief, truth = copy_prior_table(agent.belief), agent.truth(assumed)
         made = explore_learning(belief, agent.choice_state, truth, record, refitting, u, for_world.random(n_steps))
     else:
         made = agent.run(assumed, record, u, for_world.random(n_steps))
     if made != n_steps:
-        raise ValueError(f"the world did at step {made} what the prior calls impossible")
+        raise ValueError(f"step {made}: the observed transition has probability zero under the prior")
     missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
     return LearnedRun(
         world, strategy, missing, l1, alphas, record.states, record.actions, record.outcomes, agent.counts()
     )
 
 
-def _refitting(
+def _make_refitting(
     agent: CompiledAgent, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
 ) -> Refitting:
     return Refitting(

@@ -1,7 +1,7 @@
-"""The file of a lab book: lines of JSON that are only ever added, each with a checksum of itself and of all before it.
+"""The file of a lab book: an append-only log of JSON lines, each with a checksum of itself and all lines before it.
 
-A line is on the disk before it is acknowledged. One that was cut off was never acknowledged: it is dropped, as blank
-lines are that an editor left at the end, and the next line is written in its place.
+A line is on the disk before it is acknowledged. A line that was cut off was never acknowledged, so it is dropped, as
+are blank lines that an editor left at the end. The next line is written in its place.
 """
 
 from __future__ import annotations
@@ -28,15 +28,23 @@ from berlyne.serialization import (
 from berlyne.validation import CLOSED_LOOP
 
 FILE_PREFIX = b'{"berlyne":"lab book",'
-"""How every book begins, and no other file."""
-PATIENCE = 10.0
+"""First bytes of every lab book."""
+LOCK_TIMEOUT = 10.0
 """Seconds to wait while another process writes."""
 _sync = getattr(os, "fdatasync", os.fsync)
 Line = dict[str, Any]
 
 
 class LogPosition(NamedTuple):
-    """How far a log was read: lines, bytes, and the checksum of all of them."""
+    """A position in a log.
+
+    Attributes
+    ----------
+    n_lines, size : int
+        Number of lines and bytes before the position.
+    sum : int
+        Checksum of these lines.
+    """
 
     n_lines: int = 0
     size: int = 0
@@ -44,32 +52,38 @@ class LogPosition(NamedTuple):
 
 
 class Log:
-    """A log, and how far it was read."""
+    """A log, and the position up to which it was read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read = LogPosition()
+        self._position = LogPosition()
 
     def new_lines(self) -> Iterator[tuple[int, Any]]:
-        """Lines that were not read yet, each with its number, from 1 on.
+        """Yield the number (from 1 on) and the content of each line that was not read yet.
 
-        A line counts as read once the next one is asked for: one that its reader refuses comes again.
+        A line counts as read when the next one is requested. So a line that the caller refuses is yielded again.
         """
-        if read_file(self.path, 0) is None:  # or an error if it is no file
+        if read_file(self.path, 0) is None:  # raises if it is not a regular file
             raise StoreError(
-                f"there is no lab book {self.path}; begin one with LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
+                f"there is no lab book {self.path}; create one with LabBook.new or berlyne lab new{CLOSED_LOOP}"
             )
         with open(self.path, "rb") as file:
             self._check(file)
-            file.seek(self._read.size)
+            file.seek(self._position.size)
             content = file.read()
-        if not self._read.size:
-            self._check_beginning(content)
+        if not self._position.size:
+            self._check_prefix(content)
         lines = content.split(b"\n")[:-1]
         while lines and not lines[-1].strip():
             lines.pop()
         for raw in lines:
-            n_lines, size, before = self._read
+            n_lines, size, before = self._position
             text, _, checksum = raw.rpartition(b" ")
             total = zlib.crc32(text, before)
             try:
@@ -77,99 +91,100 @@ class Log:
                     raise ValueError
                 line = json.loads(text)
             except (ValueError, RecursionError):
-                raise StoreError(
-                    f"line {n_lines + 1} of {self.path} is damaged, or was changed by hand{CLOSED_LOOP}"
-                ) from None
+                raise StoreError(f"line {n_lines + 1} of {self.path} is damaged or was edited{CLOSED_LOOP}") from None
             yield n_lines + 1, line
-            self._read = LogPosition(n_lines + 1, size + len(raw) + 1, total)
+            self._position = LogPosition(n_lines + 1, size + len(raw) + 1, total)
 
     def add(self, line: Line) -> None:
-        """Put one line at the end of what was read, and wait until it is on the disk."""
-        size = self._read.size
-        content, total = _written(line, self._read.sum)
+        """Write one line after the current position, and wait until it is on the disk."""
+        size = self._position.size
+        content, total = _encode_line(line, self._position.sum)
         with report_write_errors(self.path, "the line was not added"), open(self.path, "r+b", buffering=0) as file:
             self._check(file)
             file.truncate(size)
             file.seek(size)
             try:
                 done = 0
-                while done < len(content):  # on a disk that is nearly full the first write is short, the next one fails
+                while done < len(content):  # on a nearly full disk the first write is short and the next one fails
                     done += file.write(content[done:])
                 _sync(file.fileno())
             except BaseException:
                 file.truncate(size)
                 raise
-        self._read = LogPosition(self._read.n_lines + 1, size + len(content), total)
+        self._position = LogPosition(self._position.n_lines + 1, size + len(content), total)
 
     def _check(self, file: IO[bytes]) -> None:
-        """Refuse a file that does not begin with what was read of it."""
-        size = self._read.size
+        """Raise a StoreError if the lines before the current position have changed."""
+        size = self._position.size
         if os.fstat(file.fileno()).st_size < size:
-            raise StoreError(f"{self.path} is shorter than when it was read; open it again")
-        mark = _mark(self._read.sum)
-        file.seek(max(size - len(mark), 0))
-        if size and file.read(len(mark)) != mark:
-            raise StoreError(f"{self.path} is not what it was when it was read; open it again")
+            raise StoreError(f"{self.path} has become shorter since it was read; open it again")
+        ending = _line_ending(self._position.sum)
+        file.seek(max(size - len(ending), 0))
+        if size and file.read(len(ending)) != ending:
+            raise StoreError(f"{self.path} has changed since it was read; open it again")
 
-    def _check_beginning(self, content: bytes) -> None:
+    def _check_prefix(self, content: bytes) -> None:
+        """Raise a StoreError if this is not the content of a lab book."""
         if _is_cut_off(content):
             raise StoreError(
-                f"{self.path} is not a lab book of berlyne yet: its first line was cut off; begin it again with "
-                f"LabBook.new, or: berlyne lab new{CLOSED_LOOP}"
+                f"{self.path} is not a complete lab book: its first line was cut off; create it again with "
+                f"LabBook.new or berlyne lab new{CLOSED_LOOP}"
             )
         if not content.startswith(FILE_PREFIX):
-            raise StoreError(f"{self.path} is not a lab book of berlyne")
+            raise StoreError(f"{self.path} is not a lab book")
 
 
 def create_log(path: Path, line: Line) -> None:
-    """Make a log of one line, whole or not at all; in place of one whose first line was cut off, and of no other."""
+    """Create a log with one line; it is complete or not written. Only a log with a cut-off first line is replaced."""
     check_can_create(path)
     with write_lock(path):
         check_can_create(path)
-        write_store_file(path, _written(line, 0)[0], sync_folder=True)
+        write_store_file(path, _encode_line(line, 0)[0], sync_folder=True)
 
 
 def check_can_create(path: Path) -> None:
-    """An error if no log can be begun here."""
+    """Raise a StoreError if no log can be created at `path`."""
     check_file_type(path)
     if not path.parent.is_dir():
-        raise StoreError(f"there is no folder {path.parent} to begin {path.name} in; make it first")
+        raise StoreError(
+            f"directory {path.parent} does not exist, so {path.name} cannot be created; create the directory first"
+        )
     content = read_file(path)
     if content is not None and not _is_cut_off(content):
-        raise StoreError(f"{path} is there already; open it, or begin another book")
+        raise StoreError(f"{path} already exists; open it, or create another book")
 
 
 @contextmanager
 def write_lock(path: Path) -> Iterator[None]:
-    """Hold a log for writing; while another process does, wait for it."""
-    until = time.monotonic() + PATIENCE
-    with ExitStack() as held:
+    """Hold the write lock of a log; wait up to `LOCK_TIMEOUT` seconds while another process holds it."""
+    deadline = time.monotonic() + LOCK_TIMEOUT
+    with ExitStack() as stack:
         while True:
             try:
-                held.enter_context(exclusive_lock(path))
+                stack.enter_context(exclusive_lock(path))
                 break
             except BusyError as busy:
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     raise StoreError(
-                        f"{path} is being written by {busy.holder}, and has been for {PATIENCE:g} seconds; "
-                        "nothing was written here, so try again"
+                        f"{path} has been locked for {LOCK_TIMEOUT:g} seconds by {busy.holder}; "
+                        "nothing was written, so try again"
                     ) from None
-            time.sleep(random.uniform(0.001, 0.02))  # so that those who wait do not ask in step
+            time.sleep(random.uniform(0.001, 0.02))  # random, so that waiting processes do not retry at the same time
         yield
 
 
 def _is_cut_off(content: bytes) -> bool:
-    """Whether this is less than the first line of a book, as one leaves it who is killed while it begins one."""
+    """Return whether this is part of the first line of a book, as left by a process killed while it created one."""
     return b"\n" not in content and (content.startswith(FILE_PREFIX) or FILE_PREFIX.startswith(content))
 
 
-def _written(line: Line, before: int) -> tuple[bytes, int]:
-    """A line as it is written, and the checksum of all up to it."""
+def _encode_line(line: Line, before: int) -> tuple[bytes, int]:
+    """Return the bytes of a line, and the checksum of all lines up to it; `before` is that of the lines before."""
     text = json.dumps(line, separators=(",", ":")).encode()
     total = zlib.crc32(text, before)
-    return text + _mark(total), total
+    return text + _line_ending(total), total
 
 
-def _mark(total: int) -> bytes:
-    """How a line ends."""
+def _line_ending(total: int) -> bytes:
+    """Return the end of a line: the checksum and a newline."""
     return f" {total:08x}\n".encode()

@@ -1,7 +1,8 @@
-"""The first line of a lab book: what explores.
+"""The first line of a lab book: the prior, the strategy, the seed and the labels.
 
-A prior or a strategy of ours is in it whole. Of one of a user's own there is a name: "module:name", by which it is
-looked up whenever the book is opened, or that of its class, by which one that is given again is recognised.
+A built-in prior or strategy is stored completely. For your own, the line contains a name: "module:name", which is
+imported whenever the book is opened; or the name of the class of the prior or of the strategy, with which the object
+that you pass when you open the book is compared.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from berlyne.validation import check_count, short_repr
 FORMAT = 1
 
 
-def make_header(prior: Prior | str, strategy: str | Strategy, seed: int, given: dict[str, Any]) -> Line:
-    """The first line of a book that is to be begun; `given` are labels and sizes, None where they are not."""
-    labels = {name: given[name] for name in ("states", "actions")}
-    sizes = {name: given[name] for name in ("n_states", "n_actions")}
+def make_header(prior: Prior | str, strategy: str | Strategy, seed: int, options: dict[str, Any]) -> Line:
+    """Return the first line of a new book; `options` contains the labels and sizes, or None."""
+    labels = {name: options[name] for name in ("states", "actions")}
+    sizes = {name: options[name] for name in ("n_states", "n_actions")}
     return {
         "berlyne": "lab book",
         "format": FORMAT,
-        "prior": {"from": prior} if isinstance(prior, str) else _described(prior),
-        "strategy": _strategy_text(strategy),
+        "prior": {"from": prior} if isinstance(prior, str) else _describe_prior(prior),
+        "strategy": _describe_strategy(strategy),
         "seed": check_count("seed", seed, 0),
-        **{k: None if these is None else [label_to_json(v) for v in as_list(k, these)] for k, these in labels.items()},
+        **{k: None if v is None else [label_to_json(label) for label in as_list(k, v)] for k, v in labels.items()},
         **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
     }
 
@@ -48,158 +49,199 @@ def make_header(prior: Prior | str, strategy: str | Strategy, seed: int, given: 
 def explorer_from_header(
     path: Path, header: Any, prior: Prior | str | None, strategy: str | Strategy | None
 ) -> Explorer:
-    """The explorer that the first line of a book describes, before it is told anything.
+    """Return the explorer that the first line of a book describes, without observations.
 
-    prior, strategy : what was given with the book, if anything; it must be what the line says.
+    Parameters
+    ----------
+    path : Path
+        The file of the book.
+    header : dict
+        The first line.
+    prior, strategy : Prior or str, Strategy or str, or None
+        Arguments that the user passed with the book; they must match the first line.
     """
     if header.get("format") != FORMAT:
-        raise StoreError(f"{path} has format {header.get('format')}; this version reads format {FORMAT}")
-    with _reading(path):
-        said, told, seed = dict(header["prior"]), header["strategy"], header["seed"]
-        own = None if isinstance(told, str) else str(told["own"])
+        raise StoreError(f"{path} has format {header.get('format')}; this version of berlyne reads format {FORMAT}")
+    with _report_errors(path):
+        prior_entry, strategy_entry, seed = dict(header["prior"]), header["strategy"], header["seed"]
+        custom_name = None if isinstance(strategy_entry, str) else str(strategy_entry["own"])
         states, actions = (
             None if header[name] is None else [label_from_json(label) for label in header[name]]
             for name in ("states", "actions")
         )
         sizes = {name: header.get(name) for name in ("n_states", "n_actions")}
-    found = _prior(path, said, prior)
-    mine = None if strategy is None else _resolved(strategy, path.parent)
-    chosen = _strategy(path, told, mine) if own is None else _own_strategy(path, own, mine)
-    return Explorer(found, chosen, seed, states=states, actions=actions, **sizes)
+    stored_prior = _load_prior(path, prior_entry, prior)
+    passed = None if strategy is None else _resolve_strategy(strategy, path.parent)
+    if custom_name is None:
+        stored_strategy = _load_strategy(path, strategy_entry, passed)
+    else:
+        stored_strategy = _check_custom_strategy(path, custom_name, passed)
+    return Explorer(stored_prior, stored_strategy, seed, states=states, actions=actions, **sizes)
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """What a first line that holds the wrong things leads to, in one sentence."""
+def _report_errors(path: Path) -> Iterator[None]:
+    """Convert an exception raised by an invalid first line to a StoreError of one sentence."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-        raise StoreError(f"line 1 of {path} does not say what explores ({type(error).__name__}: {error})") from None
+        raise StoreError(f"line 1 of {path} is not a valid header ({type(error).__name__}: {error})") from None
 
 
-def _described(prior: Prior) -> Line:
-    """What the first line says of a prior: all of it if it is ours, else what it looks like."""
+def _describe_prior(prior: Prior) -> Line:
+    """Return the entry of a prior in the first line: complete if it is built in, otherwise the name of its class."""
     if type(prior) not in PRIORS.values():
         return {"own": type(prior).__name__}
-    said: Description = prior.describe()  # type: ignore[attr-defined]  # ours has it
+    description: Description = prior.describe()  # type: ignore[attr-defined]  # built-in priors have it
     sizes = {"n_states": prior.n_states, "n_actions": prior.n_actions}  # type: ignore[attr-defined]  # and these
-    arrays = {name: values.tolist() for name, values in said.arrays.items()}
-    return {"kind": said.kind, "parameters": said.parameters, "arrays": arrays, **sizes}
+    arrays = {name: values.tolist() for name, values in description.arrays.items()}
+    return {"kind": description.kind, "parameters": description.parameters, "arrays": arrays, **sizes}
 
 
-def _restored(said: Line) -> Prior:
-    arrays = {name: np.asarray(values) for name, values in said["arrays"].items()}
-    described = Description(said["kind"], said["parameters"], arrays)
-    found: Prior = PRIORS[said["kind"]].from_description(said["n_states"], said["n_actions"], described)
-    return found
+def _restore_prior(entry: Line) -> Prior:
+    """Return the built-in prior that an entry describes."""
+    arrays = {name: np.asarray(values) for name, values in entry["arrays"].items()}
+    description = Description(entry["kind"], entry["parameters"], arrays)
+    prior: Prior = PRIORS[entry["kind"]].from_description(entry["n_states"], entry["n_actions"], description)
+    return prior
 
 
-def _prior(path: Path, said: Line, given: Prior | str | None) -> Prior:
-    """The prior that a book was begun with; one that is given must be that."""
-    mine: Prior | None = import_object(given, path.parent) if isinstance(given, str) else given
-    if "own" in said:
-        if mine is None:
-            raise StoreError(f"{path} was begun with a prior of your own, {said['own']}; give it: LabBook(path, prior)")
-        if type(mine).__name__ != said["own"]:
+def _load_prior(path: Path, entry: Line, passed: Prior | str | None) -> Prior:
+    """Return the prior that a book was created with; a prior passed by the user must match it."""
+    user_prior: Prior | None = import_object(passed, path.parent) if isinstance(passed, str) else passed
+    if "own" in entry:
+        if user_prior is None:
             raise StoreError(
-                f"{path} was begun with a prior of your own, {said['own']}; give that, not {short_repr(mine)}"
+                f"{path} was created with your own prior, {entry['own']}; pass it again: LabBook(path, prior)"
             )
-        return mine
-    found: Prior
-    if "from" in said:
-        found = import_object(said["from"], path.parent)
+        if type(user_prior).__name__ != entry["own"]:
+            raise StoreError(
+                f"{path} was created with your own prior, {entry['own']}; pass that, not {short_repr(user_prior)}"
+            )
+        return user_prior
+    prior: Prior
+    if "from" in entry:
+        prior = import_object(entry["from"], path.parent)
     else:
-        with _reading(path):
-            found = _restored(said)
-    if mine is not None and _described(mine) != _described(found):
+        with _report_errors(path):
+            prior = _restore_prior(entry)
+    if user_prior is not None and _describe_prior(user_prior) != _describe_prior(prior):
         raise StoreError(
-            f"{path} was begun with {short_repr(found)}, not with {short_repr(mine)}; "
-            "leave the prior out, or begin another book"
+            f"{path} was created with {short_repr(prior)}, not with {short_repr(user_prior)}; "
+            "leave the prior out, or create another book"
         )
-    return found
+    return prior
 
 
-def _strategy_text(strategy: str | Strategy) -> str | Line:
+def _describe_strategy(strategy: str | Strategy) -> str | Line:
+    """Return the entry of a strategy in the first line."""
     if isinstance(strategy, str):
         return strategy
     _check_strategy("strategy", strategy)
     try:
-        known = get_strategy(strategy.name) == strategy
+        is_registered = get_strategy(strategy.name) == strategy
     except ValueError:
-        known = False
-    return strategy.name if known else {"own": strategy.name}
+        is_registered = False
+    return strategy.name if is_registered else {"own": strategy.name}
 
 
-def _resolved(strategy: str | Strategy, beside: Path) -> Strategy:
-    """The strategy that is meant, be it by a name, by "module:name", or by itself."""
-    found = import_object(strategy, beside) if isinstance(strategy, str) and ":" in strategy else strategy
-    _check_strategy(repr(strategy) if isinstance(strategy, str) else "strategy", found)
-    return get_strategy(found)
+def _resolve_strategy(strategy: str | Strategy, beside: Path) -> Strategy:
+    """Return the strategy with this name or "module:name", or the strategy itself."""
+    resolved = import_object(strategy, beside) if isinstance(strategy, str) and ":" in strategy else strategy
+    _check_strategy(repr(strategy) if isinstance(strategy, str) else "strategy", resolved)
+    return get_strategy(resolved)
 
 
-def _check_strategy(called: str, found: Any) -> None:
-    if not isinstance(found, str | Strategy):
-        raise ValueError(f"{called} is {short_repr(found)}; it must be a Strategy, or the name of one")
+def _check_strategy(name: str, value: Any) -> None:
+    """Raise a ValueError that names `name` if the value is neither a strategy nor a string."""
+    if not isinstance(value, str | Strategy):
+        raise ValueError(f"{name} is {short_repr(value)}; it must be a Strategy, or the name of one")
 
 
-def _own_strategy(path: Path, name: str, mine: Strategy | None) -> Strategy:
-    if mine is None:
-        raise StoreError(f"{path} was begun with a strategy of your own, {name}; give it: LabBook(path, strategy=...)")
-    if mine.name != name:
-        raise StoreError(f"{path} was begun with a strategy of your own, {name}; give that, not {mine}")
-    return mine
+def _check_custom_strategy(path: Path, name: str, passed: Strategy | None) -> Strategy:
+    """Return the strategy passed by the user, if it has the name of the one that the book was created with."""
+    if passed is None:
+        raise StoreError(
+            f"{path} was created with your own strategy, {name}; pass it again: LabBook(path, strategy=...)"
+        )
+    if passed.name != name:
+        raise StoreError(f"{path} was created with your own strategy, {name}; pass that, not {passed}")
+    return passed
 
 
-def _strategy(path: Path, told: str, mine: Strategy | None) -> Strategy:
-    """The strategy that a book names; one that is given must be that."""
-    found = _resolved(told, path.parent)
-    if mine is None or mine == found or (":" in told and mine.name == found.name):
-        return found
-    given = f"{mine}" if mine.name != found.name else "one of your own that is called so"
+def _load_strategy(path: Path, entry: str, passed: Strategy | None) -> Strategy:
+    """Return the strategy that a book names; a strategy passed by the user must match it."""
+    stored = _resolve_strategy(entry, path.parent)
+    if passed is None or passed == stored or (":" in entry and passed.name == stored.name):
+        return stored
+    wrong = f"{passed}" if passed.name != stored.name else "your own strategy of the same name"
     raise StoreError(
-        f"{path} was begun with the strategy {found}, not with {given}; leave the strategy out, or begin another book"
+        f"{path} was created with the strategy {stored}, not with {wrong}; "
+        "leave the strategy out, or create another book"
     )
 
 
 def import_object(text: str, beside: Path) -> Any:
-    """The object called "module:name", looked for in the current folder first, and then `beside` the book."""
+    """Import the object "module:name"; the current folder is searched first, then the folder `beside`, then the path.
+
+    Parameters
+    ----------
+    text : str
+        Module and name, separated by a colon.
+    beside : Path
+        The folder of the lab book.
+
+    Returns
+    -------
+    object
+        The object.
+
+    Raises
+    ------
+    ValueError
+        If there is no such object, its module cannot be imported, or it is a class.
+    """
     module, _, name = text.partition(":")
     if not module or not name:
-        raise ValueError(f"{text!r} names nothing; write module:name, such as mylab:prior")
+        raise ValueError(f"{text!r} is not the name of an object; write module:name, such as mylab:prior")
     folders = [os.getcwd(), str(beside.absolute())]
-    _check_not_another(module.partition(".")[0], folders)
+    _check_not_shadowed(module.partition(".")[0], folders)
     sys.path[:0] = folders
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0] and error.name != module:
-            raise ValueError(f"{text!r} cannot be used: {_told(error)}") from None
+            raise ValueError(f"{text!r} cannot be imported: {_describe_error(error)}") from None
         raise ValueError(f"{text!r} cannot be found ({error}); it must be an object in a module on the path") from None
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{text!r} cannot be used: {_told(error)}") from None
+        raise ValueError(f"{text!r} cannot be imported: {_describe_error(error)}") from None
     finally:
         for folder in folders:
             sys.path.remove(folder)
-    if not hasattr(found, name):
+    if not hasattr(imported, name):
         raise ValueError(f"{text!r} cannot be found: {module} has no {name}")
-    value = getattr(found, name)
+    value = getattr(imported, name)
     if isinstance(value, type):
-        raise ValueError(f"{text!r} is a class; name an object of it, such as my_prior = {name}(...) in {module}")
+        raise ValueError(
+            f"{text!r} is a class; create an object of it and use its name, such as my_prior = {name}(...) in {module}"
+        )
     return value
 
 
-def _check_not_another(module: str, folders: list[str]) -> None:
-    """Refuse a module in these folders if another of its name was imported before: Python would take that."""
-    here = getattr(PathFinder.find_spec(module, folders), "origin", None)
-    before = getattr(sys.modules.get(module), "__file__", None)
-    if here and before and os.path.exists(before) and not os.path.samefile(before, here):
-        raise ValueError(f"{here} cannot be read, since {before} has the same name and was read before it")
+def _check_not_shadowed(module: str, folders: list[str]) -> None:
+    """Raise a ValueError if another module of the same name was imported before: Python would return that one."""
+    wanted = getattr(PathFinder.find_spec(module, folders), "origin", None)
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if wanted and loaded and os.path.exists(loaded) and not os.path.samefile(loaded, wanted):
+        raise ValueError(f"{wanted} cannot be imported, because {loaded} has the same name and was imported before")
 
 
-def _told(error: BaseException) -> str:
-    """What went wrong in a module of the user's while it was imported, and where."""
-    ours = (__file__, importlib.__file__)
-    theirs = [f for f in traceback.extract_tb(error.__traceback__) if f.filename not in ours and f.filename[0] != "<"]
-    where = f" in {Path(theirs[0].filename).name}, line {theirs[0].lineno}" if theirs else ""
-    said = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{said}{where}"
+def _describe_error(error: BaseException) -> str:
+    """Return type, message and place of an exception that the import of a module of the user raised."""
+    skipped = (__file__, importlib.__file__)
+    frames = [
+        f for f in traceback.extract_tb(error.__traceback__) if f.filename not in skipped and f.filename[0] != "<"
+    ]
+    place = f" in {Path(frames[0].filename).name}, line {frames[0].lineno}" if frames else ""
+    message = f": {error}" if str(error) else ""
+    return f"{type(error).__name__}{message}{place}"

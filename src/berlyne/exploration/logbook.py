@@ -1,9 +1,8 @@
-"""A lab book: an explorer that lives in a file, for experiments that take days and computers that crash.
+"""A lab book: an explorer stored in a file, for experiments that take days and computers that crash.
 
-The file is a log that is only ever added to: a first line that says what explores, then a line for everything that was
-told or undone. A line is on the disk before it is acknowledged, so whatever stops a process, nothing that was
-acknowledged is lost. The explorer is worked out again from the log, so priors and strategies of one's own work as well
-as ours.
+The file is an append-only log. Its first line describes the explorer; each further line records an observation or an
+undo. A line is on the disk before it is acknowledged, so no acknowledged line is lost if a process stops. The explorer
+is rebuilt from the log, so your own priors and strategies work as well as the built-in ones.
 """
 
 from __future__ import annotations
@@ -22,17 +21,25 @@ from berlyne.strategies.registry import Strategy
 
 
 class LabBook:
-    """An explorer whose every observation is on the disk before it counts.
+    """Open a lab book: an explorer whose observations are written to the disk one by one.
 
     Parameters
     ----------
-    path : the file; `LabBook.new` begins one.
-    prior, strategy : as they were given to `new`, if they are of one's own; others are in the file. What is given and
-        differs from what the book was begun with is refused; of one's own, the class and the name are compared.
+    path : path-like
+        The file; `LabBook.new` creates one.
+    prior : Prior or str, optional
+        Your own prior, as it was passed to `new`. A built-in prior is in the file. A prior that differs from the one
+        in the book is refused; for your own, only the name of the class is compared.
+    strategy : Strategy or str, optional
+        Your own strategy, as it was passed to `new`. A built-in strategy is in the file. A strategy that differs from
+        the one in the book is refused; for your own, only the name is compared.
 
     Attributes
     ----------
-    explorer : the explorer, to be asked whatever an `Explorer` can be asked; tell it nothing but through the book.
+    path : Path
+        The file.
+    explorer : Explorer
+        The explorer, for all queries. Change it only through the book.
 
     Examples
     --------
@@ -52,13 +59,13 @@ class LabBook:
         self._log = Log(self.path)
         (_, header), *lines = self._log.new_lines()
         self.explorer = explorer_from_header(self.path, header, prior, strategy)
-        told: list[tuple[int, Line]] = []
+        observations: list[tuple[int, Line]] = []
         for number, line in lines:
-            if self._undoes(number, line, len(told)):
-                told.pop()
+            if self._is_undo(number, line, len(observations)):
+                observations.pop()
             else:
-                told.append((number, line))
-        for number, line in told:
+                observations.append((number, line))
+        for number, line in observations:
             self._learn(number, line)
 
     @classmethod
@@ -74,41 +81,73 @@ class LabBook:
         n_states: int | None = None,
         n_actions: int | None = None,
     ) -> LabBook:
-        """Begin a book; an error if there is something at `path`. States and actions may have labels.
+        """Create a book; raise a StoreError if `path` already exists.
 
-        `n_states` and `n_actions` are needed only for a prior that does not carry them, and where there are no labels.
-        A prior or a strategy of your own may be given as text "module:name", which is looked up whenever the book is
-        opened; given as an object it must be given again to `LabBook(path, prior, strategy)`.
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        prior : Prior or str
+            The prior. Your own prior can be text "module:name", which is imported whenever the book is opened. If it
+            is an object, you must pass it again to `LabBook(path, prior, strategy)`.
+        strategy : str or Strategy
+            The strategy or its name; your own can be text "module:name" or an object, as for `prior`.
+        seed : int
+            Seed for ties and random actions.
+        states, actions : iterable, optional
+            Labels of the states and actions; by default 0, 1, 2, ...
+        n_states, n_actions : int, optional
+            Numbers of states and actions, needed only without labels and if the prior does not define them.
+
+        Returns
+        -------
+        LabBook
+            The new book, open.
         """
-        place = Path(path)
-        check_can_create(place)
-        given = {"states": states, "actions": actions, "n_states": n_states, "n_actions": n_actions}
-        header = make_header(prior, strategy, seed, given)
-        explorer_from_header(place, header, prior, strategy)  # what cannot explore is not begun
-        create_log(place, header)
-        return cls(place, prior, strategy)
+        path = Path(path)
+        check_can_create(path)
+        options = {"states": states, "actions": actions, "n_states": n_states, "n_actions": n_actions}
+        header = make_header(prior, strategy, seed, options)
+        explorer_from_header(path, header, prior, strategy)  # raises before a file is created
+        create_log(path, header)
+        return cls(path, prior, strategy)
 
     def __repr__(self) -> str:
         return f"LabBook({str(self.path)!r}, {self.explorer!r})"
 
     def ask(self, s: Any, among: Iterable[Any] | None = None) -> Any:
-        """The action to try in state `s`, `among` those that are possible; the same one until something is told."""
+        """Return the action to try in state `s`; the same one until the next observation.
+
+        Parameters
+        ----------
+        s : object
+            The current state.
+        among : iterable, optional
+            Actions that are possible now; by default all.
+        """
         if self.explorer.strategy.relocates:
             raise ValueError(f"{self.explorer.strategy} chooses the state as well as the action; call ask_pair()")
         self.catch_up()
         return self.explorer.act(s, among)
 
     def ask_pair(self) -> tuple[Any, Any]:
-        """The state and the action to try, for a strategy that may go to any state."""
+        """Return the state and the action to try, for a strategy that may go to any state."""
         if not self.explorer.strategy.relocates:
-            raise ValueError(f"{self.explorer.strategy} acts in the state it is in; call ask(s)")
+            raise ValueError(f"{self.explorer.strategy} acts in the current state; call ask(s)")
         self.catch_up()
         return self.explorer.choose_pair()
 
     def tell(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
-        """Write down that action `a` in state `s` led to `s_next`; once this returns it is on the disk.
+        """Record that action `a` in state `s` led to `s_next`; when this returns, the line is on the disk.
 
-        `ended` says that the episode is over there. While another process writes, this waits for it.
+        If another process is writing, this waits for it.
+
+        Parameters
+        ----------
+        s, a, s_next : object
+            Labels of the state, the action and the next state.
+        ended : bool
+            Whether the episode ended in `s_next`.
         """
         with write_lock(self.path):
             self.catch_up()
@@ -121,37 +160,38 @@ class LabBook:
                 raise
 
     def undo(self) -> tuple[Any, Any, Any]:
-        """Strike out the last line told that still counts, and return it; the log keeps both."""
+        """Remove the last observation that still counts, and return it; the log keeps it, followed by the undo."""
         with write_lock(self.path):
             self.catch_up()
             if self.explorer.n_obs == 0:
-                raise ValueError(f"{self.path} has nothing to undo")
+                raise ValueError(f"{self.path} has no observation to undo")
             s, a, s_next = self.explorer.history[-1]
             self._log.add({"undo": 1})
             self.explorer.undo()
             return s, a, s_next
 
     def catch_up(self) -> None:
-        """Read what others have told since: several processes may use a book, one at a time writes."""
+        """Read the lines that other processes have added; several processes can use a book, one at a time writes."""
         for number, line in self._log.new_lines():
-            if self._undoes(number, line, self.explorer.n_obs):
+            if self._is_undo(number, line, self.explorer.n_obs):
                 self.explorer.undo()
             else:
                 self._learn(number, line)
 
-    def _undoes(self, number: int, line: Any, n_told: int) -> bool:
-        """Whether a line strikes out the last of `n_told`, rather than telling one more."""
+    def _is_undo(self, number: int, line: Any, n_obs: int) -> bool:
+        """Return whether a line removes the last of `n_obs` observations, rather than adding one."""
         if isinstance(line, dict):
-            told, ended = line.get("told"), line.get("ended", False)
-            if isinstance(told, list) and len(told) == 3 and isinstance(ended, bool):
+            transition, ended = line.get("told"), line.get("ended", False)
+            if isinstance(transition, list) and len(transition) == 3 and isinstance(ended, bool):
                 return False
-            if line.get("undo") == 1 and n_told:
+            if line.get("undo") == 1 and n_obs:
                 return True
-        raise StoreError(f"line {number} of {self.path} is not one of a lab book")
+        raise StoreError(f"line {number} of {self.path} is not a valid line of a lab book")
 
     def _learn(self, number: int, line: Line) -> None:
+        """Let the explorer learn the observation in a line."""
         try:
             s, a, s_next = (label_from_json(value) for value in line["told"])
             self.explorer.observe(s, a, s_next, ended=line.get("ended", False))
         except (ValueError, TypeError, KeyError) as error:
-            raise StoreError(f"line {number} of {self.path} does not fit its explorer: {error}") from None
+            raise StoreError(f"line {number} of {self.path} does not match its explorer: {error}") from None

@@ -1,7 +1,7 @@
-"""What more steps would teach, imagined: the explorer goes on in a world that answers as its own model predicts.
+"""Expected gain of more steps, by simulation in a world that responds as the explorer's own model predicts.
 
-A world drawn from the posterior and a world that answers with the predictive probabilities, updated after every answer,
-cannot be told apart (Eq. 4, `eq:be2`). So no world need be drawn: the model is.
+Outcomes are drawn from the predictive probabilities, which are updated after every outcome. On average this equals
+drawing a world from the posterior (Eq. 4, `eq:be2`), so no world is drawn.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 
 class Gain(NamedTuple):
-    """bits : the decrease of missing information that is expected; standard_error : of this number, in bits.
+    """Expected gain of more steps.
 
-    Where states are discovered: what all steps together are expected to teach, each of the states known by then.
+    Attributes
+    ----------
+    bits : float
+        Expected decrease of missing information, in bits. With a prior that discovers states, the sum of the PIG of all
+        steps, each over the states known at that time.
+    standard_error : float
+        Standard error of `bits`, in bits.
     """
 
     bits: float
@@ -34,19 +40,19 @@ class Gain(NamedTuple):
 def simulate_gain(
     agent: CompiledAgent | NumpyAgent,
     model: InternalModel,
-    closed: Collection[int],
+    terminal: Collection[int],
     s: int,
     n_steps: int,
     n_samples: int,
     seed: Seed,
 ) -> Gain:
-    """The mean decrease of expected missing information over `n_samples` imagined continuations from state `s`.
+    """Return the mean decrease of expected missing information over `n_samples` simulations from state `s`, in bits.
 
-    An episode that ends, in a `closed` state, begins again in `s`.
+    If an episode ends in one of the states `terminal`, the next one starts in `s`.
     """
-    before = model.expected_missing_information(without=closed).bits
-    ends = np.zeros(model.n_states, dtype=np.bool_)
-    ends[list(closed)] = True
+    before = model.expected_missing_information(without=terminal).bits
+    is_terminal = np.zeros(model.n_states, dtype=np.bool_)
+    is_terminal[list(terminal)] = True
     _, for_agent, for_world, _ = streams(seed)
     gains = np.empty(n_samples)
     for i in range(n_samples):
@@ -54,19 +60,19 @@ def simulate_gain(
         u = for_agent.random((n_steps, 2))
         if agent.strategy.ties == "first":
             u[:, 0] = 0.0
-        if closed:
-            imagined.mark_terminal(np.flatnonzero(ends))
-        imagined.imagine(s, ends, u, for_world.random(n_steps))
+        if terminal:
+            imagined.mark_terminal(np.flatnonzero(is_terminal))
+        imagined.imagine(s, is_terminal, u, for_world.random(n_steps))
         after = InternalModel.from_counts(model.prior, imagined.counts(), {})
-        gains[i] = before - after.expected_missing_information(without=closed).bits
+        gains[i] = before - after.expected_missing_information(without=terminal).bits
     return _mean(gains)
 
 
 def simulate_gain_open_states(agent: OpenStateAgent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
-    """The same where states are discovered, in imagination too.
+    """Return the mean gain over `n_samples` simulations from state `s`, for a prior that discovers states, in bits.
 
-    What is missing would rise with every state that is imagined, so before and after cannot be compared. The gain is
-    the sum of what the steps are expected to teach, each of the cells there are when it is made: their PIG.
+    States are also discovered in the simulations. Each new state adds missing information, so the difference before and
+    after is not a gain. The gain is the sum of the PIG of all steps, each over the states known at that time.
     """
     _, for_agent, for_world, _ = streams(seed)
     gains = np.empty(n_samples)
@@ -79,4 +85,5 @@ def simulate_gain_open_states(agent: OpenStateAgent, s: int, n_steps: int, n_sam
 
 
 def _mean(gains: FloatArray) -> Gain:
+    """Return the mean and the standard error of sampled gains."""
     return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains))))

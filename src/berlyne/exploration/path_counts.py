@@ -1,7 +1,7 @@
-"""What had been observed at any time of a path, without going along it.
+"""Counts of transitions at any time of a path, without replaying it.
 
-The times of each transition are sorted once; how often it had been made by a time is then found by bisection, so a
-moment of a run costs O(U log T), with U different transitions in T steps.
+The times of each transition are sorted once. The count up to a time is then found by bisection, which costs O(U log T)
+for U different transitions in T steps.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from berlyne.validation import IndexArray, IntArray
 
 
 class PathCounts:
-    """The transitions of a path, ready to be counted up to any time.
+    """Count the transitions of a path up to any time.
 
     Parameters
     ----------
-    n_actions, n_states : M and N.
-    states, actions, next_states : (T,), what was done in every step, and what it led to.
+    n_actions, n_states : int
+        Numbers of actions and states, M and N.
+    states, actions, next_states : ndarray of shape (T,)
+        State, action and next state of every step.
     """
 
     def __init__(
@@ -31,24 +33,24 @@ class PathCounts:
         self._rows, self._rows_sorted = self._by_time(self._row)
 
     def _by_time(self, values: IntArray) -> tuple[IntArray, IntArray]:
-        """Distinct values, and for every step the number of its value and its time in one, ascending."""
-        distinct, which = np.unique(values, return_inverse=True)
-        return distinct, np.sort(which * (self.n_steps + 1) + np.arange(self.n_steps))
+        """Return the distinct values, and sorted keys that combine the index of a value with a step that has it."""
+        distinct, index = np.unique(values, return_inverse=True)
+        return distinct, np.sort(index * (self.n_steps + 1) + np.arange(self.n_steps))
 
-    def _before(self, found: IntArray, n: int, t: int) -> tuple[IntArray, IntArray]:
-        """Where the steps of each of n values begin among all sorted, and where those before time t end."""
+    def _before(self, keys: IntArray, n: int, t: int) -> tuple[IntArray, IntArray]:
+        """Return, for each of n values, the start of its keys and the end of those before time t."""
         first = np.arange(n) * (self.n_steps + 1)
-        return np.searchsorted(found, first), np.searchsorted(found, first + t)
+        return np.searchsorted(keys, first), np.searchsorted(keys, first + t)
 
     def counts(self, t: int) -> Counts:
-        """How often each transition was made in the first t steps."""
+        """Return the count of each transition in the first t steps."""
         begin, end = self._before(self._sorted, len(self._keys), t)
         seen = end > begin
         return Counts.from_keys(self.n_actions, self.n_states, self._keys[seen], (end - begin)[seen])
 
     def last(self, t: int) -> dict[int, int]:
-        """The last outcome of each row r = s M + a that was tried in the first t steps."""
+        """Return the last outcome of each row r = s M + a that was tried in the first t steps."""
         begin, end = self._before(self._rows_sorted, len(self._rows), t)
         seen = end > begin
-        when = self._rows_sorted[end[seen] - 1] % (self.n_steps + 1)
-        return dict(zip(self._rows[seen].tolist(), self._next[when].tolist(), strict=True))
+        step = self._rows_sorted[end[seen] - 1] % (self.n_steps + 1)
+        return dict(zip(self._rows[seen].tolist(), self._next[step].tolist(), strict=True))

@@ -1,8 +1,8 @@
-"""Whether predicted information gain predicts the information gained (Sec. 3.1, Fig. 2).
+"""Compare predicted information gain with realised information gain (Sec. 3.1, Fig. 2).
 
-Every row of a world is observed again and again. Before each observation stands the explorer's prediction,
-PIG (Eq. 11); after it, what the observation really did to the missing information (Eq. 10). Theorem 2 says
-that the two agree on average, over worlds as well as over outcomes.
+Every row of a world is observed repeatedly. For each observation, the prediction is PIG (Eq. 11), and the
+realised gain is the decrease of the missing information (Eq. 10). By Theorem 2 the two agree on average,
+over worlds as well as over outcomes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,15 @@ from berlyne.worlds.world import World
 class Gains:
     """PIG and realised gain in bits, after 0, 1, ... observations of a row; averages over all rows and trials.
 
-    pig, gain : (n_obs,), means.
-    pig_sq, gain_sq : (n_obs,), means of squares: averaged over worlds they give the standard deviation over
-        all worlds, rows and trials, which Fig. 2 draws.
-    n_samples : how many rows and trials each is an average of.
+    Attributes
+    ----------
+    pig, gain : ndarray of shape (n_obs,)
+        Means, in bits.
+    pig_sq, gain_sq : ndarray of shape (n_obs,)
+        Means of squares. Averaged over worlds, they give the standard deviation over all worlds, rows and trials,
+        which Fig. 2 shows.
+    n_samples : int
+        Number of samples in each average: rows times trials.
     """
 
     pig: FloatArray
@@ -39,16 +44,26 @@ class Gains:
 
 
 def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Seed = 0) -> Gains:
-    """Predicted and realised gain of successive observations of every row of a world.
+    """Compute predicted and realised gain of successive observations of every row of a world, in bits.
 
-    Paper: Sec. 3.1, Fig. 2; reading R2. In each trial a row is observed `n_obs` times; entry k is about the
+    Paper: Sec. 3.1, Fig. 2; reading R2. In each trial a row is observed `n_obs` times; entry k is the
     observation made after k others.
 
     Parameters
     ----------
-    world : with a prior that is compiled: those of the paper are.
-    n_obs, n_trials : observations of a row in a trial, and trials of each row.
-    seed : int, `SeedSequence` or `Generator`.
+    world : World
+        A world with a compiled prior; those of the paper are compiled.
+    n_obs : int
+        Number of observations of a row in a trial.
+    n_trials : int
+        Number of trials for each row.
+    seed : int, SeedSequence or Generator
+        Seed for the outcomes.
+
+    Returns
+    -------
+    Gains
+        Averages over all rows and trials.
     """
     n_rows = world.n_states * world.n_actions
     shape = (n_rows, check_count("n_trials", n_trials, 1), check_count("n_obs", n_obs, 1))
@@ -58,10 +73,12 @@ def pig_against_gain(world: World, n_obs: int = 20, n_trials: int = 50, seed: Se
 
 
 def _sums(world: World, u: FloatArray) -> FloatArray:
+    """Return the sums of PIG, gain and their squares over rows and trials, (4, n_obs); `u` are the uniforms."""
     if not is_compiled_prior(world.prior):
-        raise ValueError(f"the world has the prior {world.prior!r}; gains are known for {' and '.join(PRIORS)} only")
+        kinds = " and ".join(PRIORS)
+        raise ValueError(f"the world has the prior {world.prior!r}; gains can be computed only for {kinds}")
     model = InternalModel(world.prior)  # type: ignore[arg-type]  # `is_compiled_prior` has refused None
     belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
     if not observe_rows(belief, new_truth(world, model, belief.graph), u, sums):
-        raise ValueError("the world did what its prior calls impossible")
+        raise ValueError("an observed transition has probability zero under the prior of the world")
     return sums

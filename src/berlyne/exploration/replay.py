@@ -1,7 +1,7 @@
-"""An explorer led along a recorded history: what it would have thought, and how likely the choices were to it.
+"""Replay a recorded history: the values and probabilities that an explorer assigns to the recorded actions.
 
-The history may be anybody's: of an exploration, of a person, of an animal. Before each of its lines the explorer
-says what it thinks of the actions; then it learns what happened, whatever it would have done itself.
+The history may come from an exploration, a person or an animal. Before each line, the explorer computes its values and
+probabilities of the actions. Then it learns the recorded transition, even if it would have chosen another action.
 """
 
 from __future__ import annotations
@@ -41,39 +41,52 @@ def replay(
     actions: Iterable[Hashable] | None = None,
     engine: Engine = "auto",
 ) -> Dataset:
-    """Lead an explorer along a history, and note what it thinks before each step.
-
-    Every subject has an explorer of its own, which learns through all episodes. An explorer is found where the next
-    line says, so nothing is learned of how one episode came after another; to CB that is a visit of the state, unless
-    the line before led there. In which states episodes end, where no action is worth anything, it knows from the world,
-    or of a `Run` from its world; or it learns it as `Explorer` does, from what `explore_env` returned or from a column
-    `ended` of a frame; a line that begins in an end shows that it is none. With a prior that discovers states, those
-    are discovered that the history names, as it names them.
+    """Replay a history: compute an explorer's action values and probabilities before each step, then learn the step.
 
     Parameters
     ----------
-    world : a world, of which the explorer knows the prior only, unless the strategy may see it; or just a prior.
-    history : lines (s, a, s_next) of labels, whole numbers where there are none; a list or tuple of three arrays; a
-        `Run`, or what `explore_env` returned; or a pandas frame with columns, or levels of its index, s, a and
-        s_next, and if need be subject, episode and ended (true or false).
-    strategy : a name such as "PIG(VI)", or a `Strategy`.
-    n_states, n_actions : needed only for a prior that does not carry them.
-    states, actions : labels in which the history speaks; those of the world if it has any, else 0, 1, 2, ... Where
-        states are discovered they need not be known; explorers know those that are given from the start.
-    engine : as in `berlyne.explore`.
+    world : World or Prior
+        A world, or only a prior. The explorer uses only the prior of a world, unless the strategy sees the true world.
+    history : object
+        Lines (s, a, s_next) of labels (integers if there are no labels); a list or tuple of three arrays; a `Run`; an
+        `EnvRun`; or a pandas frame. A frame has the columns or index levels s, a and s_next, and optionally subject,
+        episode and ended (true or false).
+    strategy : str or Strategy
+        A strategy, or its name, such as "PIG(VI)".
+    n_states, n_actions : int, optional
+        Numbers of states and actions, needed only if the prior does not define them.
+    states, actions : iterable of hashable, optional
+        Labels used in the history; by default those of the world or, if it has none, 0, 1, 2, ... With a prior that
+        discovers states, `states` is optional; explorers know these states from the start.
+    engine : {"auto", "compiled", "numpy"}
+        As in `berlyne.explore`.
 
     Returns
     -------
-    xarray.Dataset of
+    xarray.Dataset
+        A dataset with these variables:
 
-    - `action_values`, `probabilities`, `utilities` (step, action): as `Explorer.action_values`, `.probabilities` and
-      `.utility` say them in the state of the step, before it is made, as if that were no end;
-    - `log_likelihood` (step): natural logarithm of the probability of the action that was taken;
-    - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all rows
-      but those of terminal states, before and after the step, in bits; NaN for a prior that does not say it;
-    - `s`, `a`, `s_next` (step), the history itself, and the coordinates `subject` and `episode` if it has them.
+        - `action_values`, `probabilities`, `utilities` (step, action): results of `Explorer.action_values`,
+          `.probabilities` and `.utility` in the state of the step, before it is learned. A terminal state is treated as
+          nonterminal here. For Unembodied, which chooses a pair, the probabilities are those of the pairs with state s
+          among all pairs.
+        - `log_likelihood` (step): natural logarithm of the probability of the recorded action.
+        - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all
+          rows of nonterminal states, before and after the step, in bits. NaN if the prior has no method
+          `expected_missing_information`.
+        - `s`, `a`, `s_next` (step): the history, with the coordinates `subject` and `episode` if it has them.
 
-    For Unembodied a choice is one of a pair: probabilities are those of the pairs of the state s among all pairs.
+    Notes
+    -----
+    Every subject has its own explorer, which learns through all episodes. Each line sets the current state, so a jump
+    from the end of one line to the start of the next is not learned as a transition. For CB it counts as a visit of the
+    new state, unless the line before led there.
+
+    Terminal states, whose actions have value 0, are known from the world, or from the world of a `Run`. Otherwise the
+    explorer learns them as `Explorer` does: from an `EnvRun`, or from the column `ended` of a frame. A line that begins
+    in a terminal state makes it nonterminal.
+
+    With a prior that discovers states, states are discovered when the history first names them.
 
     Examples
     --------
@@ -84,42 +97,45 @@ def replay(
     -1.3862943611198906
     """
     strategy, prior = get_strategy(strategy), _prior(world)
-    seen = world if isinstance(world, World) else None
-    if seen is not None:
-        for name, given, its in (("n_states", n_states, seen.n_states), ("n_actions", n_actions, seen.n_actions)):
-            if given is not None and given != its:
-                raise ValueError(f"{name} is {given}; the world has {its}, so leave it out")
-        n_states, n_actions = seen.n_states, seen.n_actions
-        states = seen.state_labels.custom if states is None else states
-        actions = seen.action_labels.custom if actions is None else actions
+    true_world = world if isinstance(world, World) else None
+    if true_world is not None:
+        sizes = ("n_states", n_states, true_world.n_states), ("n_actions", n_actions, true_world.n_actions)
+        for name, size, world_size in sizes:
+            if size is not None and size != world_size:
+                raise ValueError(f"{name} is {size}; the world has {world_size}, so leave it out")
+        n_states, n_actions = true_world.n_states, true_world.n_actions
+        states = true_world.state_labels.custom if states is None else states
+        actions = true_world.action_labels.custom if actions is None else actions
     if discovers_states(prior):
-        if seen is None and n_states is not None:
+        if true_world is None and n_states is not None:
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
-        named_states = Labels("state", seen.n_states, states) if seen is not None else _found(states)
-        labels = named_states, make_labels("action", n_actions, prior, actions)
-        return _discovering(prior, strategy, seen, engine, history, labels)
+        state_labels = _growing_labels(states) if true_world is None else Labels("state", true_world.n_states, states)
+        labels = state_labels, make_labels("action", n_actions, prior, actions)
+        return _replay_open_states(prior, strategy, true_world, engine, history, labels)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
-    model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # the mind counts
-    lines = _with_ends(read_history(history, named.state_labels, named.action_labels), seen)
+    model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
+    lines = _with_terminal(read_history(history, named.state_labels, named.action_labels), true_world)
     parts = []
     for where in _by_subject(lines):
-        record, done = _thoughts(model, strategy, seen, engine, lines.steps[where], lines.terminal_changes(where))
+        steps, changes = lines.steps[where], lines.terminal_changes(where)
+        record, done = _replay_subject(model, strategy, true_world, engine, steps, changes)
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             error = impossible_transition(s, a, s_next).with_labels(named.state_labels, named.action_labels)
             raise ValueError(f"line {where[done]} of the history, counted from 0, says that {error}")
         parts.append((where, record))
-    return _dataset(strategy, lines, _together(parts), (named.state_labels, named.action_labels))
+    return _dataset(strategy, lines, _merge_records(parts), (named.state_labels, named.action_labels))
 
 
 def expected_missing_curve(world: World | Prior, history: Any, **options: Any) -> FloatArray:
-    """What an explorer led along a history expects to be missing before the first and after every line, in bits."""
-    led = replay(world, history, "Random", **options)  # whatever it would choose, it learns the same
-    return np.append(led.expected_missing_information.values[:1], led.expected_missing_information_after.values)
+    """Return the expected missing information before the first and after every line of a history, in bits."""
+    dataset = replay(world, history, "Random", **options)  # what is learned does not depend on the strategy
+    before, after = dataset.expected_missing_information, dataset.expected_missing_information_after
+    return np.append(before.values[:1], after.values)
 
 
-def _found(states: Iterable[Hashable] | None) -> GrowingLabels:
-    """Labels of the states that explorers know from the start, to which a history may add."""
+def _growing_labels(states: Iterable[Hashable] | None) -> GrowingLabels:
+    """Return labels of the states known from the start, to which a history may add more."""
     labels = GrowingLabels()
     for label in () if states is None else as_list("states", states):
         if labels.number(label) == labels.size:
@@ -127,28 +143,29 @@ def _found(states: Iterable[Hashable] | None) -> GrowingLabels:
     return labels
 
 
-def _discovering(
+def _replay_open_states(
     prior: Prior, strategy: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
 ) -> Dataset:
-    """A replay in which states are discovered."""
-    known = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
-    lines, parts = _with_ends(read_history(history, *labels), world), []
-    for where in _by_subject(lines):
+    """Replay a history with a prior that discovers states."""
+    n_initial = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
+    lines, parts = _with_terminal(read_history(history, *labels), world), []
+    for indices in _by_subject(lines):
         agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
-        for s in range(known):
+        for s in range(n_initial):
             agent.discover(s)
-        parts.append((where, agent.replay(lines.steps[where], lines.terminal_changes(where))))
-    return _dataset(strategy, lines, _together(parts), labels)
+        parts.append((indices, agent.replay(lines.steps[indices], lines.terminal_changes(indices))))
+    return _dataset(strategy, lines, _merge_records(parts), labels)
 
 
-def _with_ends(lines: History, world: World | None) -> History:
-    """The lines as those know them who know where the episodes of the world end: there is nothing to learn of that."""
+def _with_terminal(lines: History, world: World | None) -> History:
+    """Take the terminal states from the world, if there is one; then the lines need not mark ends of episodes."""
     if world is None:
         return lines
     return lines._replace(terminal=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
 
 
 def _prior(world: World | Prior) -> Prior:
+    """Return the prior of a world, or the prior itself."""
     if not isinstance(world, World):
         return world
     if world.prior is None:
@@ -157,33 +174,34 @@ def _prior(world: World | Prior) -> Prior:
 
 
 def _by_subject(lines: History) -> list[IntArray]:
-    """The lines of each subject, in their order."""
+    """Return the indices of the lines of each subject, in order."""
     subjects = lines.labels.get("subject")
     if subjects is None or not subjects:
         return [np.arange(len(lines.steps))]
     number = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
-    of_line = np.array([number[subject] for subject in subjects])
-    return [np.flatnonzero(of_line == i) for i in range(len(number))]
+    numbers = np.array([number[subject] for subject in subjects])
+    return [np.flatnonzero(numbers == i) for i in range(len(number))]
 
 
-def _thoughts(
+def _replay_subject(
     model: InternalModel,
     strategy: Strategy,
     world: World | None,
     engine: Engine,
     steps: IntArray,
-    ends: list[TerminalChange],
+    changes: list[TerminalChange],
 ) -> tuple[ReplayRecord, int]:
-    """What one explorer thinks along its lines, and how many of them it could learn."""
-    return make_agent(model, strategy, world, engine).replay(np.ascontiguousarray(steps), world, ends)
+    """Return the record of one subject, and the number of lines before the first impossible one."""
+    return make_agent(model, strategy, world, engine).replay(np.ascontiguousarray(steps), world, changes)
 
 
-def _together(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArray]:
-    """The thoughts of all explorers in the order of lines, by name."""
-    found: dict[str, FloatArray] = {}
-    for where, record in parts:
-        missing = np.maximum(record.missing, 0.0)  # sums of many gains: rounding may leave them below zero
-        own = {
+def _merge_records(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArray]:
+    """Merge the records of all subjects into arrays in the order of lines, by name."""
+    n_lines = sum(len(lines) for lines, _ in parts)
+    merged: dict[str, FloatArray] = {}
+    for lines, record in parts:
+        missing = np.maximum(record.missing, 0.0)  # rounding errors of many summed gains can leave it below zero
+        arrays = {
             "values": record.values,
             "probabilities": record.probabilities,
             "utility": record.utility,
@@ -191,47 +209,53 @@ def _together(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArra
             "after": missing[1:],
         }
         if len(parts) == 1:
-            return own
-        for name, values in own.items():
-            every = sum(len(lines) for lines, _ in parts)
-            found.setdefault(name, np.empty((every, *values.shape[1:])))[where] = values
-    return found
+            return arrays
+        for name, values in arrays.items():
+            merged.setdefault(name, np.empty((n_lines, *values.shape[1:])))[lines] = values
+    return merged
 
 
-def _dataset(strategy: Strategy, lines: History, found: dict[str, FloatArray], named: tuple[Labels, Labels]) -> Dataset:
+def _dataset(
+    strategy: Strategy, lines: History, arrays: dict[str, FloatArray], labels: tuple[Labels, Labels]
+) -> Dataset:
+    """Return the dataset of a replay, with units and labels."""
     from xarray import Dataset
 
-    states, actions = named
-
+    states, actions = labels
     steps, by_action = lines.steps, ("step", "action")
-    taken = found["probabilities"][np.arange(len(steps)), steps[:, 1]]
+    taken = arrays["probabilities"][np.arange(len(steps)), steps[:, 1]]
     with np.errstate(divide="ignore"):
         log_likelihood = np.log(taken)
-    left = {"units": "bits", "long_name": "E[D(theta || theta_hat)] of all rows"}
+    missing = {"units": "bits", "long_name": "E[D(theta || theta_hat)] of all rows"}
     data = {
-        "action_values": (by_action, found["values"], {"units": _unit_of_values(strategy)}),
-        "probabilities": (by_action, found["probabilities"], {"units": "1"}),
+        "action_values": (by_action, arrays["values"], {"units": _unit_of_values(strategy)}),
+        "probabilities": (by_action, arrays["probabilities"], {"units": "1"}),
         "log_likelihood": ("step", log_likelihood, {"units": "nats", "long_name": "of the action that was taken"}),
-        "utilities": (by_action, found["utility"], {"units": _unit(strategy)}),
-        "expected_missing_information": ("step", found["before"], {**left, "when": "before the step"}),
-        "expected_missing_information_after": ("step", found["after"], {**left, "when": "after the step"}),
+        "utilities": (by_action, arrays["utility"], {"units": _unit(strategy)}),
+        "expected_missing_information": ("step", arrays["before"], {**missing, "when": "before the step"}),
+        "expected_missing_information_after": ("step", arrays["after"], {**missing, "when": "after the step"}),
     }
     for i, name in enumerate(COLUMNS):
-        data[name] = ("step", _spoken(steps[:, i], actions if name == "a" else states), {"units": "1"})
-    coordinates: dict[str, Any] = {"step": np.arange(len(steps)), "action": _spoken(np.arange(actions.size), actions)}
+        data[name] = ("step", _apply_labels(steps[:, i], actions if name == "a" else states), {"units": "1"})
+    coordinates: dict[str, Any] = {
+        "step": np.arange(len(steps)),
+        "action": _apply_labels(np.arange(actions.size), actions),
+    }
     coordinates.update({name: ("step", label_array(values)) for name, values in lines.labels.items()})
     return Dataset(data, coordinates, {"strategy": strategy.name})
 
 
-def _spoken(numbers: IntArray, labels: Labels) -> Any:
-    """Numbers, or the labels that they stand for."""
+def _apply_labels(numbers: IntArray, labels: Labels) -> Any:
+    """Return the labels of these numbers, or the numbers if there are no labels."""
     return numbers if labels.custom is None else label_array([labels[i] for i in numbers.tolist()])
 
 
 def _unit(strategy: Strategy) -> str:
+    """Return the unit of the utility of a strategy."""
     return UTILITIES[strategy.utility].unit if isinstance(strategy.utility, str) else "1"
 
 
 def _unit_of_values(strategy: Strategy) -> str:
-    kinds = {LeastTaken: "minus times taken", CounterBased: "minus expected visits"}
-    return kinds.get(type(strategy.coordinate), _unit(strategy))
+    """Return the unit of the action values of a strategy."""
+    units = {LeastTaken: "minus times taken", CounterBased: "minus expected visits"}
+    return units.get(type(strategy.coordinate), _unit(strategy))

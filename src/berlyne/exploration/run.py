@@ -1,4 +1,4 @@
-"""One finished exploration."""
+"""The result of `explore`."""
 
 from __future__ import annotations
 
@@ -35,12 +35,24 @@ if TYPE_CHECKING:
 class Run(HtmlReprMixin, FrozenArrays):
     """One finished exploration.
 
-    missing_information : (n_steps + 1,), in bits, before the first and after every step.
-    l1_distance : (n_steps + 1,), the same in L1 distance (Fig. S4).
-    states : (n_steps + 1,), the state in which each action was taken, and the last one reached.
-    actions : (n_steps,).
-    next_states : (n_steps,), what each action led to; `states[1:]`, except for Unembodied and where an episode ended.
-    snapshots : observed transitions after each of the times asked for.
+    Attributes
+    ----------
+    world : World
+        The world.
+    strategy : Strategy
+        The strategy.
+    missing_information : ndarray of shape (n_steps + 1,)
+        Missing information before the first and after every step, in bits.
+    l1_distance : ndarray of shape (n_steps + 1,)
+        L1 distance between the model and the world at the same times (Fig. S4).
+    states : ndarray of shape (n_steps + 1,)
+        The state in which each action was taken, and the last state.
+    actions : ndarray of shape (n_steps,)
+        The actions.
+    next_states : ndarray of shape (n_steps,)
+        The outcome of each action. Equals `states[1:]`, except for Unembodied and at the end of an episode.
+    snapshots : dict of int to Counts
+        Counts of observed transitions at each requested time.
     """
 
     world: World
@@ -58,35 +70,35 @@ class Run(HtmlReprMixin, FrozenArrays):
 
     @property
     def n_steps(self) -> int:
-        """Number of steps made."""
+        """Number of steps."""
         return len(self.actions)
 
     @property
     def area(self) -> float:
-        """Area under the learning curve: the sum of missing information over steps 0..n_steps (R14)."""
+        """Area under the learning curve, in bits: the sum of missing information over steps 0..n_steps (R14)."""
         return float(np.sum(self.missing_information))
 
     @cached_property
     def episode(self) -> IndexArray:
-        """The number of the episode that each step was made in, `(n_steps,)`: 0, 0, ..., 1, 1, ..."""
+        """Number of the episode of each step, `(n_steps,)`: 0, 0, ..., 1, 1, ..."""
         ended = self.world.episodes.is_terminal[self.next_states]
         return np.asarray(np.cumsum(ended) - ended, dtype=np.int32)
 
     @property
     def episode_starts(self) -> IndexArray:
-        """The steps with which episodes began, `(n_episodes,)`; the first is 0."""
+        """First step of each episode, `(n_episodes,)`; the first is 0."""
         return np.flatnonzero(np.diff(self.episode, prepend=-1)).astype(np.int32)
 
     @property
     def history(self) -> list[tuple[Any, Any, Any]]:
-        """What was observed, as lines `(s, a, s_next)` of labels."""
+        """Observed transitions, a list of `(s, a, s_next)` in labels."""
         states, actions = self.world.states, self.world.actions
         steps = zip(self.states[:-1].tolist(), self.actions.tolist(), self.next_states.tolist(), strict=True)
         return [(states[s], actions[a], states[s_next]) for s, a, s_next in steps]
 
     @cached_property
     def counts(self) -> Counts:
-        """All observed transitions."""
+        """Counts of all observed transitions."""
         return count_transitions(self.world, self.states[:-1], self.actions, self.next_states)
 
     @cached_property
@@ -96,64 +108,120 @@ class Run(HtmlReprMixin, FrozenArrays):
 
     @cached_property
     def path_counts(self) -> PathCounts:
-        """What had been observed at any time."""
+        """Counts of observed transitions at any time."""
         world = self.world
         return PathCounts(world.n_actions, world.n_states, self.states[:-1], self.actions, self.next_states)
 
     def model_at(self, t: int) -> InternalModel:
-        """The explorer's internal model after `t` steps, found without replaying them, unless states are discovered."""
+        """Return the explorer's internal model after `t` steps.
+
+        The steps are not replayed, unless the prior discovers states.
+
+        Parameters
+        ----------
+        t : int
+            Number of steps, from 0 to `n_steps`.
+        """
         t = check_index("t", t, self.n_steps + 1)
         prior: Any = self.world.prior
         if discovers_states(prior):
-            return self._discovered(prior, t)
+            return self._open_state_model(prior, t)
         labels = self.world.state_labels, self.world.action_labels
         counts = self.counts if t == self.n_steps else self.path_counts.counts(t)
         return InternalModel.from_counts(prior, counts, self.path_counts.last(t), labels)
 
-    def _discovered(self, prior: Any, t: int) -> InternalModel:
-        """The model of an explorer that discovered its states: they are its cells in that order, and elsewhere."""
+    def _open_state_model(self, prior: Any, t: int) -> InternalModel:
+        """Return the model of an explorer that discovers states: its states in that order, then the unknown rest."""
         agent = make_open_state_agent(prior, self.world.n_actions, get_strategy("Random"))
         agent.discover(int(self.states[0]))
         steps = zip(self.states[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
-        for s, a, s_next, now in steps:
+        for s, a, s_next, following in steps:
             agent.observe(int(s), int(a), int(s_next))
-            agent.discover(int(now))
+            agent.discover(int(following))
         return agent.model((DiscoveredLabels(self.world.states[s] for s in agent.discovered), self.world.action_labels))
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw the learning curve: missing information against time."""
+        """Plot the learning curve: missing information against time.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **style : object
+            Keyword arguments for the line.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the curve.
+        """
         drawn: Axes = figures_package().draw_run(self, ax, **style)
         return drawn
 
     def plot_path(self, t: int | None = None, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the world with the agent at time `t`, by default the end, and the trail of its last steps.
+        """Draw the world with the agent at time `t` and the trail of its last steps.
 
-        options : `last`, how many steps; `what`, a quantity to colour states by, such as "missing information", as it
-            was at that time (beside a matrix, in a column of states); `labels`; `bar`.
+        Parameters
+        ----------
+        t : int, optional
+            Number of steps; by default the end of the run.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default new ones.
+        **options : object
+            `last` : number of steps in the trail; `what` : a quantity to colour states by, such as "missing
+            information", at time `t` (beside a matrix, in a column of states); `labels` : whether to write the names of
+            states; `bar` : whether to draw a colour bar.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the drawing.
         """
         drawn: Axes = figures_package().draw_path(self, t, ax, **options)
         return drawn
 
     def animate(self, **options: Any) -> FuncAnimation:
-        """The run as a matplotlib animation: path, what is missing where, and the learning curve with a cursor.
+        """Return a matplotlib animation of the run: path, missing information of each state, and learning curve.
 
-        `run.animate().save("run.gif")` or, where ffmpeg is, "run.mp4" writes it; in a notebook
-        `IPython.display.HTML(run.animate().to_jshtml())` plays it.
+        Save it with `run.animate().save("run.gif")` or, if ffmpeg is installed, "run.mp4". In a notebook, play it with
+        `IPython.display.HTML(run.animate().to_jshtml())`.
 
-        options : `fps`; `every` so many steps or `n_frames` in all (by default 120); `last`, steps of the trail;
-            `what`, a quantity to colour states by; `labels`.
+        Parameters
+        ----------
+        **options : object
+            `fps` : frames per second; `every` : number of steps between frames; or `n_frames` : number of frames, by
+            default 120; `last` : number of steps in the trail; `what` : a quantity to colour states by; `labels` :
+            whether to write the names of states.
+
+        Returns
+        -------
+        matplotlib.animation.FuncAnimation
+            The animation.
         """
         film: FuncAnimation = figures_package().animate_run(self, **options)
         return film
 
     def watch(self, path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None) -> Path:
-        """Make a page that replays the run, and show it if no path is given; as `berlyne.watch` does with several."""
+        """Write a web page that replays the run; see `berlyne.watch`, which shows several runs.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            File to write; by default a temporary file.
+        open_browser : bool, optional
+            Whether to open the page; by default only if no path is given.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         page: Path = watch_package().watch(self, path, open_browser=open_browser)
         return page
 
 
 def count_transitions(world: World, states: IndexArray, actions: IndexArray, outcomes: IndexArray) -> Counts:
-    """How often each transition of a path was made."""
+    """Count the transitions of a path."""
     m, n = world.n_actions, world.n_states
     keys = (states.astype(np.int64) * m + actions) * n + outcomes
     return Counts.from_keys(m, n, *np.unique(keys, return_counts=True))

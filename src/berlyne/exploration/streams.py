@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from berlyne.validation import (
     seed_sequence,
 )
 
-if TYPE_CHECKING:
-    pass
-
 
 class Streams(NamedTuple):
-    """Independent generators for the start state, the agent, the world and resets."""
+    """Independent generators for one exploration.
+
+    Attributes
+    ----------
+    start, agent, world, resets : numpy.random.Generator
+        Generators for the start state, the choices of the agent, the outcomes and the starts of later episodes.
+    """
 
     start: np.random.Generator
     agent: np.random.Generator
@@ -25,7 +28,7 @@ class Streams(NamedTuple):
 
 
 def streams(seed: Seed) -> Streams:
-    """The generators of one exploration."""
+    """Return the generators of one exploration, derived from `seed`."""
     root = seed_sequence(int(seed.integers(2**63)) if isinstance(seed, np.random.Generator) else seed)
     children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4))
     return Streams(*(np.random.default_rng(child) for child in children))

@@ -182,7 +182,7 @@ def test_what_cannot_grow_is_refused():
         with pytest.raises(ValueError, match=r"line 1 of .*(from 0 to 1|not hashable|does not equal itself)"):
             explorer.observe_many([("a", 0, "b"), bad])
     assert explorer.n_states == 0 and explorer.n_obs == 0  # nothing is learned if anything is wrong
-    with pytest.raises(ValueError, match="say where it starts"):
+    with pytest.raises(ValueError, match="set the start state"):
         explorer.expected_gain(3)
     with pytest.raises(ValueError, match="there is nothing to discover"):
         Explorer(berlyne.Dirichlet(1.0, n_states=2, n_actions=1)).discover([0])

@@ -239,7 +239,7 @@ def test_what_there_is_of_a_run_is_said_and_drawn(place, tmp_path):
     assert code == 0 and len(lines) == 1 and lines[0].rstrip().endswith("bits expected")
     assert command("plot", place, "-o", tmp_path / "c.png")[0] == 0
     code, _, said = command("plot", place, "--class", "cards", "--measure", "l1_distance", "-o", tmp_path / "no.png")
-    assert code == 1 and "holds nothing of this to draw" in said and not (tmp_path / "no.png").exists()
+    assert code == 1 and "contains no data to plot for this choice" in said and not (tmp_path / "no.png").exists()
 
 
 class Pushed(Switches):

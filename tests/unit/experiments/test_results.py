@@ -177,4 +177,6 @@ def test_nothing_explored_is_not_drawn(tmp_path):
     study(n_worlds=1).run(tmp_path / "r.zarr", shard="9/9")
     code, said, told = command("plot", tmp_path / "r.zarr", "-o", tmp_path / "c.png")
     assert code == 1 and said == "" and not (tmp_path / "c.png").exists()
-    assert told.endswith("r.zarr holds nothing of this to draw; run the study first, or draw another measure\n")
+    assert told.endswith(
+        "r.zarr contains no data to plot for this choice; run the study first, or plot another measure\n"
+    )

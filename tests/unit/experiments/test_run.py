@@ -185,7 +185,7 @@ def test_control_c_is_answered_with_a_sentence(tmp_path, place):
     process.send_signal(signal.SIGINT)
     said, told = process.communicate(timeout=LIMIT)
     assert process.returncode == 1 and said == ""
-    assert told == "berlyne: stopped; what is finished is in results.zarr, run the same command again to go on\n"
+    assert told == "berlyne: stopped; finished runs are in results.zarr, run the same command again to continue\n"
     assert not place.with_name("results.zarr.lock").exists()
 
 

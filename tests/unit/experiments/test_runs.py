@@ -211,7 +211,7 @@ def test_a_world_alone_is_the_world_in_a_list(tmp_path):
         ({"worlds": {"t": TASK}, "n_steps": 5}, "n_worlds: is 4; worlds.t holds only 1; n_runs = 4 lets 4 explorers"),
         (
             {"worlds": World(THETA), "n_steps": 5},
-            "worlds.world: the world has no prior, so an explorer would have nothing",
+            "worlds.world: the world has no prior, and explorers need one",
         ),
         ({"worlds": [TASK, "maze"], "n_steps": 5}, "worlds[0]: is World('Maze'"),
     ],

@@ -130,7 +130,7 @@ def test_streams_are_those_of_the_seed_and_the_hash_of_the_id(seed):
 def test_functions_that_give_no_world_are_refused():
     with pytest.raises(SettingsError, match=r"^worlds\.mine: gave 3; it must give a World with a prior$"):
         study(worlds={"mine": lambda seed: 3}, n_steps=9).describe()
-    with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, so an explorer would have"):
+    with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, and explorers need one"):
         study(worlds={"mine": lambda seed: World(maze(0).theta)}, n_steps=9).describe()
 
 
@@ -272,7 +272,7 @@ def test_benchmarks_and_files_are_said_in_toml(tmp_path):
         ({"river_swim": {"side": 3}}, "worlds.river_swim.side: there is no such parameter; there are n_states, alpha"),
         ({"river_swim": {"n_states": 1}}, "worlds.river_swim: n_states is 1; it must be"),
         ({"t": {"file": "no.npz"}}, "worlds.t.file: no.npz cannot be read: No such file or directory"),
-        ({"t": {"file": "t.csv"}}, "worlds.t: the world has no prior, so an explorer would have nothing to infer from"),
+        ({"t": {"file": "t.csv"}}, "worlds.t: the world has no prior, and explorers need one"),
         ({"t": {"file": "t.csv", "kind": "maze"}}, "worlds.t.kind: there is no such parameter; there are file"),
     ],
 )

@@ -80,11 +80,11 @@ def test_chances_among_some_are_those_of_ties_and_of_epsilon():
 
 def test_chances_among_some_that_are_not_known_are_refused():
     explorer = labelled()
-    with pytest.raises(ValueError, match=r"^among is empty; it must name the actions that are possible$"):
+    with pytest.raises(ValueError, match=r"^among is empty; it must contain the possible actions$"):
         explorer.probabilities("red", [])
     with pytest.raises(ValueError, match=r"^an action is 'jmp'; "):
         explorer.probabilities("red", ["jmp"])
-    with pytest.raises(ValueError, match=r"^mine decides for itself, so it cannot choose among some actions$"):
+    with pytest.raises(ValueError, match=r"^mine chooses without action values, so among= cannot be used$"):
         labelled(Strategy("mine", lambda view, s, u: 0)).probabilities("red", ["l"])
     with pytest.raises(
         ValueError, match=r"^Unembodied chooses among all pairs of a state and an action; leave among out$"
@@ -96,18 +96,18 @@ def test_a_state_that_is_called_none_can_be_asked_about():
     explorer = Explorer(Dirichlet(1.0, n_states=2, n_actions=2), "LTA", states=["here", None])
     explorer.observe(None, 1, "here")
     assert explorer.action_values(None).tolist() == [0, -1] and explorer.probabilities(None).tolist() == [1, 0]
-    with pytest.raises(ValueError, match=r"^LTA acts in the state it is in; call probabilities\(s\)$"):
+    with pytest.raises(ValueError, match=r"^LTA acts in the current state; call probabilities\(s\)$"):
         labelled("LTA").probabilities()
 
 
 def test_bad_choices_are_refused():
     explorer = labelled()
-    with pytest.raises(ValueError, match=r"^among is empty; it must name the actions that are possible$"):
+    with pytest.raises(ValueError, match=r"^among is empty; it must contain the possible actions$"):
         explorer.act("red", among=[])
     with pytest.raises(ValueError, match=r"^an action is 'jmp'; there is no such action, the nearest is 'jump'$"):
         explorer.act("red", among=["jmp"])
     mine = labelled(Strategy("mine", lambda view, s, u: 0))
-    with pytest.raises(ValueError, match=r"^mine decides for itself, so it cannot choose among some actions$"):
+    with pytest.raises(ValueError, match=r"^mine chooses without action values, so among= cannot be used$"):
         mine.act("red", among=["l"])
 
 

@@ -108,7 +108,7 @@ def test_a_history_is_learned_whole_or_not_at_all():
 
 def test_bad_undoing_is_refused():
     explorer = Explorer(Dirichlet(1.0, n_states=3, n_actions=2))
-    with pytest.raises(ValueError, match=r"^n is 1; there are 0 observations to undo$"):
+    with pytest.raises(ValueError, match=r"^n is 1; it must be at most 0, the number of observations$"):
         explorer.undo()
     with pytest.raises(ValueError, match="n is 0"):
         explorer.undo(0)
@@ -144,7 +144,7 @@ def test_a_history_that_was_not_counted_is_refused(tmp_path):
     resealed(path, lambda settings, arrays: arrays.pop("history"), tmp_path / "older.npz")
     older = Explorer.load(tmp_path / "older.npz")
     assert older.n_obs == 30
-    with pytest.raises(ValueError, match=r"^this explorer comes from a file that does not hold its history$"):
+    with pytest.raises(ValueError, match=r"^this explorer was loaded from a file without a history$"):
         older.undo()
 
 
@@ -206,7 +206,9 @@ def test_many_imagined_steps_make_room_for_outcomes_and_teach_more():
 def test_steps_ahead_begin_where_the_last_observation_ended():
     prior = Dirichlet(1.0, n_states=3, n_actions=1)
     explorer = Explorer(prior, "Random")
-    with pytest.raises(ValueError, match=r"^nothing was observed yet, so the explorer is nowhere; say where it starts"):
+    with pytest.raises(
+        ValueError, match=r"^nothing was observed yet, so the current state is unknown; set the start state"
+    ):
         explorer.expected_gain(5)
     explorer.observe_many([(0, 0, 1)] * 50)
     assert explorer.expected_gain(1, s=0).bits < 0.02 < explorer.expected_gain(1).bits

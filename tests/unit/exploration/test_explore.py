@@ -178,7 +178,7 @@ def test_repr_tells_what_was_learned():
         ({"n_steps": 1.5}, "n_steps is 1.5; it must be a whole number of at least 0"),
         ({"start": 36}, "start is 36; it must be a whole number from 0 to 35"),
         ({"start": -1}, "start is -1; it must be a whole number from 0 to 35"),
-        ({"snapshots": [5, 11]}, "a snapshot is asked for at step 11, after the last step 10"),
+        ({"snapshots": [5, 11]}, "snapshots contains step 11, which is after the last step 10"),
         ({"snapshots": [-1]}, "a snapshot is -1; it must be a whole number of at least 0"),
         ({"engine": "fast"}, "engine is 'fast'; it must be 'auto', 'compiled' or 'numpy'"),
         ({"seed": -3}, "seed is -3; it must be a non-negative int, a numpy SeedSequence or a numpy Generator"),

@@ -203,9 +203,12 @@ def test_actions_and_observations_may_begin_at_another_number():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: explore_env("CartPole-v1"), r"observations are Box.*, which hardly repeat; say in observe= .*"),
+        (lambda: explore_env("CartPole-v1"), r"observations are Box.*, which rarely repeat; say in observe= .*"),
         (lambda: explore_env("Pendulum-v1", states=[1]), r"actions are Box.*; they must be Discrete"),
-        (lambda: explore_env("FrozenLake-v1", "Unembodied"), "Unembodied goes wherever it likes, which an .*"),
+        (
+            lambda: explore_env("FrozenLake-v1", "Unembodied"),
+            "Unembodied chooses the state as well as the action, which an .*",
+        ),
         (lambda: explore_env("FrozenLake-v1", "PIG(VI+)"), "PIG.VI.. plans with the true world, which is unknown.*"),
         (lambda: explore_env("FrozenLake-v1", n_steps=-1), "n_steps is -1; it must be a whole number of at least 0"),
     ],
@@ -296,7 +299,7 @@ def test_an_environment_goes_into_a_study(tmp_path):
     assert results.world("lake/000").actions == world.actions
     assert np.array_equal(results.world("lake/000").theta, world.theta)
     with pytest.raises(
-        SettingsError, match=r"^worlds.pole: observations are Box.*, which hardly repeat; let a wrapper"
+        SettingsError, match=r"^worlds.pole: observations are Box.*, which rarely repeat; let a wrapper"
     ):
         Experiment(worlds={"pole": gymnasium.make("CartPole-v1")}, strategies=["Random"])
 
@@ -380,7 +383,7 @@ def test_parts_of_parts_of_observations_are_states():
 def test_real_numbers_within_observations_are_noticed():
     parts = gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(0, 1, (1,))
     for space in (gymnasium.spaces.Tuple(parts), gymnasium.spaces.Dict(a=parts[0], b=parts[1])):
-        with pytest.raises(ValueError, match=r"which hardly repeat; say in observe= what states they stand for"):
+        with pytest.raises(ValueError, match=r"which rarely repeat; say in observe= which state each stands for"):
             explore_env(Little(space, lambda s: (s, np.array([0.5]))), n_steps=5)
 
 

@@ -123,7 +123,7 @@ def explorer():
             lambda e: e.observe(0, 0, 35),
             "action 0 in state 0 led to state 35, which has probability zero under the prior",
         ),
-        (lambda e: e.choose_pair(), r"PIG\(VI\) acts in the state it is in; call act\(s\)"),
+        (lambda e: e.choose_pair(), r"PIG\(VI\) acts in the current state; call act\(s\)"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(explorer, call, message):
@@ -252,7 +252,7 @@ def test_the_file_holds_no_pickle(tmp_path):
 
 def test_parts_of_ones_own_cannot_be_saved(tmp_path):
     mine = Strategy("mine", lambda view, s, u: 0)
-    with pytest.raises(ValueError, match=r"^mine with .* has a part of your own, which cannot be saved$"):
+    with pytest.raises(ValueError, match=r"^mine with .* uses a custom component, which cannot be saved$"):
         Explorer(maze(0).prior, mine).save(tmp_path / "explorer.npz")
     assert os.listdir(tmp_path) == []
 
@@ -281,7 +281,7 @@ def saved(tmp_path):
 
 def test_other_formats_are_refused_by_number(saved):
     resealed(saved, lambda settings, arrays: settings.update(format=99))
-    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads formats 1 and 3$"):
+    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads format 3$"):
         Explorer.load(saved)
 
 

@@ -44,7 +44,7 @@ def test_a_book_that_became_shorter_is_refused_and_left_as_it_is(tmp_path):
     book.tell(1, 0, 2)
     path.write_bytes(backup)
     for use in (lambda: book.tell(0, 1, 1), book.undo, lambda: book.ask(0), book.catch_up):
-        with pytest.raises(StoreError, match=r"^\S+lab is shorter than when it was read; open it again$"):
+        with pytest.raises(StoreError, match=r"^\S+lab has become shorter since it was read; open it again$"):
             use()
         assert path.read_bytes() == backup
     again = LabBook(path)
@@ -65,7 +65,7 @@ def test_a_book_that_became_another_is_refused_and_left_as_it_is(tmp_path):
             other.tell(1, 1, 1)
         restored = path.read_bytes()
         for use in (lambda: book.tell(0, 1, 1), lambda: book.ask(0)):
-            with pytest.raises(StoreError, match=r"^\S+lab is not what it was when it was read; open it again$"):
+            with pytest.raises(StoreError, match=r"^\S+lab has changed since it was read; open it again$"):
                 use()
         assert path.read_bytes() == restored and LabBook(path).explorer.n_obs == n
 
@@ -89,7 +89,7 @@ def test_a_book_that_was_cut_off_while_it_was_begun_is_begun_again(tmp_path):
     for n in range(len(whole)):
         path.write_bytes(whole[:n])
         with pytest.raises(
-            StoreError, match=r"^\S+lab is not a lab book of berlyne yet: its first line was cut off; begin it again"
+            StoreError, match=r"^\S+lab is not a complete lab book: its first line was cut off; create it again"
         ):
             LabBook(path)
         if n % 20 == 0 or n == len(whole) - 1:
@@ -97,7 +97,7 @@ def test_a_book_that_was_cut_off_while_it_was_begun_is_begun_again(tmp_path):
             assert LabBook(path).explorer.n_obs == 1
     for other in (b"x", b"\n", b'{"berlyne":"study"}', whole):
         path.write_bytes(other)
-        with pytest.raises(StoreError, match="is there already; open it, or begin another book"):
+        with pytest.raises(StoreError, match="already exists; open it, or create another book"):
             LabBook.new(path, PRIOR)
         assert path.read_bytes() == other
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lab"]
@@ -111,7 +111,9 @@ def test_a_book_is_begun_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"^cannot write \S+lab: no space left on the device; the file was not changed$"):
         LabBook.new(tmp_path / "lab", PRIOR)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(StoreError, match=r"^there is no folder \S+away to begin lab in; make it first$"):
+    with pytest.raises(
+        StoreError, match=r"^directory \S+away does not exist, so lab cannot be created; create the directory first$"
+    ):
         LabBook.new(tmp_path / "away" / "lab", PRIOR)
 
 
@@ -207,14 +209,14 @@ def test_a_prior_that_is_given_must_be_that_of_the_book(tmp_path):
         assert LabBook(path, ours).explorer.n_obs == 0
         for other in others:
             with pytest.raises(
-                StoreError, match=r"^\S+lab was begun with .*, not with .*; leave the prior out, or begin"
+                StoreError, match=r"^\S+lab was created with .*, not with .*; leave the prior out, or create"
             ):
                 LabBook(path, other)
     path.unlink()
     LabBook.new(path, Own())
     assert LabBook(path, Own()).explorer.n_obs == 0
     for other in (Other(), PRIOR):
-        with pytest.raises(StoreError, match=r"was begun with a prior of your own, Own; give that, not "):
+        with pytest.raises(StoreError, match=r"was created with your own prior, Own; pass that, not "):
             LabBook(path, other)
 
 
@@ -226,12 +228,12 @@ def test_a_strategy_that_is_given_must_be_that_of_the_book(tmp_path):
     for other in ("Random", "PIG(VI)", Strategy("mine", ValueIteration(), "PIG")):
         with pytest.raises(
             StoreError,
-            match=rf"^\S+lab was begun with the strategy PIG\(VI, temperature=1\.0\), not with {str(other)[:3]}",
+            match=rf"^\S+lab was created with the strategy PIG\(VI, temperature=1\.0\), not with {str(other)[:3]}",
         ):
             LabBook(path, strategy=other)
     hidden = Strategy("PIG(VI, temperature=1.0)", Greedy(), "PIG", temperature=1.0)
     with pytest.raises(
-        StoreError, match=r"not with one of your own that is called so; leave the strategy out, or begin"
+        StoreError, match=r"not with your own strategy of the same name; leave the strategy out, or create"
     ):
         LabBook(path, PRIOR, hidden)
     path.unlink()
@@ -239,7 +241,7 @@ def test_a_strategy_that_is_given_must_be_that_of_the_book(tmp_path):
     LabBook.new(path, PRIOR, mine)
     assert LabBook(path, strategy=mine).ask(0) == 1
     for other in ("Random", Strategy("yours", lambda view, s, u: 1)):
-        with pytest.raises(StoreError, match=r"begun with a strategy of your own, mine; give that, not "):
+        with pytest.raises(StoreError, match=r"created with your own strategy, mine; pass that, not "):
             LabBook(path, strategy=other)
 
 
@@ -275,9 +277,9 @@ def test_what_is_looked_up_is_looked_for_beside_the_book_too(tmp_path, monkeypat
     assert book.explorer.prior.alpha == 0.5 and book.explorer.strategy.name == "bonus(VI)"
     assert LabBook(away / "y.lab", "beside_lab:prior", book.explorer.strategy).explorer.n_obs == 0
     assert LabBook.new(away / "z.lab", PRIOR, "beside_lab:name").explorer.strategy.name == "LTA"
-    with pytest.raises(StoreError, match=r"was begun with Dirichlet\(alpha=0\.5, .*not with Dirichlet\(alpha=1, "):
+    with pytest.raises(StoreError, match=r"was created with Dirichlet\(alpha=0\.5, .*not with Dirichlet\(alpha=1, "):
         LabBook(away / "y.lab", PRIOR)
-    with pytest.raises(StoreError, match=r"was begun with the strategy bonus\(VI\), not with Random"):
+    with pytest.raises(StoreError, match=r"was created with the strategy bonus\(VI\), not with Random"):
         LabBook(away / "y.lab", strategy="Random")
     sys.modules.pop("beside_lab")
     with pytest.raises(ValueError, match=r"^'beside_lab:prior' cannot be found \(No module named 'beside_lab'\)"):
@@ -292,7 +294,7 @@ def test_a_module_of_the_same_name_beside_another_book_is_not_taken_for_it(tmp_p
     assert LabBook.new(tmp_path / "one" / "x.lab", "same_name_lab:prior").explorer.prior.alpha == 1.5
     assert LabBook(tmp_path / "one" / "x.lab").explorer.prior.alpha == 1.5
     with pytest.raises(
-        ValueError, match=r"^\S+two/same_name_lab\.py cannot be read, since \S+one/same_name_lab\.py has the"
+        ValueError, match=r"^\S+two/same_name_lab\.py cannot be imported, because \S+one/same_name_lab\.py has the"
     ):
         LabBook.new(tmp_path / "two" / "x.lab", "same_name_lab:prior")
 
@@ -328,7 +330,7 @@ def test_an_error_in_a_module_of_ones_own_is_one_sentence(content, said, tmp_pat
     name = f"broken_{zlib.crc32(content.encode())}"
     (tmp_path / f"{name}.py").write_text(content)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=rf"^'{name}:x' cannot be used: {said}$"):
+    with pytest.raises(ValueError, match=rf"^'{name}:x' cannot be imported: {said}$"):
         LabBook.new("lab", f"{name}:x")
     refused("lab", "new", "lab", "--prior", f"{name}:x", "--states", 2, "--actions", 2)
     assert not (tmp_path / "lab").exists()
@@ -339,7 +341,7 @@ def test_a_book_speaks_of_its_own_methods(tmp_path):
     with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call ask_pair\(\)$"):
         free.ask(0)
     bound = LabBook.new(tmp_path / "bound", PRIOR)
-    with pytest.raises(ValueError, match=r"^PIG\(VI\) acts in the state it is in; call ask\(s\)$"):
+    with pytest.raises(ValueError, match=r"^PIG\(VI\) acts in the current state; call ask\(s\)$"):
         bound.ask_pair()
 
 
@@ -370,7 +372,7 @@ def test_a_line_of_another_kind_is_told_by_its_number(line, tmp_path):
     path.write_bytes(written(HEADER, TOLD, line))
     for _ in range(2):  # it is refused again, not passed by
         for use in (lambda: LabBook(path), book.catch_up, lambda: book.tell(0, 0, 0)):
-            with pytest.raises(StoreError, match=r"^line 3 of \S+lab is not one of a lab book$"):
+            with pytest.raises(StoreError, match=r"^line 3 of \S+lab is not a valid line of a lab book$"):
                 use()
     assert path.read_bytes() == written(HEADER, TOLD, line) and book.explorer.n_obs == 1
 
@@ -382,7 +384,7 @@ def test_a_line_that_does_not_fit_is_told_by_its_number(line, tmp_path):
     book = LabBook(path)
     path.write_bytes(written(HEADER, TOLD, line))
     for use in (lambda: LabBook(path), book.catch_up, lambda: book.tell(0, 0, 0)):
-        with pytest.raises(StoreError, match=r"^line 3 of \S+lab does not fit its explorer: "):
+        with pytest.raises(StoreError, match=r"^line 3 of \S+lab does not match its explorer: "):
             use()
 
 
@@ -392,7 +394,7 @@ def test_nothing_is_undone_where_nothing_was_told(tmp_path):
     book = LabBook(path)
     path.write_bytes(written(HEADER, {"undo": 1}))
     for use in (lambda: LabBook(path), book.catch_up):
-        with pytest.raises(StoreError, match=r"^line 2 of \S+lab is not one of a lab book$"):
+        with pytest.raises(StoreError, match=r"^line 2 of \S+lab is not a valid line of a lab book$"):
             use()
 
 
@@ -410,7 +412,7 @@ def with_prior(**changes):
 )  # fmt: skip
 def test_a_first_line_of_other_contents_is_one_sentence(changes, tmp_path):
     (tmp_path / "lab").write_bytes(written({**HEADER, **changes}))
-    with pytest.raises(StoreError, match=r"^line 1 of \S+lab does not say what explores \(\w+: .*\)$"):
+    with pytest.raises(StoreError, match=r"^line 1 of \S+lab is not a valid header \(\w+: .*\)$"):
         LabBook(tmp_path / "lab")
 
 
@@ -428,7 +430,7 @@ def test_a_first_line_that_makes_no_explorer_is_one_sentence(changes, tmp_path):
 @pytest.mark.parametrize("name", ["prior", "strategy", "seed", "states", "actions"])
 def test_a_first_line_that_lacks_something_is_one_sentence(name, tmp_path):
     (tmp_path / "lab").write_bytes(written({key: value for key, value in HEADER.items() if key != name}))
-    with pytest.raises(StoreError, match=rf"^line 1 of \S+lab does not say what explores \(KeyError: '{name}'\)$"):
+    with pytest.raises(StoreError, match=rf"^line 1 of \S+lab is not a valid header \(KeyError: '{name}'\)$"):
         LabBook(tmp_path / "lab")
     assert np.array_equal(LabBook.new(tmp_path / "other", PRIOR).explorer.utility(), berlyne.Explorer(PRIOR).utility())
     assert (tmp_path / "other").read_bytes() == written(HEADER)  # which is what these tests change

@@ -43,7 +43,7 @@ def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
     assert again.explorer.history.tolist() == [[0, 1, 1]]
     assert len((tmp_path / "lab").read_text().splitlines()) == 6
     again.undo()
-    with pytest.raises(ValueError, match=r"^\S+lab has nothing to undo$"):
+    with pytest.raises(ValueError, match=r"^\S+lab has no observation to undo$"):
         again.undo()
 
 
@@ -57,10 +57,8 @@ def test_several_may_use_a_book(tmp_path, monkeypatch):
     other.tell(2, 1, 0)
     assert one.ask(1) == other.ask(1)
     assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
-    monkeypatch.setattr("berlyne.exploration.log_file.PATIENCE", 0.1)
-    said = (
-        r"^\S+lab is being written by process \d+ on \S+ since \S+, and has been for 0\.1 seconds; nothing was written"
-    )
+    monkeypatch.setattr("berlyne.exploration.log_file.LOCK_TIMEOUT", 0.1)
+    said = r"^\S+lab has been locked for 0\.1 seconds by process \d+ on \S+ since \S+; nothing was written"
     with exclusive_lock(tmp_path / "lab"), pytest.raises(StoreError, match=said):
         one.tell(0, 0, 0)
     assert one.explorer.n_obs == 2
@@ -93,16 +91,18 @@ def test_parts_of_ones_own_are_given_again_or_looked_up(tmp_path, monkeypatch):
     mine = Strategy("mine", lambda view, s, u: 1)
     book = LabBook.new(tmp_path / "lab", Own(), mine)
     book.tell(0, book.ask(0), 2)
-    with pytest.raises(StoreError, match=r"begun with a prior of your own, Own; give it: LabBook\(path, prior\)$"):
+    with pytest.raises(StoreError, match=r"created with your own prior, Own; pass it again: LabBook\(path, prior\)$"):
         LabBook(tmp_path / "lab")
-    with pytest.raises(StoreError, match=r"begun with a strategy of your own, mine; give it: LabBook\(path, strategy="):
+    with pytest.raises(
+        StoreError, match=r"created with your own strategy, mine; pass it again: LabBook\(path, strategy="
+    ):
         LabBook(tmp_path / "lab", Own())
     assert LabBook(tmp_path / "lab", Own(), mine).explorer.n_obs == 1
     (tmp_path / "mylab.py").write_text("import berlyne\nprior = berlyne.Dirichlet(0.5, n_states=4, n_actions=1)\n")
     monkeypatch.chdir(tmp_path)
     LabBook.new("looked-up", "mylab:prior").tell(3, 0, 1)
     assert LabBook("looked-up").explorer.prior.alpha == 0.5
-    for wrong, why in (("mylab:nothing", "cannot be found"), ("mylab", "names nothing")):
+    for wrong, why in (("mylab:nothing", "cannot be found"), ("mylab", "is not the name of an object")):
         with pytest.raises(ValueError, match=why):
             LabBook.new("other", wrong)
     assert not (tmp_path / "other").exists()
@@ -117,7 +117,7 @@ def test_what_is_refused_is_not_written(tmp_path):
         with pytest.raises(ValueError, match=why):
             book.tell(*wrong)
     assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
-    with pytest.raises(StoreError, match="is there already; open it, or begin another book"):
+    with pytest.raises(StoreError, match="already exists; open it, or create another book"):
         LabBook.new(tmp_path / "lab", world.prior)
     with pytest.raises(StoreError, match="there is no lab book"):
         LabBook(tmp_path / "none")
@@ -182,7 +182,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         (whole.replace(b'"seed":0', b'"seed":1'), 1),
     ):
         path.write_bytes(changed)
-        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged, or was changed by hand; see docs"):
+        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged or was edited; see docs"):
             LabBook(path)
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -193,7 +193,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         except StoreError:
             continue
     path.write_bytes(b"")
-    with pytest.raises(StoreError, match="is not a lab book of berlyne"):
+    with pytest.raises(StoreError, match="is not a complete lab book: its first line was cut off"):
         LabBook(path)
 
 
@@ -216,7 +216,7 @@ def test_the_command_line_asks_and_tells(tmp_path):
     assert LabBook(path).explorer.history == twin.history
     said = run("lab", "status", path)
     assert "3 observations" in said and f"{twin.expected_missing_information().bits:.2f} bits expected" in said
-    assert run("lab", "undo", path) == f"Struck out b {twin.history[-1][1]} c; 2 left"
+    assert run("lab", "undo", path) == f"Removed b {twin.history[-1][1]} c; 2 left"
     assert (
         run("lab", "new", tmp_path / "n", "--states", 3, "--actions", 2)
         and run("lab", "ask", tmp_path / "n", 0) in "01"
@@ -233,7 +233,7 @@ def test_status_answers_after_an_episode(begun, tmp_path):
     run("lab", "tell", path, 0, 1, 2, "--ended")
     said = run("lab", "status", path)
     assert "bits expected, " in said and "expected to be learned" not in said
-    assert "said once the next episode has begun" in said and said.endswith("0 1 2")
+    assert "the episode is over; printed when the next one has started" in said and said.endswith("0 1 2")
     explorer = LabBook(path).explorer
     assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
     run("lab", "tell", path, 0, 1, 1)
@@ -315,11 +315,11 @@ def test_a_prior_without_sizes_is_told_them(tmp_path, monkeypatch):
     run("lab", "new", "g", "--prior", "sticky_lab:restaurant", "--states", "a,b", "--actions", "2")
     assert LabBook("g").explorer.states == ["a", "b"]
     assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--actions", 2) == (
-        "sticky_lab:prior does not say how many states there are; say it by --states"
+        "sticky_lab:prior does not define the number of states; set it with --states"
     )
-    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3).endswith("say it by --actions")
+    assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3).endswith("set it with --actions")
     assert refused("lab", "new", "z", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2, "--alpha", 1) == (
-        "--alpha is for berlyne's own prior; leave it out, or leave --prior out"
+        "--alpha sets the built-in prior and cannot be combined with --prior; leave one of them out"
     )
     assert not (tmp_path / "z").exists()
 
@@ -345,7 +345,7 @@ def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
     run("lab", "new", "rats.lab", "--states", "a,b", "--actions", "l,r")
     run("lab", "new", "u.lab", "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
     assert refused("lab", "ask", "rats.lab") == (
-        "PIG(VI) acts in the state it is in; say which: berlyne lab ask rats.lab STATE"
+        "PIG(VI) acts in the current state; give the state: berlyne lab ask rats.lab STATE"
     )
     assert refused("lab", "ask", "u.lab", "a") == (
         "Unembodied chooses the state as well as the action; leave the state out: berlyne lab ask u.lab"
@@ -358,7 +358,7 @@ def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
 def test_a_file_that_is_no_lab_book_is_told(tmp_path):
     for content in (b"import berlyne\n\nprint(1)\n", b"\xff\xfe\n", b'{"berlyne": "study"}\n', b"x" * 50):
         (tmp_path / "some.py").write_bytes(content)
-        with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book of berlyne$"):
+        with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book$"):
             LabBook(tmp_path / "some.py")
 
 

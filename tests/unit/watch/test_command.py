@@ -55,7 +55,7 @@ def test_a_file_without_a_prior_gets_one_and_it_is_said(
 ) -> None:
     page = tmp_path / "page.html"
     output = told(str(coin), *asked, "--steps", "7", "--seed", "3", "--strategy", "Random", "-o", str(page))
-    assert f"says no prior: taking Dirichlet({alpha:g}) over all states" in output.replace("\n", " ")
+    assert f"contains no prior: using Dirichlet({alpha:g}) over all states" in output.replace("\n", " ")
     world = berlyne.load_world(coin, berlyne.Dirichlet(alpha, n_states=2, n_actions=1))
     assert page.read_text(encoding="utf-8") == render_page(berlyne.explore(world, "Random", n_steps=7, seed=3))
 
@@ -64,9 +64,11 @@ def test_a_prior_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
     page, file = tmp_path / "page.html", tmp_path / "world.npz"
     world = berlyne.World(np.full((1, 2, 2), 0.5), berlyne.Dirichlet(3.0, n_states=2, n_actions=1))
     world.save(file)
-    assert "says no prior" not in told(str(file), "--steps", "5", "--strategy", "Random", "-o", str(page))
+    assert "contains no prior" not in told(str(file), "--steps", "5", "--strategy", "Random", "-o", str(page))
     assert page.read_text(encoding="utf-8") == render_page(berlyne.explore(world, "Random", n_steps=5, seed=0))
-    assert "has a prior of its own" in refused(monkeypatch, str(file), "--alpha", "1", "-o", str(page))
+    assert "contains a prior; --alpha applies only to a file without a prior" in refused(
+        monkeypatch, str(file), "--alpha", "1", "-o", str(page)
+    )
 
 
 def test_a_benchmark_is_made_by_its_name(tmp_path: Path) -> None:
@@ -87,15 +89,18 @@ def test_names_that_are_nearly_right_or_of_the_wrong_kind(
     for arguments, sentence in [
         (["mazze"], "there is no mazze; did you mean maze?"),
         (["riverswim"], "there is no riverswim; did you mean river_swim?"),
-        ([str(text)], "x.txt is no file of a world by its name, which must end in .npz, .csv, .parquet"),
-        (["maze", "--alpha", "2"], "--alpha goes with a benchmark or a file that says no prior; maze has the paper's"),
+        ([str(text)], "x.txt is not a world file; its name must end in .npz, .csv, .parquet"),
+        (
+            ["maze", "--alpha", "2"],
+            "--alpha applies only to a benchmark or a file without a prior; maze has the prior of the paper",
+        ),
         ([str(coin), "--alpha", "-1"], "alpha"),
         ([str(coin), "--alpha", "nan"], "alpha"),
         ([str(coin), "--alpha", "x"], "Invalid value for '--alpha': 'x' is not a valid float"),
         (["maze", "--steps", "0"], "Invalid value for '--steps'"),
         (["maze", "-o", gone], "there is no folder"),
         (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf would hold a page; its name must end in .html or .htm"),
-        (["maze", *["--strategy", "Random"] * 2], "--strategy Random is said twice"),
+        (["maze", *["--strategy", "Random"] * 2], "--strategy Random is given twice"),
     ]:
         assert sentence in refused(monkeypatch, *arguments), arguments
     assert sorted(path.name for path in tmp_path.iterdir()) == ["coin.csv", "x.txt"]
@@ -105,9 +110,9 @@ def test_strategies_of_a_store_that_are_left_out_are_named(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = [str(stored), "--world", "maze/000", "-o", str(tmp_path / "page.html")]
-    assert "Not shown: LTA, CB; ask for up to 4 with --strategy NAME" in told(*world)
+    assert "Not shown: LTA, CB; select up to 4 with --strategy NAME" in told(*world)
     assert "Not shown" not in told(*world, "--strategy", "LTA")
-    assert "stored runs are shown as they are" in refused(monkeypatch, *world, "--alpha", "1")
+    assert "stored runs cannot be changed" in refused(monkeypatch, *world, "--alpha", "1")
 
 
 def test_what_is_no_run_and_no_place_for_a_page_is_said(tmp_path: Path) -> None:

@@ -148,10 +148,10 @@ def test_mistakes_are_answered_with_one_sentence(stored: Path, monkeypatch: pyte
     store = str(stored)
     for arguments, sentence in [
         (["labyrinth"], "there is no labyrinth; it must be a class of worlds (dense, maze, 1-2-3), a benchmark (river"),
-        (["maze", "--world", "maze/001"], "--world says which world of stored results, and maze is no store"),
-        ([store], "holds 2 worlds; say which by --world, such as --world maze/000"),
+        (["maze", "--world", "maze/001"], "--world selects a world of stored results, but maze is not a store"),
+        ([store], "contains 2 worlds; select one, such as --world maze/000"),
         ([store, "--world", "maze/007"], "there is no world 'maze/007'"),
-        ([store, "--world", "maze/000", "--steps", "3"], "stored runs are shown as they are"),
+        ([store, "--world", "maze/000", "--steps", "3"], "stored runs cannot be changed"),
         (["maze", *["--strategy", "LTA"] * 5], "there are 5 strategies; a page shows 1 to 4"),
         (["nowhere.npz"], "No such file"),
     ]:

@@ -320,9 +320,7 @@ def test_worlds_that_begin_or_end_otherwise_are_not_taken_for_one_another():
 
 
 def test_a_concentration_is_not_learned_where_episodes_end():
-    with pytest.raises(
-        ValueError, match=r"^the world has terminal states, which a concentration cannot be learned with;"
-    ):
+    with pytest.raises(ValueError, match=r"^the concentration cannot be learned in a world with terminal states;"):
         explore_learning_alpha(corridor(), n_steps=1)
     assert explore_learning_alpha(corridor(terminal=(), start={2: 1.0}), n_steps=1).states[0] == 2
 
