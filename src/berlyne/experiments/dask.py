@@ -89,9 +89,8 @@ def compute_on_cluster(
 @contextmanager
 def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
     """Start a scheduler and workers as processes on this machine; they end with the context."""
-    local = distributed.LocalCluster.__new__(
-        distributed.LocalCluster
-    )  # before __init__, so that it can be closed if that raises
+    # separate from __init__, so that it can be closed if that raises
+    local = distributed.LocalCluster.__new__(distributed.LocalCluster)
     try:
         local.__init__(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     except BaseException as error:
@@ -155,7 +154,8 @@ def wait_for_scheduler(address: str) -> None:
 def _connected(distributed: Any, address: str) -> Iterator[Any]:
     """Connect a client to the scheduler at `address`; it is always closed with the context."""
     wait_for_scheduler(address)
-    client = distributed.Client.__new__(distributed.Client)  # before __init__, so that it can be closed if that raises
+    # separate from __init__, so that it can be closed if that raises
+    client = distributed.Client.__new__(distributed.Client)
     try:
         _connect(client, address)
         yield client

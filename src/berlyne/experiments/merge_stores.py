@@ -87,10 +87,10 @@ def _check_same_study(first: Path, first_root: Root, second: Path, second_root: 
         values = [root["attributes"].get(key, {}) for root in (first_root, second_root)]
         if json.dumps(values[0]) == json.dumps(values[1]):
             continue
-        one, other = (text.removeprefix(".") for text in first_difference(*values))
-        if one == other:
-            one, other = ("one order of classes, strategies or parameters", "another order of the same")
-        raise StoreError(f"{first} and {second} do not belong together: their {key} differ, {one} vs {other}")
+        old, new = (text.removeprefix(".") for text in first_difference(*values))
+        if old == new:
+            old, new = ("one order of classes, strategies or parameters", "another order of the same")
+        raise StoreError(f"{first} and {second} do not belong together: their {key} differ, {old} vs {new}")
     if first_root["arrays"] != second_root["arrays"]:
         raise StoreError(f"{first} and {second} do not belong together: their arrays differ in shape or type")
     n_parts = [root["attributes"].get("shard", [1, 1])[1] for root in (first_root, second_root)]

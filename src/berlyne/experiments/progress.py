@@ -48,7 +48,7 @@ def progress_reporter(
     elif progress is None:
         display = _lines(sum(totals.values()))
     else:
-        display = _nothing()
+        display = _silent()
     with display as on_explored:
         yield on_explored
 
@@ -77,7 +77,7 @@ def progress_line(done: int, total: int, seconds: float) -> str:
 
 
 @contextmanager
-def _nothing() -> Iterator[ProgressCallback]:
+def _silent() -> Iterator[ProgressCallback]:
     yield lambda position: None
 
 

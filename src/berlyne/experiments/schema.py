@@ -479,7 +479,7 @@ def create_store(path: Path, experiment: Experiment, block: int, work_unit_bytes
         The part of the study to store; None for the whole study.
     """
     if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link to nothing; remove it, or use another directory")
+        raise StoreError(f"{path} is a broken symbolic link; remove it, or use another directory")
     with atomic_folder(path) as partial:
         layout, settings = Layout.for_experiment(experiment), experiment.describe()
         n_fitting = work_unit_bytes // layout.n_bytes(len(experiment.snapshots), len(experiment.custom_measures))
