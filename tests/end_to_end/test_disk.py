@@ -155,7 +155,10 @@ def test_a_folder_that_cannot_be_written(tmp_path, whole, small_disk):
 def test_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "taken").write_text("mine")
     told = run(tmp_path, "taken/r.zarr")
-    assert (told.returncode, told.stderr) == (1, "berlyne: there is no folder taken to put r.zarr into\n")
+    assert (told.returncode, told.stderr) == (
+        1,
+        "berlyne: directory taken does not exist, so r.zarr cannot be created in it; create it first\n",
+    )
     told = run(tmp_path, "taken")
     assert (told.returncode, told.stderr) == (1, "berlyne: taken is not a store of results\n")
     assert (tmp_path / "taken").read_text() == "mine"

@@ -150,7 +150,7 @@ def test_the_error_of_a_piece_comes_back_with_its_name(tmp_path, local):
 
 
 def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
-    wanted = r"has numba \S+, and 0\.1 is wanted; install the same versions$"
+    wanted = r"has numba \S+, but the writer has 0\.1; install the same versions$"
     with pytest.raises(StoreError, match=rf"^the worker {wanted}"):
         dask_cluster.compute_on_worker(study(), None, None, {"numba": "0.1"})  # on one that came late
     monkeypatch.setattr(dask_cluster, "versions", lambda: {"numba": "0.1"})
@@ -274,7 +274,7 @@ def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
     assert using.returncode == 1
     ends = {
         "workers": "had no workers for 4 s; start some, and run again",
-        "scheduler": "went away; what is finished is kept, run again to go on",
+        "scheduler": "does not answer any more; finished results are stored, run again to resume",
     }
     *waited, last = told.splitlines()
     assert last == f"berlyne: the Dask scheduler at {address} {ends[who]}" and all(

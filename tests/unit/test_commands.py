@@ -48,7 +48,11 @@ def test_a_new_study_runs_as_it_is_and_nothing_is_overwritten(tmp_path, monkeypa
     text = (tmp_path / "study.toml").read_text()
     assert sum(line.startswith("#") for line in text.splitlines()) > 10
     asked = Experiment.from_toml("study.toml")
-    assert asked.n_worlds == 10 and asked.kept == ("missing_information", "l1_distance") and not asked.own
+    assert (
+        asked.n_worlds == 10
+        and asked.standard_measures == ("missing_information", "l1_distance")
+        and not asked.custom_measures
+    )
     (tmp_path / "study.toml").write_text("mine")
     code, said, told = command("init")
     assert (code, said) == (1, "") and (tmp_path / "study.toml").read_text() == "mine"

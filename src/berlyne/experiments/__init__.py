@@ -1,4 +1,4 @@
-"""Many worlds, many strategies: described, run, interrupted, resumed, grown, divided, joined and read."""
+"""Experiments with many worlds and strategies: describe, run, resume, extend, shard, merge and read them."""
 
 from berlyne.experiments.measures import Measure
 from berlyne.experiments.merge_stores import merge

@@ -1,6 +1,6 @@
-"""Computing pieces on a Dask cluster; results come back to the one writer (the `cluster` extra).
+"""Compute work units on a Dask cluster; results return to the single writer (the `cluster` extra).
 
-Nothing here waits for ever: it is said what is waited for, and after a while it is given up.
+All waiting has a time limit, and a message names the cause of a long wait.
 """
 
 from __future__ import annotations
@@ -25,29 +25,47 @@ from berlyne.serialization import StoreError
 from berlyne.validation import CLUSTERS
 
 MAX_WORKER_LOSSES = 10
-"""How many workers may be lost with a piece before it is given up: it may be what kills them."""
+"""Number of workers that may be lost with a work unit before it fails, because it may be the cause."""
 CONNECT_TIMEOUT = 20.0
 """Seconds to wait for a scheduler."""
 CLOSE_TIMEOUT = 30.0
 """Seconds to wait for a client, or for local workers, to close."""
 WORKER_TIMEOUT = 60.0
-"""Seconds to wait for workers, where there are none, and for their answers."""
+"""Seconds to wait for workers if there are none, and for their answers."""
 NOTICE_DELAY = 3.0
-"""Seconds of waiting before it is said what for."""
+"""Seconds of waiting before a notice is printed."""
 POLL_INTERVAL = 1.0
-"""Seconds between looks at whether scheduler and workers are still there."""
+"""Seconds between checks of scheduler and workers."""
 UNITS_PER_WORKER = 3
-"""Pieces given to each worker ahead of time."""
+"""Number of work units submitted to each worker ahead of time."""
 
 
 def compute_on_cluster(
-    experiment: Experiment, pieces: list[WorkUnit], layout: Layout, workers: int | None, address: str | None
+    experiment: Experiment, units: list[WorkUnit], layout: Layout, workers: int | None, address: str | None
 ) -> Generator[tuple[WorkUnit, dict[str, bytes]]]:
-    """Pieces as they are finished, by local processes (`workers`) or by the scheduler at `address`.
+    """Compute work units in local processes or on a cluster.
 
-    Workers need no shared disk. A lost worker costs the time of its piece: Dask gives it to another.
+    Workers need no shared disk. If a worker is lost, Dask gives its work unit to another, so only time is lost.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The study.
+    units : list of WorkUnit
+        Work units to compute.
+    layout : Layout
+        Shapes and types of the arrays.
+    workers : int or None
+        Number of local processes, if `address` is None.
+    address : str or None
+        Address of a scheduler.
+
+    Yields
+    ------
+    tuple of (WorkUnit, dict of str to bytes)
+        A finished work unit and its chunks by name.
     """
-    if not pieces:
+    if not units:
         return
     try:
         dask: Any = importlib.import_module("dask")
@@ -58,52 +76,55 @@ def compute_on_cluster(
         "distributed.scheduler.allowed-failures": MAX_WORKER_LOSSES,
         "scheduler": dask.config.get("scheduler", None),
     }
-    # The setting of the scheduler too: a client that does not connect leaves its own there.
-    with _quiet(), dask.config.set(settings), contextlib.ExitStack() as opened:
+    # "scheduler" is set only to restore it: a client that does not connect leaves its own value there.
+    with _quiet(), dask.config.set(settings), contextlib.ExitStack() as stack:
         if address is None:
-            address = str(opened.enter_context(_local_cluster(distributed, workers)).scheduler_address)
-        there = _Cluster(opened.enter_context(_connected(distributed, address)), distributed.wait, address)
-        there.wait_for_workers()
-        there.check_workers()
-        yield from there.as_finished(experiment, pieces, layout)
+            address = str(stack.enter_context(_local_cluster(distributed, workers)).scheduler_address)
+        cluster = _Cluster(stack.enter_context(_connected(distributed, address)), distributed.wait, address)
+        cluster.wait_for_workers()
+        cluster.check_workers()
+        yield from cluster.as_finished(experiment, units, layout)
 
 
 @contextmanager
 def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
-    """A scheduler and its workers as processes on this machine; they end with the context."""
-    local = distributed.LocalCluster.__new__(distributed.LocalCluster)  # first, to have it if the constructor raises
+    """Start a scheduler and workers as processes on this machine; they end with the context."""
+    # separate from __init__, so that it can be closed if that raises
+    local = distributed.LocalCluster.__new__(distributed.LocalCluster)
     try:
         local.__init__(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     except BaseException as error:
         with contextlib.suppress(Exception):
             local.close(timeout=CLOSE_TIMEOUT)
-        if not isinstance(error, Exception):  # control-C
+        if not isinstance(error, Exception):  # KeyboardInterrupt
             raise
-        why = _one_line(error.__cause__ or error)  # Dask itself says only that a nanny failed to start
-        raise StoreError(f"the local Dask workers could not be started: {why}") from error
+        reason = _one_line(error.__cause__ or error)  # the error itself says only that a nanny failed to start
+        raise StoreError(f"the local Dask workers could not be started: {reason}") from error
     try:
         yield local
     finally:
         try:
             local.close(timeout=CLOSE_TIMEOUT)
-        except Exception as error:  # no reason to lose the results, or to hide an error that was raised before
+        except Exception as error:  # must not lose results or hide an earlier error
             late = f"did not end within {CLOSE_TIMEOUT:.0f} s"
-            why = late if isinstance(error, TimeoutError) else f"could not be closed ({_one_line(error)})"
+            problem = late if isinstance(error, TimeoutError) else f"could not be closed ({_one_line(error)})"
             print(
-                f"berlyne: the local Dask workers {why}; they will end with this process", file=sys.stderr, flush=True
+                f"berlyne: the local Dask workers {problem}; they will end with this process",
+                file=sys.stderr,
+                flush=True,
             )
 
 
 def wait_for_scheduler(address: str) -> None:
     """Wait until something accepts connections at `address`, for `CONNECT_TIMEOUT` seconds at most.
 
-    A client of Dask that cannot connect leaves parts of itself behind, so none is built before this.
+    A Dask client that cannot connect is not cleaned up completely, so call this before making one.
 
     Parameters
     ----------
     address : str
-        Address of the scheduler, such as "tcp://host:8786", "tls://host:8786" or "host:8786". Only the client can check
-        addresses of other transports.
+        Address of the scheduler, such as "tcp://host:8786", "tls://host:8786" or "host:8786". Addresses of other
+        transports are not checked here.
 
     Raises
     ------
@@ -125,15 +146,16 @@ def wait_for_scheduler(address: str) -> None:
                 if time.monotonic() >= end:
                     raise
             time.sleep(min(POLL_INTERVAL / 10, CONNECT_TIMEOUT))
-    except (OSError, ValueError, OverflowError):  # the last two: no port, no number, too large, no name of a host
+    except (OSError, ValueError, OverflowError):  # an invalid host or port raises the last two
         raise StoreError(f"no Dask scheduler answers at {address}") from None
 
 
 @contextmanager
 def _connected(distributed: Any, address: str) -> Iterator[Any]:
-    """A client of the scheduler at `address`; it is closed with the context, whatever happens."""
+    """Connect a client to the scheduler at `address`; it is always closed with the context."""
     wait_for_scheduler(address)
-    client = distributed.Client.__new__(distributed.Client)  # first, to have it if the constructor raises
+    # separate from __init__, so that it can be closed if that raises
+    client = distributed.Client.__new__(distributed.Client)
     try:
         _connect(client, address)
         yield client
@@ -156,27 +178,25 @@ def _connect(client: Any, address: str) -> None:
     constructor.join(timeout=2 * CONNECT_TIMEOUT)  # once for the connection, once for the first answer
     if constructor.is_alive() or (raised and isinstance(raised[0], OSError | ValueError)):
         raise StoreError(f"no Dask scheduler answers at {address}")
-    if raised:  # whatever the transport that the address names is missing, such as certificates
+    if raised:  # for example, missing certificates of a TLS address
         raise StoreError(f"no Dask scheduler can be reached at {address}: {_one_line(raised[0])}")
 
 
 def _close(client: Any) -> None:
-    """Close a client for certain, also one that is half-built or that does not close in time.
+    """Close a client, even if its constructor failed or if it does not close in time.
 
-    The destructor of a client that is not closed waits for a lock. If the garbage collector calls it in a thread that
-    holds this lock, as any thread does while it starts a loop of Dask, the process hangs.
+    The destructor of an open client waits for a lock. If the garbage collector calls it in a thread that holds this
+    lock, as any thread does while it starts an event loop of Dask, the process hangs.
     """
     try:
-        with contextlib.suppress(
-            Exception
-        ):  # no reason to lose the results, or to hide an error that was raised before
+        with contextlib.suppress(Exception):  # must not lose results or hide an earlier error
             client.close(timeout=CLOSE_TIMEOUT)
     finally:
-        client.status = "closed"  # the destructor returns at once
+        client.status = "closed"  # so that the destructor returns at once
         runner = getattr(client, "_loop_runner", None)
         if runner is not None:
             with contextlib.suppress(Exception):
-                runner.stop()  # a client that raised or that timed out leaves the thread of its loop
+                runner.stop()  # a failed client leaves the thread of its event loop
 
 
 def _one_line(error: BaseException) -> str:
@@ -184,54 +204,59 @@ def _one_line(error: BaseException) -> str:
 
 
 class _Cluster:
-    """A scheduler and its workers, watched for being there."""
+    """A connection to a scheduler that checks that scheduler and workers are alive."""
 
     def __init__(self, client: Any, wait: Any, address: str) -> None:
         self.client, self.wait, self.address = client, wait, address
-        self.since: float | None = None
-        self.said = False
+        self.idle_since: float | None = None
+        self.has_notified = False
 
     def n_threads(self) -> int:
-        """Threads of all workers; an error if the scheduler is gone."""
+        """Return the number of threads of all workers; raise a `StoreError` if the scheduler does not answer."""
         try:
             cores = self.client.sync(self.client.scheduler.ncores, callback_timeout=WORKER_TIMEOUT)
         except Exception:
-            raise self._gone() from None
+            raise self._lost_scheduler() from None
         if self.client.status != "running":
-            raise self._gone()
+            raise self._lost_scheduler()
         return sum(cores.values())
 
-    def _gone(self) -> StoreError:
+    def _lost_scheduler(self) -> StoreError:
         return StoreError(
-            f"the Dask scheduler at {self.address} went away; what is finished is kept, run again to go on"
+            f"the Dask scheduler at {self.address} does not answer any more; finished results are stored, run again to "
+            "resume"
         )
 
-    def look(self) -> int:
-        """Threads of all workers; if there are none, say so after a while, and give up after a longer one."""
+    def poll(self) -> int:
+        """Return the number of threads of all workers.
+
+        If there are none, print a notice after `NOTICE_DELAY` and raise a `StoreError` after `WORKER_TIMEOUT`.
+        """
         n, now = self.n_threads(), time.monotonic()
         if n:
-            self.since, self.said = None, False
+            self.idle_since, self.has_notified = None, False
             return n
-        self.since = now if self.since is None else self.since
-        if now - self.since >= WORKER_TIMEOUT:
+        self.idle_since = now if self.idle_since is None else self.idle_since
+        if now - self.idle_since >= WORKER_TIMEOUT:
             raise StoreError(
-                f"the Dask scheduler at {self.address} had no workers for {WORKER_TIMEOUT:.0f} s; start some, and run again"
+                f"the Dask scheduler at {self.address} had no workers for {WORKER_TIMEOUT:.0f} s; start some, and run "
+                "again"
             )
-        if now - self.since >= NOTICE_DELAY and not self.said:
-            self.said = True
-            waited = f"waiting for workers of the Dask scheduler at {self.address}"
-            print(f"berlyne: {waited}, for {WORKER_TIMEOUT:.0f} s at most", file=sys.stderr, flush=True)
+        if now - self.idle_since >= NOTICE_DELAY and not self.has_notified:
+            self.has_notified = True
+            notice = f"waiting for workers of the Dask scheduler at {self.address}"
+            print(f"berlyne: {notice}, for {WORKER_TIMEOUT:.0f} s at most", file=sys.stderr, flush=True)
         return 0
 
     def wait_for_workers(self) -> None:
-        """Return once there is a worker."""
-        while not self.look():
+        """Wait until there is a worker."""
+        while not self.poll():
             time.sleep(min(POLL_INTERVAL, WORKER_TIMEOUT / 10))
 
     def check_workers(self) -> None:
-        """An error that names a worker without berlyne, or with other versions: these may give other bits."""
+        """Raise a `StoreError` if a worker lacks berlyne or has other versions, which may change results."""
 
-        def installed() -> Any:  # inside, so that it is sent as it is: a worker need not have this module
+        def installed() -> Any:  # a local function is sent by value, so a worker need not have this module
             import importlib
 
             try:
@@ -240,69 +265,71 @@ class _Cluster:
                 return f"{type(error).__name__}: {error}"
 
         try:
-            found = self.client.sync(self.client._run, installed, on_error="return", callback_timeout=WORKER_TIMEOUT)
+            answers = self.client.sync(self.client._run, installed, on_error="return", callback_timeout=WORKER_TIMEOUT)
         except Exception:
             raise StoreError(f"the workers of the Dask scheduler at {self.address} do not answer") from None
-        for worker, has in found.items():
-            if not isinstance(has, dict):
-                raise StoreError(f"the worker at {worker} cannot import berlyne ({has}); install it there")
-            _refuse_versions(f"the worker at {worker}", has, versions())
+        for worker, answer in answers.items():
+            if not isinstance(answer, dict):
+                raise StoreError(f"the worker at {worker} cannot import berlyne ({answer}); install it there")
+            _check_versions(f"the worker at {worker}", answer, versions())
 
     def as_finished(
-        self, experiment: Experiment, pieces: list[WorkUnit], layout: Layout
+        self, experiment: Experiment, units: list[WorkUnit], layout: Layout
     ) -> Generator[tuple[WorkUnit, dict[str, bytes]]]:
-        """Keep a few pieces ahead of the workers, who may come and go, so that results never pile up."""
+        """Yield finished work units. Only a few are submitted ahead, so that results do not accumulate."""
         n_threads = self.n_threads()
-        waiting, running, here = iter(split_work_units(pieces, n_threads)), dict[Any, WorkUnit](), versions()
+        waiting, running, expected = iter(split_work_units(units, n_threads)), dict[Any, WorkUnit](), versions()
         while True:
-            for piece in islice(waiting, max(0, UNITS_PER_WORKER * max(1, n_threads) - len(running))):
-                running[self.client.submit(compute_on_worker, experiment, piece, layout, here, pure=False)] = piece
+            for unit in islice(waiting, max(0, UNITS_PER_WORKER * max(1, n_threads) - len(running))):
+                running[self.client.submit(compute_on_worker, experiment, unit, layout, expected, pure=False)] = unit
             if not running:
                 return
             for future in self._finished(list(running)):
-                piece = running.pop(future)
-                yield piece, self._result(future, work_unit_name(piece, experiment))
-            n_threads = self.look()
+                unit = running.pop(future)
+                yield unit, self._result(future, work_unit_name(unit, experiment))
+            n_threads = self.poll()
 
     def _finished(self, futures: list[Any]) -> list[Any]:
-        """Those futures that have come to an end, if any did within the time between two looks."""
-        with contextlib.suppress(Exception):  # no time left, or something was cancelled: the futures tell
+        """Return the futures that are done, after waiting for at most `POLL_INTERVAL`."""
+        with contextlib.suppress(Exception):  # a timeout or a cancelled future; `done` shows which are finished
             self.wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
         return [future for future in futures if future.done()]
 
     def _result(self, future: Any, name: str) -> dict[str, bytes]:
-        """What came of a piece; if its worker died with it, another works it out, if there is one."""
-        begin = time.monotonic()
+        """Return the chunks of a work unit. If its worker died, wait for another to compute it."""
+        start = time.monotonic()
         while True:
             try:
-                computed: dict[str, bytes] = future.result(timeout=2 * POLL_INTERVAL)
-                return computed
+                chunks: dict[str, bytes] = future.result(timeout=2 * POLL_INTERVAL)
+                return chunks
             except Exception as error:
-                late = not isinstance(error, TimeoutError) and time.monotonic() - begin > WORKER_TIMEOUT
-                if future.status == "error" or late:
+                is_late = not isinstance(error, TimeoutError) and time.monotonic() - start > WORKER_TIMEOUT
+                if future.status == "error" or is_late:
                     raise StoreError(f"{name} failed on the cluster: {_one_line(error)}") from error
-            self.look()  # an error if the scheduler is gone, or all workers are
+            self.poll()  # raises an error if the scheduler or all workers are lost
             time.sleep(POLL_INTERVAL / 10)
 
 
 def compute_on_worker(
-    experiment: Experiment, piece: WorkUnit, layout: Layout, expected: dict[str, str]
+    experiment: Experiment, unit: WorkUnit, layout: Layout, expected: dict[str, str]
 ) -> dict[str, bytes]:
-    """Compute a piece on a worker, if it has the versions of the writer: it may have come after the others."""
-    _refuse_versions("the worker", versions(), expected)
-    return compute_chunks(experiment, piece, layout)
+    """Compute a work unit on a worker. Its versions are checked, because it may have joined after the first check."""
+    _check_versions("the worker", versions(), expected)
+    return compute_chunks(experiment, unit, layout)
 
 
-def _refuse_versions(who: str, has: dict[str, str], expected: dict[str, str]) -> None:
-    for name, wanted in expected.items():
-        if has.get(name) != wanted:
-            raise StoreError(f"{who} has {name} {has.get(name)}, and {wanted} is wanted; install the same versions")
+def _check_versions(worker: str, installed: dict[str, str], expected: dict[str, str]) -> None:
+    for name, version in expected.items():
+        if installed.get(name) != version:
+            raise StoreError(
+                f"{worker} has {name} {installed.get(name)}, but the writer has {version}; install the same versions"
+            )
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the messages of Dask: what matters in them is told here."""
-    logging.getLogger("asyncio").addFilter(_of_others)  # for good: what was given up is complained of much later
+    """Silence the log messages of Dask; errors that matter are raised here."""
+    logging.getLogger("asyncio").addFilter(_is_not_dask)  # permanently: complaints about cancelled tasks come later
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
     loggers = [logging.getLogger(name) for name in {"distributed", *names}]
     levels = [logger.level for logger in loggers]
@@ -315,5 +342,5 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _of_others(record: logging.LogRecord) -> bool:
+def _is_not_dask(record: logging.LogRecord) -> bool:
     return "distributed" not in record.getMessage()

@@ -1,4 +1,4 @@
-"""What is measured of an exploration, by name: the usual measures, some on request, and a user's own."""
+"""Measures of an exploration, by name: the standard ones, optional ones, and custom ones."""
 
 from __future__ import annotations
 
@@ -19,26 +19,36 @@ if TYPE_CHECKING:
 
 Dims = tuple[str, ...]
 
-TAKEN = (
+RESERVED_NAMES = (
     "area", "state", "action", "next_state", "counts",
     "world", "world_class", "strategy", "time", "snapshot", "transition",
 )  # fmt: skip
-"""Names in the store beside those of `MEASURES`, which a measure of one's own cannot have either."""
+"""Names of arrays in a store besides those of `MEASURES`. A custom measure cannot have any of these names."""
 KNOWN_DIMS = ("time", "step", "snapshot", "a", "s", "s_next")
-"""Dimensions whose sizes are known: times 0..n_steps, steps, snapshots, actions, states, next states."""
-DEFAULT_MEANING = "a measure of one's own"
+"""Dimensions with known sizes: times 0..n_steps, steps, snapshots, actions, states, next states."""
+DEFAULT_MEANING = "a measure of one's own"  # written to stores, so it must not change
 EXPECTED_MISSING = "expected_missing_information"
-"""What is kept of environments that show no transition table, of which nobody knows what is missing."""
+"""The learning curve of environments without a transition table, whose missing information is unknown."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity of a run, `of(run)`; in an environment that shows no transition table the run is an `EnvRun`.
+    """A quantity of a run, computed by `of(run)`.
 
-    dims : a label for each axis of its values, in addition to world and strategy. `KNOWN_DIMS` have the sizes
-        of the run, where snapshots are those of `run.snapshots`, in its order; any other label is a dimension of
-        one's own, as long as in the first worlds. None: a number, or one for each time 0..n_steps, whichever the
-        first exploration gives.
+    Parameters
+    ----------
+    name : str
+        Name of the measure, an identifier.
+    of : callable
+        Function of a `Run` that returns numbers. In an environment without a transition table it gets an `EnvRun`.
+    units : str
+        Units of the values.
+    meaning : str
+        Description of the values.
+    dims : tuple of str or None
+        A label for each axis of the values, in addition to world and strategy. `KNOWN_DIMS` have the sizes of the run;
+        snapshots are in the order of `run.snapshots`. Any other label is a new dimension, whose size is that in the
+        first worlds. If None, the measure is one number, or one for each time 0..n_steps, as in the first exploration.
     """
 
     name: str
@@ -49,63 +59,63 @@ class Measure:
 
 
 def state_path(run: Run | EnvRun) -> IndexArray:
-    """The state in which each action was taken, and the last one reached, (n_steps + 1,)."""
-    whole = len(run.states) > run.n_steps
-    return run.states if whole else np.append(run.states, run.next_states[-1])
+    """Return the state in which each action was taken, and the final state, (n_steps + 1,)."""
+    has_final_state = len(run.states) > run.n_steps
+    return run.states if has_final_state else np.append(run.states, run.next_states[-1])
 
 
 def sizes(run: Run | EnvRun) -> tuple[int, int]:
-    """Numbers of states and of actions, as far as they are known."""
-    known: Any = getattr(run, "world", None) or run.explorer  # type: ignore[union-attr]  # of an `EnvRun`
-    return known.n_states, known.n_actions
+    """Return the numbers of states and of actions, as far as they are known."""
+    source: Any = getattr(run, "world", None) or run.explorer  # type: ignore[union-attr]  # an `EnvRun` has one
+    return source.n_states, source.n_actions
 
 
 def states_visited(run: Run | EnvRun) -> FloatArray:
-    """How many different states the path has met up to each time, (n_steps + 1,)."""
+    """Number of distinct states visited up to each time, (n_steps + 1,)."""
     return _distinct_so_far(state_path(run))
 
 
 def rows_tried(run: Run | EnvRun) -> FloatArray:
-    """How many different pairs of action and state were tried up to each time, (n_steps + 1,)."""
+    """Number of distinct pairs of action and state tried up to each time, (n_steps + 1,)."""
     rows = run.actions.astype(np.int64) * sizes(run)[0] + run.states[: run.n_steps]
     return np.concatenate([[0.0], _distinct_so_far(rows)])
 
 
 def visits(run: Run | EnvRun) -> FloatArray:
-    """How often each action was taken in each state, (M, N)."""
+    """Number of times that each action was taken in each state, (M, N)."""
     n_states, n_actions = sizes(run)
-    taken = np.zeros((n_actions, n_states))
-    np.add.at(taken, (run.actions, run.states[: run.n_steps]), 1.0)
-    return taken
+    n_taken = np.zeros((n_actions, n_states))
+    np.add.at(n_taken, (run.actions, run.states[: run.n_steps]), 1.0)
+    return n_taken
 
 
 def expected_missing_information(run: Run | EnvRun) -> FloatArray:
-    """What an explorer with the prior of the world, led along the run, expects to be missing: bits, (n_steps + 1,)."""
+    """Missing information in bits that an explorer with the world's prior expects along the run, (n_steps + 1,)."""
     if not hasattr(run, "world"):
         return run.expected_missing_information
     return expected_missing_curve(run.world, run)
 
 
-def _true(name: str) -> Callable[[Any], FloatArray]:
-    """A curve that the truth tells; NaN where nobody knows it."""
+def _true_curve(name: str) -> Callable[[Any], FloatArray]:
+    """Return a function that reads a curve which depends on the true world; NaN if the world is unknown."""
     return lambda run: getattr(run, name, np.full(run.n_steps + 1, np.nan))
 
 
 def _distinct_so_far(values: Any) -> FloatArray:
-    first = np.zeros(len(values))
-    first[np.unique(values, return_index=True)[1]] = 1.0
-    return np.asarray(np.cumsum(first))
+    is_first = np.zeros(len(values))
+    is_first[np.unique(values, return_index=True)[1]] = 1.0
+    return np.asarray(np.cumsum(is_first))
 
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("missing_information", _true("missing_information"), "bits", "divergence of the model (Eq. 2)"),
-        Measure("l1_distance", _true("l1_distance"), "1", "L1 distance of the model (Fig. S4)"),
+        Measure("missing_information", _true_curve("missing_information"), "bits", "divergence of the model (Eq. 2)"),
+        Measure("l1_distance", _true_curve("l1_distance"), "1", "L1 distance of the model (Fig. S4)"),
     )
 }
-"""The measures that every experiment keeps, unless it names others. One more here is stored in single precision from
-then on, by new stores: one that was made without it is read as it is, and cannot be gone on with."""
+"""Standard measures, which every experiment stores unless it names others. If you add a measure here, new stores hold
+it in single precision. Stores without it can still be read, but not resumed."""
 
 OPTIONAL_MEASURES: dict[str, Measure] = {
     measure.name: measure
@@ -118,12 +128,12 @@ OPTIONAL_MEASURES: dict[str, Measure] = {
         Measure("visits", visits, "1", "how often each action was taken in each state", ("a", "s")),
     )
 }
-"""Measures that are kept on request, by name. In a store they are like a user's own."""
+"""Measures that are stored if an experiment names them. A store treats them like custom measures."""
 
 
 def is_measure_name(name: Any) -> bool:
-    """Whether a measure of one's own may have this name."""
-    return isinstance(name, str) and name.isidentifier() and name not in TAKEN and name not in MEASURES
+    """Whether a custom measure may have this name."""
+    return isinstance(name, str) and name.isidentifier() and name not in RESERVED_NAMES and name not in MEASURES
 
 
 def is_dim_name(name: Any) -> bool:
@@ -131,73 +141,97 @@ def is_dim_name(name: Any) -> bool:
     return name in KNOWN_DIMS or (isinstance(name, str) and is_measure_name(name) and name != "run")
 
 
-def parse_measures(given: Any, has_snapshots: bool) -> tuple[tuple[str, ...], dict[str, Measure]]:
-    """Which of `MEASURES` to keep, and which others, from what `measures` of an experiment says.
+def parse_measures(measures: Any, has_snapshots: bool) -> tuple[tuple[str, ...], dict[str, Measure]]:
+    """Parse the `measures` of an experiment.
 
-    A mapping adds to the usual ones. A list names all that are to be kept.
+    Parameters
+    ----------
+    measures : mapping, str or list
+        A mapping adds to the standard measures. A list names all measures to store.
+    has_snapshots : bool
+        Whether the experiment has snapshots.
+
+    Returns
+    -------
+    standard : tuple of str
+        Names of the measures in `MEASURES` to store.
+    custom : dict of str to Measure
+        All other measures.
+
+    Raises
+    ------
+    SettingsError
+        If `measures` is invalid.
     """
-    if isinstance(given, Mapping):
-        kept, own = tuple(MEASURES), {name: _own(name, said) for name, said in given.items()}
-    elif isinstance(given, str | list | tuple):
-        kept, own = _listed([given] if isinstance(given, str) else list(given))
+    if isinstance(measures, Mapping):
+        standard, custom = tuple(MEASURES), {name: _custom_measure(name, value) for name, value in measures.items()}
+    elif isinstance(measures, str | list | tuple):
+        standard, custom = _listed_measures([measures] if isinstance(measures, str) else list(measures))
     else:
         raise SettingsError(
-            f"measures: is {given!r}; it must list names, or map names to functions of a run{OWN_MEASURE}"
+            f"measures: is {measures!r}; it must list names, or map names to functions of a run{OWN_MEASURE}"
         )
-    for name, measure in own.items():
+    for name, measure in custom.items():
         if "snapshot" in (measure.dims or ()) and not has_snapshots:
             raise SettingsError(f"measures.{name}: has a value for each snapshot, and there are no snapshots")
-    clash = sorted(own.keys() & {dim for measure in own.values() for dim in measure.dims or ()})
-    if clash:
-        raise SettingsError(f"measures.{clash[0]}: is the name of a dimension too; one of them needs another name")
-    return kept, own
+    clashes = sorted(custom.keys() & {dim for measure in custom.values() for dim in measure.dims or ()})
+    if clashes:
+        raise SettingsError(f"measures.{clashes[0]}: is also the name of a dimension; rename one of them")
+    return standard, custom
 
 
-def resolve_custom_measures(classes: Iterable[WorldClass], own: dict[str, Measure]) -> dict[str, Measure]:
-    """Measures other than the usual ones that a study of these classes keeps; an error if one of them cannot be."""
+def resolve_custom_measures(classes: Iterable[WorldClass], custom: dict[str, Measure]) -> dict[str, Measure]:
+    """Return all measures besides the standard ones that a study of these classes stores.
+
+    Raises
+    ------
+    SettingsError
+        If a measure cannot be computed for one of the classes.
+    """
     for kind in classes:
-        for measure in own.values() if kind.no_table else ():
+        for measure in custom.values() if kind.no_table else ():
             dims = set(measure.dims or ())
             if "snapshot" in dims or (kind.discovers_states and dims & {"s", "s_next"}):
-                what = "snapshot, which are not kept of" if "snapshot" in dims else "state, and nobody knows those of"
+                reason = "snapshot, which are not stored for" if "snapshot" in dims else "state, which are unknown in"
                 raise SettingsError(
-                    f"measures.{measure.name}: has a value for each {what} worlds.{kind.name}, an environment that "
-                    "shows no transition table; leave it out"
+                    f"measures.{measure.name}: has a value for each {reason} worlds.{kind.name}, an environment "
+                    "without a transition table; leave it out"
                 )
     if not any(kind.no_table for kind in classes):
-        return own
-    if own.get(EXPECTED_MISSING, OPTIONAL_MEASURES[EXPECTED_MISSING]) is not OPTIONAL_MEASURES[EXPECTED_MISSING]:
+        return custom
+    if custom.get(EXPECTED_MISSING, OPTIONAL_MEASURES[EXPECTED_MISSING]) is not OPTIONAL_MEASURES[EXPECTED_MISSING]:
         raise SettingsError(
-            f"measures.{EXPECTED_MISSING}: is kept of environments anyway; one of your own needs another name"
+            f"measures.{EXPECTED_MISSING}: is always stored for environments; your own measure needs another name"
         )
-    return {EXPECTED_MISSING: OPTIONAL_MEASURES[EXPECTED_MISSING], **own}
+    return {EXPECTED_MISSING: OPTIONAL_MEASURES[EXPECTED_MISSING], **custom}
 
 
-def _listed(given: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
-    own, known = {}, {**MEASURES, **OPTIONAL_MEASURES}
-    named = [said.name if isinstance(said, Measure) else said for said in given]
-    for i, (name, said) in enumerate(zip(named, given, strict=True)):
-        if isinstance(said, Measure):
-            own[name] = _own(name, said)
-        elif not isinstance(said, str) or said not in known:
-            near = difflib.get_close_matches(str(said), known, n=1)
+def _listed_measures(measures: list[Any]) -> tuple[tuple[str, ...], dict[str, Measure]]:
+    custom, known = {}, {**MEASURES, **OPTIONAL_MEASURES}
+    names = [value.name if isinstance(value, Measure) else value for value in measures]
+    for i, (name, value) in enumerate(zip(names, measures, strict=True)):
+        if isinstance(value, Measure):
+            custom[name] = _custom_measure(name, value)
+        elif not isinstance(value, str) or value not in known:
+            near = difflib.get_close_matches(str(value), known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}{OWN_MEASURE}"
-            raise SettingsError(f"measures[{i}]: there is no measure {said!r}; {hint}")
-        elif said in OPTIONAL_MEASURES:
-            own[said] = OPTIONAL_MEASURES[said]
-    if len(set(named)) < len(named):
+            raise SettingsError(f"measures[{i}]: there is no measure {value!r}; {hint}")
+        elif value in OPTIONAL_MEASURES:
+            custom[value] = OPTIONAL_MEASURES[value]
+    if len(set(names)) < len(names):
         raise SettingsError("measures: no measure may be named twice")
-    return tuple(name for name in MEASURES if name in named), own
+    return tuple(name for name in MEASURES if name in names), custom
 
 
-def _own(name: Any, said: Any) -> Measure:
-    if isinstance(said, Measure):
-        measure = replace(said, name=name)
-    elif isinstance(said, tuple) and len(said) == 2:
-        dims = (said[0],) if isinstance(said[0], str) else said[0]
-        measure = Measure(name, said[1], dims=dims)
+def _custom_measure(name: Any, value: Any) -> Measure:
+    """Parse a custom measure: a `Measure`, a function, or a pair of dims and function."""
+    if isinstance(value, Measure):
+        measure = replace(value, name=name)
+    elif isinstance(value, tuple) and len(value) == 2:
+        dims = (value[0],) if isinstance(value[0], str) else value[0]
+        measure = Measure(name, value[1], dims=dims)
     else:
-        measure = Measure(name, said, dims=None)
+        measure = Measure(name, value, dims=None)
     if not (is_measure_name(name) and callable(measure.of)):
         raise SettingsError(
             f"measures.{name}: must be a new name (an identifier) and a function of a run, alone or after its dims "
@@ -215,35 +249,37 @@ def _own(name: Any, said: Any) -> Measure:
 
 
 def evaluate_measure(measure: Measure, run: Run | EnvRun) -> FloatArray:
-    """What a measure of the user's own gives of a run, which must be numbers."""
+    """Evaluate a custom measure; raise a ValueError if it fails or does not return numbers."""
     try:
-        given = measure.of(run)
+        values = measure.of(run)
     except Exception as error:
         raise ValueError(f"measures.{measure.name}: raised {type(error).__name__}: {error}") from error
     try:
-        return np.asarray(given, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"measures.{measure.name}: gave {given!r:.60}; it must give numbers") from None
+        raise ValueError(f"measures.{measure.name}: returned {values!r:.60}; it must return numbers") from None
 
 
-def check_shape(measure: Measure, shape: tuple[int, ...], room: tuple[int, ...], run: Run | EnvRun) -> None:
-    """A ValueError if values do not have the axes that the measure says, or more than there is room for."""
+def check_shape(measure: Measure, shape: tuple[int, ...], max_shape: tuple[int, ...], run: Run | EnvRun) -> None:
+    """Raise a ValueError if values do not have the axes of the measure, or are larger than `max_shape` in the store."""
     dims = measure.dims or ()
     labels = f"({', '.join(dims)})"
     if len(shape) != len(dims):
-        raise ValueError(f"measures.{measure.name}: gave shape {shape}; it must have an axis for each of {labels}")
-    known = dim_sizes(*sizes(run), run.n_steps + 1) | {"snapshot": len(getattr(run, "snapshots", ()))}
-    for dim, n, most in zip(dims, shape, room, strict=True):
-        wanted = known.get(dim, n)
-        if n != wanted:
-            raise ValueError(f"measures.{measure.name}: gave shape {shape} for {labels}; {dim} must be {wanted} long")
-        if n > most:
+        raise ValueError(f"measures.{measure.name}: returned shape {shape}; it must have an axis for each of {labels}")
+    known_sizes = dim_sizes(*sizes(run), run.n_steps + 1) | {"snapshot": len(getattr(run, "snapshots", ()))}
+    for dim, size, max_size in zip(dims, shape, max_shape, strict=True):
+        expected = known_sizes.get(dim, size)
+        if size != expected:
             raise ValueError(
-                f"measures.{measure.name}: gave shape {shape} for {labels}, and the store has room for {room}; the "
-                "first worlds of a class must give as many as any"
+                f"measures.{measure.name}: returned shape {shape} for {labels}; the size of {dim} must be {expected}"
+            )
+        if size > max_size:
+            raise ValueError(
+                f"measures.{measure.name}: returned shape {shape} for {labels}, and the store has room for "
+                f"{max_shape}; the first worlds of a class must return the largest shape"
             )
 
 
 def dim_sizes(n_states: int, n_actions: int, n_times: int) -> dict[str, int]:
-    """How long axes are whose labels are known."""
+    """Return the sizes of `KNOWN_DIMS` except snapshots."""
     return {"time": n_times, "step": n_times - 1, "a": n_actions, "s": n_states, "s_next": n_states}

@@ -1,4 +1,4 @@
-"""Environments that show no transition table, as worlds of a study: every exploration acts in one of its own."""
+"""Environments without a transition table as worlds of a study; every exploration uses a new environment."""
 
 from __future__ import annotations
 
@@ -21,17 +21,27 @@ from berlyne.strategies.registry import Strategy
 from berlyne.validation import Seed, short_repr
 
 EnvFactory = Callable[[], Any]
-"""What gives an environment that nobody has acted in, the same every time."""
+"""A function that returns a new environment, the same at every call."""
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, eq=False)
 class OpaqueEnv:
-    """An environment that can only be acted in.
+    """An environment without a transition table, which can only be explored by acting in it.
 
-    n_states : how many states there are; None if nobody knows, so that they are discovered.
-    fingerprint : what tells it from others: its class and wrappers, and all that its spec says.
+    Attributes
+    ----------
+    name : str
+        Id of its spec, or else the name of its class.
+    make_env : EnvFactory
+        Returns a new environment.
+    n_states : int or None
+        Number of states; None if it is unknown, so that states are discovered.
+    n_actions : int
+        Number of actions.
+    fingerprint : str
+        Hash of its class, its wrappers and its spec, which distinguishes it from other environments.
     """
 
     name: str
@@ -42,24 +52,24 @@ class OpaqueEnv:
 
     @classmethod
     def from_factory(cls, make_env: EnvFactory) -> OpaqueEnv:
-        """The environment that `make_env` gives; a ValueError if it cannot be explored."""
+        """Describe the environment that `make_env` returns; raise a ValueError if it cannot be explored."""
         env = make_env()
         try:
-            explorer = explore_env(env, "Random", 0).explorer  # all checks, and no step
+            explorer = explore_env(env, "Random", 0).explorer  # runs all checks and no step
         except ValueError as error:
             reason = error.reason if isinstance(error, ExplorationError) else str(error)
             raise ValueError(reason.replace("say in observe=", "let a wrapper of it say")) from error.__cause__
         n_states = None if discovers_states(explorer.prior) else explorer.n_states
         name = getattr(getattr(env, "spec", None), "id", None) or type(getattr(env, "unwrapped", env)).__name__
-        told = cls(str(name), make_env, n_states, explorer.n_actions, _fingerprint(env, n_states, explorer.n_actions))
+        fingerprint = _fingerprint(env, n_states, explorer.n_actions)
         _close(env)
-        return told
+        return cls(str(name), make_env, n_states, explorer.n_actions, fingerprint)
 
     def __repr__(self) -> str:
         return f"{self.name} (no transition table)"
 
     def explore(self, strategy: Strategy, n_steps: int, seed: Seed) -> EnvRun:
-        """One exploration, in an environment of its own."""
+        """Run one exploration in a new environment."""
         try:
             env = self.make_env()
         except Exception as error:
@@ -72,60 +82,60 @@ class OpaqueEnv:
 
 
 def env_factory(env: Any) -> EnvFactory:
-    """How to have an environment once more: made from its spec, with its wrappers, or else a copy of it."""
+    """Return a function that makes environments like `env`: from its spec, with its wrappers, or else by copying it."""
     spec = getattr(env, "spec", None)
     if spec is not None and _is_importable(spec):
-        make_env = functools.partial(_made_from, spec)
+        make_env = functools.partial(_make_from_spec, spec)
         try:
             _close(make_env())
-        except Exception:  # a wrapper that does not say how it was made, or that is found nowhere
+        except Exception:  # a wrapper that does not record its arguments, or that cannot be imported
             pass
         else:
             return make_env
     try:
         return functools.partial(copy.deepcopy, copy.deepcopy(env))
-    except Exception as error:  # whatever an environment holds
+    except Exception as error:  # an environment may hold any object
         raise ValueError(
             f"{env!r:.60} can neither be made from its spec nor copied ({error!s:.60}); give a function make(seed) "
             "that makes it"
         ) from None
 
 
-def _made_from(spec: Any) -> Any:
+def _make_from_spec(spec: Any) -> Any:
     import gymnasium
 
     return gymnasium.make(spec)
 
 
 def _is_importable(spec: Any) -> bool:
-    """Whether other processes find what a spec names: they have another __main__."""
+    """Whether other processes can import the entry points of a spec: their `__main__` is a different module."""
     entries = [spec.entry_point, *(wrapper.entry_point for wrapper in spec.additional_wrappers)]
     return not any(str(entry).startswith("__main__:") for entry in entries)
 
 
 def _close(env: Any) -> None:
-    """Close an environment. If that fails, warn: an exploration is no less right, and its own error matters more."""
+    """Close an environment. If that fails, only warn: the exploration is valid, or its own error matters more."""
     try:
         if hasattr(env, "close"):
             env.close()
     except Exception as error:
-        message = f"close() of an environment raised {short_repr(error)}; what was explored in it is kept"
+        message = f"close() of an environment raised {short_repr(error)}; its exploration is kept"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def _fingerprint(env: Any, n_states: int | None, n_actions: int) -> str:
-    """The same in every process: addresses are no part of it."""
+    """Hash an environment. The hash is the same in every process, because memory addresses are left out."""
     spec: Any = getattr(env, "spec", None)
-    said: list[Any] = []
+    parts: list[Any] = []
     if spec is None:
         inner = env
-        said.append(type(inner).__qualname__)
+        parts.append(type(inner).__qualname__)
         while inner is not getattr(inner, "unwrapped", inner) and hasattr(inner, "env"):
             inner = inner.env
-            said.append(type(inner).__qualname__)
+            parts.append(type(inner).__qualname__)
     else:
         wrappers = [(wrapper.name, wrapper.kwargs) for wrapper in spec.additional_wrappers]
-        said += [spec.id, spec.max_episode_steps, sorted(spec.kwargs.items()), wrappers]
+        parts += [spec.id, spec.max_episode_steps, sorted(spec.kwargs.items()), wrappers]
     with np.printoptions(threshold=sys.maxsize):
-        text = ADDRESS.sub("", repr([said, n_states, n_actions]))
+        text = ADDRESS.sub("", repr([parts, n_states, n_actions]))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

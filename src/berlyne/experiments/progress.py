@@ -1,4 +1,4 @@
-"""How far a run has come: bars in a terminal, a line every half minute where there is none."""
+"""Report progress of a run: bars in a terminal, a line every half minute elsewhere."""
 
 from __future__ import annotations
 
@@ -13,36 +13,48 @@ from berlyne.experiments.spec import Experiment
 from berlyne.experiments.work_unit import ProgressCallback, WorkUnit
 
 LINE_INTERVAL = 30.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 
 
 @contextmanager
 def progress_reporter(
-    experiment: Experiment, pieces: list[WorkUnit], progress: bool | None
+    experiment: Experiment, units: list[WorkUnit], progress: bool | None
 ) -> Iterator[ProgressCallback]:
-    """A function that is told the position of every exploration that ends, from any thread.
+    """Yield a function to call with the position of every finished exploration, from any thread.
 
-    progress : True shows bars, False nothing; None shows bars in a terminal, and a line now and then elsewhere.
+    Parameters
+    ----------
+    experiment : Experiment
+        The study.
+    units : list of WorkUnit
+        Work units that will be computed.
+    progress : bool or None
+        True shows bars and False shows nothing. None shows bars in a terminal, and a line every half minute elsewhere.
+
+    Yields
+    ------
+    ProgressCallback
+        The function to call.
     """
     from rich.console import Console
 
     console = Console(stderr=True)
     totals = {kind.name: 0 for kind in experiment.classes}
-    for piece in pieces:
-        for position in piece.positions:
+    for unit in units:
+        for position in unit.positions:
             totals[experiment.position(position)[0].name] += 1
     if progress or (progress is None and console.is_terminal):
-        shown: Any = _bars(experiment, totals, console)
+        display: Any = _bars(experiment, totals, console)
     elif progress is None:
-        shown = _lines(sum(totals.values()))
+        display = _lines(sum(totals.values()))
     else:
-        shown = _nothing()
-    with shown as explored:
-        yield explored
+        display = _silent()
+    with display as on_explored:
+        yield on_explored
 
 
 def format_rate(per_second: float) -> str:
-    """A rate with its unit, such as "212 explorations/s", of at least two digits unless it is very slow."""
+    """Format a rate, such as "212 explorations/s", with at least two digits unless it is very slow."""
     if per_second >= 10:
         return f"{per_second:,.0f} explorations/s"
     if per_second >= 0.1:
@@ -51,49 +63,49 @@ def format_rate(per_second: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds as hours, minutes and seconds, such as "1:02:03"."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    """Format seconds as hours, minutes and seconds, such as "1:02:03"."""
+    minutes, remaining_seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{remaining_seconds:02d}"
 
 
 def progress_line(done: int, total: int, seconds: float) -> str:
-    """What is said of `done` explorations of `total` in so many seconds; the rest is taken to be as fast."""
-    said = f"{done:,} of {total:,} explorations"
+    """Return the progress after `done` of `total` explorations, with the time left at the mean rate so far."""
+    progress = f"{done:,} of {total:,} explorations"
     if not done or seconds <= 0:
-        return said
-    return f"{said}, {format_rate(done / seconds)}, {format_duration((total - done) * seconds / done)} left"
+        return progress
+    return f"{progress}, {format_rate(done / seconds)}, {format_duration((total - done) * seconds / done)} left"
 
 
 @contextmanager
-def _nothing() -> Iterator[ProgressCallback]:
+def _silent() -> Iterator[ProgressCallback]:
     yield lambda position: None
 
 
 @contextmanager
 def _lines(total: int) -> Iterator[ProgressCallback]:
-    """A line on standard error every half minute, by a thread of its own."""
-    begin, lock, end, done = time.monotonic(), threading.Lock(), threading.Event(), [0]
+    """Print a line on standard error every half minute, from a separate thread."""
+    start, lock, end, done = time.monotonic(), threading.Lock(), threading.Event(), [0]
 
-    def explored(position: int) -> None:
+    def on_explored(position: int) -> None:
         with lock:
             done[0] += 1
 
-    def speak() -> None:
+    def print_lines() -> None:
         while not end.wait(LINE_INTERVAL):
-            print(f"berlyne: {progress_line(done[0], total, time.monotonic() - begin)}", file=sys.stderr, flush=True)
+            print(f"berlyne: {progress_line(done[0], total, time.monotonic() - start)}", file=sys.stderr, flush=True)
 
-    speaker = threading.Thread(target=speak, name="berlyne-progress", daemon=True)
-    speaker.start()
+    printer = threading.Thread(target=print_lines, name="berlyne-progress", daemon=True)
+    printer.start()
     try:
-        yield explored
+        yield on_explored
     finally:
         end.set()
-        speaker.join()
+        printer.join()
 
 
 @contextmanager
 def _bars(experiment: Experiment, totals: dict[str, int], console: Any) -> Iterator[ProgressCallback]:
-    """A bar per class of worlds, with how many explorations are done, how fast, and the time left."""
+    """Show a bar per class of worlds: explorations done, their rate, and the time left."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
@@ -113,7 +125,7 @@ def _bars(experiment: Experiment, totals: dict[str, int], console: Any) -> Itera
     with Progress(*columns, console=console) as bars:
         tasks = {name: bars.add_task(name, total=total) for name, total in totals.items() if total}
 
-        def explored(position: int) -> None:
+        def on_explored(position: int) -> None:
             bars.advance(tasks[experiment.position(position)[0].name])
 
-        yield explored
+        yield on_explored

@@ -1,6 +1,6 @@
-"""A store as Zarr reads it: chunks are checked, and everything else is derived from the root.
+"""Read a store through Zarr: chunks are checked, and all other files are derived from the root.
 
-Worlds are read, or drawn again from their random streams. Runs are rebuilt from their stored paths.
+Worlds are read, or drawn again from their random streams. Runs are restored from their stored paths.
 """
 
 from __future__ import annotations
@@ -39,21 +39,26 @@ if TYPE_CHECKING:
 
 
 PATH = ("state", "action", "next_state")
-"""Arrays of whole numbers in which the largest stands for nothing."""
+"""Integer arrays in which the largest value of the type marks a missing value."""
 _CHUNK = re.compile(r"(\w+)/c\.(\d+)\.(\d+)(?:\.0)*")
 
 
 def _masked(array: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of an array, which tell xarray to read what stands for nothing as NaN."""
-    meaning, nothing = array["attributes"]["long_name"], array["fill_value"]
-    said = {**array["attributes"], "long_name": meaning.removesuffix(f"; {nothing} for none"), "_FillValue": nothing}
-    return {**array, "attributes": said}
+    """Return the metadata of an array such that xarray reads missing values as NaN."""
+    meaning, fill_value = array["attributes"]["long_name"], array["fill_value"]
+    long_name = meaning.removesuffix(f"; {fill_value} for none")
+    return {**array, "attributes": {**array["attributes"], "long_name": long_name, "_FillValue": fill_value}}
 
 
-class Counts(BackendArray):
-    """Counts at snapshots as they are read, NaN of what is not explored yet.
+class MaskedCounts(BackendArray):
+    """Counts at snapshots, with NaN for explorations that are not done. They are read when they are needed.
 
-    counts : (world, strategy, snapshot, transition), read when it is needed; area : (world, strategy).
+    Parameters
+    ----------
+    counts : Variable over (world, strategy, snapshot, transition)
+        Stored counts.
+    area : ndarray of shape (world, strategy)
+        Areas; NaN for explorations that are not done.
     """
 
     def __init__(self, counts: xr.Variable, area: FloatArray) -> None:
@@ -61,35 +66,45 @@ class Counts(BackendArray):
         self.dtype = np.dtype(np.float64)
 
     def __getitem__(self, key: Any) -> Any:
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._some)
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.BASIC, self._read)
 
-    def _some(self, key: tuple[Any, ...]) -> Any:
+    def _read(self, key: tuple[Any, ...]) -> Any:
         counts, explored = np.asarray(self.counts[key].values, dtype=float), self.explored[key[:2]]
-        there = np.reshape(explored, np.shape(explored) + (1,) * (counts.ndim - np.ndim(explored)))
-        return np.where(there, counts, np.nan)
+        mask = np.reshape(explored, np.shape(explored) + (1,) * (counts.ndim - np.ndim(explored)))
+        return np.where(mask, counts, np.nan)
 
 
 def mask_unexplored_counts(dataset: xr.Dataset, uncounted: list[str]) -> xr.Dataset:
-    """A dataset whose counts are NaN where nothing was explored, or nothing counted; as it is if all was.
+    """Set counts to NaN if an exploration is not done or its class has no counts.
 
-    uncounted : classes without counts, since nobody knows how many states they have.
+    Parameters
+    ----------
+    dataset : Dataset
+        Dataset of a store.
+    uncounted : list of str
+        Classes without counts, because they have no transition table.
+
+    Returns
+    -------
+    Dataset
+        `dataset` itself if no count changes.
     """
     if "counts" not in dataset:
         return dataset
     try:
         area = np.array(dataset["area"].values)
     except StoreError:
-        return dataset  # whoever reads it is told
+        return dataset  # reading the areas will raise this error
     area[np.isin(np.array(dataset["world_class"].values.tolist()), uncounted)] = np.nan
     if not np.isnan(area).any():
         return dataset
     counts = dataset["counts"].variable
-    lazy = xr.Variable(counts.dims, indexing.LazilyIndexedArray(Counts(counts, area)), counts.attrs)
+    lazy = xr.Variable(counts.dims, indexing.LazilyIndexedArray(MaskedCounts(counts, area)), counts.attrs)
     return dataset.assign(counts=lazy)
 
 
 class CheckedStore(Store):
-    """The store at `path` with this root, for reading only."""
+    """Read-only Zarr store at `path` with this root."""
 
     supports_writes, supports_deletes, supports_listing = False, False, True
 
@@ -104,105 +119,105 @@ class CheckedStore(Store):
         return isinstance(other, CheckedStore) and (self.path, self.files) == (other.path, other.files)
 
     def _content(self, key: str) -> bytes | None:
-        chunk = _CHUNK.fullmatch(key)
-        if key in self.files or chunk is None or chunk[1] not in self.chunk_files.arrays:
+        match = _CHUNK.fullmatch(key)
+        if key in self.files or match is None or match[1] not in self.chunk_files.arrays:
             return self.files.get(key)
-        return self.chunk_files.read_checked_chunk(chunk[1], int(chunk[2]), int(chunk[3]))
+        return self.chunk_files.read_checked_chunk(match[1], int(match[2]), int(match[3]))
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:  # parts of files are never asked for: no array is sharded
-        """A file by its path within the store, None if it is not there."""
+    ) -> Buffer | None:  # Zarr never requests parts of files, because no array is sharded
+        """Return a file by its path within the store; None if it does not exist."""
         content = await asyncio.to_thread(self._content, key)
         return None if content is None else prototype.buffer.from_bytes(content)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Several files."""
+        """Return several files."""
         return [await self.get(key, prototype) for key, _ in key_ranges]
 
     async def exists(self, key: str) -> bool:
-        """Whether there is such a file."""
+        """Whether a file exists."""
         return await asyncio.to_thread(self._content, key) is not None
 
     async def list(self) -> AsyncIterator[str]:
-        """All files that are worked out."""
+        """List all derived files."""
         for key in self.files:
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Those that begin so."""
+        """List derived files whose path begins with `prefix`."""
         for key in self.files:
             if key.startswith(prefix):
                 yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Files and folders of a folder."""
+        """List the files and directories in a directory."""
         inside = f"{prefix.rstrip('/')}/" if prefix else ""
         for name in {key.removeprefix(inside).split("/")[0] for key in self.files if key.startswith(inside)}:
             yield name
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Refused: results are written by runs."""
+        """Raise a PermissionError: only runs write results."""
         raise PermissionError(f"{self.path} is open for reading only")
 
     async def delete(self, key: str) -> None:
-        """Refused: results are written by runs."""
+        """Raise a PermissionError: only runs write results."""
         raise PermissionError(f"{self.path} is open for reading only")
 
     def with_read_only(self, read_only: bool = False) -> Any:
-        """Itself: there is no other way to have it."""
+        """Return the store itself, which is always read-only."""
         return self
 
 
 def restore_world(results: Results, label: str) -> World:
-    """The world of an id, or of a run in it."""
+    """Return the world with an id, or of a run in it: draw it again, or read it."""
     parts = label.split("/")
     first = "/".join(parts[:2]) + ("/run-000" if len(parts) == 2 and results.settings.get("n_runs", 1) > 1 else "")
     results._check("world", first if len(parts) == 2 else label)
     name, index = parts[0], int(parts[1])
     if results.has_no_table(name):
         raise ValueError(
-            f"worlds.{name} of {results.path} shows no transition table, so there is no World and no Run of it; "
-            "history(world, strategy) and to_frame() have what was done there, and berlyne.explore_env explores it"
+            f"worlds.{name} of {results.path} has no transition table, so there is no World and no Run of it; "
+            "use history(world, strategy) or to_frame() to read its paths, and berlyne.explore_env to explore it"
         )
     if results.experiment is not None:
         kind = next(c for c in results.experiment.classes if c.name == name)
         if not kind.worlds or index < len(kind.worlds):
             return world_at(results.experiment, name, index)
-    said = results.settings["worlds"][name]
-    makes = {function_name(kind.make): kind.make for kind in WORLDS.values()}
-    if said.get("make") not in makes or "first world" in said:
-        kept = read_world(results.path, results.settings, name, index)
-        if kept is not None:
-            return kept
+    settings = results.settings["worlds"][name]
+    functions = {function_name(kind.make): kind.make for kind in WORLDS.values()}
+    if settings.get("make") not in functions or "first world" in settings:
+        stored = read_world(results.path, results.settings, name, index)
+        if stored is not None:
+            return stored
         raise ValueError(
-            f"worlds.{name} of {results.path} are your own, and {world_id(name, index)} is not kept there (too large, "
-            "with labels that no file can hold, not explored yet, or run by an older version); "
-            "open_results(path, experiment) knows it"
+            f"worlds.{name} of {results.path} are your own, and {world_id(name, index)} is not stored there (it is too "
+            "large, has labels that cannot be stored, is not explored yet, or its file was removed); "
+            "use open_results(path, experiment)"
         )
-    made = WorldClass(name, said["n_steps"], makes[said["make"]], said["parameters"])
-    world = made.world(results.settings["seed"], index)
-    assert isinstance(world, World)  # as all classes of ours give
+    world_class = WorldClass(name, settings["n_steps"], functions[settings["make"]], settings["parameters"])
+    world = world_class.world(results.settings["seed"], index)
+    assert isinstance(world, World)  # berlyne's own classes contain no environments
     return world
 
 
 def shared_labels(results: Results, name: str) -> tuple[Labels, Labels] | None:
-    """What states and actions are called in all worlds of a class of a user's own; None if not, or not alike."""
-    said = results.settings["worlds"][name]
-    if "worlds" not in said and "first world" not in said:
+    """Return the labels of states and actions that all worlds of a custom class share; None if they differ."""
+    settings = results.settings["worlds"][name]
+    if "worlds" not in settings and "first world" not in settings:
         return None
-    found: list[World] = []
+    worlds: list[World] = []
     for index in range(results.settings["n_worlds"]):
         try:
-            found.append(restore_world(results, world_id(name, index)))
-        except (ValueError, StoreError):  # not explored, or not kept; `Results.world` says what is wrong
+            worlds.append(restore_world(results, world_id(name, index)))
+        except (ValueError, StoreError):  # not explored or not stored; `Results.world` raises this error
             continue
-    every = {(one.n_states, one.n_actions, *map(_names, (one.state_labels, one.action_labels))) for one in found}
-    if len(every) != 1 or all(labels.custom is None for labels in (found[0].state_labels, found[0].action_labels)):
+    distinct = {(w.n_states, w.n_actions, *map(_names, (w.state_labels, w.action_labels))) for w in worlds}
+    if len(distinct) != 1 or all(labels.custom is None for labels in (worlds[0].state_labels, worlds[0].action_labels)):
         return None
-    return found[0].state_labels, found[0].action_labels
+    return worlds[0].state_labels, worlds[0].action_labels
 
 
 def _names(labels: Labels) -> tuple[Any, ...] | None:
@@ -210,9 +225,9 @@ def _names(labels: Labels) -> tuple[Any, ...] | None:
 
 
 def assign_labels(dataset: xr.Dataset, labels: tuple[Labels, Labels]) -> xr.Dataset:
-    """Arrays over states or actions with their labels as coordinates; axes end with the last state or action.
+    """Add labels of states and actions as coordinates, and cut axes after the last state or action.
 
-    Measures of one's own have the axes `a`, `s` and `s_next`. An entry of `transition` has all three.
+    Custom measures may have the axes `a`, `s` and `s_next`. An entry of `transition` has a label for each of them.
     """
     states, actions = labels
     sizes = {"a": actions.size, "s": states.size, "s_next": states.size}
@@ -223,26 +238,26 @@ def assign_labels(dataset: xr.Dataset, labels: tuple[Labels, Labels]) -> xr.Data
         "s": label_array(list(states.all)),
         "s_next": label_array(list(states.all)),
     }
-    found: dict[str, Any] = {dim: names for dim, names in named.items() if dim in dataset.dims}
+    coordinates: dict[str, Any] = {dim: names for dim, names in named.items() if dim in dataset.dims}
     if "transition" in dataset.dims:
         grid = np.indices((actions.size, states.size, states.size)).reshape(3, -1)
-        found |= {
+        coordinates |= {
             f"transition_{dim}": ("transition", names[numbers])
             for (dim, names), numbers in zip(named.items(), grid, strict=True)
         }
-    return dataset.assign_coords(found)
+    return dataset.assign_coords(coordinates)
 
 
 def restore_run(results: Results, label: str, name: str) -> Run:
-    """One exploration as it is stored."""
+    """Restore a run from its stored path and curves."""
     history = results.history(label, name)
     world, n_steps = restore_world(results, label), len(history)
     stored = results.dataset.sel(world=label, strategy=name)
     states = stored["state"].values[: n_steps + 1].astype(np.int32)
 
     def curve(measure: str) -> FloatArray:
-        kept = stored[measure].values[: n_steps + 1] if measure in stored else np.full(n_steps + 1, np.nan)
-        return np.asarray(kept, dtype=np.float64)
+        values = stored[measure].values[: n_steps + 1] if measure in stored else np.full(n_steps + 1, np.nan)
+        return np.asarray(values, dtype=np.float64)
 
     times = sorted(set(snapshot_steps(results.settings["snapshots"], n_steps)))
     return Run(
@@ -258,18 +273,15 @@ def restore_run(results: Results, label: str, name: str) -> Run:
 
 
 def _strategy(results: Results, label: str) -> Strategy:
-    """The strategy that goes by a label, if it can be told what it does."""
+    """Return the strategy with a label; raise a ValueError if it is the user's own and the experiment is not known."""
     name = results.settings["strategies"][results.strategies.index(label)]
     if results.experiment is not None and name in results.experiment.strategy_names:
         return results.experiment.strategy(name)
-    said = results.settings.get("own strategies", {})
+    descriptions = results.settings.get("own strategies", {})
     try:
-        known = get_strategy(name)
-        if name not in said or describe_strategy(known) == said[name]:
-            return known
+        registered = get_strategy(name)
+        if name not in descriptions or describe_strategy(registered) == descriptions[name]:
+            return registered
     except ValueError:
         pass
-    raise ValueError(
-        f"the strategy {name!r} of {results.path} is your own; "
-        "open_results(path, experiment) knows it from the experiment"
-    )
+    raise ValueError(f"the strategy {name!r} of {results.path} is your own; use open_results(path, experiment)")

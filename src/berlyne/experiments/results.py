@@ -1,4 +1,4 @@
-"""Read results: the labelled dataset, a tidy frame, and a summary in words. Nothing here runs anything."""
+"""Read results as a labelled dataset, a tidy frame, or a text summary. Nothing here runs explorations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.experiments.measures import EXPECTED_MISSING
-from berlyne.experiments.schema import FORMAT, check_same_settings, n_positions, read_root
+from berlyne.experiments.schema import check_same_settings, n_positions, read_root
 from berlyne.labels import as_list
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.serialization import StoreError
@@ -32,15 +32,20 @@ MISSING = "missing_information"
 
 
 class Results(HtmlReprMixin):
-    """Stored results of a study.
+    """Stored results of a study. `open_results` and `Experiment.run` return them.
 
-    Attributes
+    Parameters
     ----------
-    dataset : `missing_information`, `l1_distance`, `area`, paths and counts over `world`, `strategy`, `time`;
-        worlds in the order of their classes, and the runs in a world one after another. Arrays are read
-        from disk when they are needed. What is not explored yet, and times behind the end of a run, are NaN.
-    settings : what was run.
-    experiment : the study itself, if it is known; it makes worlds and strategies of a user's own.
+    path : Path
+        Directory of the store.
+    dataset : xarray.Dataset
+        `missing_information`, `l1_distance`, `area`, paths and counts over `world`, `strategy`, `time`. Worlds are in
+        the order of their classes, and the runs in a world follow each other. Arrays are read from disk when they are
+        needed. Explorations that are not done, and times after the end of a run, are NaN.
+    settings : dict
+        Settings of the study.
+    experiment : Experiment, optional
+        The study itself, if it is known. It provides the user's own worlds and strategies.
     """
 
     def __init__(
@@ -48,33 +53,32 @@ class Results(HtmlReprMixin):
         path: Path,
         dataset: xr.Dataset,
         settings: dict[str, Any],
-        store_format: int = FORMAT,
         experiment: Experiment | None = None,
     ) -> None:
-        self.path, self.dataset, self.settings, self._format = path, dataset, settings, store_format
+        self.path, self.dataset, self.settings = path, dataset, settings
         self.experiment = experiment
         self._labels: dict[str, tuple[Labels, Labels] | None] = {}
 
     def __repr__(self) -> str:
-        done, asked = int(self.dataset["area"].notnull().sum()), self.dataset["area"].size
-        note = f"; {self.unchecked}" if self.unchecked else ""
-        return f"Results({self.path.name}: {', '.join(self.classes)}; {done:,} of {asked:,} explorations{note})"
+        n_done, n_total = int(self.dataset["area"].notnull().sum()), self.dataset["area"].size
+        return f"Results({self.path.name}: {', '.join(self.classes)}; {n_done:,} of {n_total:,} explorations)"
 
     def renamed(self, names: Mapping[str, str]) -> Results:
-        """The same with other names for some strategies."""
+        """Return the results with other names for some strategies.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New name by old name.
+
+        Returns
+        -------
+        Results
+            Results with the new names.
+        """
         labels = [names.get(name, name) for name in self.strategies]
         relabelled = self.dataset.assign_coords(strategy=labels)
-        return Results(self.path, relabelled, self.settings, self._format, self.experiment)
-
-    @property
-    def unchecked(self) -> str:
-        """What a store of an older format cannot tell; empty for one of today."""
-        if self._format == FORMAT:
-            return ""
-        return (
-            f"format {self._format} has no checksum of settings and does not tell whether chunks are in their "
-            "places; running the study again adds both"
-        )
+        return Results(self.path, relabelled, self.settings, self.experiment)
 
     @property
     def classes(self) -> list[str]:
@@ -88,40 +92,52 @@ class Results(HtmlReprMixin):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every exploration is there."""
+        """Whether every exploration is done."""
         return bool(self.dataset["area"].notnull().all())
 
     def has_no_table(self, world_class: str) -> bool:
-        """Whether a class holds environments that show no transition table, so that nobody knows what is missing."""
-        return bool(self.settings["worlds"][self._class(world_class)].get("no table", False))
+        """Whether a class contains environments without a transition table, whose missing information is unknown."""
+        return bool(self.settings["worlds"][self._check_class(world_class)].get("no table", False))
 
-    def _class(self, world_class: str) -> str:
+    def _check_class(self, world_class: str) -> str:
+        """Return the name of a class; raise a ValueError if there is no such class."""
         if world_class not in self.classes:
             raise ValueError(f"there is no class {world_class!r} in {self.path}; there are {', '.join(self.classes)}")
         return world_class
 
     def _curve(self, world_class: str) -> str:
-        """The measure that is the learning curve of a class."""
+        """Return the name of the measure that is the learning curve of a class."""
         return EXPECTED_MISSING if self.has_no_table(world_class) else MISSING
 
     def of(self, world_class: str) -> xr.Dataset:
-        """The dataset of one class, its time axis as long as its runs.
+        """Return the dataset of one class, with a time axis as long as its runs.
 
-        If all its worlds are a user's own and call their states and actions alike, arrays over these (`a`, `s`,
-        `s_next`, and `transition` of counts) have labels as coordinates. Paths hold numbers; `to_frame` has labels.
+        If all its worlds are your own and share the labels of their states and actions, arrays over these (`a`, `s`,
+        `s_next`, and `transition` of counts) have labels as coordinates. Paths contain indices; `to_frame` returns
+        labels.
+
+        Parameters
+        ----------
+        world_class : str
+            Name of the class.
+
+        Returns
+        -------
+        xarray.Dataset
+            The part of `dataset` that belongs to the class.
         """
-        n_steps = self.settings["worlds"][self._class(world_class)]["n_steps"]
-        where = np.flatnonzero(self.dataset["world_class"].values == world_class)
-        found = self.dataset.isel(world=where, time=slice(0, n_steps + 1))
-        if not set(found.dims) & {"a", "s", "s_next", "transition"}:
-            return found
+        n_steps = self.settings["worlds"][self._check_class(world_class)]["n_steps"]
+        indices = np.flatnonzero(self.dataset["world_class"].values == world_class)
+        dataset = self.dataset.isel(world=indices, time=slice(0, n_steps + 1))
+        if not set(dataset.dims) & {"a", "s", "s_next", "transition"}:
+            return dataset
         from berlyne.experiments.reading import assign_labels
 
         labels = self.labels(world_class)
-        return found if labels is None else assign_labels(found, labels)
+        return dataset if labels is None else assign_labels(dataset, labels)
 
     def labels(self, world_class: str) -> tuple[Labels, Labels] | None:
-        """The labels of states and of actions that all worlds of a class share; None for numbers."""
+        """Return the labels of states and of actions that all worlds of a class share; None if they have no labels."""
         from berlyne.experiments.reading import shared_labels
 
         if world_class not in self._labels:
@@ -129,30 +145,43 @@ class Results(HtmlReprMixin):
         return self._labels[world_class]
 
     def curves(self, world_class: str, measure: str | None = None, strategies: list[str] | None = None) -> xr.Dataset:
-        """Mean learning curve and its standard error, `mean` and `sem` (strategy, time).
+        """Mean learning curve and its standard error.
 
-        measure : by default `missing_information`; of environments that show no transition table, of which nobody
-            knows it, `expected_missing_information`.
+        The standard error is that over worlds, and the value of a world is the mean of its runs. If there is one
+        world, it is that over its runs.
 
-        The error is that over worlds, each of which counts with the mean of its runs; with one world, over its runs.
+        Parameters
+        ----------
+        world_class : str
+            Name of the class.
+        measure : str, optional
+            Name of a measure over time; by default `missing_information`, or `expected_missing_information` for
+            environments without a transition table, where the former is unknown.
+        strategies : list of str, optional
+            Names of the strategies; by default all.
+
+        Returns
+        -------
+        xarray.Dataset
+            `mean` and `sem` over (strategy, time).
         """
         values = self.by_world(world_class, measure)
         return _mean(values if strategies is None else values.sel(strategy=self._named(strategies)))
 
     def ends(self, world_class: str, measure: str | None = None) -> xr.Dataset:
-        """The last point of the learning curves, `mean` and `sem` (strategy,)."""
+        """Last point of the learning curves, `mean` and `sem` over (strategy,); see `curves`."""
         return _mean(self.by_world(world_class, measure).isel(time=-1))
 
     def by_world(self, world_class: str, measure: str | None = None) -> xr.DataArray:
-        """What was measured, each world once, with the mean of its runs; of one world, each of its runs."""
+        """Values of a measure, one per world: the mean of its runs. If there is one world, one per run."""
         return _by_world(self._measured(world_class, measure).astype(float), self.settings["n_worlds"])
 
     def areas(self, world_class: str) -> xr.DataArray:
-        """Area under each learning curve, in bits, (world, strategy); its measure is that of `curves` by default."""
+        """Area under each learning curve, in bits, (world, strategy); the curve is the default measure of `curves`."""
         return self.of(world_class)["area"]
 
     def ranks(self, world_class: str, strategies: list[str] | None = None) -> xr.DataArray:
-        """Rank of each strategy in each world by area, 1 for the least, (world, strategy)."""
+        """Rank of each strategy in each world by area, 1 for the smallest, (world, strategy)."""
         from scipy.stats import rankdata
 
         areas = self.areas(world_class)
@@ -161,51 +190,81 @@ class Results(HtmlReprMixin):
         return areas.copy(data=rankdata(areas.values, axis=1))
 
     def history(self, world: str, strategy: str) -> Any:
-        """The path of one exploration: (n_steps, 3) lines (s, a, s_next) of numbers; `run(...).history` has labels."""
+        """Path of one exploration as indices: rows (s, a, s_next), (n_steps, 3). `run(...).history` has labels."""
         world, strategy = self._check("world", world), self._check("strategy", strategy)
         run = self.dataset.sel(world=world, strategy=strategy)
         if np.isnan(run["area"].item()):
-            raise ValueError(f"{strategy} has not explored {world} yet; run the study again to go on")
+            raise ValueError(f"{strategy} has not explored {world} yet; run the study again to resume it")
         n_steps = self.n_steps(world)
         states, outcomes = run["state"].values[: n_steps + 1], run["next_state"].values[:n_steps]
         s_next = np.where(np.isnan(outcomes), states[1:], outcomes)
         return np.stack([states[:-1], run["action"].values[:n_steps], s_next], axis=1).astype(np.int64)
 
     def n_steps(self, world: str) -> int:
-        """How long a world was explored."""
+        """Number of steps of each exploration of a world."""
         return int(self.settings["worlds"][self._check("world", world).split("/")[0]]["n_steps"])
 
     def world(self, world: str) -> World:
-        """The world of an id such as "maze/017", or of a run in it, the very same: drawn again, or read.
+        """Return the world with an id such as "maze/017", or of a run in it.
 
-        Those of your own are read, with their labels. A prior of your own is not kept; asked for anything, it says so.
+        It equals the explored world: it is drawn again from its random stream, or read from the store. Your own worlds
+        are read, with their labels. Your own priors are not stored: using such a prior raises an error.
+
+        Parameters
+        ----------
+        world : str
+            Id of a world or of a run.
+
+        Returns
+        -------
+        World
+            The world.
         """
         from berlyne.experiments.reading import restore_world
 
         return restore_world(self, world)
 
     def run(self, world: str, strategy: str) -> Run:
-        """One exploration, put together from what is stored of it; nothing is run.
+        """Return one exploration, restored from the store; nothing is run.
 
-        Path and counts are exact, the curves have the single precision of the store; one that is not kept is NaN.
+        Path and counts are exact. Curves have the single precision of the store; a curve that is not stored is NaN.
+
+        Parameters
+        ----------
+        world : str
+            Id of a world or of a run.
+        strategy : str
+            Name of the strategy.
+
+        Returns
+        -------
+        Run
+            The exploration.
         """
         from berlyne.experiments.reading import restore_run
 
         return restore_run(self, self._check("world", world), self._check("strategy", strategy))
 
     def to_frame(self, measures: str | Sequence[str] | None = None, world_class: str | None = None) -> pd.DataFrame:
-        """A tidy pandas frame: a line for each world, strategy and time, and a column for each measure.
+        """Return a tidy pandas frame: a row for each world, strategy and time, and a column for each measure.
+
+        Explorations that are not done, and times after the end of a run, have no row. States and actions of a path are
+        labels if all worlds of their class are your own and share their labels; otherwise they are indices.
 
         Parameters
         ----------
-        measures : names of arrays that have the same dimensions, which then have a line for each of their values
-            (`"area"`: a line for each exploration); by default all over time, and the path.
-        world_class : only this class.
+        measures : str or sequence of str, optional
+            Names of arrays with the same dimensions; the frame has a row for each of their values (for `"area"`, a row
+            for each exploration). By default all arrays over time, including the path.
+        world_class : str, optional
+            Name of a class; by default all classes.
 
-        What is not explored yet, and what is behind the end of a run, has no line. States and actions of a path are
-        labels, if all worlds of their class are a user's own and have the same ones, and numbers else.
+        Returns
+        -------
+        pandas.DataFrame
+            The frame.
         """
-        return tidy(self, measures, world_class)
+        return tidy_frame(self, measures, world_class)
 
     def plot(
         self,
@@ -215,55 +274,70 @@ class Results(HtmlReprMixin):
         strategies: Sequence[str] | None = None,
         ax: Any = None,
     ) -> Any:
-        """Draw mean curves with bands of one standard error, one panel per class; as `curves` has them.
+        """Plot mean curves with bands of one standard error, one panel per class; see `curves`.
 
-        ax : where to draw, an `Axes`, or one for each class. Returns the `Axes`, or a list of them.
+        Parameters
+        ----------
+        measure : str, optional
+            Name of a measure over time; by default the learning curve.
+        world_class : str, optional
+            Name of a class; by default all classes.
+        strategies : sequence of str, optional
+            Names of the strategies; by default all.
+        ax : Axes or sequence of Axes, optional
+            Axes to draw on, one for each class; by default a new figure.
+
+        Returns
+        -------
+        Axes or list of Axes
+            The axes; a list if there are several classes.
         """
         classes = self.classes if world_class is None else [world_class]
         names = self.strategies if strategies is None else self._named(strategies)
-        shown = {name: measure or self._curve(name) for name in classes}
-        curves = {name: self.curves(name, what, names) for name, what in shown.items()}
-        units = str(self.dataset[shown[classes[0]]].attrs.get("units", ""))
-        drawn = figures_package().draw_bands(curves, shown, units, ax)
-        return drawn[0] if len(drawn) == 1 else drawn
+        measures = {name: measure or self._curve(name) for name in classes}
+        curves = {name: self.curves(name, class_measure, names) for name, class_measure in measures.items()}
+        units = str(self.dataset[measures[classes[0]]].attrs.get("units", ""))
+        axes = figures_package().draw_bands(curves, measures, units, ax)
+        return axes[0] if len(axes) == 1 else axes
 
     def _measured(self, world_class: str, measure: str | None) -> xr.DataArray:
-        """A measure over time in one class, by default its learning curve."""
-        there, measure = self.of(world_class), measure or self._curve(world_class)
-        if measure not in there or there[measure].dims != ("world", "strategy", "time"):
-            over_time = [name for name in map(str, there) if there[name].dims == ("world", "strategy", "time")]
+        """Return a measure over time in one class, by default its learning curve."""
+        dataset, measure = self.of(world_class), measure or self._curve(world_class)
+        if measure not in dataset or dataset[measure].dims != ("world", "strategy", "time"):
+            over_time = [name for name in map(str, dataset) if dataset[name].dims == ("world", "strategy", "time")]
             over_time = [name for name in over_time if name not in ("state", "action", "next_state")]
             raise ValueError(
                 f"there is no measure {measure!r} over time in {self.path}; there are {', '.join(over_time) or 'none'}"
             )
-        return there[measure]
+        return dataset[measure]
 
     def _named(self, strategies: Any) -> list[str]:
-        """Names of several strategies, each of which is here."""
-        return [self._check("strategy", one) for one in as_list("strategies", strategies)]
+        """Return the names of several strategies; raise a ValueError if one is not stored."""
+        return [self._check("strategy", name) for name in as_list("strategies", strategies)]
 
     def _check(self, dim: str, label: Any) -> str:
-        """The name of a world or of a strategy, which may be given itself, that is here."""
-        name, there = str(label), self.dataset[dim].values.tolist()
-        if name not in there:
-            near = difflib.get_close_matches(name, there, n=1, cutoff=0.0)
-            raise ValueError(f"there is no {dim} {name!r} in {self.path}; the nearest is {(near or there)[0]!r}")
+        """Return the name of a world or strategy, given by name or as an object; a ValueError if it is not stored."""
+        name, stored = str(label), self.dataset[dim].values.tolist()
+        if name not in stored:
+            near = difflib.get_close_matches(name, stored, n=1, cutoff=0.0)
+            raise ValueError(f"there is no {dim} {name!r} in {self.path}; the nearest is {(near or stored)[0]!r}")
         return name
 
     def counts(self, world: str, strategy: str, n_steps: int, n_states: int, n_actions: int) -> Counts:
-        """Transitions observed in the first `n_steps` of one exploration, from its path."""
+        """Return the transitions observed in the first `n_steps` steps of one exploration, counted along its path."""
         s, a, s_next = self.history(world, strategy)[:n_steps].T
-        for name, numbers, given in (("n_states", (s, s_next), n_states), ("n_actions", (a,), n_actions)):
-            needed = max((int(of.max()) for of in numbers if len(of)), default=-1) + 1
-            if given < needed:
+        for name, columns, size in (("n_states", (s, s_next), n_states), ("n_actions", (a,), n_actions)):
+            needed = max((int(column.max()) for column in columns if len(column)), default=-1) + 1
+            if size < needed:
                 raise ValueError(
-                    f"{name} is {given}; {strategy} met {needed - 1} in {world}, so it must be {needed} or more"
+                    f"{name} is {size}; the path of {strategy} in {world} contains {needed - 1}, so it must be at "
+                    f"least {needed}"
                 )
         keys, n = np.unique((s * n_actions + a) * n_states + s_next, return_counts=True)
         return Counts.from_keys(n_actions, n_states, keys, n)
 
     def area_ratios(self, world_class: str, over: str = "Unembodied") -> FloatArray:
-        """Mean area of every strategy relative to that of another, (strategy,)."""
+        """Mean ratio of the area of every strategy to that of the strategy `over`, (strategy,)."""
         areas = self.areas(world_class)
         return np.asarray((areas / areas.sel(strategy=self._check("strategy", over))).mean("world").values)
 
@@ -275,7 +349,7 @@ def _mean(values: xr.DataArray) -> xr.Dataset:
 
 
 def _by_world(values: xr.DataArray, n_worlds: int) -> xr.DataArray:
-    """Means over the runs in each world, if there are several of both; else the values as they are."""
+    """Return means over the runs in each world; the values themselves if there is one run per world or one world."""
     if "run" not in values.coords or n_worlds == 1:
         return values
     ids = [str(label).rsplit("/", 1)[0] for label in values["world"].values]
@@ -285,9 +359,26 @@ def _by_world(values: xr.DataArray, n_worlds: int) -> xr.DataArray:
 def open_results(path: str | os.PathLike[str], experiment: Experiment | None = None) -> Results:
     """Open stored results for reading.
 
-    Chunks are checked as they are read: a `StoreError` names what is missing, damaged or in a wrong place.
+    Chunks are checked when they are read: a `StoreError` names chunks that are missing, damaged or misplaced.
 
-    experiment : the study, which knows worlds and strategies of a user's own; it must be that of the store.
+    Parameters
+    ----------
+    path : path-like
+        Directory of the store.
+    experiment : Experiment, optional
+        The study of the store. It provides your own worlds, priors and strategies.
+
+    Returns
+    -------
+    Results
+        The results.
+
+    Raises
+    ------
+    StoreError
+        If there is no store at `path`, if it has another format, or if it is damaged.
+    SettingsError
+        If the store was made with other settings than those of `experiment`.
     """
     place = Path(path)
     if not place.is_dir():
@@ -298,7 +389,7 @@ def open_results(path: str | os.PathLike[str], experiment: Experiment | None = N
 
 
 def load_results(place: Path, experiment: Experiment | None) -> Results:
-    """The results at a place that is a store of this study."""
+    """Open the store at a path without comparing its settings to those of the experiment."""
     import xarray as xr
 
     from berlyne.experiments.reading import CheckedStore, mask_unexplored_counts
@@ -307,89 +398,89 @@ def load_results(place: Path, experiment: Experiment | None) -> Results:
     settings = root["attributes"]["settings"]
     dataset = xr.open_zarr(CheckedStore(place, root), chunks=None)
     labels = {name: np.array(dataset[name].values.tolist(), dtype=str) for name in ("world", "world_class", "strategy")}
-    uncounted = [name for name, said in settings["worlds"].items() if said.get("no table", False)]
+    uncounted = [name for name, world_class in settings["worlds"].items() if world_class.get("no table", False)]
     dataset = mask_unexplored_counts(dataset, uncounted).assign_coords(
         world=labels["world"], world_class=("world", labels["world_class"]), strategy=labels["strategy"]
     )
     n_classes, n_worlds = len(settings["worlds"]), settings["n_worlds"]
-    index, which = np.divmod(np.arange(len(labels["world"])), n_classes)
-    by_class = np.lexsort((index // n_worlds, index % n_worlds, which))
-    sorted_ = dataset.isel(world=by_class)
-    return Results(place, sorted_, settings, root["attributes"]["berlyne_format"], experiment)
+    index, class_index = np.divmod(np.arange(len(labels["world"])), n_classes)
+    by_class = np.lexsort((index // n_worlds, index % n_worlds, class_index))
+    return Results(place, dataset.isel(world=by_class), settings, experiment)
 
 
 OVER_TIME = ("world", "strategy", "time")
 PATH = ("state", "action", "next_state")
 
 
-def tidy(results: Results, measures: str | Sequence[str] | None, world_class: str | None) -> pd.DataFrame:
-    """One line for each value that the named arrays hold; see `Results.to_frame`."""
+def tidy_frame(results: Results, measures: str | Sequence[str] | None, world_class: str | None) -> pd.DataFrame:
+    """Return a frame with one row for each value of the named arrays; see `Results.to_frame`."""
     import pandas as pd
 
-    names = _names(results.dataset, measures)
+    names = _array_names(results.dataset, measures)
     classes = results.classes if world_class is None else [world_class]
-    frames = [_spoken(_frame(results.of(name), names), results, name) for name in classes]
+    frames = [_with_labels(_class_frame(results.of(name), names), results, name) for name in classes]
     return pd.concat(frames, ignore_index=True)
 
 
-def _names(dataset: xr.Dataset, measures: str | Sequence[str] | None) -> list[str]:
-    """The arrays that are asked for, which must have the same dimensions."""
-    there = [str(name) for name in dataset.data_vars]
+def _array_names(dataset: xr.Dataset, measures: str | Sequence[str] | None) -> list[str]:
+    """Return the names of the requested arrays; raise a ValueError if their dimensions differ."""
+    stored = [str(name) for name in dataset.data_vars]
     if measures is None:
-        return [name for name in there if dataset[name].dims == OVER_TIME]
+        return [name for name in stored if dataset[name].dims == OVER_TIME]
     names = [measures] if isinstance(measures, str) else list(measures)
     for name in names:
-        if name not in there:
-            raise ValueError(f"there is no measure {name!r}; there are {', '.join(there)}")
+        if name not in stored:
+            raise ValueError(f"there is no measure {name!r}; there are {', '.join(stored)}")
     for name in names[1:]:
         if dataset[name].dims != dataset[names[0]].dims:
             raise ValueError(
                 f"{names[0]} is over {', '.join(map(str, dataset[names[0]].dims))} and {name} over "
-                f"{', '.join(map(str, dataset[name].dims))}; ask for one frame each"
+                f"{', '.join(map(str, dataset[name].dims))}; make one frame for each"
             )
     if not names:
-        raise ValueError("measures names none; it must name at least one")
+        raise ValueError("measures is empty; it must name at least one array")
     return names
 
 
-def _frame(dataset: xr.Dataset, names: list[str]) -> pd.DataFrame:
-    """The arrays in one class; a line that would hold nothing is left out."""
-    some = dataset[names]
+def _class_frame(dataset: xr.Dataset, names: list[str]) -> pd.DataFrame:
+    """Return the arrays of one class as a frame, without rows in which all values are missing."""
+    selected = dataset[names]
     if "next_state" in names:
-        some = some.assign(next_state=_outcomes(dataset))
-    dims = list(some[names[0]].dims)
-    frame: Any = some.to_dataframe(dim_order=dims).reset_index()
-    more = [f"transition_{dim}" for dim in ("a", "s", "s_next") if "transition" in dims]
-    labels = ["world_class", "world", *(["run"] if "run" in frame else []), *dims[1:], *(n for n in more if n in frame)]
+        selected = selected.assign(next_state=_outcomes(dataset))
+    dims = list(selected[names[0]].dims)
+    frame: Any = selected.to_dataframe(dim_order=dims).reset_index()
+    extra = [f"transition_{dim}" for dim in ("a", "s", "s_next") if "transition" in dims]
+    labels = ["world_class", "world", *(["run"] if "run" in frame else []), *dims[1:]]
+    labels += [name for name in extra if name in frame]
     frame = frame[[*labels, *names]].dropna(subset=names, how="all")
     return frame.astype({name: "Int64" for name in PATH if name in names})
 
 
-def _spoken(frame: pd.DataFrame, results: Results, world_class: str) -> pd.DataFrame:
-    """The frame with labels for the states and actions of paths, if there are any."""
+def _with_labels(frame: pd.DataFrame, results: Results, world_class: str) -> pd.DataFrame:
+    """Replace the states and actions of paths by their labels, if there are any."""
     import pandas as pd
 
     path = [name for name in PATH if name in frame]
     labels = results.labels(world_class) if path else None
     for name in path if labels is not None else []:
-        said = labels[name == "action"]  # type: ignore[index]  # None has no path here
-        if said.custom is not None:
-            spoken = [pd.NA if number is pd.NA else said[int(number)] for number in frame[name]]
-            frame[name] = pd.Series(spoken, index=frame.index, dtype=object)
+        axis_labels = labels[name == "action"]  # type: ignore[index]  # the loop is empty if labels is None
+        if axis_labels.custom is not None:
+            values = [pd.NA if index is pd.NA else axis_labels[int(index)] for index in frame[name]]
+            frame[name] = pd.Series(values, index=frame.index, dtype=object)
     return frame
 
 
 def _outcomes(dataset: xr.Dataset) -> xr.DataArray:
-    """Where actions led: what is stored for strategies that relocate, else the next state of the path."""
+    """Return the outcomes of actions: `next_state` if it is stored, otherwise the next state of the path."""
     stored, following = dataset["next_state"], dataset["state"].shift(time=-1)
     return stored.where(stored.notnull(), following.where(dataset["action"].notnull(), np.nan))
 
 
 def summary_lines(results: Results) -> Iterator[str]:
-    """What was run, of what size, with which versions, and what is stored."""
+    """Yield the lines of a summary: settings, size, versions and stored arrays."""
     settings, attributes = results.settings, read_root(results.path)["attributes"]
     yield repr(results)
-    worlds = [f"{name} ({said['n_steps']:,} steps)" for name, said in settings["worlds"].items()]
+    worlds = [f"{name} ({world_class['n_steps']:,} steps)" for name, world_class in settings["worlds"].items()]
     runs = f", {settings['n_runs']:,} runs in each" if settings.get("n_runs", 1) > 1 else ""
     yield f"worlds: {', '.join(worlds)}; {settings['n_worlds']:,} of each class{runs}"
     common = "; common random numbers" if settings.get("common_random_numbers") else ""
@@ -398,36 +489,37 @@ def summary_lines(results: Results) -> Iterator[str]:
         yield "shard: {} of {}".format(*attributes["shard"])
     if settings["snapshots"]:
         yield f"snapshots: {', '.join(map(str, settings['snapshots']))}"
-    yield f"measures: {'; '.join(_measure(results, str(name)) for name in results.dataset.data_vars)}"
-    for label, said in (("versions", attributes["versions"]), *_earlier(attributes)):
-        yield f"{label}: {', '.join(f'{name} {number}' for name, number in said.items())}"
+    yield f"measures: {'; '.join(_array_summary(results, str(name)) for name in results.dataset.data_vars)}"
+    earlier = [("earlier versions", versions) for versions in attributes.get("earlier_versions", [])]
+    for label, versions in (("versions", attributes["versions"]), *earlier):
+        yield f"{label}: {', '.join(f'{name} {number}' for name, number in versions.items())}"
 
 
-def _earlier(attributes: dict[str, list[dict[str, str]]]) -> Iterator[tuple[str, dict[str, str]]]:
-    for said in attributes.get("earlier_versions", []):
-        yield "earlier versions", said
-
-
-def _measure(results: Results, name: str) -> str:
+def _array_summary(results: Results, name: str) -> str:
     array = results.dataset[name]
     dims = ", ".join(str(dim) for dim in array.dims if dim not in ("world", "strategy"))
     return f"{name} ({dims})" if dims else name
 
 
 def final_rows(results: Results, world_class: str) -> Iterator[tuple[str, str, str, str, str]]:
-    """For each strategy: class, name, explorations done and missing, and missing information at the end, in bits.
+    """Yield a row of text for each strategy, with the final missing information in bits.
 
-    The last is the mean and its standard error, as `Results.curves` has them at the last time; of environments that
-    show no transition table what explorers expect to be missing, and it says so.
+    The final value is the mean and its standard error, as the last time in `Results.curves`. For environments without
+    a transition table it is the expected missing information, and marked so.
+
+    Yields
+    ------
+    tuple of str
+        Class, strategy, number of explorations done, number of explorations missing, and final value.
     """
-    of_each = n_positions({**results.settings, "worlds": {world_class: {}}})
-    done = results.areas(world_class).notnull().sum("world")
-    expected = results.has_no_table(world_class)
-    ends = results.ends(world_class) if expected or MISSING in results.dataset else None
+    n_per_class = n_positions({**results.settings, "worlds": {world_class: {}}})
+    n_done = results.areas(world_class).notnull().sum("world")
+    is_expected = results.has_no_table(world_class)
+    ends = results.ends(world_class) if is_expected or MISSING in results.dataset else None
     for name in results.strategies:
-        n, left = int(done.sel(strategy=name)), "not stored"
+        n, final = int(n_done.sel(strategy=name)), "not stored"
         if ends is not None:
-            mean, sem = (float(ends[what].sel(strategy=name)) for what in ("mean", "sem"))
+            mean, sem = (float(ends[statistic].sel(strategy=name)) for statistic in ("mean", "sem"))
             error = "" if np.isnan(sem) else f" \N{PLUS-MINUS SIGN} {sem:.2g}"
-            left = "-" if np.isnan(mean) else f"{mean:.2f}{error} bits{' expected' if expected else ''}"
-        yield world_class, name, str(n), str(of_each - n), left
+            final = "-" if np.isnan(mean) else f"{mean:.2f}{error} bits{' expected' if is_expected else ''}"
+        yield world_class, name, str(n), str(n_per_class - n), final

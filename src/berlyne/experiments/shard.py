@@ -1,4 +1,4 @@
-"""A shard: every n-th world of a study, for jobs that do not know of each other."""
+"""A shard: every n-th world of a study, for jobs that run independently of each other."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from berlyne.validation import CLUSTERS
 
 
 class Shard(NamedTuple):
-    """Part `part` of `of`, counted from 1: some runs in some worlds, under every strategy.
+    """Part `part` of `n_parts` of a study: some runs in some worlds, under every strategy.
 
-    Run i of class c (as positions count them) is in part (i + c) mod `of` + 1, so every part has its share of
+    Run i of class c (in the order of positions) is in part (i + c) mod `n_parts` + 1, so every part has its share of
     every class.
+
+    Attributes
+    ----------
+    part : int
+        Number of this part, counted from 1.
+    n_parts : int
+        Number of parts.
     """
 
     part: int
@@ -23,19 +30,19 @@ class Shard(NamedTuple):
         return f"{self.part}/{self.n_parts}"
 
     def contains(self, position: int, n_classes: int) -> bool:
-        """Whether a position belongs to this part, in a study of so many classes, which take turns."""
+        """Whether a position belongs to this part, in a study of `n_classes` classes, which take turns."""
         return sum(divmod(position, n_classes)) % self.n_parts == self.part - 1
 
 
 MAX_PARTS = 10**6
 
 
-def parse_shard(said: Any) -> Shard:
-    """The shard that a text such as "3/10" names."""
-    found = re.fullmatch(r"(\d{1,7})/(\d{1,7})", said) if isinstance(said, str) else None
-    part, of = (int(found[1]), int(found[2])) if found else (0, 0)
-    if isinstance(said, Shard):
-        part, of = said
-    if not 1 <= part <= of <= MAX_PARTS:
-        raise SettingsError(f"shard: is {said!r:.40}; it must be a part and a number of parts, such as 3/10{CLUSTERS}")
-    return Shard(part, of)
+def parse_shard(shard: Any) -> Shard:
+    """Parse a text such as "3/10"; a `Shard` is returned as it is, if it is valid."""
+    match = re.fullmatch(r"(\d{1,7})/(\d{1,7})", shard) if isinstance(shard, str) else None
+    part, n_parts = (int(match[1]), int(match[2])) if match else (0, 0)
+    if isinstance(shard, Shard):
+        part, n_parts = shard
+    if not 1 <= part <= n_parts <= MAX_PARTS:
+        raise SettingsError(f"shard: is {shard!r:.40}; it must be a part and a number of parts, such as 3/10{CLUSTERS}")
+    return Shard(part, n_parts)

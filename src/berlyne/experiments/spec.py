@@ -1,4 +1,4 @@
-"""What to run: a study as a description that can be checked, stored, compared and sent elsewhere."""
+"""The description of a study: it is validated, stored, compared, and sent to workers."""
 
 from __future__ import annotations
 
@@ -43,40 +43,54 @@ __all__ = ["Experiment", "SettingsError", "Time", "WorldClass", "snapshot_steps"
 Time = int | float
 
 MAX_WORLDS = 10**6
-"""Most worlds of a class: every world has a label, which readers keep in memory."""
+"""Maximum number of worlds of a class: every world has a label, which readers hold in memory."""
 ANY_STRATEGY = "*"
-"""What stands in ids of streams for the name of the strategy, where strategies share them."""
+"""Replaces the name of the strategy in stream ids if all strategies share their streams."""
 
 
 @dataclass(frozen=True)
 class Experiment(HtmlReprMixin):
-    """Worlds, strategies and how long to explore: a study, described.
+    """A study: worlds, strategies, and the length of each exploration.
 
     Parameters
     ----------
-    worlds : the name of a class ("dense", "maze", "1-2-3") or of a benchmark ("river_swim"), several names, or a
-        mapping from names to parameters of these (`{"maze": {"side": 8}}`), to functions of a seed (a NumPy
-        `SeedSequence`), to lists of `World`, or to one `World`. A class under another name says its `kind`:
-        `{"small": {"kind": "maze", "side": 3}}`. `{"file": "world.npz"}` is the world that the file holds. A world, a
-        list or a function alone is one class. An environment of Gymnasium, or in a mapping its name, may stand for a
-        world: for that of its transition table or, if it shows none, each exploration acts in one of its own, as
-        `explore_env` does.
-    strategies : names or `Strategy` objects; by default the fifteen of the paper.
-    n_worlds : worlds of each class; by default as many as in the shortest list, or 200 if there is none.
-    n_steps : length of each exploration, one number or one per class; by default the paper's (R12).
-    seed : of the whole study; every world and every run has a stream of its own, named by its id.
-    snapshots : when to keep the counts: steps (int) or shares of the run (float up to 1.0).
-    measures : a mapping adds measures to the usual ones, functions of a `Run` that give a number or one per time
-        0..n_steps; one of any other shape comes after the labels of its axes, `{"visits": (("a", "s"), function)}`. A
-        list of names (`berlyne list measures`) is all that is kept. With environments that show no transition table,
-        whose missing information nobody knows, `expected_missing_information` is always kept; `area` is its sum.
-    n_runs : explorers that each strategy sends into each world, each with a stream of its own.
-    common_random_numbers : whether all strategies draw the same random numbers in the same run, so that their
-        differences are paired. At each step the world and the agent use the same uniform numbers.
+    worlds : str, World, environment, function, list or mapping
+        The name of a class ("dense", "maze", "1-2-3") or of a benchmark ("river_swim"), or several names. A mapping
+        from names to parameters of these (`{"maze": {"side": 8}}`), to functions of a seed (a NumPy `SeedSequence`),
+        to lists of `World`, or to one `World`. To use a class under another name, give its `kind`:
+        `{"small": {"kind": "maze", "side": 3}}`. `{"file": "world.npz"}` is the world in that file. A world, a list or
+        a function without a name is one class. A Gymnasium environment can replace a world; in a mapping, so can its
+        name. If it has a transition table, this table is the world. If it has none, each exploration acts in a new
+        environment, as `explore_env` does.
+    strategies : iterable of str or Strategy
+        Names or `Strategy` objects; by default the fifteen strategies of the paper.
+    n_worlds : int
+        Number of worlds of each class; by default the length of the shortest list, or 200 if there is no list.
+    n_steps : int or mapping of str to int
+        Length of each exploration, one number or one per class; by default the paper's (R12).
+    seed : int
+        Seed of the whole study. Every world and every run has its own random stream, which depends on its id.
+    snapshots : sequence of int or float
+        Times at which counts are stored: steps (int) or shares of the run (float up to 1.0).
+    measures : mapping, list or str
+        A mapping adds measures to the standard ones: functions of a `Run` that return a number or one per time
+        0..n_steps. For another shape, put the labels of the axes first: `{"visits": (("a", "s"), function)}`. A list
+        of names (`berlyne list measures`) replaces the standard measures. In environments without a transition table
+        missing information is unknown, so `expected_missing_information` is always stored and `area` is its sum.
+    n_runs : int
+        Number of runs of each strategy in each world, each with its own random stream.
+    common_random_numbers : bool
+        Whether all strategies use the same random numbers in the same run, so that their differences are paired. At
+        each step the world and the agent use the same uniform numbers.
 
     Attributes
     ----------
-    kept, own : names of the usual measures that are kept, and all other measures by name.
+    standard_measures : tuple of str
+        Names of the standard measures that are stored.
+    custom_measures : dict of str to Measure
+        All other measures that are stored, by name.
+    classes : tuple of WorldClass
+        The classes of worlds.
 
     Examples
     --------
@@ -89,29 +103,29 @@ class Experiment(HtmlReprMixin):
 
     worlds: Any = PAPER_WORLDS
     strategies: Iterable[str | Strategy] = PAPER_STRATEGIES
-    n_worlds: int = None  # type: ignore[assignment]  # `__post_init__` puts a number here
+    n_worlds: int = None  # type: ignore[assignment]  # `__post_init__` sets a number
     n_steps: int | Mapping[str, int] | None = None
     seed: int = 0
     snapshots: Sequence[Time] = ()
     measures: Any = field(default_factory=dict)
     n_runs: int = 1
     common_random_numbers: bool = False
-    kept: tuple[str, ...] = field(init=False, repr=False)
-    own: dict[str, Measure] = field(init=False, repr=False)
+    standard_measures: tuple[str, ...] = field(init=False, repr=False)
+    custom_measures: dict[str, Measure] = field(init=False, repr=False)
     classes: tuple[WorldClass, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        put = object.__setattr__  # the only way for a frozen object to normalise itself
-        asked = None if self.n_worlds is None else check_int_setting("n_worlds", self.n_worlds, 1, MAX_WORLDS)
-        put(self, "n_runs", check_int_setting("n_runs", self.n_runs, 1, MAX_WORLDS))
-        put(self, "seed", check_int_setting("seed", self.seed, 0, 2**63 - 1))
-        put(self, "strategies", _strategies(self.strategies))
-        put(self, "classes", world_classes(self.worlds, self.n_steps, self.seed))
-        put(self, "n_worlds", number_of_worlds(self.classes, asked))
-        put(self, "snapshots", _times(self.snapshots, min(c.n_steps for c in self.classes)))
-        kept, own = parse_measures(self.measures, bool(self.snapshots))
-        put(self, "kept", kept)
-        put(self, "own", resolve_custom_measures(self.classes, own))
+        set_field = object.__setattr__  # the only way for a frozen object to normalise itself
+        n_worlds = None if self.n_worlds is None else check_int_setting("n_worlds", self.n_worlds, 1, MAX_WORLDS)
+        set_field(self, "n_runs", check_int_setting("n_runs", self.n_runs, 1, MAX_WORLDS))
+        set_field(self, "seed", check_int_setting("seed", self.seed, 0, 2**63 - 1))
+        set_field(self, "strategies", _parse_strategies(self.strategies))
+        set_field(self, "classes", world_classes(self.worlds, self.n_steps, self.seed))
+        set_field(self, "n_worlds", number_of_worlds(self.classes, n_worlds))
+        set_field(self, "snapshots", _parse_snapshots(self.snapshots, min(c.n_steps for c in self.classes)))
+        standard, custom = parse_measures(self.measures, bool(self.snapshots))
+        set_field(self, "standard_measures", standard)
+        set_field(self, "custom_measures", resolve_custom_measures(self.classes, custom))
         self._check_runs()
         self._check_strategies()
 
@@ -120,18 +134,18 @@ class Experiment(HtmlReprMixin):
             raise SettingsError(f"n_runs: is {self.n_runs}; n_worlds times n_runs must be at most {MAX_WORLDS}")
         if not isinstance(self.common_random_numbers, bool):
             raise SettingsError(f"common_random_numbers: is {self.common_random_numbers!r}; it must be true or false")
-        if self.n_runs > 1 and "run" in self.own:
-            raise SettingsError("measures.run: is what runs are numbered by; it needs another name")
+        if self.n_runs > 1 and "run" in self.custom_measures:
+            raise SettingsError("measures.run: is the name of the coordinate that numbers runs; use another name")
 
     def _check_strategies(self) -> None:
-        """Refuse what an environment without a table cannot offer."""
-        acted = [kind.name for kind in self.classes if kind.no_table]
-        for strategy in map(self.strategy, self.strategy_names if acted else ()):
+        """Raise a `SettingsError` if a strategy needs the transition table of an environment that has none."""
+        opaque = [kind.name for kind in self.classes if kind.no_table]
+        for strategy in map(self.strategy, self.strategy_names if opaque else ()):
             if strategy.sees_world or strategy.relocates:
-                wants = "plans with the true world" if strategy.sees_world else "goes wherever it likes"
+                need = "plans with the true world" if strategy.sees_world else "can move to any state"
                 raise SettingsError(
-                    f"strategies: {strategy.name} {wants}, and worlds.{acted[0]} is an environment that shows no "
-                    "transition table; name only others in strategies"
+                    f"strategies: {strategy.name} {need}, and worlds.{opaque[0]} is an environment without a "
+                    "transition table; leave it out of strategies"
                 )
 
     def __repr__(self) -> str:
@@ -146,7 +160,15 @@ class Experiment(HtmlReprMixin):
     def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read an experiment from a TOML file; every key is a parameter of `Experiment`.
 
-        Files of worlds are found from the folder that it is in.
+        Parameters
+        ----------
+        path : path-like
+            The TOML file. Files of worlds in it are relative to its directory.
+
+        Returns
+        -------
+        Experiment
+            The study.
         """
         try:
             content = read_file(Path(path))
@@ -155,7 +177,7 @@ class Experiment(HtmlReprMixin):
         if content is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         try:
-            said = tomllib.loads(content.decode())
+            settings = tomllib.loads(content.decode())
         except UnicodeDecodeError:
             raise SettingsError(f"{os.fspath(path)} is not a text file in UTF-8") from None
         except RecursionError:
@@ -163,58 +185,59 @@ class Experiment(HtmlReprMixin):
         except ValueError as error:
             raise SettingsError(f"{os.fspath(path)} is not valid TOML: {error}") from None
         known = [f.name for f in dataclasses.fields(cls) if f.init]
-        for key in said:
+        for key in settings:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}{STUDIES}"
                 raise SettingsError(f"{key}: there is no such key; {hint}")
-        tables = said["worlds"].values() if isinstance(said.get("worlds"), dict) else ()
+        tables = settings["worlds"].values() if isinstance(settings.get("worlds"), dict) else ()
         for table in tables:
             if isinstance(table, dict) and isinstance(table.get("file"), str):
                 table["file"] = str(Path(path).parent / table["file"])
-        return cls(**said)
+        return cls(**settings)
 
     @property
     def strategy_names(self) -> list[str]:
         """Names of the strategies, in order."""
-        return [s.name for s in self.strategies]  # type: ignore[union-attr]  # `__post_init__` made them strategies
+        return [s.name for s in self.strategies]  # type: ignore[union-attr]  # `__post_init__` parsed them
 
     def strategy(self, name: str) -> Strategy:
-        """The strategy of this study that has this name."""
+        """Return the strategy of this study with this name."""
         return next(s for s in self.strategies if isinstance(s, Strategy) and s.name == name)
 
     @property
     def n_positions(self) -> int:
-        """Runs in worlds of all classes together."""
+        """Number of runs in worlds of all classes together."""
         return self.n_worlds * self.n_runs * len(self.classes)
 
     def position(self, position: int) -> tuple[WorldClass, int]:
-        """Class and index of the world at a position: classes take turns, so that more worlds come after."""
-        index, which = divmod(position, len(self.classes))
-        return self.classes[which], index % self.n_worlds if self.n_runs > 1 else index
+        """Return class and index of the world at a position. Classes take turns, so that new worlds come last."""
+        index, class_index = divmod(position, len(self.classes))
+        return self.classes[class_index], index % self.n_worlds if self.n_runs > 1 else index
 
     def run_at(self, position: int) -> int:
-        """Which run of its world is at a position: all worlds come once, then all once more."""
+        """Return the run number at a position: first run 0 of all worlds, then run 1 of all worlds."""
         return position // len(self.classes) // self.n_worlds if self.n_runs > 1 else 0
 
     def id_at(self, position: int) -> str:
-        """The label of a position."""
+        """Return the id of the run at a position, such as "maze/017"."""
         kind, index = self.position(position)
         return run_id(kind.name, index, self.run_at(position), self.n_runs)
 
     def stream_at(self, position: int, strategy: str) -> np.random.SeedSequence:
-        """The random stream of the exploration at a position by a strategy."""
+        """Return the random stream of a strategy's exploration at a position."""
         kind, index = self.position(position)
-        who = ANY_STRATEGY if self.common_random_numbers else strategy
-        return stream(self.seed, stream_id(kind.name, index, self.run_at(position), who))
+        name = ANY_STRATEGY if self.common_random_numbers else strategy
+        return stream(self.seed, stream_id(kind.name, index, self.run_at(position), name))
 
     def describe(self) -> dict[str, Any]:
-        """All that decides the numbers, as plain data."""
-        own = {s.name: describe_strategy(s) for s in map(self.strategy, self.strategy_names) if not _says_all(s)}
+        """Return all settings that determine the results, as plain data."""
+        strategies = map(self.strategy, self.strategy_names)
+        own = {s.name: describe_strategy(s) for s in strategies if not _is_defined_by_name(s)}
         described = {
-            name: {"dims": list(one.dims), "units": one.units, "meaning": one.meaning}
-            for name, one in sorted(self.own.items())
-            if one.dims is not None
+            name: {"dims": list(measure.dims), "units": measure.units, "meaning": measure.meaning}
+            for name, measure in sorted(self.custom_measures.items())
+            if measure.dims is not None
         }
         return {
             "worlds": {c.name: c.describe(self.seed, self.n_worlds) for c in self.classes},
@@ -222,7 +245,7 @@ class Experiment(HtmlReprMixin):
             "n_worlds": self.n_worlds,
             "seed": self.seed,
             "snapshots": list(self.snapshots),
-            "measures": sorted(self.own),
+            "measures": sorted(self.custom_measures),
             **({"own strategies": own} if own else {}),
             **({"n_runs": self.n_runs} if self.n_runs > 1 else {}),
             **({"common_random_numbers": True} if self.common_random_numbers else {}),
@@ -230,48 +253,63 @@ class Experiment(HtmlReprMixin):
         }
 
     def in_order(self, names: list[str]) -> Experiment:
-        """The same study with its classes in the order of `names`, which all of them must have."""
+        """Return a copy of this study with its classes in the order of `names`, which must contain all of them."""
         ordered = copy.copy(self)
         object.__setattr__(ordered, "classes", tuple(sorted(self.classes, key=lambda c: names.index(c.name))))
         return ordered
 
     def run(self, path: str | os.PathLike[str], **options: Any) -> Results:
-        """Run what is missing of this study in the store at `path`; options as in `run_experiment`."""
+        """Run the explorations that the store at `path` lacks, and open the results.
+
+        Parameters
+        ----------
+        path : path-like
+            Directory of the store; it is created if it does not exist.
+        **options : Any
+            Keyword arguments of `berlyne.experiments.run.run_experiment`: jobs, workers, cluster, repair, progress,
+            shard.
+
+        Returns
+        -------
+        Results
+            The results in the store.
+        """
         from berlyne.experiments.run import run_experiment
 
         return run_experiment(self, path, **options)
 
 
 def snapshot_steps(snapshots: Iterable[Time], n_steps: int) -> list[int]:
-    """Snapshot times in steps of a run of this length."""
+    """Return snapshot times as steps of a run of `n_steps` steps."""
     return [t if isinstance(t, int) else round(t * n_steps) for t in snapshots]
 
 
-def _strategies(given: Any) -> tuple[Strategy, ...]:
-    if isinstance(given, str | Strategy):
-        given = [given]
-    if not isinstance(given, Iterable) or isinstance(given, Mapping):
-        raise SettingsError(f"strategies: is {given!r}; it must be a list of names{STUDIES}")
-    found = []
-    for i, one in enumerate(given):
-        if not isinstance(one, str | Strategy):
-            raise SettingsError(f"strategies[{i}]: is {one!r}; it must be a name such as 'PIG(VI)'")
+def _parse_strategies(strategies: Any) -> tuple[Strategy, ...]:
+    if isinstance(strategies, str | Strategy):
+        strategies = [strategies]
+    if not isinstance(strategies, Iterable) or isinstance(strategies, Mapping):
+        raise SettingsError(f"strategies: is {strategies!r}; it must be a list of names{STUDIES}")
+    parsed = []
+    for i, item in enumerate(strategies):
+        if not isinstance(item, str | Strategy):
+            raise SettingsError(f"strategies[{i}]: is {item!r}; it must be a name such as 'PIG(VI)'")
         try:
-            found.append(get_strategy(one))
+            parsed.append(get_strategy(item))
         except ValueError as error:
             raise SettingsError(f"strategies[{i}]: {error}") from None
         except OverflowError:
-            raise SettingsError(f"strategies[{i}]: there is a number in {one!r:.60} that is too large") from None
-    names = [s.name for s in found]
+            raise SettingsError(f"strategies[{i}]: there is a number in {item!r:.60} that is too large") from None
+    names = [s.name for s in parsed]
     if not names or len(set(names)) < len(names):
         raise SettingsError("strategies: there must be at least one, and no name twice")
-    return tuple(found)
+    return tuple(parsed)
 
 
-def _says_all(strategy: Strategy) -> bool:
-    """Whether the name of a strategy says all about it, and always did.
+def _is_defined_by_name(strategy: Strategy) -> bool:
+    """Whether the name of a strategy defines it completely.
 
-    Q-learning of no stated epsilon had 0.1 once: what is stored of it must not be mixed with what is run today.
+    The name of Q-learning without an epsilon does not, because its default has changed: results with the old default
+    must not be mixed with new ones.
     """
     if isinstance(strategy.coordinate, QLearning) and "epsilon=" not in strategy.name:
         return False
@@ -282,28 +320,30 @@ def _says_all(strategy: Strategy) -> bool:
 
 
 def describe_strategy(strategy: Strategy) -> str:
-    """What the user's own strategy does, as far as it can be put into words."""
+    """Describe a custom strategy as text, as far as its parts can be described."""
     method, utility = strategy.coordinate, strategy.utility
-    acts = repr(method) if dataclasses.is_dataclass(method) else function_name(method)
-    wants = function_name(utility) if callable(utility) else utility
+    method_text = repr(method) if dataclasses.is_dataclass(method) else function_name(method)
+    utility_text = function_name(utility) if callable(utility) else utility
     chance = "".join(
         f", {name}={getattr(strategy, name)}" for name in ("temperature", "lapse") if getattr(strategy, name)
     )
-    return f"{acts}, utility={wants}, untried={strategy.untried}, ties={strategy.ties}{chance}"
+    return f"{method_text}, utility={utility_text}, untried={strategy.untried}, ties={strategy.ties}{chance}"
 
 
-def _times(given: Any, shortest: int) -> tuple[Time, ...]:
-    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
-        raise SettingsError(f"snapshots: is {given!r}; it must be a list of steps (int) or shares (float up to 1.0)")
+def _parse_snapshots(snapshots: Any, min_steps: int) -> tuple[Time, ...]:
+    if not isinstance(snapshots, Iterable) or isinstance(snapshots, str | Mapping):
+        raise SettingsError(
+            f"snapshots: is {snapshots!r}; it must be a list of steps (int) or shares (float up to 1.0)"
+        )
     times: list[Time] = []
-    for i, t in enumerate(given):
-        whole = isinstance(t, int | np.integer) and not isinstance(t, bool) and 0 <= t <= shortest
-        share = isinstance(t, float) and 0.0 <= t <= 1.0
-        if not (whole or share):
+    for i, t in enumerate(snapshots):
+        is_step = isinstance(t, int | np.integer) and not isinstance(t, bool) and 0 <= t <= min_steps
+        is_share = isinstance(t, float) and 0.0 <= t <= 1.0
+        if not (is_step or is_share):
             raise SettingsError(
-                f"snapshots[{i}]: is {t!r}; it must be a step from 0 to {shortest}, or a share from 0.0 to 1.0"
+                f"snapshots[{i}]: is {t!r}; it must be a step from 0 to {min_steps}, or a share from 0.0 to 1.0"
             )
-        times.append(int(t) if whole else float(t))
+        times.append(int(t) if is_step else float(t))
     if len(set(times)) < len(times):
         raise SettingsError("snapshots: no time may be named twice (step 1 and the share 1.0 have the same label)")
     return tuple(times)

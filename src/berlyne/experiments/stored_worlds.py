@@ -1,7 +1,8 @@
-"""Worlds of a user's own, kept beside the results: a file each, `worlds/<class>.<index>.npz`, with no code in it.
+"""Files of the user's own worlds, stored beside the results as `worlds/<class>.<index>.npz`. They contain no code.
 
-Worlds of berlyne's own classes are not kept: their seeds tell them. A file says which world of which study it is, and
-how its transitions, prior, start and ends are told from others, so that it cannot be taken for another.
+Worlds of berlyne's own classes are not stored, because their seeds determine them. A file contains the id of its
+world, the checksum of its study, and the fingerprint of its transitions, prior, start and terminal states, so that it
+cannot be mistaken for another.
 """
 
 from __future__ import annotations
@@ -20,57 +21,68 @@ from berlyne.worlds.io import FORMAT, deserialize_world, serialize_world
 
 FOLDER = "worlds"
 MAX_TRANSITIONS = 1 << 22
-"""Worlds with more transitions than this are not kept: a file would be larger than most results."""
+"""Worlds with more transitions than this are not stored: a file would be larger than most results."""
 
 
 class UnavailablePrior:
-    """Stands for a prior of a user's own, which is code, and says so when it is asked for anything."""
+    """Placeholder for a prior of the user's own, which is code and is not stored. It raises an error when it is used.
 
-    def __init__(self, world: str, looks: str) -> None:
-        self.world, self.looks = world, looks
+    Parameters
+    ----------
+    world : str
+        Id of the world.
+    description : str
+        The repr of the prior.
+    """
+
+    def __init__(self, world: str, description: str) -> None:
+        self.world, self.description = world, description
 
     def __repr__(self) -> str:
-        return f"UnavailablePrior({self.looks})"
+        return f"UnavailablePrior({self.description})"
 
     def check_rows(self, rows: Rows) -> None:
-        """Nothing to refuse: the prior itself was asked when the world was made."""
+        """Accept all rows: the prior itself has checked them when the world was made."""
 
     def estimate(self, counts: Any) -> NoReturn:
-        """Refused in one sentence."""
+        """Raise a ValueError."""
         raise ValueError(
-            f"the prior of world {self.world} is your own, {self.looks}, which results do not keep; "
-            "open_results(path, experiment) knows it, or give it by world.with_prior(prior)"
+            f"the prior of world {self.world} is your own, {self.description}, and results do not store it; "
+            "use open_results(path, experiment), or set it by world.with_prior(prior)"
         )
 
 
 def write_world(path: Path, settings: dict[str, Any], name: str, index: int, world: World) -> None:
-    """Put a world beside the results at `path`, unless it is there, or is too large or has labels of a strange kind."""
-    content = None if len(world.rows.data) > MAX_TRANSITIONS else _content(settings, world_id(name, index), world)
-    place = _place(path, settings, name, index)
-    if content is not None and read_file(place, len(content)) != content:
-        write_store_file(place, content)
+    """Write a world to the store at `path`, unless it is there, is too large, or has labels that cannot be stored."""
+    is_too_large = len(world.rows.data) > MAX_TRANSITIONS
+    content = None if is_too_large else _encode_world(settings, world_id(name, index), world)
+    file = _world_path(path, settings, name, index)
+    if content is not None and read_file(file, len(content)) != content:
+        write_store_file(file, content)
 
 
 def read_world(path: Path, settings: dict[str, Any], name: str, index: int) -> World | None:
-    """A world that is kept beside the results at `path`; None if it is not, a `StoreError` if it is damaged."""
-    place, label = _place(path, settings, name, index), world_id(name, index)
-    content = read_file(place)
+    """Read a world from the store at `path`; None if it is not stored, a `StoreError` if its file is damaged."""
+    file, label = _world_path(path, settings, name, index), world_id(name, index)
+    content = read_file(file)
     if content is None:
         return None
     try:
-        said, arrays = read_archive(io.BytesIO(content), "world", (FORMAT,))
-        world = deserialize_world(said, arrays)
-        told = dict(enumerate(settings["worlds"][name].get("worlds", [])))
-        prints = {said["fingerprint"], told.get(index, said["fingerprint"])}
-        prints |= set() if "own prior" in said else {fingerprint(world)}
-        if len(prints) > 1 or said["of"] != _identity(settings, label):
-            raise ValueError("it is another")
-    except Exception as error:  # there is no end to what a damaged file can lead to
-        raise StoreError(f"{place} is damaged, or another world; run the study again to put it right") from error
-    return world.with_prior(UnavailablePrior(label, str(said["own prior"]))) if "own prior" in said else world
+        header, arrays = read_archive(io.BytesIO(content), "world", (FORMAT,))
+        world = deserialize_world(header, arrays)
+        expected = dict(enumerate(settings["worlds"][name].get("worlds", [])))
+        fingerprints = {header["fingerprint"], expected.get(index, header["fingerprint"])}
+        fingerprints |= set() if "own prior" in header else {fingerprint(world)}
+        if len(fingerprints) > 1 or header["of"] != _identity(settings, label):
+            raise ValueError("not the expected world")
+    except Exception as error:  # a damaged file may raise any error
+        raise StoreError(
+            f"{file} is damaged or belongs to another world; run the study again to write it again"
+        ) from error
+    return world.with_prior(UnavailablePrior(label, str(header["own prior"]))) if "own prior" in header else world
 
 
-def _place(path: Path, settings: dict[str, Any], name: str, index: int) -> Path:
+def _world_path(path: Path, settings: dict[str, Any], name: str, index: int) -> Path:
     return path / FOLDER / f"{list(settings['worlds']).index(name)}.{index}.npz"
 
 
@@ -78,14 +90,14 @@ def _identity(settings: dict[str, Any], label: str) -> dict[str, str]:
     return {"study": study_checksum(settings), "world": label}
 
 
-def _content(settings: dict[str, Any], label: str, world: World) -> bytes | None:
-    own_prior = type(world.prior) not in PRIORS.values()
+def _encode_world(settings: dict[str, Any], label: str, world: World) -> bytes | None:
+    has_custom_prior = type(world.prior) not in PRIORS.values()
     try:
-        said, arrays = serialize_world(world.with_prior(None) if own_prior else world)
-    except ValueError:  # labels that no file can hold
+        header, arrays = serialize_world(world.with_prior(None) if has_custom_prior else world)
+    except ValueError:  # labels that cannot be stored
         return None
-    said |= {"of": _identity(settings, label), "fingerprint": fingerprint(world)}
-    said |= {"own prior": f"{world.prior!r:.60}"} if own_prior else {}
+    header |= {"of": _identity(settings, label), "fingerprint": fingerprint(world)}
+    header |= {"own prior": f"{world.prior!r:.60}"} if has_custom_prior else {}
     file = io.BytesIO()
-    pack_archive(file, said, arrays)
+    pack_archive(file, header, arrays)
     return file.getvalue()

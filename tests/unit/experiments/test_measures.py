@@ -32,7 +32,7 @@ def test_a_store_without_it_is_read_but_not_gone_on_with(tmp_path, monkeypatch):
     study().run(place)
     before = files(place)
     monkeypatch.setitem(MEASURES, "toy", TOY)
-    with pytest.raises(SettingsError, match=f"^{place} was made without the measure toy, which is kept now; use ano"):
+    with pytest.raises(SettingsError, match=f"^{place} was made without the measure toy, which you ask for; use ano"):
         study().run(place)
     from berlyne import open_results
 
@@ -47,14 +47,14 @@ def test_a_store_with_a_measure_that_is_gone_is_refused(tmp_path, monkeypatch):
         patch.setitem(MEASURES, "toy", TOY)
         study().run(place)
     for use in (study().run, open_results):
-        with pytest.raises(RuntimeError, match=r"holds 'toy', which this version of berlyne does not know$"):
+        with pytest.raises(RuntimeError, match=r"has an array 'toy', which this version of berlyne does not know$"):
             use(place)
 
 
 @pytest.mark.parametrize("wrong", [0.0, np.zeros(3)])
 def test_a_measure_has_a_value_for_each_time(tmp_path, monkeypatch, wrong):
     monkeypatch.setitem(MEASURES, "toy", Measure("toy", lambda run: wrong, "1", "nothing"))
-    with pytest.raises(ValueError, match=r"^measure toy: gave shape \((3,)?\); it must be \((31|21),\)$"):
+    with pytest.raises(ValueError, match=r"^measure toy: returned shape \((3,)?\); it must be \((31|21),\)$"):
         study().run(tmp_path / "r.zarr")
 
 

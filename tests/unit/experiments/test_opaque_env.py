@@ -215,9 +215,7 @@ def test_visits_are_kept_where_states_are_known(tmp_path):
 def test_what_there_is_of_a_run_is_said_and_drawn(place, tmp_path):
     found = open_results(place, asked())
     for call in (lambda: found.world("cards/000"), lambda: found.run("cards/000/run-001", "Random")):
-        with pytest.raises(
-            ValueError, match=r"^worlds\.cards of .* shows no transition table, so there is no World and"
-        ):
+        with pytest.raises(ValueError, match=r"^worlds\.cards of .* has no transition table, so there is no World and"):
             call()
     frame = found.to_frame(world_class="cards")
     assert len(frame) == 4 * 2 * 26 and frame[EXPECTED].notna().all()
@@ -225,7 +223,8 @@ def test_what_there_is_of_a_run_is_said_and_drawn(place, tmp_path):
     counts = found.counts("cards/000/run-001", "Random", 10, 60, 2)
     assert counts.n.sum() == 10
     with pytest.raises(
-        ValueError, match=rf"^n_states is 2; Random met {max(*s, *s_next)} in cards/000/run-001, so it m"
+        ValueError,
+        match=rf"^n_states is 2; the path of Random in cards/000/run-001 contains {max(*s, *s_next)}, so it m",
     ):
         found.counts("cards/000/run-001", "Random", 10, 2, 2)
     curves = found.curves("cards")["mean"].sel(strategy="Random").values
@@ -279,15 +278,15 @@ def mixed(seed):
         ),
         (
             {"strategies": ["Unembodied"]},
-            "strategies: Unembodied goes wherever it likes, and worlds.x is an environment",
+            "strategies: Unembodied can move to any state, and worlds.x is an environment",
         ),
-        ({"measures": ["visits"]}, "measures.visits: has a value for each state, and nobody knows those of worlds.x"),
+        ({"measures": ["visits"]}, "measures.visits: has a value for each state, which are unknown in worlds.x"),
         (
             {"measures": {"m": ("snapshot", len)}, "snapshots": [3]},
-            "measures.m: has a value for each snapshot, which are not kept of worlds.x",
+            "measures.m: has a value for each snapshot, which are not stored for worlds.x",
         ),
-        ({"worlds": {"x": [Switches(), dense_world(0)]}}, "worlds.x: Switches shows no transition table and others do"),
-        ({"measures": {EXPECTED: len}}, "measures.expected_missing_information: is kept of environments anyway"),
+        ({"worlds": {"x": [Switches(), dense_world(0)]}}, "worlds.x: Switches has no transition table and others do"),
+        ({"measures": {EXPECTED: len}}, "measures.expected_missing_information: is always stored for environments"),
         ({"worlds": {"x": "CartPole-v1"}}, "worlds.x: observations are Box"),
         ({"worlds": gymnasium.make("CartPole-v1")}, "worlds: observations are Box"),
         ({"worlds": {"x": Pushed()}}, "worlds.x: actions are Box"),
@@ -302,9 +301,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(said, message):
 
 
 def test_a_function_gives_worlds_of_one_kind(tmp_path):
-    with pytest.raises(
-        SettingsError, match=r"^worlds\.x: the first world shows .* transition table, and world \d+ dif"
-    ):
+    with pytest.raises(SettingsError, match=r"^worlds\.x: the first world has .* transition table, and world \d+ dif"):
         Experiment(worlds={"x": mixed}, strategies=["Random"], n_worlds=20, n_steps=5).run(tmp_path / "r.zarr")
 
 

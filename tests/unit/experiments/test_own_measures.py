@@ -97,7 +97,7 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
     before = files(tmp_path)
     other = {**OWN, "moves": (("strategy_step",), moves)}
     with pytest.raises(
-        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], and described "
+        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], but you ask for described "
     ):
         study(measures=other).run(tmp_path / "once.zarr")
     assert files(tmp_path) == before
@@ -106,18 +106,22 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        (("a", transitions), r"^measures\.mine: gave shape \(4, 9, 9\); it must have an axis for each of \(a\)$"),
+        (("a", transitions), r"^measures\.mine: returned shape \(4, 9, 9\); it must have an axis for each of \(a\)$"),
         (
             (("s", "a"), lambda run: np.zeros((run.world.n_actions, run.world.n_states))),
-            r"^measures\.mine: gave shape \(4, 9\) for \(s, a\); s must be 9 long$",
+            r"^measures\.mine: returned shape \(4, 9\) for \(s, a\); the size of s must be 9$",
         ),
-        (("time", moves), r"^measures\.mine: gave shape \(30,\) for \(time\); time must be 31 long$"),
-        (("step", lambda run: run.states), r"^measures\.mine: gave shape \(31,\) for \(step\); step must be 30 long$"),
+        (("time", moves), r"^measures\.mine: returned shape \(30,\) for \(time\); the size of time must be 31$"),
+        (
+            ("step", lambda run: run.states),
+            r"^measures\.mine: returned shape \(31,\) for \(step\); the size of step must be 30$",
+        ),
         (
             ("seen", lambda run: np.unique(run.states[: 1 + 5 * (run.strategy.name == "Unembodied")])),
-            r"^measures\.mine: gave shape \(\d,\) for \(seen\), and the store has room for \(1,\); the first worlds",
+            r"^measures\.mine: returned shape \(\d,\) for \(seen\), and the store has room for \(1,\); "
+            r"the first worlds of a class must return the largest shape$",
         ),
-        (("none", lambda run: []), r"^measures\.mine: has shape \(0,\); it must hold from 1 to 134217728 numbers$"),
+        (("none", lambda run: []), r"^measures\.mine: has shape \(0,\); it must have from 1 to 134217728 values$"),
     ],
 )
 def test_wrong_shapes_are_named(tmp_path, said, message):
@@ -135,8 +139,8 @@ def test_wrong_shapes_are_named(tmp_path, said, message):
         ({"x": (("world",), len)}, "measures.x: has dims ('world',); they must be different labels"),
         ({"x": (("a b",), len)}, "measures.x: has dims ('a b',); they must be"),
         ({"x": (3, len)}, "measures.x: has dims 3; they must be different labels"),
-        ({"x": ("x", len)}, "measures.x: is the name of a dimension too; one of them needs another name"),
-        ({"x": ("y", len), "y": len}, "measures.y: is the name of a dimension too"),
+        ({"x": ("x", len)}, "measures.x: is also the name of a dimension; rename one of them"),
+        ({"x": ("y", len), "y": len}, "measures.y: is also the name of a dimension"),
         ({"x": ("a", 3)}, "measures.x: must be a new name (an identifier) and a function of a run"),
         (["visit"], "measures[0]: there is no measure 'visit'; did you mean visits?"),
         (
@@ -163,7 +167,7 @@ def test_a_list_is_all_that_is_kept(tmp_path):
     usual = study().run(tmp_path / "usual.zarr")
     assert np.array_equal(found.dataset["area"], usual.dataset["area"])
     assert np.array_equal(found.dataset["l1_distance"], usual.dataset["l1_distance"], equal_nan=True)
-    with pytest.raises(SettingsError, match=r"was made with the measure missing_information, which is not asked for"):
+    with pytest.raises(SettingsError, match=r"was made with the measure missing_information, which you do not ask for"):
         study(measures="l1_distance").run(tmp_path / "usual.zarr")
     none = study(measures=[]).run(tmp_path / "none.zarr")
     assert none.is_complete and set(none.dataset) == {"state", "action", "next_state", "counts", "area"}
@@ -201,15 +205,15 @@ def test_toml_names_measures(tmp_path, monkeypatch):
         "l1_distance, states_visited, rows_tried, expected_missing_information, visits; " +
         "see docs/how-to/own-measure.md\n")  # fmt: skip
     python = Experiment({"maze": {"side": 3, "n_transporters": 4}}, "Random", 2, 9, measures=["missing_information"])
-    assert python.kept == ("missing_information",) and python.own == {}
+    assert python.standard_measures == ("missing_information",) and python.custom_measures == {}
 
 
 @pytest.mark.parametrize(
     ("measure", "message"),
     [
         (lambda run: run.nothing, r"^measures\.x: raised AttributeError: 'Run' object has no attribute 'nothing'$"),
-        (lambda run: "many", r"^measures\.x: gave 'many'; it must give numbers$"),
-        (("times", lambda run: ["a", "b"]), r"^measures\.x: gave \['a', 'b'\]; it must give numbers$"),
+        (lambda run: "many", r"^measures\.x: returned 'many'; it must return numbers$"),
+        (("times", lambda run: ["a", "b"]), r"^measures\.x: returned \['a', 'b'\]; it must return numbers$"),
     ],
 )
 def test_a_measure_that_fails_names_itself(tmp_path, measure, message):

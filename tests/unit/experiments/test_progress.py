@@ -53,7 +53,7 @@ def test_explorations_are_told_one_by_one_as_they_end(monkeypatch):
 
 def test_pieces_from_elsewhere_are_counted_as_they_come():
     told, pieces = [], [WorkUnit(0, 8, "Random", (1, 4)), WorkUnit(0, 8, "PIG(VI)", (6,))]
-    coming = running._as_they_come(((piece, {}) for piece in pieces), told.append)
+    coming = running._report_progress(((piece, {}) for piece in pieces), told.append)
     assert next(coming) == (pieces[0], {}) and told == [1, 4]
     assert list(coming) == [(pieces[1], {})] and told == [1, 4, 6]
 

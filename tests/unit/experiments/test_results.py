@@ -147,7 +147,7 @@ def test_results_that_are_half_done_can_be_read(half_done):
     mean = half_done.curves(where.split("/")[0])["mean"]
     assert np.all(np.isfinite(mean.sel(strategy=done))) and np.all(np.isnan(mean.sel(strategy=other)))
     assert half_done.history(where, done).shape[1] == 3
-    said = rf"^{re.escape(other)} has not explored {where} yet; run the study again to go on$"
+    said = rf"^{re.escape(other)} has not explored {where} yet; run the study again to resume it$"
     with pytest.raises(ValueError, match=said):
         half_done.history(where, other)
 

@@ -106,11 +106,11 @@ def test_runs_are_added_to_what_is_there(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_worlds": 2, "n_runs": 2}, r"holds n_runs = 3, and n_runs = 2 is asked for; it can only grow; see docs"),
-        ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, and n_worlds = 3 is asked for; where worlds have"),
+        ({"n_worlds": 2, "n_runs": 2}, r"has n_runs = 3, but you ask for n_runs = 2; it can only grow; see docs"),
+        ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, but you ask for n_worlds = 3; if worlds have"),
         (
             {"n_worlds": 2, "n_runs": 3, "common_random_numbers": True},
-            r"was made with common_random_numbers = null, an",
+            r"was made with common_random_numbers = null, but you",
         ),
     ],
 )
@@ -207,8 +207,8 @@ def test_a_world_alone_is_the_world_in_a_list(tmp_path):
         ({"n_runs": 10**6}, "n_runs: is 1000000; n_worlds times n_runs must be at most 1000000"),
         ({"n_runs": 10**7}, "n_runs: is 10000000; it must be at most 1000000"),
         ({"common_random_numbers": 1}, "common_random_numbers: is 1; it must be true or false"),
-        ({"n_runs": 2, "measures": {"run": len}}, "measures.run: is what runs are numbered by"),
-        ({"worlds": {"t": TASK}, "n_steps": 5}, "n_worlds: is 4; worlds.t holds only 1; n_runs = 4 lets 4 explorers"),
+        ({"n_runs": 2, "measures": {"run": len}}, "measures.run: is the name of the coordinate that numbers runs"),
+        ({"worlds": {"t": TASK}, "n_steps": 5}, "n_worlds: is 4; worlds.t has only 1; use n_runs = 4 to explore it 4"),
         (
             {"worlds": World(THETA), "n_steps": 5},
             "worlds.world: the world has no prior, and explorers need one",

@@ -56,9 +56,9 @@ def test_classes_take_turns():
         ({"worlds": ["maze", "maze"]}, "worlds: no class may be named twice"),
         ({"worlds": ["maze", 1]}, "worlds[1]: is 1; it must be the name of a class of worlds"),
         ({"worlds": "mase", "n_steps": 5}, "worlds.mase: there is no class 'mase'; did you mean maze?"),
-        ({"worlds": {"a/b": {}}, "n_steps": 5}, "worlds.a/b: the name of a class must be a text"),
-        ({"worlds": {"": {}}, "n_steps": 5}, "worlds.: the name of a class must be a text"),
-        ({"worlds": {3: {}}, "n_steps": 5}, "worlds.3: the name of a class must be a text"),
+        ({"worlds": {"a/b": {}}, "n_steps": 5}, "worlds.a/b: the name of a class must be a string"),
+        ({"worlds": {"": {}}, "n_steps": 5}, "worlds.: the name of a class must be a string"),
+        ({"worlds": {3: {}}, "n_steps": 5}, "worlds.3: the name of a class must be a string"),
         ({"worlds": {"x": {"kind": []}}, "n_steps": 5}, "worlds.x: there is no class []; there are dense, maze, 1-2-3"),
         ({"worlds": {"maze": {"sides": 3}}, "n_steps": 5}, "worlds.maze.sides: there is no such parameter; there are"),
         ({"worlds": {"maze": {"side": 0}}, "n_steps": 5}, "worlds.maze: side is 0; it must be"),
@@ -73,7 +73,7 @@ def test_classes_take_turns():
             "worlds.mine: Gymnasium cannot make 'maze': Environment `maze` do",
         ),
         ({"worlds": {"mine": lambda: maze(0)}, "n_steps": 5}, "worlds.mine: <lambda>() cannot be called with a seed"),
-        ({"worlds": {"mine": [maze(0)]}, "n_steps": 5}, "n_worlds: is 4; worlds.mine holds only 1"),
+        ({"worlds": {"mine": [maze(0)]}, "n_steps": 5}, "n_worlds: is 4; worlds.mine has only 1"),
         ({"snapshots": 3}, "snapshots: is 3; it must be a list of steps (int) or shares (float up to 1.0)"),
         ({"snapshots": "0.5"}, "snapshots: is '0.5'; it must be a list of steps (int) or shares (float up to 1.0)"),
         ({"snapshots": [1, 21]}, "snapshots[1]: is 21; it must be a step from 0 to 20, or a share from 0.0 to 1.0"),
@@ -128,7 +128,7 @@ def test_streams_are_those_of_the_seed_and_the_hash_of_the_id(seed):
 
 
 def test_functions_that_give_no_world_are_refused():
-    with pytest.raises(SettingsError, match=r"^worlds\.mine: gave 3; it must give a World with a prior$"):
+    with pytest.raises(SettingsError, match=r"^worlds\.mine: returned 3; it must return a World with a prior$"):
         study(worlds={"mine": lambda seed: 3}, n_steps=9).describe()
     with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, and explorers need one"):
         study(worlds={"mine": lambda seed: World(maze(0).theta)}, n_steps=9).describe()

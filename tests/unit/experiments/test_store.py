@@ -130,26 +130,30 @@ def mine(seed):
 @pytest.mark.parametrize(
     ("kept", "asked", "message"),
     [
-        ({}, {"seed": 2}, "made with seed = 1, and seed = 2 is asked for"),
-        ({}, {"n_steps": {**STEPS, "maze": 31}}, "made with worlds.maze.n_steps = 30, and worlds.maze.n_steps = 31 is"),
+        ({}, {"seed": 2}, "made with seed = 1, but you ask for seed = 2;"),
+        (
+            {},
+            {"n_steps": {**STEPS, "maze": 31}},
+            "made with worlds.maze.n_steps = 30, but you ask for worlds.maze.n_steps = 31;",
+        ),
         (
             {},
             {"worlds": {**WORLDS, "maze": {"side": 4, "n_transporters": 4}}},
-            "made with worlds.maze.parameters.side = 3, and worlds.maze.parameters.side = 4 is asked for",
+            "made with worlds.maze.parameters.side = 3, but you ask for worlds.maze.parameters.side = 4;",
         ),
         (
             {},
             {"worlds": {**WORLDS, "dense": {}}},
-            'made with worlds.dense.parameters.n_states = 4, and worlds.dense.parameters without n_states is asked for',
+            'made with worlds.dense.parameters.n_states = 4, but you ask for worlds.dense.parameters without n_states;',
         ),
         ({}, {"worlds": {"maze": WORLDS["maze"]}, "n_steps": 30}, "made with worlds.dense = {"),
-        ({}, {"snapshots": (0.5,)}, "made with snapshots = [0.5, 0, 7, 1.0], and snapshots = [0.5] is asked for"),
-        ({"snapshots": (1,)}, {"snapshots": (1.0,)}, "made with snapshots = [1], and snapshots = [1.0] is asked for"),
-        ({}, {"measures": {"mine": lambda run: 0.0}}, 'made with measures = [], and measures = ["mine"] is asked for'),
+        ({}, {"snapshots": (0.5,)}, "made with snapshots = [0.5, 0, 7, 1.0], but you ask for snapshots = [0.5];"),
+        ({"snapshots": (1,)}, {"snapshots": (1.0,)}, "made with snapshots = [1], but you ask for snapshots = [1.0];"),
+        ({}, {"measures": {"mine": lambda run: 0.0}}, 'made with measures = [], but you ask for measures = ["mine"];'),
         (
             {"worlds": {"mine": mine}, "n_steps": 30},
             {"worlds": {"mine": lambda seed: mine(seed)}, "n_steps": 30},
-            'made with worlds.mine.make = "mine", and worlds.mine.make = ',
+            'made with worlds.mine.make = "mine", but you ask for worlds.mine.make = ',
         ),
         (
             {"worlds": {"mine": lambda seed: maze(seed, side=3, n_transporters=1)}, "n_steps": 30},
@@ -164,7 +168,8 @@ def mine(seed):
         (
             {},
             {"strategies": [Strategy("PIG(VI)", ValueIteration(steps_back=2), "PIG")]},
-            'own strategies.PIG(VI) = "the usual one", and own strategies.PIG(VI) = "ValueIteration(steps_back=2',
+            'own strategies.PIG(VI) = "the standard strategy", but you ask for own strategies.PIG(VI) = '
+            '"ValueIteration(steps_back=2',
         ),
     ],
 )  # fmt: skip
@@ -232,7 +237,7 @@ def test_a_newer_format_is_told(place):
     (place / "zarr.json").write_text(json.dumps(said))
     before = files(place)
     message = (
-        f"^{place} has format {root.FORMAT + 1}; this version of berlyne reads formats 2 and {root.FORMAT}, "
+        f"^{place} has format {root.FORMAT + 1}; this version of berlyne reads format {root.FORMAT}, "
         r"use the version that wrote it \(9\.8\.7\)$"
     )
     for use in (study(n_worlds=9).run, berlyne.open_results):
@@ -269,7 +274,7 @@ def test_damage_is_noticed_named_and_mended_when_asked(place, monkeypatch, array
     else:
         path.write_bytes(path.read_bytes()[:-7] if harm == "cut" else b"")
     made, damaged = count_explorations(monkeypatch), files(place)
-    what = "is missing" if harm == "gone" else "is damaged (its checksum does not fit)"
+    what = "is missing" if harm == "gone" else "is damaged (its checksum is wrong)"
     told = (
         f"{place}: {array} of Unembodied in worlds dense/001 to dense/002 {what}; "
         "run again with --repair (repair=True) to compute it again"
@@ -419,7 +424,9 @@ def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkey
 
 def test_measures_that_change_their_shape_between_strategies_are_refused(place):
     odd = study(measures={"odd": lambda run: run.l1_distance if run.strategy.name == "Random" else 0.0})
-    with pytest.raises(ValueError, match=r"^measures\.odd: gave one number here and one per time there; it must"):
+    with pytest.raises(
+        ValueError, match=r"^measures\.odd: returned one number in one run and one per time in another; it must"
+    ):
         odd.run(place)
 
 

@@ -138,7 +138,7 @@ def test_worlds_that_outgrow_the_first_are_refused():
     ):
         compute_arrays(own, WorkUnit(0, 20, "Random", tuple(range(20))), layout)
     with pytest.raises(SettingsError, match="more than the store has room for"):
-        Layout(10, "uint8", "uint8", "uint8", 99).check(maze(0), "maze", 0)
+        Layout(10, "uint8", "uint8", "uint8", 99).check_world(maze(0), "maze", 0)
 
 
 def test_own_measures_may_be_numbers_or_curves():
@@ -162,11 +162,11 @@ def test_own_measures_may_look_at_snapshots():
     [
         (
             lambda run: run.actions,
-            r"^measures\.mine: gave shape \(30,\); it must be \(\) or \(31,\), or labels for its axes",
+            r"^measures\.mine: returned shape \(30,\); it must be \(\) or \(31,\), or you must label its axes",
         ),
         (
             lambda run: run.l1_distance if run.n_steps == 30 else 0.0,
-            r"^measures\.mine: gave one number here and one per",
+            r"^measures\.mine: returned one number in one run and one per",
         ),
     ],
 )
