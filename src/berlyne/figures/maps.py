@@ -296,7 +296,10 @@ def _map(model: InternalModel, world: World | None) -> Map:
 
 
 def align_to_world(world: World | None, model: InternalModel, quantity: Quantity) -> Quantity:
-    """Return a quantity in the order of a world's states; NaN in undiscovered and in terminal states."""
+    """Return a quantity in the order of a world's states.
+
+    It is NaN in undiscovered states, and in terminal states unless it consists of custom values.
+    """
     if world is None:
         return quantity
     values = quantity.values.copy()

@@ -128,7 +128,7 @@ def _draw_cluster(ax: Axes, close: Axes, names: list[str], mean: FloatArray) -> 
 
 
 def _largest_cluster(mean: FloatArray) -> BoolArray:
-    """Return which strategies are in the square of side `CLUSTER_SIZE` with most strategies; ties: the tightest."""
+    """Return the strategies in the square of side `CLUSTER_SIZE` that has most of them; if tied, the tightest group."""
     k = mean.shape[1]
     corners = [(mean[0, i], mean[1, j]) for i in range(k) for j in range(k)]
     size = CLUSTER_SIZE

@@ -100,7 +100,7 @@ def explorer_quantity(
     """Return a quantity of an explorer; see `model_quantity`.
 
     "utility" is the utility of the explorer's strategy. Expected missing information is zero in known terminal states.
-    Other utilities are NaN there.
+    Utilities that are selected by their own name are NaN there.
     """
     check_flag("rows", rows)
     model = explorer.model

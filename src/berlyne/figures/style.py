@@ -146,9 +146,9 @@ class Look:
         """Whether the marker is an asterisk, which has no area."""
         return isinstance(self.marker, tuple)
 
-    def size(self, base: float) -> float:
-        """Return the marker size for a base size; asterisks are larger, because they look smaller than they are."""
-        return 1.5 * base if self.is_asterisk else base
+    def size(self, of_others: float) -> float:
+        """Return the marker size beside markers of this size; asterisks are larger, because they look smaller."""
+        return 1.5 * of_others if self.is_asterisk else of_others
 
     def _marker_indices(self, times: FloatArray) -> list[int]:
         """Return the indices of times with a marker, spaced evenly, and shifted differently for each kind of marker."""
@@ -180,7 +180,18 @@ class Look:
 
 
 def look(strategy: str) -> Look:
-    """Return the look of a strategy; the name may be unknown."""
+    """Return the look of a strategy.
+
+    Parameters
+    ----------
+    strategy : str
+        Name of the strategy, such as "PIG(VI)". Unknown utilities are grey, and unknown methods have asterisks.
+
+    Returns
+    -------
+    Look
+        Colour, marker and line.
+    """
     match = re.match(r"([^(]+)(?:\(([^,)]+))?", strategy)
     head, method = (match[1], match[2]) if match else (strategy, None)
     colour = UTILITY_COLOURS.get(head, "#777777")
@@ -247,7 +258,20 @@ def letter_panels(axes: Sequence[Axes]) -> None:
 
 
 def thinned(n: int, most: int = 320) -> IntArray:
-    """Return at most about `most` of the times 0 to n - 1, denser at first; enough to draw a falling curve."""
+    """Return some of the times 0 to n - 1, enough to draw a falling curve in a panel.
+
+    Parameters
+    ----------
+    n : int
+        Number of times.
+    most : int
+        Approximate number of times to return. If n is not larger, all times are returned.
+
+    Returns
+    -------
+    ndarray of int
+        Ascending times, including all of the first few, 0 and n - 1.
+    """
     if n <= most:
         return np.arange(n)
     early, even = np.geomspace(1, n, most // 2) - 1, np.linspace(0, n - 1, most // 2)
