@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, Page
 import berlyne
 from browser.conftest import settle
 
-ARROWS = "() => berlyne.panels[0].map.arrows.map(({ s, sNext, p, head, way }) => ({ s, sNext, p, head, way }))"
+ARROWS = "() => berlyne.panels[0].map.arrows.map(({ s, sNext, p, head, path }) => ({ s, sNext, p, head, path }))"
 INK = """(points) => {
-  const { still, ratio } = berlyne.panels[0].map, context = still.getContext("2d");
+  const { background, ratio } = berlyne.panels[0].map, context = background.getContext("2d");
   const corner = (c) => Math.round(c * ratio) - 1;
   return points.map(([x, y]) => Math.max(...context.getImageData(corner(x), corner(y), 3, 3).data));
 }"""
@@ -57,7 +57,7 @@ def test_every_arrow_points_at_where_it_leads(world: berlyne.World, browser: Bro
     assert {(one["s"], one["sNext"]): one["p"] for one in arrows} == {
         (int(s), int(z)): most[s, z] for s, z in zip(*most.nonzero(), strict=True)
     }
-    reach = page.evaluate("() => berlyne.panels[0].map.reach")
+    reach = page.evaluate("() => berlyne.panels[0].map.radius")
     width, height = page.evaluate("() => [berlyne.panels[0].map.width, berlyne.panels[0].map.height]")
     for one in arrows:
         tip, *corners = np.array(one["head"])
@@ -73,10 +73,10 @@ def test_every_arrow_points_at_where_it_leads(world: berlyne.World, browser: Bro
 def test_a_loop_is_drawn_where_one_stays_and_only_there(browser: Browser, tmp_path: Path) -> None:
     page = shown(browser, tmp_path, rooms())
     outermost = page.evaluate("""() => [0, 1, 2, 3].map((s) => {
-      const [p, c, d, q] = berlyne.panels[0].map.way(s, s);
+      const [p, c, d, q] = berlyne.panels[0].map.path(s, s);
       return [0, 1].map((i) => (p[i] + 3 * c[i] + 3 * d[i] + q[i]) / 8);
     })""")
-    centre, reach = centres(page, 4), page.evaluate("() => berlyne.panels[0].map.reach")
+    centre, reach = centres(page, 4), page.evaluate("() => berlyne.panels[0].map.radius")
     assert (np.linalg.norm(np.array(outermost) - centre, axis=1) > reach + 8).all()
     out = centre - centre.mean(axis=0)
     assert (np.sum((outermost - centre) * out, axis=1) > 0.99 * reach * np.linalg.norm(out, axis=1)).all()
@@ -89,8 +89,8 @@ def test_loops_leave_room_for_labels_below(browser: Browser, tmp_path: Path) -> 
     world = berlyne.World(ring.theta, ring.prior, states=["kitchen", "hall", "a long garden", "attic"])
     page = shown(browser, tmp_path, world)
     low = int(np.argmax(centres(page, 4)[:, 1]))
-    reach = page.evaluate("() => berlyne.panels[0].map.reach")
-    loop = np.array(page.evaluate("s => berlyne.panels[0].map.way(s, s)", low))
+    reach = page.evaluate("() => berlyne.panels[0].map.radius")
+    loop = np.array(page.evaluate("s => berlyne.panels[0].map.path(s, s)", low))
     lowest = (np.array([1, 3, 3, 1]) / 8) @ loop - centres(page, 4)[low]
     assert abs(lowest[0]) > reach and lowest[1] < reach / 2
     page.close()
@@ -145,7 +145,7 @@ def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(
         kept = np.argsort(most[s])[-each:] if each else range(n_states)
         loops = {s} if most[s, s] < 0.25 else set()  # faint ones are left out where it is crowded
         assert {one["sNext"] for one in arrows if one["s"] == s} - loops == set(kept) - loops
-    said = f"arrows: the {each} likeliest of each state"
+    said = f"Arrows: {each} likeliest transitions from each state."
     assert page.locator(".thinned").all_inner_texts() == ([said] if each else [])
     page.close()
 
@@ -186,7 +186,7 @@ def test_every_state_has_its_name_however_little_room_there_is(browser: Browser,
     page.add_init_script(SAID.replace("said.push(text)", "said.push([text, this.measureText(text).width])"))
     page.goto(berlyne.explore(world, "Random", n_steps=2, seed=0).watch(tmp_path / "named.html").as_uri())
     settle(page)
-    wide = 1.8 * page.evaluate("() => berlyne.panels[0].map.reach")
+    wide = 1.8 * page.evaluate("() => berlyne.panels[0].map.radius")
     said = {text for text, width in page.evaluate("() => said") if width <= wide}
     assert {*names[:21], "a long", "name"} <= said
     cut = [text for text in said if text.endswith("…")]

@@ -28,7 +28,7 @@ def test_playing_moves_the_agent_and_pausing_stops_it(opened: Open, runs: Runs) 
     page = opened("maze")
     page.locator("#speed").select_option("200")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function("() => berlyne.place >= 40")
+    page.wait_for_function("() => berlyne.index >= 40")
     page.get_by_role("button", name="Pause").click()
     settle(page)
     t = time(page)
@@ -45,7 +45,7 @@ def test_it_plays_at_the_speed_that_is_chosen_and_stops_at_the_end(opened: Open)
     page = opened("maze")
     page.locator("#speed").select_option("600")
     played = """(seconds) => {  // frames come when they are said to
-      Object.assign(berlyne, { playing: true, before: null, position: 0 });
+      Object.assign(berlyne, { playing: true, lastFrame: null, position: 0 });
       berlyne._tick(5000);
       for (let i = 1; i <= 10; i += 1) berlyne._tick(5000 + 100 * seconds * i);
       return [berlyne.position, berlyne.playing];
@@ -59,7 +59,7 @@ def test_it_plays_at_the_speed_that_is_chosen_and_stops_at_the_end(opened: Open)
     assert page.evaluate(played, 0.2) == [pytest.approx(0.4 * levels), True]  # as much of the whole
     page.evaluate("() => { berlyne.pause(); berlyne.setMode('step'); berlyne.seek(berlyne.last); }")
     page.get_by_role("button", name="Play").click()  # begins anew
-    page.wait_for_function("() => berlyne.place > 0 && berlyne.place < 200")
+    page.wait_for_function("() => berlyne.index > 0 && berlyne.index < 200")
 
 
 def test_the_agent_is_seen_to_walk_unless_motion_is_unwelcome(opened: Open, runs: Runs) -> None:
@@ -139,17 +139,17 @@ def test_the_address_carries_time_and_selection_both_ways(opened: Open) -> None:
     page.locator(".states").nth(1).locator("button[data-s='9']").click()
     assert page.evaluate("() => location.hash") == "#t=77&s=9"
     page.evaluate("() => { location.hash = '#t=5&s=3'; }")
-    page.wait_for_function("() => berlyne.place === 5 && berlyne.pinned === 3")
+    page.wait_for_function("() => berlyne.index === 5 && berlyne.pinned === 3")
     for nonsense in ("#t=99999&s=99999", "#t=-4&s=x", "#bits=1e9", "#t=NaN"):
         page.evaluate("hash => { location.hash = hash; }", nonsense)
         settle(page)
-        assert 0 <= page.evaluate("() => berlyne.place") <= page.evaluate("() => berlyne.last")
+        assert 0 <= page.evaluate("() => berlyne.index") <= page.evaluate("() => berlyne.last")
 
 
 def test_a_link_without_a_state_keeps_none(opened: Open, runs: Runs) -> None:
     page = opened("maze", "#t=42&s=14")
     page.evaluate("() => { location.hash = '#t=5'; }")
-    page.wait_for_function("() => berlyne.place === 5")
+    page.wait_for_function("() => berlyne.index === 5")
     settle(page)
     here = runs["maze"][0].states[5]
     assert page.locator(".details h3").first.inner_text().startswith(f"Room {here}")
@@ -163,13 +163,13 @@ def test_keys_play_and_step_after_something_was_chosen_by_pointer(opened: Open) 
         page.keyboard.press("Home")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
-        assert page.evaluate("() => berlyne.place") == 2, label
+        assert page.evaluate("() => berlyne.index") == 2, label
         page.keyboard.press("Space")
         assert page.evaluate("() => berlyne.playing"), label
         page.keyboard.press("Space")
         page.keyboard.press("End")
-        assert page.evaluate("() => berlyne.place === berlyne.last"), label
-    assert page.evaluate("() => berlyne.show") == "visits"
+        assert page.evaluate("() => berlyne.index === berlyne.last"), label
+    assert page.evaluate("() => berlyne.shading") == "visits"
 
 
 def test_within_a_group_of_choices_arrow_keys_choose_and_other_keys_play(opened: Open) -> None:
@@ -178,22 +178,22 @@ def test_within_a_group_of_choices_arrow_keys_choose_and_other_keys_play(opened:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     settle(page)
-    assert page.evaluate("() => [berlyne.show, berlyne.place]") == ["utility", 7]
+    assert page.evaluate("() => [berlyne.shading, berlyne.index]") == ["utility", 7]
     assert page.locator(":focus").get_attribute("value") == "utility"
     page.keyboard.press("End")
-    assert page.evaluate("() => berlyne.place") == 300
+    assert page.evaluate("() => berlyne.index") == 300
     page.keyboard.press("Home")
     page.keyboard.press("Space")
     assert page.evaluate("() => [berlyne.playing, document.activeElement.value]") == [True, "utility"]
     page.keyboard.press("Space")
     page.keyboard.press("ArrowLeft")
-    assert page.evaluate("() => [berlyne.show, berlyne.playing]") == ["visits", False]
+    assert page.evaluate("() => [berlyne.shading, berlyne.playing]") == ["visits", False]
 
 
 def test_touching_plays_scrubs_and_selects(opened: Open) -> None:
     page = opened("maze", width=NARROW, has_touch=True, is_mobile=True)
     page.get_by_role("button", name="Play").tap()
-    page.wait_for_function("() => berlyne.place >= 5")
+    page.wait_for_function("() => berlyne.index >= 5")
     page.get_by_role("button", name="Pause").tap()
     box = page.locator("#slider").bounding_box()
     assert box is not None

@@ -53,8 +53,8 @@ def test_the_curve_moves_aside_if_there_is_more_to_be_written(browser: Browser, 
       const { curve } = berlyne.panels[0];
       const line = { curve: [bits, 0], nSteps: 1, colour: "black", dash: [], own: true };
       written.length = 0;
-      curve.draw({ lines: [line], most: { bits, steps: 1 }, t: 0, level: null, key: bits });
-      return [curve.place(0, 0)[0], Math.min(...written.map(([, x]) => x))];
+      curve.draw({ lines: [line], axisMax: { bits, steps: 1 }, t: 0, level: null, key: bits });
+      return [curve.toPixels(0, 0)[0], Math.min(...written.map(([, x]) => x))];
     }"""
     (few, in_sight), (many, still), again = (page.evaluate(left, bits) for bits in (100.0, 12_345_678.0, 100.0))
     assert few < many and min(in_sight, still) >= 0 and again == [few, in_sight]
@@ -66,7 +66,7 @@ def test_a_place_on_the_curve_stands_for_its_time(side: int, browser: Browser, t
     page = shown(browser, tmp_path, in_a_grid(side))
     found = page.evaluate("""() => {
       const { curve } = berlyne.panels[0];
-      return Array.from({ length: 51 }, (_, t) => curve.timeAt(curve.place(t, 0)[0]));
+      return Array.from({ length: 51 }, (_, t) => curve.timeAt(curve.toPixels(t, 0)[0]));
     }""")
     assert found == list(range(51))
     page.close()

@@ -34,7 +34,7 @@ def pixel(page: Page, panel: int, x: float, y: float) -> Any:
 def place_of(page: Page, panel: int, s: int) -> tuple[float, float, float]:
     """Where a state is drawn: its middle, and how far it reaches."""
     x, y, reach = page.evaluate(
-        "([i, s]) => { const m = berlyne.panels[i].map; return [...m.point(s), m.reach]; }", [panel, s]
+        "([i, s]) => { const m = berlyne.panels[i].map; return [...m.point(s), m.radius]; }", [panel, s]
     )
     return x, y, reach
 
@@ -44,7 +44,7 @@ def test_scrubbing_shows_the_state_the_missing_information_and_the_shades_of_tha
     name: str, opened: Open, runs: Runs
 ) -> None:
     page = opened(name)
-    ramp, top = page.evaluate("() => [berlyne.ramps.light, berlyne.topMissing]")
+    ramp, top = page.evaluate("() => [berlyne.ramps.light, berlyne.maxMissing]")
     for t in TIMES:
         scrub(page, t)
         for i, run in enumerate(runs[name]):
@@ -71,7 +71,7 @@ AGENTS = np.array([[0xC2, 0x41, 0x0C], [0x0B, 0x6B, 0xCB], [0x8A, 0x2B, 0xB8], [
 def _on_agent(page: Page, panel: int) -> tuple[float, float]:
     """A place that has the agent's colour: the middle of its disc, or on its ring around a state of a graph."""
     x, y = page.evaluate("i => berlyne.panels[i].map.agent", panel)
-    is_maze, reach = page.evaluate("i => [Boolean(berlyne.world.maze), berlyne.panels[i].map.reach]", panel)
+    is_maze, reach = page.evaluate("i => [Boolean(berlyne.world.maze), berlyne.panels[i].map.radius]", panel)
     return (x, y) if is_maze else (x, y - reach - 2)
 
 
@@ -100,12 +100,12 @@ def test_a_step_that_nobody_could_walk_is_drawn_as_a_jump(opened: Open, runs: Ru
         for s_next in {s, *maze.destination[s].tolist()}:
             jumps = s_next != s and s_next not in walked
             assert page.evaluate("([s, z]) => berlyne.world.isJump(s, z)", [s, s_next]) == jumps, (s, s_next)
-            way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.way(s, z)", [s, s_next]))
+            way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.path(s, z)", [s, s_next]))
             aside = np.linalg.norm(way[1] - (way[0] + way[2]) / 2)
             assert aside == pytest.approx(0.28 * np.linalg.norm(way[2] - way[0]) if jumps else 0.0, abs=1e-9)
     width = page.evaluate("() => berlyne.panels[0].map.width")
     for s, s_next in ((0, 5), (5, 0), (5, 35), (35, 5), (35, 30), (30, 35), (30, 0), (0, 30), (0, 29)):  # along edges
-        way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.way(s, z)", [s, s_next]))
+        way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.path(s, z)", [s, s_next]))
         assert way.min() >= 0 and way.max() <= width, (s, s_next)
 
 
@@ -210,16 +210,16 @@ def test_of_many_outcomes_those_that_stand_out_are_shown_and_the_others_said(bro
     page.goto(berlyne.explore(world, "Random", n_steps=1, seed=0).watch(tmp_path / "many.html").as_uri() + "#t=0&s=4")
     settle(page)
     few, even, many = described(page)
-    assert few == ({"7": (0.75, 0.01), "90": (0.25, 0.01)}, "and 98 others: 0 true, 0.010 estimated each")
-    assert even == ({}, "all 100: 0.010 true, 0.010 estimated each")
+    assert few == ({"7": (0.75, 0.01), "90": (0.25, 0.01)}, "98 more, each 0 true, 0.010 estimated")
+    assert even == ({}, "all 100, each 0.010 true, 0.010 estimated")
     assert set(many[0]) == {str(s) for s in range(89, 99)}
-    assert many[1] == "and 90 others: up to 0.018 true, 0.010 estimated each"
+    assert many[1] == "90 more, each at most 0.018 true, 0.010 estimated"
     for names in page.locator(".bars").all():
         boxes = [box for box in (label.bounding_box() for label in names.locator(".to").all()) if box]
         assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes))
     page.get_by_role("button", name="Take over").click()
     settle(page)
-    assert described(page) == [({}, "all 100: 0.010 estimated each")] * 3
+    assert described(page) == [({}, "all 100, each 0.010 estimated")] * 3
     page.close()
 
 
@@ -241,7 +241,7 @@ def test_more_than_sixty_states_without_positions_lie_in_lines_without_arrows(br
     x, y = np.array(page.evaluate("() => berlyne.world.states.map((_, s) => berlyne.panels[0].map.point(s))")).T
     assert np.ptp(y[:8]) == 0 and np.all(np.diff(x[:8]) > 0) and y[8] > y[7] and x[8] == x[0]
     assert page.evaluate("() => berlyne.panels[0].map.arrows.length") == 0
-    assert page.locator(".thinned").inner_text().startswith("states in lines")
+    assert page.locator(".thinned").inner_text().startswith("States lie in rows")
     page.close()
 
 
@@ -276,7 +276,7 @@ def test_values_planned_with_the_true_world_are_those_of_a_replay(opened: Open, 
 
 def test_arrows_show_what_is_wanted_most_in_every_room(opened: Open, runs: Runs) -> None:
     page = opened("maze", "#t=150")
-    assert page.evaluate("() => berlyne.panels[0].wants") is None
+    assert page.evaluate("() => berlyne.panels[0].bestActions") is None
     page.locator("input[value=utility]").check(force=True)
     settle(page)
     for i, name in ((0, "PIG(VI)"), (3, "PEIG(Q)")):
@@ -285,8 +285,11 @@ def test_arrows_show_what_is_wanted_most_in_every_room(opened: Open, runs: Runs)
         values = np.array([explorer_at(run, 150).action_values(s) for s in range(36)])
         best = values.max(axis=1, keepdims=True)
         alone = np.sum(values >= best - 1e-12 * np.abs(best), axis=1) == 1
-        assert page.evaluate("i => berlyne.panels[i].wants", i) == np.where(alone, values.argmax(axis=1), -1).tolist()
-    assert page.evaluate("() => berlyne.panels[1].wants") is None  # any action is alike to Random
+        assert (
+            page.evaluate("i => berlyne.panels[i].bestActions", i)
+            == np.where(alone, values.argmax(axis=1), -1).tolist()
+        )
+    assert page.evaluate("() => berlyne.panels[1].bestActions") is None  # any action is alike to Random
 
 
 def test_the_best_action_and_the_one_taken_next_are_marked(opened: Open, runs: Runs) -> None:

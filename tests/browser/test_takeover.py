@@ -43,7 +43,7 @@ def test_what_a_person_comes_to_believe_is_what_the_model_does(name: str, opened
         """() => Array.from({ length: berlyne.world.nRows }, (_, row) => {
           const p = berlyne.person.estimate(row), all = Array(berlyne.world.nStates).fill(0);
           berlyne.person.support(row).forEach((s, i) => { all[s] = p[i]; });
-          return [all, berlyne.person.utility(row), berlyne.person.shownMissing(row)];
+          return [all, berlyne.person.utility(row), berlyne.person.expectedMissing(row)];
         })"""
     )
     shape = world.n_states, world.n_actions, world.n_states
@@ -83,7 +83,9 @@ def test_arrow_keys_push_and_buttons_do_the_same(opened: Open, runs: Runs) -> No
     bits = [run.missing_information[6] for run in runs["maze"]]
     others = ", ".join(f"{r.strategy} {brief(b)}" for r, b in zip(runs["maze"], bits, strict=True))
     mine = brief(page.evaluate("() => berlyne.person.curve[6]"))
-    assert page.locator("#score").inner_text() == f"After 6 steps you miss {mine} bits; at that time {others}."
+    assert (
+        page.locator("#score").inner_text() == f"After 6 steps you are missing {mine} bits. At the same step: {others}."
+    )
     page.get_by_role("button", name="Start over").click()
     assert page.evaluate("() => berlyne.person.nSteps") == 0
     page.get_by_role("button", name="Back to the replay").click()
@@ -113,15 +115,17 @@ def test_the_truth_is_hidden_from_a_person(opened: Open, runs: Runs) -> None:
     path = page.evaluate("() => [berlyne.person.states, berlyne.person.actions, berlyne.person.nextStates]")
     model.observe_many(np.stack([path[0][:-1], path[1], path[2]], axis=1))
     np.testing.assert_allclose(shade, berlyne.novelty(model).sum(axis=0), atol=1e-9)
-    assert page.evaluate("() => berlyne.takeover.panel.map._likely().size") == 0  # no arrows that tell where one leads
+    assert (
+        page.evaluate("() => berlyne.takeover.panel.map._transitionProbabilities().size") == 0
+    )  # no arrows that tell where one leads
     for kind in ("visits", "utility"):  # chosen before
-        page.evaluate("kind => berlyne.showBy(kind)", kind)
+        page.evaluate("kind => berlyne.setShading(kind)", kind)
         settle(page)
     assert page.evaluate("() => [...berlyne.takeover.panel.shade]") == pytest.approx(berlyne.pig(model).max(axis=0))
 
 
 PINK = """([x, y, reach]) => {
-  const { map } = berlyne.shown[0];
+  const { map } = berlyne.visiblePanels[0];
   const [left, top, size] = [x - reach + 3, y - reach + 3, 2 * reach - 6].map((v) => Math.round(v * map.ratio));
   const { data } = map.context.getImageData(left, top, size, size);
   let [n, sx, sy] = [0, 0, 0];
@@ -138,7 +142,8 @@ PINK = """([x, y, reach]) => {
 def pink_in_rooms(page: Page) -> list[list[float] | None]:
     """Where in each room, as a share of its size, the middle of all that is pink lies; None if nothing is."""
     places = page.evaluate(
-        "() => { const m = berlyne.shown[0].map; return berlyne.world.states.map((_, s) => [...m.point(s), m.reach]); }"
+        "() => { const [{ map }] = berlyne.visiblePanels; "
+        "return berlyne.world.states.map((_, s) => [...map.point(s), map.radius]); }"
     )
     return [page.evaluate(PINK, place) for place in places]
 
@@ -171,7 +176,7 @@ def test_a_person_is_not_told_what_leads_where_by_how_states_lie(browser: Browse
     page = browser.new_page()
     page.goto(berlyne.explore(world, "Random", n_steps=5, seed=0).watch(tmp_path / "line.html").as_uri())
     settle(page)
-    places = "() => berlyne.world.states.map((_, s) => berlyne.shown[0].map.point(s))"
+    places = "() => berlyne.world.states.map((_, s) => berlyne.visiblePanels[0].map.point(s))"
     gap = np.linalg.norm(np.diff(np.array(page.evaluate(places))[order], axis=0), axis=1)
     np.testing.assert_allclose(gap, gap.mean(), rtol=0.05)
     begun(page)
@@ -184,20 +189,20 @@ def test_a_person_is_not_told_what_leads_where_by_how_states_lie(browser: Browse
 
 def test_a_person_is_told_what_is_theirs_and_sees_the_axes_of_the_replay(opened: Open, runs: Runs) -> None:
     page, top = opened("maze"), max(run.missing_information.max() for run in runs["maze"])
-    assert page.evaluate("() => berlyne.most.bits") == pytest.approx(top)
+    assert page.evaluate("() => berlyne.axisMax.bits") == pytest.approx(top)
     keys, own = page.locator("#replay-keys"), page.locator("#your-keys")
     assert keys.is_visible() and not own.is_visible()
     begun(page)
     page.keyboard.press("ArrowUp")
     settle(page)
     assert page.locator("article:visible h3 .tag").inner_text() == "where you are"
-    assert not keys.is_visible() and own.inner_text().startswith("Arrow keys push, as the buttons above do.")
+    assert not keys.is_visible() and own.inner_text().startswith("Arrow keys push, like the buttons above.")
     bottom = page.evaluate(
-        "() => { const c = berlyne.takeover.panel.curve; return [c.place(0, 0), c.place(0, c.most.bits)]; }"
+        "() => { const c = berlyne.takeover.panel.curve; return [c.toPixels(0, 0), c.toPixels(0, c.axisMax.bits)]; }"
     )
     assert [bottom[0][1], bottom[1][1]] == [120, 8]  # 0 bits lie on the axis, the most at the top
     own_top = page.evaluate("() => Math.max(...berlyne.person.curve)")
-    assert page.evaluate("() => berlyne.most.bits") == pytest.approx(max(top, own_top))
+    assert page.evaluate("() => berlyne.axisMax.bits") == pytest.approx(max(top, own_top))
     page.get_by_role("button", name="Back to the replay").click()
     settle(page)
     assert keys.is_visible() and not own.is_visible()

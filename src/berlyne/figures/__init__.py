@@ -1,6 +1,7 @@
-"""Drawing: worlds, runs, results and labelled datasets, as they are given. Importing this imports matplotlib.
+"""Draw worlds, models, runs, results and labelled datasets with matplotlib.
 
-Nothing here runs, ranks or judges anything. `berlyne.paper.reproduction.figure_list` puts the paper's figures together.
+This package only draws its arguments: it runs no experiments and computes no ranks or verdicts.
+`berlyne.paper.reproduction.figure_list` lists the figures of the paper. Importing this package imports matplotlib.
 """
 
 from berlyne.figures.animation import animate_run

@@ -1,4 +1,4 @@
-"""A run as a film: the agent on the map of its world, what is still missing where, and the learning curve beside."""
+"""Animate a run: the agent on the map of its world, coloured by a quantity, beside the learning curve."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from berlyne.exploration.run import Run
 
 N_FRAMES = 120
-"""Frames of a film if nothing else is said: ten seconds."""
+"""Default number of frames, ten seconds."""
 DPI = 110
 
 
@@ -38,18 +38,30 @@ def animate_run(
     what: Any = "missing information",
     labels: bool | None = None,
 ) -> FuncAnimation:
-    """A matplotlib animation of a run; `.save("run.gif")` or `.save("run.mp4")` writes it.
+    """Return a matplotlib animation of a run; `.save("run.gif")` or `.save("run.mp4")` writes it.
 
     Parameters
     ----------
-    run : the exploration.
-    fps : frames a second.
-    every : a frame after every so many steps; or
-    n_frames : so many, evenly over the run; by default 120, or one for every step of a shorter run.
-    last : steps of the trail.
-    what : name of the quantity that states are coloured by (`berlyne.figures.state_quantities`), None for none; beside
-        a matrix is a column of states that has the colours.
-    labels : whether to write the names of states; by default as `World.plot` does.
+    run : Run
+        The exploration.
+    fps : float
+        Frames per second.
+    every : int, optional
+        Number of steps between frames. Give `every` or `n_frames`, not both.
+    n_frames : int, optional
+        Number of frames, spaced evenly over the run; by default 120, or one for each step of a shorter run.
+    last : int
+        Number of steps of the trail.
+    what : str, optional
+        Name of the quantity that states are coloured by; see `draw_model`. None for no colours. A matrix has a column
+        of coloured states beside it.
+    labels : bool, optional
+        Whether to write the labels of states; by default as in `World.plot`.
+
+    Returns
+    -------
+    FuncAnimation
+        The animation.
     """
     fps, last = check_number("fps", fps, 0.0, 1000.0, open_low=True), check_count("last", last, 0)
     film = _Film(run, frame_times(run.n_steps, every, n_frames), last, what, labels)
@@ -64,9 +76,9 @@ def animate_run(
 
 
 def frame_times(n_steps: int, every: int | None = None, n_frames: int | None = None) -> IntArray:
-    """The times of the frames, ascending, from 0 to the end."""
+    """Return the times of the frames in ascending order, from 0 to the end."""
     if every is not None and n_frames is not None:
-        raise ValueError(f"every is {every!r} and n_frames is {n_frames!r}; say one of them")
+        raise ValueError(f"every is {every!r} and n_frames is {n_frames!r}; give only one of them")
     if every is not None:
         return np.append(np.arange(0, n_steps, check_count("every", every, 1)), n_steps).astype(np.int64)
     n = N_FRAMES if n_frames is None else check_count("n_frames", n_frames, 1)
@@ -74,62 +86,62 @@ def frame_times(n_steps: int, every: int | None = None, n_frames: int | None = N
 
 
 class _Film:
-    """The figure of an animation and its moving parts; each frame is found from its time alone."""
+    """The figure of an animation and its moving parts; a frame depends on its time only."""
 
-    def __init__(self, run: Run, times: IntArray, last: int, what: Any, labels: bool | None) -> None:
+    def __init__(self, run: Run, times: IntArray, last: int, colour_by: Any, labels: bool | None) -> None:
         self.run, self.times, self.last = run, times, last
-        drawn = map_of(run.world)
-        self.values = None if what is None else [_found(run, int(t), what) for t in times]
+        world_map = map_of(run.world)
+        self.quantities = None if colour_by is None else [_quantity_at(run, int(t), colour_by) for t in times]
         with mpl.rc_context(RC):
             self.figure = plt.figure(figsize=(7.2, 3.4), dpi=DPI, layout="constrained")
             left, right = self.figure.subplots(1, 2, width_ratios=(1.15, 1.0))
-            self.coloured = self._begin(left, drawn, labels)
-            self.trail = Trail(left, drawn)
-            self.agent = draw_agent(left, drawn, int(run.states[0]))
+            self.coloured = self._draw_map(left, world_map, labels)
+            self.trail = Trail(left, world_map)
+            self.agent = draw_agent(left, world_map, int(run.states[0]))
             draw_run(run, right)
             self.cursor = right.axvline(0, color=AGENT, linewidth=0.9, gid="cursor")
             self.point = right.plot([0], run.missing_information[:1], "o", color=AGENT, markersize=4, gid="now")[0]
-            # two scales side by side must not look alike
-            if self.values and self.values[0].label == right.get_ylabel():
+            # two axes side by side must not have the same label
+            if self.quantities and self.quantities[0].label == right.get_ylabel():
                 right.set_ylabel("in all states (bits)")
             right.set_title("")
             self.title = right.set_title(_title(run, run.n_steps), loc="right")
-        self.drawn = drawn
+        self.world_map = world_map
         self.figure.draw_without_rendering()
         with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-            self.figure.set_layout_engine(None)  # laid out once: to save a frame would draw it once more for a layout
+            self.figure.set_layout_engine(None)  # a layout for each frame would draw it twice
 
-    def _begin(self, ax: Axes, drawn: Map, labels: bool | None) -> ScalarMappable | None:
-        """The map, coloured on a scale that holds in all frames."""
-        if self.values is None:
-            draw_plain(drawn, ax, labels, bar=False, faded=True)
+    def _draw_map(self, ax: Axes, world_map: Map, labels: bool | None) -> ScalarMappable | None:
+        """Draw the map, coloured on a scale that is the same in all frames."""
+        if self.quantities is None:
+            draw_plain(world_map, ax, labels, bar=False, faded=True)
             return None
-        coloured = draw_coloured(self.run.world, drawn, self.values[0], ax, labels)[1]
-        everything = np.concatenate([found.values.ravel() for found in self.values])
-        coloured.set_clim(*colour_limits(everything))
+        coloured = draw_coloured(self.run.world, world_map, self.quantities[0], ax, labels)[1]
+        all_values = np.concatenate([quantity.values.ravel() for quantity in self.quantities])
+        coloured.set_clim(*colour_limits(all_values))
         return coloured
 
     def show(self, frame: int) -> list[Any]:
-        """Show the frame of a number."""
+        """Draw a frame."""
         t = int(self.times[frame])
         s = int(self.run.states[t])
-        if self.coloured is not None and self.values is not None:
-            recolour(self.coloured, self.values[frame])
+        if self.coloured is not None and self.quantities is not None:
+            recolour(self.coloured, self.quantities[frame])
         self.trail.show(self.run, t, self.last)
-        if self.drawn.kind == "matrix":
+        if self.world_map.kind == "matrix":
             self.agent.set_ydata([s, s])
         else:
-            self.agent.set_data(*([x] for x in self.drawn.places[s]))
+            self.agent.set_data(*([x] for x in self.world_map.places[s]))
         self.cursor.set_xdata([t, t])
         self.point.set_data([t], [self.run.missing_information[t]])
         self.title.set_text(_title(self.run, t))
         return [self.agent, self.cursor, self.point, self.title]
 
 
-def _found(run: Run, t: int, what: Any) -> Quantity:
-    """A quantity of the model at a time, in the order of the world's states."""
+def _quantity_at(run: Run, t: int, name_or_values: Any) -> Quantity:
+    """Return a quantity of the model at time t, in the order of the world's states."""
     model = run.model_at(t)
-    return align_to_world(run.world, model, model_quantity(model, what, run.world))
+    return align_to_world(run.world, model, model_quantity(model, name_or_values, run.world))
 
 
 def _title(run: Run, t: int) -> str:

@@ -1,4 +1,4 @@
-"""Exploring while the concentration of the prior is learned, as in the paper's Fig. S5."""
+"""Exploration while the concentration of the prior is learned, as in the paper's Fig. S5."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from berlyne.worlds import title
 if TYPE_CHECKING:
     import xarray as xr
 
-GIVEN = ("black", "-", "^")
-STARTS: tuple[tuple[str, Any, str], ...] = (
+KNOWN_STYLE = ("black", "-", "^")
+START_STYLES: tuple[tuple[str, Any, str], ...] = (
     ("#1a9641", (0, (5, 1.5)), "o"),
     ("#c51b9b", (0, (8, 1.5, 2, 1.5)), "s"),
     ("#f07f13", (0, (11, 2)), "D"),
     ("#2b55c4", (0, (5, 1.5, 2, 1.5, 2, 1.5)), "v"),
 )
-"""Colour, line and marker of the given concentration, and of learning from the first start, the second, ..."""
+"""Colour, line and marker for the given concentration, and for each start of learning."""
 BAND = (16.0, 84.0)
-"""Percentiles of worlds between which concentrations are shaded."""
+"""Percentiles over worlds that limit the shaded band of concentrations."""
 HEADER = (
     "quantity", "world_class", "prior", "start", "time", "mean", "standard_error", "median", "percentile_16",
     "percentile_84",
@@ -35,10 +35,18 @@ HEADER = (
 
 
 def draw_concentration(learned: xr.Dataset) -> Drawing:
-    """Learning curves with the true and with learned concentrations, and below the concentrations learned.
+    """Draw learning curves with the true and with learned concentrations, and below them the learned concentrations.
 
-    `learned` holds `given` (world_class, world, time), `learned` and `alpha` (world_class, world, start, time),
-    and `true_alpha` (world_class,); `start` is the concentration that learning starts from.
+    Parameters
+    ----------
+    learned : Dataset
+        `given` (world_class, world, time), `learned` and `alpha` (world_class, world, start, time), and `true_alpha`
+        (world_class,). `start` is the concentration that learning starts from.
+
+    Returns
+    -------
+    Drawing
+        The figure and its numbers.
     """
     classes = [str(name) for name in learned["world_class"].values]
     starts = [float(start) for start in learned["start"].values]
@@ -46,15 +54,15 @@ def draw_concentration(learned: xr.Dataset) -> Drawing:
         figure, axes = panels(len(classes), height=4.7, rows=2, sharex="col")
         drawing = Drawing(figure, HEADER)
         for name, above, below in zip(classes, axes, axes[len(classes) :], strict=False):
-            here = learned.sel(world_class=name)
-            true = float(here["true_alpha"])
-            lines = _draw_curve(above, _there(here["given"]), GIVEN, "given")
+            selected = learned.sel(world_class=name)
+            true = float(selected["true_alpha"])
+            lines = _draw_curve(above, _values(selected["given"]), KNOWN_STYLE, "given")
             drawing.add(("missing_information", name, "given", true, *line) for line in lines)
             for i, start in enumerate(starts):
-                style, of_start = STARTS[i % len(STARTS)], here.isel(start=i)
-                lines = _draw_curve(above, _there(of_start["learned"]), style, f"learned from {start:g}")
+                style, of_start = START_STYLES[i % len(START_STYLES)], selected.isel(start=i)
+                lines = _draw_curve(above, _values(of_start["learned"]), style, f"learned from {start:g}")
                 drawing.add(("missing_information", name, "learned", start, *line) for line in lines)
-                lines = _draw_alpha(below, _there(of_start["alpha"]), style)
+                lines = _draw_alpha(below, _values(of_start["alpha"]), style)
                 drawing.add(("alpha", name, "learned", start, *line) for line in lines)
             below.axhline(true, color="black", linewidth=0.9, zorder=1)
             _label(above, below, name, len(lines))
@@ -67,8 +75,8 @@ def draw_concentration(learned: xr.Dataset) -> Drawing:
     return drawing
 
 
-def _there(values: xr.DataArray) -> FloatArray:
-    """(world, time) of one class, as long as its runs."""
+def _values(values: xr.DataArray) -> FloatArray:
+    """Return the values of one class, (world, time), cut to the length of its runs."""
     return np.asarray(values.transpose("world", "time").dropna("time", how="all").values, dtype=float)
 
 
@@ -82,7 +90,7 @@ def _label(above: Axes, below: Axes, name: str, n_times: int) -> None:
 
 
 def _draw_curve(ax: Axes, curve: FloatArray, style: tuple[str, Any, str], label: str) -> list[tuple[float, ...]]:
-    """A mean learning curve with its standard errors; returns its lines of the table."""
+    """Draw a mean learning curve with its standard errors, and return its lines of the table."""
     colour = style[0]
     mean, error = mean_and_error(curve)
     times = thinned(len(mean))
@@ -93,7 +101,7 @@ def _draw_curve(ax: Axes, curve: FloatArray, style: tuple[str, Any, str], label:
 
 
 def _draw_alpha(ax: Axes, alpha: FloatArray, style: tuple[str, Any, str]) -> list[tuple[float, ...]]:
-    """The median of learned concentrations in a band of most of them; returns their lines of the table."""
+    """Draw the median of the learned concentrations and a band of most of them, and return their lines of the table."""
     lines = _lines(alpha)
     times = thinned(len(lines))
     median, low, high = np.array(lines)[times, 3:].T
@@ -103,7 +111,7 @@ def _draw_alpha(ax: Axes, alpha: FloatArray, style: tuple[str, Any, str]) -> lis
 
 
 def _marked(style: tuple[str, Any, str], times: IntArray) -> dict[str, Any]:
-    """Keywords for a line with a few markers, evenly on a logarithmic axis."""
+    """Return keywords for a line with a few markers, spaced evenly on a logarithmic axis."""
     colour, line, marker = style
     shift = {"^": 0.0, "o": 0.25, "s": 0.5}.get(marker, 0.75)
     at = np.searchsorted(times, times[-1] ** ((np.arange(5) + shift) / 5))
@@ -114,7 +122,7 @@ def _marked(style: tuple[str, Any, str], times: IntArray) -> dict[str, Any]:
 
 
 def _lines(values: FloatArray) -> list[tuple[float, ...]]:
-    """Time, mean, standard error, median and percentiles over worlds."""
+    """Return time, mean, standard error, median and percentiles over worlds, for each time."""
     mean, error = mean_and_error(values)
     low, median, high = np.percentile(values, (BAND[0], 50.0, BAND[1]), axis=0)
     columns = (mean, error, median, low, high)

@@ -1,6 +1,6 @@
-"""Learning curves: of one run, averages over worlds as in the paper's Figs. 3, 4, 6, 7, S3 and S4, and with bands.
+"""Draw learning curves: of one run, means over worlds as in the paper's Figs. 3, 4, 6, 7, S3 and S4, and with bands.
 
-A band is one standard error, for any measure over time in any class of worlds.
+A band is one standard error wide on each side. Bands can show any measure over time in any class of worlds.
 """
 
 from __future__ import annotations
@@ -30,12 +30,27 @@ if TYPE_CHECKING:
 
 LABELS = {"missing_information": "missing information (bits)", "l1_distance": "L1 distance"}
 UNITS = {"missing_information": " (bits)"}
-LINEAR = 1.0
-"""Differences are drawn on an axis that is linear as far as this from zero, and logarithmic beyond."""
+LINEAR_THRESHOLD = 1.0
+"""The axis of differences is linear up to this distance from zero, and logarithmic beyond."""
 
 
 def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
-    """The learning curve of one run: missing information against time, in the look of its strategy."""
+    """Draw the learning curve of one run, its missing information in bits over time, in the look of its strategy.
+
+    Parameters
+    ----------
+    run : Run
+        The exploration.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    **style : Any
+        Keywords of `Axes.plot` that override the look.
+
+    Returns
+    -------
+    Axes
+        The axes of the curve.
+    """
     check_axes(ax)
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
@@ -49,18 +64,33 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
 
 
 def draw_env_run(run: EnvRun, ax: Axes | None = None, **style: Any) -> Axes:
-    """The learning curve of an exploration of an environment: expected missing information against time."""
+    """Draw the expected missing information in bits over time, for an exploration of an environment.
+
+    Parameters
+    ----------
+    run : EnvRun
+        The exploration.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    **style : Any
+        Keywords of `Axes.plot` that override the look of the strategy.
+
+    Returns
+    -------
+    Axes
+        The axes of the curve.
+    """
     check_axes(ax)
-    left = run.expected_missing_information
-    if np.all(np.isnan(left)):
+    expected = run.expected_missing_information
+    if np.all(np.isnan(expected)):
         raise ValueError(
-            f"{type(run.explorer.prior).__name__} does not say what is expected to be missing; give it a method "
+            f"{type(run.explorer.prior).__name__} does not define expected missing information; give it a method "
             f"expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
         )
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
     usual = look(str(run.explorer.strategy)).curve(range(run.n_steps + 1))
-    ax.plot(left, **{**usual, **style})
+    ax.plot(expected, **{**usual, **style})
     ax.set(xlabel="time (steps)", ylabel="expected missing information (bits)")
     ax.set_ylim(bottom=0)
     ax.margins(x=0)
@@ -74,20 +104,35 @@ def draw_curves(
     measure: str = "missing_information",
     minus: str | None = None,
 ) -> Drawing:
-    """Mean curves over worlds, one panel per class; standard errors dotted above and below, as in the paper.
+    """Draw mean curves over worlds, one panel per class, with dotted standard errors as in the paper.
 
-    They are those of `Results.curves`: a world counts with the mean of its runs, and one world alone by its runs.
+    The values are those of `Results.curves`: a world counts with the mean of its runs, and if there is only one world,
+    its runs count.
 
-    minus : a strategy that the others are compared with in a second row of panels, which has the mean of their
-        differences from it, world by world, with the standard errors of these.
+    Parameters
+    ----------
+    results : Results
+        Results of an experiment.
+    strategies : sequence of str, optional
+        Strategies to draw; by default all.
+    measure : str
+        Measure to draw.
+    minus : str, optional
+        Strategy that the others are compared with. A second row of panels shows the mean over worlds of their
+        differences from it, with standard errors.
+
+    Returns
+    -------
+    Drawing
+        The figure and its numbers.
     """
     names = results.strategies if strategies is None else list(strategies)
     classes, rows = results.classes, 1 if minus is None else 2
     with mpl.rc_context(RC):
         figure, axes = panels(len(classes), height=2.7 + 2.2 * (rows - 1), rows=rows, sharex="col")
         looks = distinct_looks(names)
-        more = () if minus is None else ("mean_difference", "standard_error_of_difference")
-        drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error", *more))
+        extra = () if minus is None else ("mean_difference", "standard_error_of_difference")
+        drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error", *extra))
         for i, world_class in enumerate(classes):
             ax, values = axes[i], _by_strategy(results, world_class, measure, names)
             for name in names:
@@ -110,15 +155,15 @@ def draw_curves(
 
 
 def _by_strategy(results: Results, world_class: str, measure: str, names: list[str]) -> dict[str, FloatArray]:
-    """What was measured in the worlds that were explored, (world, time); each counts once, however many its runs."""
+    """Return the measure of each strategy, (world, time), averaged over the runs of each world."""
     table = results.by_world(world_class, measure)
     return {name: np.asarray(table.sel(strategy=name).values, dtype=float) for name in names}
 
 
-def _draw(ax: Axes, style: Look, values: FloatArray, shown: bool = True) -> tuple[FloatArray, FloatArray]:
-    """The mean over worlds and its standard error; returns both."""
+def _draw(ax: Axes, style: Look, values: FloatArray, visible: bool = True) -> tuple[FloatArray, FloatArray]:
+    """Draw the mean over worlds and its standard error, and return both."""
     mean, error = mean_and_error(values)
-    if shown:
+    if visible:
         times = thinned(len(mean))
         for sign in (-1, 1):
             ax.plot(times, (mean + sign * error)[times], color=style.colour, **ERROR_LINE)
@@ -127,54 +172,67 @@ def _draw(ax: Axes, style: Look, values: FloatArray, shown: bool = True) -> tupl
 
 
 def mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean over worlds and its standard error, of the worlds that are there; `values` is (world, time)."""
-    there = values[~np.isnan(values).any(axis=1)]
-    if not len(there):
+    """Return the mean over worlds and its standard error; `values` is (world, time), worlds with NaN are left out."""
+    valid = values[~np.isnan(values).any(axis=1)]
+    if not len(valid):
         return values.mean(axis=0), values.mean(axis=0)
-    error = there.std(axis=0, ddof=1) / np.sqrt(len(there)) if len(there) > 1 else np.full(there.shape[1], np.nan)
-    return there.mean(axis=0), error
+    error = valid.std(axis=0, ddof=1) / np.sqrt(len(valid)) if len(valid) > 1 else np.full(valid.shape[1], np.nan)
+    return valid.mean(axis=0), error
 
 
 def _fit(ax: Axes) -> None:
-    """From nothing to the largest."""
+    """Start the y axis at zero, or at the lowest value if that is negative."""
     lowest = min(float(np.nanmin(line.get_ydata())) for line in ax.lines)
     ax.set_ylim(bottom=min(0.0, lowest))
     ax.locator_params(axis="x", nbins=5)
 
 
 def _fit_differences(ax: Axes) -> None:
-    """Small differences on a linear part of the axis, large ones on logarithmic parts; a line at none."""
-    ax.set_yscale("symlog", linthresh=LINEAR, linscale=1.0)
+    """Make the y axis linear for small differences and logarithmic for large ones, with a line at zero."""
+    ax.set_yscale("symlog", linthresh=LINEAR_THRESHOLD, linscale=1.0)
     ax.axhline(0.0, color="0.6", linewidth=0.7, zorder=0)
     ax.margins(y=0.08)
     marks = [sign * mark for mark in (0.5, 1, 3, 10, 30, 100, 1000) for sign in (-1, 1)]
     format_log_axis(ax.yaxis, sorted([0.0, *marks]))
 
 
-BAND = 0.2
-"""How much of its colour a band has."""
+BAND_ALPHA = 0.2
+"""Opacity of a band."""
 
 
 def draw_bands(
     curves: Mapping[str, xr.Dataset], measure: str | Mapping[str, str], units: str = "", ax: Any = None
 ) -> list[Axes]:
-    """Draw `mean` (strategy, time) with a band of `sem` around it, one panel per class of worlds.
+    """Draw mean curves with bands of one standard error, one panel per class of worlds.
 
-    curves : by class. measure : what they show, or what they show by class. ax : an `Axes`, or one for each class; by
-    default a new figure.
+    Parameters
+    ----------
+    curves : mapping of str to Dataset
+        `mean` and `sem` (strategy, time) by class.
+    measure : str or mapping of str to str
+        Name of the measure, or its name by class.
+    units : str
+        Unit of the measure; "" or "1" for none.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on, one for each class; by default those of a new figure.
+
+    Returns
+    -------
+    list of Axes
+        One for each class.
     """
     with mpl.rc_context(RC):
         axes, legend = _axes(list(curves), ax)
         names = [str(name) for name in next(iter(curves.values()))["strategy"].values]
         looks = distinct_looks(names)
-        said = ""
-        for where, (world_class, curve) in zip(axes, curves.items(), strict=True):
+        label = ""
+        for panel, (world_class, curve) in zip(axes, curves.items(), strict=True):
             for name in names:
-                _draw_band(where, looks[name], curve.sel(strategy=name))
-            _label(where, title(world_class), curve.sizes["time"] - 1)
-            before, said = said, measure if isinstance(measure, str) else measure[world_class]
-            if said != before:  # a panel without a label shows what the one before it does
-                where.set_ylabel(said.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
+                _draw_band(panel, looks[name], curve.sel(strategy=name))
+            _label(panel, title(world_class), curve.sizes["time"] - 1)
+            previous, label = label, measure if isinstance(measure, str) else measure[world_class]
+            if label != previous:  # a panel without a label shows the same measure as the one before it
+                panel.set_ylabel(label.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
         if legend and names:
             figure = axes[0].get_figure(root=True)
             assert figure is not None
@@ -185,26 +243,28 @@ def draw_bands(
 
 
 def _axes(classes: list[str], ax: Any) -> tuple[list[Axes], bool]:
-    """A panel for each class, and whether they are of a figure of ours, which has one legend below."""
+    """Return a panel for each class, and whether the figure is new and needs one legend below all panels."""
     if ax is None:
         return panels(len(classes), height=3.2)[1], True
     axes = list(np.ravel(np.array(ax, dtype=object))) if isinstance(ax, list | tuple | np.ndarray) else [ax]
-    for each in axes:
-        check_axes(each, optional=False)
+    for panel in axes:
+        check_axes(panel, optional=False)
     if len(axes) != len(classes):
-        raise ValueError(f"ax holds {len(axes)} axes for {len(classes)} classes; give one for each, or say world_class")
+        raise ValueError(
+            f"ax holds {len(axes)} axes for {len(classes)} classes; give one for each, or select a world_class"
+        )
     return axes, False
 
 
 def _draw_band(ax: Axes, style: Look, curve: xr.Dataset) -> None:
-    """One curve and its band; nothing of a strategy that has explored nothing."""
+    """Draw one curve and its band; nothing if the strategy has no results."""
     mean, error = curve["mean"].values, curve["sem"].values
     if np.isnan(mean).all():
         return
     times = thinned(len(mean))
     if not np.isnan(error).all():
         low, high = (mean - error)[times], (mean + error)[times]
-        ax.fill_between(times, low, high, color=style.colour, alpha=BAND, linewidth=0)
+        ax.fill_between(times, low, high, color=style.colour, alpha=BAND_ALPHA, linewidth=0)
     ax.plot(times, mean[times], **style.curve(times))
 
 

@@ -23,48 +23,58 @@ from berlyne.figures.style import DPI, RC
 from berlyne.serialization import atomic_write
 
 FILES = ("{name}.png", "{name}-dark.png", "{name}.svg", "{name}.csv")
-"""What a drawing is saved as."""
+"""Names of the files of a drawing."""
 
 
 @dataclass
 class Drawing:
-    """A drawn figure, and its numbers as the lines of a table."""
+    """A figure, and its numbers as a table.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    header : tuple of str
+        Column names of the table.
+    lines : list of tuple
+        Lines of the table, with one value for each column.
+    """
 
     figure: Figure
     header: tuple[str, ...]
     lines: list[tuple[Any, ...]] = field(default_factory=list)
 
     def add(self, lines: Iterable[tuple[Any, ...]]) -> None:
-        """Note numbers that were drawn."""
+        """Add lines to the table."""
         self.lines.extend(lines)
 
     def save(self, folder: Path, name: str, *, locked: bool = False) -> None:
-        """Write `name`.png, its dark copy `name`-dark.png, `name`.svg and `name`.csv, each whole or not at all.
+        """Write `name`.png, its dark copy `name`-dark.png, `name`.svg and `name`.csv, each atomically.
 
         Parameters
         ----------
         folder : Path
-            The folder, which is made if it does not exist.
+            The directory, which is created if it does not exist.
         name : str
-            The name of the files, without suffix.
+            Name of the files, without suffix.
         locked : bool
-            As in `atomic_write`.
+            See `atomic_write`.
         """
         folder.mkdir(parents=True, exist_ok=True)
         light_png, dark_png, light_svg, table = (folder / file.format(name=name) for file in FILES)
-        with mpl.rc_context(RC), _laid_out(self.figure):
-            pixels = _painted(self.figure)
+        with mpl.rc_context(RC), _fixed_layout(self.figure):
+            pixels = _rendered_pixels(self.figure)
             svg: Any = FigureCanvasSVG(self.figure)
             atomic_write(light_svg, lambda file: svg.print_svg(file, metadata={"Date": None}), locked=locked)
-        for path, shown in ((light_png, pixels), (dark_png, dark(pixels))):
-            atomic_write(path, _png(shown), locked=locked)
-        lines = io.StringIO(newline="")
-        csv.writer(lines).writerows([self.header, *self.lines])
-        atomic_write(table, lines.getvalue().encode(), locked=locked)
+        for path, image in ((light_png, pixels), (dark_png, dark(pixels))):
+            atomic_write(path, _png(image), locked=locked)
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows([self.header, *self.lines])
+        atomic_write(table, text.getvalue().encode(), locked=locked)
 
 
-def _painted(figure: Figure) -> NDArray[np.uint8]:
-    """The figure on white paper, (height, width, 3)."""
+def _rendered_pixels(figure: Figure) -> NDArray[np.uint8]:
+    """Return the pixels of the figure on a white background, (height, width, 3)."""
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     return np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
@@ -77,8 +87,8 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 @contextmanager
-def _laid_out(figure: Figure) -> Iterator[None]:
-    """Lay the figure out once, and not again for every file; afterwards it is as it was."""
+def _fixed_layout(figure: Figure) -> Iterator[None]:
+    """Compute the layout once for all files, and restore the figure afterwards."""
     engine, canvas, dpi = figure.get_layout_engine(), figure.canvas, figure.dpi
     if engine is not None:
         engine.execute(figure)

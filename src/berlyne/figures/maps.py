@@ -1,4 +1,4 @@
-"""Maps drawn: worlds as they are, and worlds and models coloured by a quantity of their states or rows."""
+"""Draw maps of worlds, and maps of worlds and models coloured by a quantity of their states or rows."""
 
 from __future__ import annotations
 
@@ -36,54 +36,83 @@ if TYPE_CHECKING:
 
 DIRECTIONS = {"up": (0, -1), "north": (0, -1), "right": (1, 0), "east": (1, 0)}
 DIRECTIONS |= {"down": (0, 1), "south": (0, 1), "left": (-1, 0), "west": (-1, 0)}
-"""Names of actions that are directions: their part of a square lies on that side."""
-MOST_PARTS = 8
-"""Most actions that a node is divided among."""
-SMALL = 17.0
-"""Points of a divided node below which its name cannot be read on it."""
-FINEST = 2000
-"""Most columns of a picture of numbers by action and state."""
+"""Action labels that name a direction; the part of a square that belongs to the action lies on that side."""
+MAX_SLICES = 8
+"""Nodes are divided into slices, one for each action, if there are at most this many actions."""
+MIN_LABELLED_SIZE = 17.0
+"""Diameter in points below which the label of a divided node is written outside."""
+MAX_COLUMNS = 2000
+"""Largest number of columns of an image of values by action and state."""
 HALO: list[AbstractPathEffect] = [withStroke(linewidth=1.6, foreground="white")]
 
 
 def draw_world(
     world: World, ax: Axes | None = None, *, action: Any = None, labels: bool | None = None, bar: bool = True
 ) -> Axes:
-    """Draw any world: a maze with its walls, a grid of squares, a graph, or beyond 60 states a matrix.
+    """Draw any world: a maze with its walls, a grid of squares, a graph, or a matrix if it has more than 60 states.
 
-    Where episodes begin is outlined in blue, where they end twice. Arrows are the darker the more probable.
+    Start states have a blue outline, terminal states a double outline. More probable transitions have darker arrows.
 
     Parameters
     ----------
-    world : the world.
-    ax : where to draw; a new figure if left out.
-    action : draw the transitions of this action alone; by default a graph has those of all actions, each as probable as
-        the action that makes it most likely makes it, and rooms and squares have none.
-    labels : whether to write the names of states; by default in graphs, and in squares if they were given.
-    bar : whether to draw a colour bar.
+    world : World
+        The world.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    action : label or int, optional
+        Draw the transitions of this action only. By default a graph shows those of all actions, each with its
+        probability under the action that makes it most likely; mazes and grids show none.
+    labels : bool, optional
+        Whether to write the labels of states; by default in graphs, and in grids if the labels are strings.
+    bar : bool
+        Whether to draw a colour bar.
+
+    Returns
+    -------
+    Axes
+        The axes of the map.
     """
     return draw_plain(map_of(world, action), ax, labels, bar, action is not None)
 
 
 def draw_plain(
-    drawn: Map,
+    world_map: Map,
     ax: Axes | None = None,
     labels: bool | None = None,
     bar: bool = True,
     action: bool = False,
     faded: bool = False,
 ) -> Axes:
-    """A map without colours; `action` if it has the transitions of one, `faded` if something goes over its arrows."""
+    """Draw a map whose states are not coloured.
+
+    Parameters
+    ----------
+    world_map : Map
+        The map.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    labels, bar : bool
+        See `draw_world`.
+    action : bool
+        Whether the transitions belong to one action.
+    faded : bool
+        Whether to draw arrows faintly, because a trail is drawn over them.
+
+    Returns
+    -------
+    Axes
+        The axes of the map.
+    """
     check_flag("bar", bar, optional=False)
     with mpl.rc_context(RC):
-        ax = prepare_axes(ax, drawn, bar and (drawn.kind in ("graph", "matrix") or action))
-        scale = draw_background(ax, drawn, action, faded and drawn.kind == "graph")
-        if drawn.kind != "matrix":
-            draw_states(ax, drawn)
-            _draw_marks(ax, drawn)
-            _write(ax, drawn, labels)
+        ax = prepare_axes(ax, world_map, bar and (world_map.kind in ("graph", "matrix") or action))
+        scale = draw_background(ax, world_map, action, faded and world_map.kind == "graph")
+        if world_map.kind != "matrix":
+            draw_states(ax, world_map)
+            _draw_marks(ax, world_map)
+            _write(ax, world_map, labels)
         if bar and scale is not None:
-            draw_colour_bar(ax, drawn, scale, "probability of the transition")
+            draw_colour_bar(ax, world_map, scale, "probability of the transition")
     return ax
 
 
@@ -97,11 +126,33 @@ def draw_model(
     labels: bool | None = None,
     bar: bool = True,
 ) -> Axes:
-    """Draw states coloured by a quantity of a model (`berlyne.figures.state_quantities`).
+    """Draw states coloured by a quantity of a model.
 
-    world : where the states lie; without it they lie where the prior expects them, with the transitions observed.
-    rows : whether each action has a part of its own: in a room the side that it pushes to, in a square the side that it
-        is named after, in a node a slice, clockwise from the top, action 0 first.
+    Parameters
+    ----------
+    model : InternalModel
+        The model.
+    what : str or array_like
+        Name of the quantity ("missing information", "expected missing information", "visits", "utility" or the name of
+        a utility), or values of shape (N,) or (M, N).
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    world : World, optional
+        World whose map is drawn. Without it, the layout is that of the world which the prior expects, and arrows are
+        the observed transitions.
+    rows : bool, optional
+        Whether each action has its own part of a state. In a room this is the side that the action pushes to, in a
+        square the side that the action is named after, in a node a slice, clockwise from the top in the order of
+        actions. By default utilities and arrays of shape (M, N) are divided, other quantities are summed over actions.
+    labels : bool, optional
+        Whether to write the labels of states; see `draw_world`.
+    bar : bool
+        Whether to draw a colour bar.
+
+    Returns
+    -------
+    Axes
+        The axes of the map.
     """
     return draw_shaded(
         _map(model, world), align_to_world(world, model, model_quantity(model, what, world, rows)), ax, labels, bar
@@ -118,205 +169,246 @@ def draw_explorer(
     labels: bool | None = None,
     bar: bool = True,
 ) -> Axes:
-    """The same of an explorer, with the state that it was last led to."""
+    """Draw states coloured by a quantity of an explorer, and mark the state that it is in.
+
+    Parameters
+    ----------
+    explorer : Explorer
+        The explorer.
+    what : str or array_like
+        See `draw_model`; "utility" is the utility of the explorer's strategy.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    world : World, optional
+        World whose map is drawn; see `draw_model`.
+    rows : bool, optional
+        Whether each action has its own part of a state; see `draw_model`.
+    labels : bool, optional
+        Whether to write the labels of states; see `draw_world`.
+    bar : bool
+        Whether to draw a colour bar.
+
+    Returns
+    -------
+    Axes
+        The axes of the map.
+    """
     model = explorer.model
-    drawn = _map(model, world)
-    found = align_to_world(world, model, explorer_quantity(explorer, what, world, rows))
-    ax, _ = draw_shaded(drawn, found, ax, labels, bar)
+    world_map = _map(model, world)
+    quantity = align_to_world(world, model, explorer_quantity(explorer, what, world, rows))
+    ax, _ = draw_shaded(world_map, quantity, ax, labels, bar)
     if explorer.here is not None:
-        here = model.state_labels.number(explorer.here)
-        s = here if world is None else int(np.argmax(match_states(world, model) == here))
-        draw_agent(ax, drawn, s, columns=True)
+        cell = model.state_labels.number(explorer.here)
+        s = cell if world is None else int(np.argmax(match_states(world, model) == cell))
+        draw_agent(ax, world_map, s, columns=True)
     return ax
 
 
 def draw_shaded(
-    drawn: Map, found: Quantity, ax: Axes | None = None, labels: bool | None = None, bar: bool = True
+    world_map: Map, quantity: Quantity, ax: Axes | None = None, labels: bool | None = None, bar: bool = True
 ) -> tuple[Axes, ScalarMappable]:
-    """A map coloured by a quantity; returns the axes and the coloured parts."""
+    """Draw a map coloured by a quantity, and return the axes and the coloured artist."""
     check_flag("bar", bar, optional=False)
-    if found.values.ndim == 2 and drawn.kind != "matrix" and _parts(drawn, len(found.values)) is None:
-        found = found.by_state()
+    if quantity.values.ndim == 2 and world_map.kind != "matrix" and _parts(world_map, len(quantity.values)) is None:
+        quantity = quantity.by_state()
     with mpl.rc_context(RC):
-        ax = prepare_axes(ax, drawn, bar)
-        draw_background(ax, drawn, shaded=True)
+        ax = prepare_axes(ax, world_map, bar)
+        draw_background(ax, world_map, shaded=True)
         coloured: ScalarMappable
-        if drawn.kind == "matrix":
-            coloured = _draw_columns(ax, drawn, found.values)
+        if world_map.kind == "matrix":
+            coloured = _draw_columns(ax, world_map, quantity.values)
         else:
-            coloured = draw_states(ax, drawn, found.values)
-            _draw_marks(ax, drawn)
-            _write(ax, drawn, labels, divided=drawn.kind == "graph" and found.values.ndim == 2)
+            coloured = draw_states(ax, world_map, quantity.values)
+            _draw_marks(ax, world_map)
+            _write(ax, world_map, labels, divided=world_map.kind == "graph" and quantity.values.ndim == 2)
         if bar:
-            draw_colour_bar(ax, drawn, coloured, found.label)
+            draw_colour_bar(ax, world_map, coloured, quantity.label)
     return ax, coloured
 
 
-def draw_states(ax: Axes, drawn: Map, values: FloatArray | None = None) -> PolyCollection:
-    """Squares or nodes, white or coloured; divided among actions if values are (M, N)."""
-    outlines = [_outline(drawn, s) for s in range(drawn.n_states)]
-    parts = None if values is None or values.ndim == 1 else _parts(drawn, len(values))
-    polygons = outlines if parts is None else [drawn.places[s] + part for s in range(drawn.n_states) for part in parts]
-    node = drawn.kind == "graph"
+def draw_states(ax: Axes, world_map: Map, values: FloatArray | None = None) -> PolyCollection:
+    """Draw squares or nodes, white or coloured; values of shape (M, N) divide each state among the actions."""
+    states = range(world_map.n_states)
+    outlines = [_outline(world_map, s) for s in states]
+    parts = None if values is None or values.ndim == 1 else _parts(world_map, len(values))
+    polygons = outlines if parts is None else [world_map.places[s] + part for s in states for part in parts]
+    node = world_map.kind == "graph"
     style: Any = {"edgecolors": "none", "zorder": 3 if node else 1, "gid": "states"}
     if parts is not None:
         style |= {"edgecolors": "white", "linewidths": 0.5}
-    found = PolyCollection(polygons, facecolors="white", cmap=SHADES, **style)
+    coloured = PolyCollection(polygons, facecolors="white", cmap=SHADES, **style)
     if values is not None:
-        found.set_array(values.T.ravel())
-        found.set_clim(*colour_limits(values))
-    ax.add_collection(found)
+        coloured.set_array(values.T.ravel())
+        coloured.set_clim(*colour_limits(values))
+    ax.add_collection(coloured)
     if node:
         rims = PolyCollection(outlines, facecolors="none", edgecolors="black", linewidths=0.7, zorder=3.5, gid="rims")
         ax.add_collection(rims)
-    return found
+    return coloured
 
 
 def colour_limits(values: FloatArray) -> tuple[float, float]:
-    """The ends of a colour scale: zero and all numbers that are finite; 0 and 1 if there is none but zero."""
-    there = values[np.isfinite(values)]
-    low, high = float(there.min(initial=0.0)), float(there.max(initial=0.0))
+    """Return the limits of a colour scale: the range of zero and all finite values, or (0, 1) if all are zero."""
+    finite = values[np.isfinite(values)]
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
     return low, high if high > low else 1.0
 
 
-def draw_agent(ax: Axes, drawn: Map, s: int, columns: bool = False) -> Line2D:
-    """Where the agent is: a dot in a room, a ring around a node, a line across a matrix, whose columns may be states.
+def draw_agent(ax: Axes, world_map: Map, s: int, columns: bool = False) -> Line2D:
+    """Mark the agent by a dot in a room, a ring around a node, or a line across a matrix.
 
-    Returns what can be moved.
+    Parameters
+    ----------
+    ax : Axes
+        Axes of the map.
+    world_map : Map
+        The map.
+    s : int
+        State of the agent.
+    columns : bool
+        Whether the columns of a matrix are states; else its rows are.
+
+    Returns
+    -------
+    Line2D
+        The mark, which can be moved.
     """
-    x, y = drawn.places[s].tolist()
-    if drawn.kind == "matrix":
+    x, y = world_map.places[s].tolist()
+    if world_map.kind == "matrix":
         return (ax.axvline if columns else ax.axhline)(s, color=AGENT, linewidth=0.8, gid="agent")
-    if drawn.kind == "graph":
-        size = 2 * 1.28 * drawn.radius * points_per_unit(ax, drawn)
+    if world_map.kind == "graph":
+        size = 2 * 1.28 * world_map.radius * points_per_unit(ax, world_map)
         style: Any = {"markerfacecolor": "none", "markeredgecolor": AGENT, "markeredgewidth": 1.8}
         return ax.plot([x], [y], "o", markersize=size, zorder=6, gid="agent", **style)[0]
-    size = min(9.0, 0.42 * points_per_unit(ax, drawn))
+    size = min(9.0, 0.42 * points_per_unit(ax, world_map))
     style = {"markerfacecolor": AGENT, "markeredgecolor": "white", "markeredgewidth": 0.9}
     return ax.plot([x], [y], "o", markersize=size, zorder=8, gid="agent", **style)[0]
 
 
 def _map(model: InternalModel, world: World | None) -> Map:
-    """The map that a model is drawn on; refuses a world that has not the model's states and actions."""
+    """Return the map for a model; raise a `ValueError` if the world has other states or actions than the model."""
     if world is not None:
         check_world(world)
     if world is None:
         return map_of_model(model)
-    match_states(world, model), match_actions(world, model)
+    match_states(world, model), match_actions(world, model)  # raise if labels differ
     return map_of(world)
 
 
-def align_to_world(world: World | None, model: InternalModel, found: Quantity) -> Quantity:
-    """A quantity in the order of a world's states; those not discovered have none, nor those where episodes end."""
+def align_to_world(world: World | None, model: InternalModel, quantity: Quantity) -> Quantity:
+    """Return a quantity in the order of a world's states.
+
+    It is NaN in undiscovered states, and in terminal states unless it consists of custom values.
+    """
     if world is None:
-        return found
-    values = found.values.copy()
-    if not found.in_world_order:
+        return quantity
+    values = quantity.values.copy()
+    if not quantity.in_world_order:
         cells = match_states(world, model)
         values = values[..., cells] if values.ndim == 1 else values[np.ix_(match_actions(world, model), cells)]
         if isinstance(model.state_labels, DiscoveredLabels):
             values[..., cells == model.n_states - 1] = np.nan
-    if len(world.terminal) and found.label:
+    if len(world.terminal) and quantity.label:
         values[..., world.terminal] = np.nan
-    return Quantity(values, found.label, in_world_order=True)
+    return Quantity(values, quantity.label, in_world_order=True)
 
 
-def _outline(drawn: Map, s: int, radius: float | None = None) -> FloatArray:
-    """The corners of a square, or enough of them for a round node, (n, 2)."""
-    radius = drawn.radius if radius is None else radius
-    if drawn.kind == "graph":
+def _outline(world_map: Map, s: int, radius: float | None = None) -> FloatArray:
+    """Return the corners of a square, or of a polygon that looks like a circle, (n, 2)."""
+    radius = world_map.radius if radius is None else radius
+    if world_map.kind == "graph":
         angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-        return np.asarray(drawn.places[s] + radius * np.stack([np.cos(angle), np.sin(angle)], axis=1))
-    return np.asarray(drawn.places[s] + radius * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]))
+        return np.asarray(world_map.places[s] + radius * np.stack([np.cos(angle), np.sin(angle)], axis=1))
+    return np.asarray(world_map.places[s] + radius * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]))
 
 
-def _parts(drawn: Map, n_actions: int) -> list[FloatArray] | None:
-    """The part of a state that belongs to each action, around its centre; None if it cannot be divided.
+def _parts(world_map: Map, n_actions: int) -> list[FloatArray] | None:
+    """Return the part of a state that belongs to each action, relative to its centre; None if it cannot be divided.
 
     Squares have triangles on the sides that actions are named after; nodes have slices, clockwise from the top.
     """
-    if drawn.kind == "maze" and n_actions == 4:
+    if world_map.kind == "maze" and n_actions == 4:
         steps: list[Any] = [DIRECTIONS[name] for name in ("up", "down", "left", "right")]
-    elif drawn.kind == "grid":
-        steps = [DIRECTIONS.get(str(name).lower()) for name in drawn.actions.all]
+    elif world_map.kind == "grid":
+        steps = [DIRECTIONS.get(str(name).lower()) for name in world_map.actions.all]
     else:
         steps = [None]
     if None not in steps and len(set(steps)) == len(steps) == n_actions:
-        corners = [np.array([[0, 0], [x + y, y + x], [x - y, y - x]]) * drawn.radius for x, y in steps]
+        corners = [np.array([[0, 0], [x + y, y + x], [x - y, y - x]]) * world_map.radius for x, y in steps]
         return [np.asarray(corner, dtype=float) for corner in corners]
-    if drawn.kind != "graph" or n_actions > MOST_PARTS:
+    if world_map.kind != "graph" or n_actions > MAX_SLICES:
         return None
     slices = []
     for a in range(n_actions):
         angle = 2 * np.pi * (a + np.linspace(0, 1, 16)) / n_actions - np.pi / 2
-        rim = drawn.radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        rim = world_map.radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         slices.append(np.vstack([np.zeros((1, 2)), rim]) if n_actions > 1 else rim)
     return slices
 
 
-def _draw_marks(ax: Axes, drawn: Map) -> None:
-    """Where episodes begin and end."""
-    for numbers, colour, gid in ((drawn.starts, BLUE, "starts"), (drawn.ends, "black", "ends")):
-        inside = [_outline(drawn, s, 0.8 * drawn.radius) for s in numbers]
+def _draw_marks(ax: Axes, world_map: Map) -> None:
+    """Mark start states and terminal states."""
+    for numbers, colour, gid in ((world_map.starts, BLUE, "starts"), (world_map.ends, "black", "ends")):
+        inside = [_outline(world_map, s, 0.8 * world_map.radius) for s in numbers]
         style: Any = {"facecolors": "none", "edgecolors": colour, "zorder": 3.6, "gid": gid}
         ax.add_collection(PolyCollection(inside, linewidths=1.1 if gid == "starts" else 0.7, **style))
 
 
-def _write(ax: Axes, drawn: Map, labels: bool | None, divided: bool = False) -> None:
-    """Names of states: inside if they fit, else below, and shortened; of small nodes that are divided, further out."""
+def _write(ax: Axes, world_map: Map, labels: bool | None, divided: bool = False) -> None:
+    """Write the labels of states: inside if they fit, else below and shortened; outside of small divided nodes."""
     check_flag("labels", labels)
-    given = drawn.states.custom
-    usual = drawn.kind == "graph" or (drawn.kind == "grid" and given is not None and isinstance(given[0], str))
-    if not (usual if labels is None else labels):
+    custom = world_map.states.custom
+    named = world_map.kind == "grid" and custom is not None and isinstance(custom[0], str)
+    if not (world_map.kind == "graph" or named if labels is None else labels):
         return
-    unit = points_per_unit(ax, drawn)
-    names = [short_label(drawn.states, s) for s in range(drawn.n_states)]
-    inside = 2 * drawn.radius * unit
+    unit = points_per_unit(ax, world_map)
+    names = [short_label(world_map.states, s) for s in range(world_map.n_states)]
+    inside = 2 * world_map.radius * unit  # points
     size = min(7.5, 0.62 * inside, 0.88 * inside / (0.58 * max(map(len, names))))
     below = size < 4.2
     if below:
-        across = unit * (1.0 if drawn.kind != "graph" else 3.4 * drawn.radius)
+        across = unit * (1.0 if world_map.kind != "graph" else 3.4 * world_map.radius)
         size = float(np.clip(across / (0.58 * max(map(len, names))), 4.2, 6.5))
         fits = int(np.clip(1.3 * across / (0.58 * size), 3, MAX_LABEL_LENGTH))
-        names = [short_label(drawn.states, s, fits) for s in range(drawn.n_states)]
-    outside = divided and not below and inside < SMALL
+        names = [short_label(world_map.states, s, fits) for s in range(world_map.n_states)]
+    outside = divided and not below and inside < MIN_LABELLED_SIZE
     if outside:
         size = 6.0
-        away = drawn.places - drawn.places.mean(axis=0)
+        away = world_map.places - world_map.places.mean(axis=0)
         away /= np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
-        where = drawn.places + away * (1.3 * drawn.radius + 0.4 * size * max(map(len, names)) / unit)
-    for (x, y), name in zip((where if outside else drawn.places).tolist(), names, strict=True):
-        y, va = (y + 1.15 * drawn.radius, "top") if below else (y, "center_baseline")
+        positions = world_map.places + away * (1.3 * world_map.radius + 0.4 * size * max(map(len, names)) / unit)
+    for (x, y), name in zip((positions if outside else world_map.places).tolist(), names, strict=True):
+        y, va = (y + 1.15 * world_map.radius, "top") if below else (y, "center_baseline")
         text = ax.text(x, y, name, ha="center", va=va, fontsize=size, zorder=7, gid="labels", parse_math=False)
         if below or outside:
             text.set_path_effects(HALO)
 
 
-def _draw_columns(ax: Axes, drawn: Map, values: FloatArray) -> ScalarMappable:
-    """Numbers by action and state as an image; of very many states, means of neighbours."""
+def _draw_columns(ax: Axes, world_map: Map, values: FloatArray) -> ScalarMappable:
+    """Draw values by action and state as an image; if there are too many states, means of neighbouring states."""
     table = np.atleast_2d(values)
     m, n = table.shape
-    cells = min(n, FINEST)
+    cells = min(n, MAX_COLUMNS)
     if cells < n:
-        which = np.arange(n) * cells // n
-        table = np.stack([np.bincount(which, line, cells) / np.bincount(which, minlength=cells) for line in table])
+        cell = np.arange(n) * cells // n
+        table = np.stack([np.bincount(cell, row, cells) / np.bincount(cell, minlength=cells) for row in table])
     image = ax.imshow(table, cmap=SHADES, aspect="auto", interpolation="nearest", extent=(-0.5, n - 0.5, m - 0.5, -0.5))
     image.set_gid("matrix")
     image.set_clim(*colour_limits(table))
     ax.set_xlabel("state")
     if values.ndim == 2 and m <= 12:
-        ax.set_yticks(range(m), [short_label(drawn.actions, a) for a in range(m)], parse_math=False)
+        ax.set_yticks(range(m), [short_label(world_map.actions, a) for a in range(m)], parse_math=False)
         ax.set_ylabel("action")
     else:
         ax.set_yticks([])
     return image
 
 
-def draw_colour_bar(ax: Axes, drawn: Map, coloured: ScalarMappable, label: str, pad: float = 0.03) -> None:
-    """A slim colour bar with its unit, at the side, or below a flat map."""
+def draw_colour_bar(ax: Axes, world_map: Map, coloured: ScalarMappable, label: str, pad: float = 0.03) -> None:
+    """Draw a slim colour bar with a label, beside the map, or below a wide one."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    place: Any = {"location": "bottom", "shrink": 0.4} if is_wide(drawn) else {"shrink": 0.75}
+    place: Any = {"location": "bottom", "shrink": 0.4} if is_wide(world_map) else {"shrink": 0.75}
     bar = figure.colorbar(coloured, ax=ax, aspect=20, pad=pad, **place)
     bar.outline.set_linewidth(0.4)
     bar.ax.tick_params(width=0.5, length=2)

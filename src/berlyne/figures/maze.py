@@ -1,4 +1,4 @@
-"""Drawing mazes: the paper's Fig. 1, and rooms coloured by what an action in them is worth."""
+"""Draw mazes as in the paper's Fig. 1, and rooms coloured by the utility of each action."""
 
 from __future__ import annotations
 
@@ -23,33 +23,41 @@ from berlyne.validation import BoolArray, FloatArray, IntArray, check_index
 from berlyne.worlds import Geometry, World
 
 AMBER = LinearSegmentedColormap.from_list("amber", ["#f8f4ea", "#fbe6b8", "#f7bf66", "#ea9136"])
-"""Off-white to amber, evenly darker in print; black walls and blue transporters stay visible on all of it."""
-STEP = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
-"""Up, down, left, right; the vertical axis points down, as lines of rooms are numbered."""
+"""Off-white to amber, evenly darker in print; black walls and blue transporters stay visible on every shade."""
+STEPS = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
+"""Unit vectors up, down, left, right; the y axis points down, in the order in which rooms are numbered."""
 
-ANGLE = (90.0, 270.0, 180.0, 0.0)
-"""The same directions in degrees, from the right against the clock."""
-JOINT = 0.2
-"""How far from the centre of a room an arc joins arrows with one destination."""
+ANGLES = (90.0, 270.0, 180.0, 0.0)
+"""Angles of these directions in degrees, counterclockwise from the right."""
+ARC_RADIUS = 0.2
+"""Radius of the arc that joins arrows with the same destination."""
 
-LENGTH = {"passage": 0.92, "wall": 0.44, "transporter": 0.45}
-"""How far an arrow reaches from the centre of a room, by what it runs into."""
+LENGTHS = {"passage": 0.92, "wall": 0.44, "transporter": 0.45}
+"""Length of an arrow from the centre of a room, by the kind of side that it points to."""
 
 
 def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, int]] | None = None) -> Axes:
     """Draw a maze as in the paper's Fig. 1.
 
-    Walls are black, transporters blue lines on the face of a wall, the base room a blue target.
-    A transition distribution is four arrows, one for each direction, the darker the more probable
-    where they lead: flat-headed into a wall (the agent stays), dashed into a transporter (the agent
-    goes to the base). Directions with the same destination are one outcome: an arc joins them, and
-    their shade is the probability of arriving there.
+    Walls are black, transporters are blue lines along a wall, and the base room is a blue target. A transition
+    distribution is four arrows, one for each direction; darker arrows lead to more probable next states. An arrow into
+    a wall has a flat head (the agent stays), an arrow into a transporter is dashed (the agent goes to the base).
+    Directions with the same destination are one outcome. An arc joins their arrows, whose shade is the probability of
+    the outcome.
 
     Parameters
     ----------
-    world : a maze.
-    ax : where to draw; a new figure if left out.
-    rows : pairs (a, s) whose transition distributions are drawn; two telling ones if left out.
+    world : World
+        A maze.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    rows : sequence of tuple of int, optional
+        Pairs (a, s) whose transition distributions are drawn; by default two rows that show a lot (`telling_rows`).
+
+    Returns
+    -------
+    Axes
+        The axes of the maze.
     """
     maze = _geometry(world)
     chosen = example_rows(world) if rows is None else rows
@@ -62,7 +70,20 @@ def draw_maze(world: World, ax: Axes | None = None, rows: Sequence[tuple[int, in
 
 
 def draw_maze_and_rows(world: World, rows: Sequence[tuple[int, int]]) -> Drawing:
-    """A maze with the transition distributions of some pairs (a, s), each probability written once."""
+    """Draw a maze and some of its transition distributions, with each probability written once.
+
+    Parameters
+    ----------
+    world : World
+        A maze.
+    rows : sequence of tuple of int
+        Pairs (a, s) whose transition distributions are drawn.
+
+    Returns
+    -------
+    Drawing
+        The figure and its numbers.
+    """
     with mpl.rc_context(RC):
         figure = Figure(figsize=(0.72 * WIDTH, 0.6 * WIDTH))
         ax = figure.subplots()
@@ -84,13 +105,19 @@ def shade_rooms(
 
     Parameters
     ----------
-    world : a maze.
-    utility : (4, N) array `[a, s]`, such as `berlyne.pig(model)`; the upper triangle is action 0, "up".
-    ax : where to draw; a new figure if left out.
+    world : World
+        A maze.
+    utility : array_like of shape (4, N)
+        Utilities `[a, s]`, such as `berlyne.pig(model)`. The upper triangle is action 0, "up".
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    cmap : str or Colormap
+        Colour map of the triangles.
 
     Returns
     -------
-    The triangles, to which a colour bar can be attached.
+    PolyCollection
+        The triangles, to which you can attach a colour bar.
     """
     maze = _geometry(world)
     values = np.asarray(utility, dtype=float)
@@ -124,21 +151,21 @@ def _prepared(ax: Axes | None, side: int) -> Axes:
 
 
 def _centres(s: ArrayLike, side: int) -> FloatArray:
-    """Centres `(..., 2)` of rooms."""
+    """Return the centres of rooms, (..., 2)."""
     line, column = np.divmod(np.asarray(s), side)
     return np.stack([column + 0.5, line + 0.5], axis=-1)
 
 
 def _faces(s: IntArray, direction: IntArray, side: int, inset: float = 0.0, margin: float = 0.0) -> FloatArray:
-    """Segments `(..., 2, 2)` along the sides of rooms, moved inwards by `inset` and shortened by `margin`."""
-    step = STEP[direction]
+    """Return segments (..., 2, 2) along the sides of rooms, moved inwards by `inset` and shortened by `margin`."""
+    step = STEPS[direction]
     middle = _centres(s, side) + (0.5 - inset) * step
     along = (0.5 - margin) * np.abs(step[..., ::-1])
     return np.stack([middle - along, middle + along], axis=-2)
 
 
 def draw_walls(ax: Axes, maze: Geometry) -> None:
-    """Walls, each once; transporters, each on its face; the base."""
+    """Draw each wall once, each transporter on its side of a wall, and the base."""
     s, direction = np.nonzero(~maze.passages)
     line, column = np.divmod(s, maze.side)
     # a wall between two rooms is drawn from below or from the right
@@ -159,23 +186,23 @@ def draw_walls(ax: Axes, maze: Geometry) -> None:
 
 
 def _draw_row(ax: Axes, world: World, maze: Geometry, a: int, s: int) -> None:
-    """Four arrows out of room s, shaded by the probabilities of row (a, s); those to one destination are joined."""
+    """Draw four arrows from room s, shaded by the probabilities of row (a, s), and join those to one destination."""
     centre = _centres(s, maze.side)
     for directions, p in _outcomes(world, maze, a, s):
         for direction in directions:
             kind = "passage" if maze.passages[s, direction] else "wall"
             kind = "transporter" if maze.transporters[s, direction] else kind
-            _draw_arrow(ax, centre, STEP[direction], kind, p)
+            _draw_arrow(ax, centre, STEPS[direction], kind, p)
         if len(directions) > 1:
             first, last = _span(directions, maze.passages[s])
             around = np.radians(np.linspace(first, last, 40))
-            x, y = centre[0] + JOINT * np.cos(around), centre[1] - JOINT * np.sin(around)
+            x, y = centre[0] + ARC_RADIUS * np.cos(around), centre[1] - ARC_RADIUS * np.sin(around)
             ax.add_line(Line2D(x, y, color=_shade(p), lw=1.2, zorder=5.0 + p, gid="joint"))
     ax.add_patch(Circle((centre[0], centre[1]), 0.07, color="black", zorder=7, gid="start"))
 
 
 def _outcomes(world: World, maze: Geometry, a: int, s: int) -> list[tuple[list[int], float]]:
-    """Directions by destination, each with the probability of that destination."""
+    """Return the directions that lead to each destination, with the probability of the destination."""
     s_next, p = world.rows.row(a, s)
     destinations = maze.destination[s].tolist()
     return [
@@ -185,28 +212,31 @@ def _outcomes(world: World, maze: Geometry, a: int, s: int) -> list[tuple[list[i
 
 
 def _span(directions: list[int], passages: BoolArray) -> tuple[float, float]:
-    """Where an arc that joins some directions begins and ends, in degrees from the right against the clock.
+    """Return the start and end angle of the arc that joins some directions, in degrees counterclockwise from the right.
 
-    The shortest; of equal ones, that which crosses a passage, whose probability is written outside the room.
+    The shortest arc is used. Among equally short ones it is the arc across a passage, because the probability of a
+    passage is written outside the room.
     """
-    angles = sorted(ANGLE[direction] for direction in directions)
+    angles = sorted(ANGLES[direction] for direction in directions)
     arcs = [(first, last + 360.0 * (last < first)) for first, last in zip(angles, [angles[-1], *angles], strict=False)]
-    return min(arcs, key=lambda arc: (arc[1] - arc[0], not passages[ANGLE.index(float(np.mean(arc)) // 90 * 90 % 360)]))
+    return min(
+        arcs, key=lambda arc: (arc[1] - arc[0], not passages[ANGLES.index(float(np.mean(arc)) // 90 * 90 % 360)])
+    )
 
 
 def _write_row(ax: Axes, world: World, maze: Geometry, a: int, s: int) -> None:
-    """The probability of every outcome of a row, once: by its arrow, or by the first of the arrows that an arc joins.
+    """Write the probability of each outcome of a row beside its arrow, or beside the first of several joined arrows.
 
-    Each direction has the corner of the room that follows it against the clock, so no two outcomes share one.
+    Each direction uses the next corner of the room counterclockwise, so that no two outcomes share a corner.
     """
     x, y = _centres(s, maze.side)
     for directions, p in _outcomes(world, maze, a, s):
         first, _ = _span(directions, maze.passages[s])
         alone = len(directions) == 1 and maze.passages[s, directions[0]]
-        reach, angle = (0.66, first + 12.0) if alone else (0.35, first + 45.0)
-        at = x + reach * np.cos(np.radians(angle)), y - reach * np.sin(np.radians(angle))
-        words = f"{p:.2f}" if p >= 0.005 else "<.005"
-        ax.text(*at, words, ha="center", va="center", fontsize=6, zorder=8, gid="probability")
+        radius, angle = (0.66, first + 12.0) if alone else (0.35, first + 45.0)
+        position = x + radius * np.cos(np.radians(angle)), y - radius * np.sin(np.radians(angle))
+        text = f"{p:.2f}" if p >= 0.005 else "<.005"
+        ax.text(*position, text, ha="center", va="center", fontsize=6, zorder=8, gid="probability")
 
 
 def _shade(p: float) -> str:
@@ -214,8 +244,8 @@ def _shade(p: float) -> str:
 
 
 def _draw_arrow(ax: Axes, centre: FloatArray, step: FloatArray, kind: str, p: float) -> None:
-    """One arrow, black for p = 1 and light grey for p = 0; darker ones lie on top."""
-    tip, across = centre + LENGTH[kind] * step, 0.085 * step[::-1]
+    """Draw one arrow, black for p = 1 and light grey for p = 0; darker arrows lie on top."""
+    tip, across = centre + LENGTHS[kind] * step, 0.085 * step[::-1]
     shade, zorder = _shade(p), 5.0 + p
     if kind == "wall":
         neck, head = tip, Polygon([tip - across, tip + across], closed=False, color=shade, lw=1.8, zorder=zorder)
@@ -228,11 +258,14 @@ def _draw_arrow(ax: Axes, centre: FloatArray, step: FloatArray, kind: str, p: fl
 
 
 def example_rows(world: World) -> list[tuple[int, int]]:
-    """Two rows that show as much as possible: pushes of every kind, about one bit of noise, far apart."""
+    """Return two rows (a, s) that show as much as possible.
+
+    They have directions of every kind and an entropy of about one bit, and they are far apart.
+    """
     maze, theta = _geometry(world), world.rows
     kinds = np.stack([maze.passages, maze.transporters, ~maze.passages & ~maze.transporters])
-    spread = by_action(theta.row_sums(-theta.data * np.log2(theta.data)), world.n_actions)
-    score = kinds.any(axis=2).sum(axis=0) + 1.0 - np.abs(spread - 1.0) / 2.0
+    entropy = by_action(theta.row_sums(-theta.data * np.log2(theta.data)), world.n_actions)
+    score = kinds.any(axis=2).sum(axis=0) + 1.0 - np.abs(entropy - 1.0) / 2.0
     at_base = (maze.passages & (maze.destination == maze.base)).any(axis=1)
     at_base[maze.base] = True
     score[:, at_base] = -1.0  # arrows would lie on the target

@@ -1,4 +1,4 @@
-"""Colours for strategies that would look the same, such as those of a parameter sweep."""
+"""Colours for strategies that would otherwise look the same, such as those of a parameter sweep."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ SPARE_COLOURS = (
     "#5c677d",
     "#9a9a00",
 )
-"""Colours of strategies whose usual looks are the same, such as those of a parameter sweep, in turn."""
+"""Colours for strategies that share a look, in the order of use."""
 MIN_COLOUR_DISTANCE = 0.32
-"""Colours that are not farther apart in RGB, each part from 0 to 1, are hard to tell apart in thin lines."""
+"""Colours at most this far apart in RGB, with channels from 0 to 1, are hard to distinguish in thin lines."""
 
 
 def distinct_looks(names: Sequence[str]) -> dict[str, Look]:
-    """The looks of strategies; of those that would look the same, all but one are given colours of their own.
+    """Return a distinct look for each strategy; if several share a look, all but one get another colour.
 
-    The one that keeps its look is the first without parameters in its name, or else the first.
+    The strategy that keeps its look is the first without parameters in its name, or else the first.
     """
-    usual = {name: look(name) for name in names}
-    alike: dict[tuple[Any, ...], list[str]] = {}
-    for name, one in usual.items():
-        alike.setdefault((one.colour, one.marker, one.line), []).append(name)
-    keep = {next((name for name in group if "=" not in name), group[0]) for group in alike.values()}
-    used = [usual[name].colour for name in usual if name in keep]
-    for name, one in usual.items():
-        if name not in keep:
-            used.append(_another(used))
-            usual[name] = replace(one, colour=used[-1])
-    return usual
+    looks = {name: look(name) for name in names}
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for name, usual in looks.items():
+        groups.setdefault((usual.colour, usual.marker, usual.line), []).append(name)
+    unchanged = {next((name for name in group if "=" not in name), group[0]) for group in groups.values()}
+    used = [looks[name].colour for name in looks if name in unchanged]
+    for name, usual in looks.items():
+        if name not in unchanged:
+            used.append(_next_colour(used))
+            looks[name] = replace(usual, colour=used[-1])
+    return looks
 
 
-def _another(used: Sequence[str]) -> str:
-    """The first colour that is not close to any in use; if all are, the farthest of those used least often."""
-    room = {colour: min(_apart(colour, other) for other in used) for colour in SPARE_COLOURS}
-    free = [colour for colour in SPARE_COLOURS if room[colour] > MIN_COLOUR_DISTANCE]
-    return free[0] if free else max(SPARE_COLOURS, key=lambda colour: (-used.count(colour), room[colour]))
+def _next_colour(used: Sequence[str]) -> str:
+    """Return the first colour far from all used ones; if there is none, the farthest of those used least often."""
+    distance = {colour: min(_distance(colour, other) for other in used) for colour in SPARE_COLOURS}
+    free = [colour for colour in SPARE_COLOURS if distance[colour] > MIN_COLOUR_DISTANCE]
+    return free[0] if free else max(SPARE_COLOURS, key=lambda colour: (-used.count(colour), distance[colour]))
 
 
-def _apart(one: str, other: str) -> float:
-    """The distance of two colours in RGB, where each part goes from 0 to 1."""
-    return float(np.linalg.norm(np.subtract(to_rgb(one), to_rgb(other))))
+def _distance(colour: str, other: str) -> float:
+    """Return the distance of two colours in RGB, with channels from 0 to 1."""
+    return float(np.linalg.norm(np.subtract(to_rgb(colour), to_rgb(other))))

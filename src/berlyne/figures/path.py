@@ -1,4 +1,4 @@
-"""Where an agent is and where it came from: the last steps of a run on the map of its world."""
+"""Draw the agent and the last steps of a run on the map of its world."""
 
 from __future__ import annotations
 
@@ -22,12 +22,22 @@ from berlyne.validation import FloatArray, check_count, check_index
 if TYPE_CHECKING:
     from berlyne.exploration.run import Run
 
-ASIDE = 0.13
-"""How far from the centre of a room a trail passes, now here, now there, so that one sees how often it did."""
+TRAIL_OFFSET = 0.13
+"""Distance of a trail from the centre of a room; its direction varies, so that repeated visits stay visible."""
 
 
 class TrailSegment(NamedTuple):
-    """One step of a trail, or a jump: through a transporter, at the end of an episode, or of one that may relocate."""
+    """One step of a trail, or a jump.
+
+    Attributes
+    ----------
+    path : Path
+        Line to draw.
+    jump : bool
+        Whether this is a jump: a transporter, the start of a new episode, or a relocation.
+    t : int
+        Time before the step.
+    """
 
     path: Path
     jump: bool
@@ -46,46 +56,59 @@ def draw_path(
 ) -> Axes:
     """Draw a run's world with the agent at time `t` and the trail of its last steps.
 
-    Older steps are fainter. Jumps are dashed: a transporter, the beginning of another episode, and wherever Unembodied
-    goes. In a matrix, dots are the transitions made.
+    Older steps are fainter. Jumps are dashed: transporters, starts of new episodes, and relocations of Unembodied. In a
+    matrix, dots are the transitions made.
 
     Parameters
     ----------
-    run : the exploration.
-    t : after how many steps; the end if left out.
-    ax : where to draw; a new figure if left out.
-    last : how many steps the trail has.
-    what : a quantity to colour states by, as the agent's model had it at time t (`berlyne.figures.state_quantities`);
-        None for none. Beside a matrix is a column of states that has the colours.
-    labels, bar : as in `draw_world`.
+    run : Run
+        The exploration.
+    t : int, optional
+        Number of steps after which to draw the agent; by default the end of the run.
+    ax : Axes, optional
+        Axes to draw on; by default those of a new figure.
+    last : int
+        Number of steps of the trail.
+    what : str or array_like, optional
+        Quantity of the agent's model at time `t` that states are coloured by; see `draw_model`. By default states are
+        not coloured. A matrix has a column of coloured states beside it.
+    labels : bool, optional
+        Whether to write the labels of states; see `draw_world`.
+    bar : bool
+        Whether to draw a colour bar.
+
+    Returns
+    -------
+    Axes
+        The axes of the map.
     """
     t = run.n_steps if t is None else check_index("t", t, run.n_steps + 1)
-    last, world, drawn = check_count("last", last, 0), run.world, map_of(run.world)
+    last, world, world_map = check_count("last", last, 0), run.world, map_of(run.world)
     if what is None:
-        ax = draw_plain(drawn, ax, labels, bar=False, faded=True)
+        ax = draw_plain(world_map, ax, labels, bar=False, faded=True)
     else:
         model = run.model_at(t)
-        found = align_to_world(world, model, model_quantity(model, what, world))
-        ax, _ = draw_coloured(world, drawn, found, ax, labels, bar)
+        quantity = align_to_world(world, model, model_quantity(model, what, world))
+        ax, _ = draw_coloured(world, world_map, quantity, ax, labels, bar)
     with mpl.rc_context(RC):
-        Trail(ax, drawn).show(run, t, last)
-        draw_agent(ax, drawn, int(run.states[t]))
+        Trail(ax, world_map).show(run, t, last)
+        draw_agent(ax, world_map, int(run.states[t]))
     return ax
 
 
 class Trail:
     """The lines of a trail, which can be moved to another time."""
 
-    def __init__(self, ax: Axes, drawn: Map) -> None:
-        self.drawn = drawn
-        zorder = 2.5 if drawn.kind == "graph" else 6
+    def __init__(self, ax: Axes, world_map: Map) -> None:
+        self.world_map = world_map
+        zorder = 2.5 if world_map.kind == "graph" else 6
         style: Any = {"facecolors": "none", "zorder": zorder}
         self.walks = PathCollection([], linewidths=1.6, gid="walks", **style)
         self.jumps = PathCollection([], linewidths=1.1, linestyles=[(0, (2.5, 1.6))], gid="leaps", **style)
         for lines in (self.walks, self.jumps):
             ax.add_collection(lines, autolim=False)
         self.dots = (
-            ax.scatter([], [], s=14, linewidths=0, zorder=zorder, gid="dots") if drawn.kind == "matrix" else None
+            ax.scatter([], [], s=14, linewidths=0, zorder=zorder, gid="dots") if world_map.kind == "matrix" else None
         )
 
     def show(self, run: Run, t: int, last: int) -> None:
@@ -95,47 +118,49 @@ class Trail:
             self.dots.set_offsets(np.stack([run.next_states[first:t], run.states[first:t]], axis=1))
             self.dots.set_facecolor(_faded(np.arange(first, t), t, last))  # type: ignore[arg-type]  # colours (n, 4)
             return
-        pieces = trail_segments(self.drawn, run, t, last)
+        segments = trail_segments(self.world_map, run, t, last)
         for lines, jump in ((self.walks, False), (self.jumps, True)):
-            mine = [piece for piece in pieces if piece.jump == jump]
-            lines.set_paths([piece.path for piece in mine])
-            lines.set_edgecolor(_faded(np.array([piece.t for piece in mine]), t, last))  # type: ignore[arg-type]
+            selected = [segment for segment in segments if segment.jump == jump]
+            lines.set_paths([segment.path for segment in selected])
+            lines.set_edgecolor(_faded(np.array([segment.t for segment in selected]), t, last))  # type: ignore[arg-type]
 
 
-def trail_segments(drawn: Map, run: Run, t: int, last: int) -> list[TrailSegment]:
-    """The pieces of the last steps before time t, in their order."""
-    pieces, middle = [], (drawn.places.min(axis=0) + drawn.places.max(axis=0)) / 2
+def trail_segments(world_map: Map, run: Run, t: int, last: int) -> list[TrailSegment]:
+    """Return the segments of the last steps before time t, in order."""
+    segments, middle = [], (world_map.places.min(axis=0) + world_map.places.max(axis=0)) / 2
     for i in range(max(t - last, 0), t):
-        s, z, now = int(run.states[i]), int(run.next_states[i]), int(run.states[i + 1])
-        if drawn.kind == "graph":
-            pieces.append(TrailSegment(drawn.arrow(s, z, 1.0).headless(), False, i))
-            if now != z:
-                pieces.append(TrailSegment(_leap(drawn.places[z], drawn.places[now], middle), True, i))
+        s, s_next, now = int(run.states[i]), int(run.next_states[i]), int(run.states[i + 1])
+        if world_map.kind == "graph":
+            segments.append(TrailSegment(world_map.arrow(s, s_next, 1.0).headless(), False, i))
+            if now != s_next:
+                segments.append(
+                    TrailSegment(_jump_path(world_map.places[s_next], world_map.places[now], middle), True, i)
+                )
             continue
-        begin, end = _aside(drawn.places[s], i, t), _aside(drawn.places[z], i + 1, t)
-        if drawn.neighbours(s, z):
-            pieces.append(TrailSegment(Path(np.stack([begin, end])), False, i))
+        begin, end = _offset(world_map.places[s], i, t), _offset(world_map.places[s_next], i + 1, t)
+        if world_map.neighbours(s, s_next):
+            segments.append(TrailSegment(Path(np.stack([begin, end])), False, i))
         else:
-            pieces.append(TrailSegment(_leap(begin, end, middle), True, i))
-        if now != z:
-            pieces.append(TrailSegment(_leap(end, _aside(drawn.places[now], i + 1, t), middle), True, i))
-    return pieces
+            segments.append(TrailSegment(_jump_path(begin, end, middle), True, i))
+        if now != s_next:
+            segments.append(TrailSegment(_jump_path(end, _offset(world_map.places[now], i + 1, t), middle), True, i))
+    return segments
 
 
-def _aside(place: FloatArray, i: int, t: int) -> FloatArray:
-    """A point near the centre of a room; at time t the centre, where the agent is."""
-    return place if i == t else place + ASIDE * np.array([np.cos(2.4 * i), np.sin(2.4 * i)])
+def _offset(place: FloatArray, i: int, t: int) -> FloatArray:
+    """Return a point near the centre of a room; at time t the centre, where the agent is drawn."""
+    return place if i == t else place + TRAIL_OFFSET * np.array([np.cos(2.4 * i), np.sin(2.4 * i)])
 
 
-def _leap(begin: FloatArray, end: FloatArray, middle: FloatArray) -> Path:
-    """A way that crosses walls, bent towards the middle of the map, which it does not leave."""
+def _jump_path(begin: FloatArray, end: FloatArray, middle: FloatArray) -> Path:
+    """Return the curve of a jump, bent towards the middle of the map so that it does not leave the map."""
     across = np.array([begin[1] - end[1], end[0] - begin[0]])
     inwards = 1.0 if across @ (middle - (begin + end) / 2) >= 0 else -1.0
     return curved_arrow(begin, end, 0.0, 1.0, 0.18 * inwards).headless()
 
 
 def _faded(times: Any, t: int, last: int) -> FloatArray:
-    """Colours (n, 4) of steps, the fainter the longer ago."""
+    """Return colours (n, 4) of steps; older steps are fainter."""
     colours = np.tile((*to_rgb(AGENT), 1.0), (len(times), 1))
     colours[:, 3] = 1.0 - 0.8 * (t - 1 - np.asarray(times)) / max(last, 1)
     return colours

@@ -1,4 +1,4 @@
-"""Structure and embodiment of worlds, as in the paper's Fig. 5, and how the index depends on run length (R12)."""
+"""Structure and embodiment of worlds, as in the paper's Fig. 5, and the index by run length (reading R12)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ if TYPE_CHECKING:
     import xarray as xr
 
 HOLLOW = ("o", "D", "v")
-"""Markers drawn without inside."""
+"""Markers that are not filled."""
 
 
 def draw_structure(structure: xr.Dataset) -> Drawing:
-    """(a) Embodiment index against structure index of every world; (b) controllability over time.
+    """Draw (a) the embodiment index against the structure index of every world, and (b) controllability over time.
 
-    `structure` holds `structure_index` and `embodiment_index` (world_class, world), and `controllability`
-    (world_class, world, lag) in bits.
+    Parameters
+    ----------
+    structure : Dataset
+        `structure_index` and `embodiment_index` (world_class, world), and `controllability` (world_class, world, lag),
+        in bits.
+
+    Returns
+    -------
+    Drawing
+        The figure and its numbers.
     """
     classes = [str(name) for name in structure["world_class"].values]
     with mpl.rc_context(RC):
@@ -31,12 +39,12 @@ def draw_structure(structure: xr.Dataset) -> Drawing:
         drawing = Drawing(figure, ("panel", "world_class", "x", "y", "sd"))
         for name, (colour, marker) in class_looks(classes).items():
             style: Any = {"marker": marker, "color": colour, "label": title(name)}
-            here = structure.sel(world_class=name)
-            x, y = here["structure_index"].values, here["embodiment_index"].values
+            selected = structure.sel(world_class=name)
+            x, y = selected["structure_index"].values, selected["embodiment_index"].values
             left.scatter(x, y, s=11, linewidths=0.5, alpha=0.8, clip_on=False, **_hollow(style))
             drawing.add(("a", name, *point, "") for point in zip(x.tolist(), y.tolist(), strict=True))
-            reach = here["controllability"]
-            lag, mean, sd = reach["lag"].values, reach.mean("world").values, reach.std("world", ddof=1).values
+            bits = selected["controllability"]
+            lag, mean, sd = bits["lag"].values, bits.mean("world").values, bits.std("world", ddof=1).values
             drawing.add(("b", name, *line) for line in zip(lag.tolist(), mean.tolist(), sd.tolist(), strict=True))
             right.errorbar(
                 lag, mean, yerr=sd, markersize=4, linewidth=1.0, elinewidth=0.8, capsize=2, clip_on=False,
@@ -52,27 +60,36 @@ def draw_structure(structure: xr.Dataset) -> Drawing:
 
 
 def _hollow(style: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a scatter; some markers have no inside, to be told apart in grey."""
+    """Return keywords for a scatter plot; some markers are not filled, so that classes differ in greyscale."""
     if style["marker"] not in HOLLOW:
         return style
     return {**{key: style[key] for key in style if key != "color"}, "edgecolors": style["color"], "facecolors": "none"}
 
 
 def draw_index_by_length(lengths: xr.Dataset, published: Mapping[str, float], used: Mapping[str, int]) -> Drawing:
-    """The embodiment index for runs of any length; the published value and the length used as lines.
+    """Draw the embodiment index by run length; lines show the published index and the run length used.
 
     Parameters
     ----------
-    lengths : `length` (world_class, share) in steps, and `embodiment_index` (world_class, world, share).
-    published, used : the index that was published and the run length that is used, of each class.
+    lengths : Dataset
+        `length` (world_class, share) in steps, and `embodiment_index` (world_class, world, share).
+    published : mapping of str to float
+        Published index of each class.
+    used : mapping of str to int
+        Run length used for each class.
+
+    Returns
+    -------
+    Drawing
+        The figure and its numbers.
     """
     classes = [str(name) for name in lengths["world_class"].values]
     with mpl.rc_context(RC):
         figure, axes = panels(len(classes), height=2.6)
         drawing = Drawing(figure, ("world_class", "run_length", "embodiment_index", "standard_error"))
         for ax, name in zip(axes, classes, strict=True):
-            here = lengths.sel(world_class=name)
-            length, index = here["length"].values, here["embodiment_index"].values
+            selected = lengths.sel(world_class=name)
+            length, index = selected["length"].values, selected["embodiment_index"].values
             mean, error = index.mean(axis=0), index.std(axis=0, ddof=1) / np.sqrt(len(index))
             band = ax.fill_between(length, mean - 1.96 * error, mean + 1.96 * error, color="0.85", linewidth=0)
             ax.plot(length, mean, color="black")
@@ -82,7 +99,7 @@ def draw_index_by_length(lengths: xr.Dataset, published: Mapping[str, float], us
             ax.set(xlabel="run length (steps)", xlim=(0, length[-1]))
             drawing.add((name, int(n), m, e) for n, m, e in zip(length, mean.tolist(), error.tolist(), strict=True))
         axes[0].set_ylabel("embodiment index")
-        words = ["mean", "95 % confidence band", "published", "length used here"]
+        names = ["mean", "95 % confidence band", "published", "length used here"]
         handles = [axes[0].lines[0], band, axes[0].lines[1], axes[0].lines[2]]
-        figure.legend(handles, words, loc="outside lower center", ncols=4, handlelength=3.4)
+        figure.legend(handles, names, loc="outside lower center", ncols=4, handlelength=3.4)
     return drawing

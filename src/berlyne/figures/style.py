@@ -1,7 +1,7 @@
-"""One look for all figures: colour belongs to the utility, marker to the coordination method.
+"""One style for all figures: colour stands for the utility, marker for the coordination method.
 
-Paper: caption of Fig. 8. To tell curves apart in grey, line styles follow the method too, and the filling of
-markers follows the utility. Everything is drawn for white paper; `dark_mode` makes the dark copy.
+Paper: caption of Fig. 8. To distinguish curves in greyscale, line styles depend on the method too, and the filling of
+markers on the utility. Everything is drawn for white paper; `dark_mode` makes the dark copy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ UTILITY_COLOURS = {
     "Random": "#d7191c",
 }
 FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "novelty": "right"}
-"""Which part of a marker is filled; none for PIG."""
+"""Filled part of the marker by utility; markers of PIG are not filled."""
 METHOD_LOOKS: dict[str, tuple[Any, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
     "VI": ("o", "-"),
@@ -51,32 +51,32 @@ METHOD_LOOKS: dict[str, tuple[Any, Any]] = {
 HEURISTIC_LOOKS: dict[str, tuple[Any, Any]] = {"CB": ((8, 2, 0), (0, (5, 1.5, 5, 1.5, 2, 1.5)))}
 HEURISTIC_LOOK: tuple[Any, Any] = ((6, 2, 0), (0, (5, 1.5, 2, 1.5, 2, 1.5)))
 CONTROL_LOOKS: dict[str, tuple[Any, Any]] = {"Unembodied": ("^", "-"), "Random": ("P", "-")}
-"""Marker and line by coordination method; of heuristics, which have asterisks; and of the two controls.
+"""Marker and line by coordination method, of heuristics, which have asterisks, and of the two controls.
 
-No line but that of a standard error is dotted.
+Only standard errors have dotted lines.
 """
 UNCLIPPED: dict[str, Any] = {"clip_on": False, "in_layout": False}
-"""Of markers at the edge of a panel: they reach over it, and need no room of their own."""
+"""Keywords for markers at the edge of a panel: they are not clipped, and the layout ignores them."""
 ERROR_LINE: dict[str, Any] = {"linestyle": ":", "linewidth": 0.7}
-"""Of standard errors above and below a curve."""
+"""Keywords for the lines one standard error above and below a curve."""
 N_MARKERS = 6
 STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6}
 UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "novelty": 0.8}
-"""Markers along a curve; where between two of them other markers, and the same markers of other utilities, are put."""
+"""Number of markers on a curve, and their shift by marker and by utility, so that those of different curves differ."""
 CLASS_LOOKS = {"dense": ("#4d4d4d", "s"), "maze": ("#d95f0e", "^"), "1-2-3": ("#2c7fb8", "o")}
 OTHER_CLASS_LOOKS = (("#7b3294", "D"), ("#1b7837", "v"), ("#a6611a", "P"), ("#c51b7d", "X"))
-"""Colour and marker by class of worlds; of classes that are not the paper's, in turn."""
+"""Colour and marker by class of worlds; classes that are not in the paper use the others in turn."""
 PROBABILITY = LinearSegmentedColormap.from_list("probability", ["0.84", "0.0"])
 """Light grey for the probability 0, black for 1."""
 SHADES = LinearSegmentedColormap.from_list(
     "shades",
     ["#fff5eb", "#fee8cb", "#fcdcab", "#f8ce8a", "#f3bf6a", "#ebae47", "#e09720", "#d27b00", "#c56000"],
 )
-"""Nearly white to dark amber, in even steps of CIELAB and ever darker; black and blue lines stay visible on it."""
+"""Nearly white to dark amber, ever darker in equal steps of CIELAB; black and blue lines stay visible on it."""
 AGENT = "#5b2a86"
-"""Where the agent is, and its trail."""
+"""Colour of the agent and its trail."""
 BLUE = "#1f5fbf"
-"""Transporters and the base of a maze, and where episodes begin."""
+"""Colour of transporters, the base of a maze, and start states."""
 
 RC: Any = {
     "font.size": 8.0,
@@ -99,12 +99,24 @@ RC: Any = {
     "svg.hashsalt": "berlyne",
     "svg.fonttype": "none",
 }
-"""Settings of matplotlib for all figures: `with matplotlib.rc_context(RC):`."""
+"""Matplotlib settings of all figures; use `with matplotlib.rc_context(RC):`."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a strategy is drawn."""
+    """Colour, marker and line of a strategy.
+
+    Attributes
+    ----------
+    colour : str
+        Colour of line and marker.
+    marker : str or tuple
+        Matplotlib marker.
+    line : str or tuple
+        Matplotlib line style.
+    name : str
+        Name of the strategy, used as the label.
+    """
 
     colour: str
     marker: Any
@@ -112,13 +124,13 @@ class Look:
     name: str
 
     def curve(self, times: ArrayLike) -> dict[str, Any]:
-        """Keywords for a learning curve through these times, marked at a few of them, at the edges in full."""
+        """Return keywords of `Axes.plot` for a learning curve at these times, with a few unclipped markers."""
         return {
             "color": self.colour,
             "linestyle": self.line,
             "marker": self.marker,
             "markersize": self.size(4.0),
-            "markevery": self._marked(np.asarray(times, dtype=float)),
+            "markevery": self._marker_indices(np.asarray(times, dtype=float)),
             **UNCLIPPED,
             "label": self.name,
             **self.filling(),
@@ -126,26 +138,26 @@ class Look:
 
     @property
     def utility(self) -> str:
-        """What stands before the method in the name."""
+        """The part of the name before the method."""
         return self.name.split("(")[0]
 
     @property
     def is_asterisk(self) -> bool:
-        """Whether the marker has arms only."""
+        """Whether the marker is an asterisk, which has no area."""
         return isinstance(self.marker, tuple)
 
     def size(self, of_others: float) -> float:
-        """The size of the marker beside markers of some size: asterisks look smaller than they are."""
+        """Return the marker size beside markers of this size; asterisks are larger, because they look smaller."""
         return 1.5 * of_others if self.is_asterisk else of_others
 
-    def _marked(self, times: FloatArray) -> list[int]:
-        """Where to put markers: evenly in time, and for every marker at other times."""
+    def _marker_indices(self, times: FloatArray) -> list[int]:
+        """Return the indices of times with a marker, spaced evenly, and shifted differently for each kind of marker."""
         shift = (STAGGER.get(self.marker, 0.9) + UTILITY_STAGGER.get(self.utility, 0.0)) % 1.0
         wanted = times[0] + (times[-1] - times[0]) * (np.arange(N_MARKERS) + shift) / N_MARKERS
         return [int(i) for i in np.unique(np.searchsorted(times, wanted))]
 
     def filling(self) -> dict[str, Any]:
-        """Keywords for the inside of the marker."""
+        """Return keywords for the filling of the marker."""
         part = FILLINGS.get(self.utility)
         if self.marker not in ("o", "s", "D", "v") or part == "full":
             return {"markerfacecolor": self.colour}
@@ -154,7 +166,7 @@ class Look:
         return {"markerfacecolor": self.colour, "markerfacecoloralt": "white", "fillstyle": part}
 
     def point(self) -> dict[str, Any]:
-        """Keywords for one point."""
+        """Return keywords of `Axes.plot` for one point."""
         return {
             "color": self.colour,
             "marker": self.marker,
@@ -168,7 +180,18 @@ class Look:
 
 
 def look(strategy: str) -> Look:
-    """The look of a strategy of any name."""
+    """Return the look of a strategy.
+
+    Parameters
+    ----------
+    strategy : str
+        Name of the strategy, such as "PIG(VI)". Unknown utilities are grey, and unknown methods have asterisks.
+
+    Returns
+    -------
+    Look
+        Colour, marker and line.
+    """
     match = re.match(r"([^(]+)(?:\(([^,)]+))?", strategy)
     head, method = (match[1], match[2]) if match else (strategy, None)
     colour = UTILITY_COLOURS.get(head, "#777777")
@@ -182,25 +205,44 @@ def look(strategy: str) -> Look:
 
 
 def class_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of classes of worlds, whatever their names."""
+    """Return colour and marker of classes of worlds; names may be unknown."""
     others = cycle(OTHER_CLASS_LOOKS)
     return {name: CLASS_LOOKS[name] if name in CLASS_LOOKS else next(others) for name in names}
 
 
 def check_axes(ax: Any, *, optional: bool = True) -> None:
-    """Refuse what is neither one pair of axes, nor None if that stands for a new figure."""
+    """Raise a `ValueError` if `ax` is not a matplotlib `Axes`; None is valid if `optional`."""
     if not isinstance(ax, Axes) and not (optional and ax is None):
         raise ValueError(f"ax is {ax!r:.60}; it must be one matplotlib Axes, such as plt.subplots()[1]")
 
 
 def disable_math(*texts: Text) -> None:
-    """Show names as they are written, dollar signs too, which otherwise enclose a formula."""
+    """Show texts verbatim; dollar signs do not start a formula."""
     for text in texts:
         text.set_parse_math(False)
 
 
 def panels(columns: int, height: float = 2.5, rows: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """A figure of full width with lettered panels, line by line."""
+    """Return a figure of full width and its panels, which have letters if there are several.
+
+    Parameters
+    ----------
+    columns : int
+        Number of columns.
+    height : float
+        Height of the figure in inches.
+    rows : int
+        Number of rows.
+    **options : Any
+        Passed to `Figure.subplots`.
+
+    Returns
+    -------
+    figure : Figure
+        The figure.
+    axes : list of Axes
+        The panels, row by row.
+    """
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, height))
         axes = list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
@@ -209,14 +251,27 @@ def panels(columns: int, height: float = 2.5, rows: int = 1, **options: Any) -> 
 
 
 def letter_panels(axes: Sequence[Axes]) -> None:
-    """Put a, b, c ... at the upper left of panels, if there is more than one."""
+    """Write a, b, c ... at the upper left of panels, if there are several."""
     if len(axes) > 1:
         for ax, name in zip(axes, ascii_lowercase, strict=False):
             ax.set_title(name, loc="left", fontweight="bold")
 
 
 def thinned(n: int, most: int = 320) -> IntArray:
-    """About `most` of the times 0 to n - 1, with all of the first: as many as a panel can show of a falling curve."""
+    """Return some of the times 0 to n - 1, enough to draw a falling curve in a panel.
+
+    Parameters
+    ----------
+    n : int
+        Number of times.
+    most : int
+        Approximate number of times to return. If n is not larger, all times are returned.
+
+    Returns
+    -------
+    ndarray of int
+        Ascending times, including all of the first few, 0 and n - 1.
+    """
     if n <= most:
         return np.arange(n)
     early, even = np.geomspace(1, n, most // 2) - 1, np.linspace(0, n - 1, most // 2)
@@ -224,7 +279,7 @@ def thinned(n: int, most: int = 320) -> IntArray:
 
 
 def format_log_axis(axis: Axis, marks: Iterable[float] | None = None) -> None:
-    """Write numbers on a logarithmic axis as 0.01 or 100, only at these if they are given."""
+    """Write numbers on a logarithmic axis as 0.01 or 100, only at `marks` if given."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "\N{MINUS SIGN}")))
     axis.set_minor_formatter(NullFormatter())
     if marks is not None:

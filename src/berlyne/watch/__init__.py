@@ -1,7 +1,7 @@
-"""The page that replays exploration: one file to look at, to mail, and to put on the web.
+"""Write a page that replays exploration: one HTML file to look at, to mail, and to put on the web.
 
-`data` says what is shown, `beliefs` and `methods` what was thought at every time, `page` puts it together with what is
-in `static`: plain modules of JavaScript, a style and a template.
+`data` collects the contents of the page, `beliefs` and `methods` the estimates and action values at every time. `page`
+combines them with the files in `static`: JavaScript modules, a style sheet and a template.
 """
 
 from berlyne.watch.data import page_data

@@ -1,7 +1,7 @@
-"""What an explorer believed at every time of a run, as changes: the rows that moved, and what they moved to.
+"""The beliefs of an explorer at every time of a run, stored as changes of rows.
 
-Rows of a prior of the paper move one at a time. Where rows depend on each other, or states are discovered, one step
-moves several. The first `M N` events, at time 0, hold what was believed before any data.
+With the priors of the paper, a step changes one row. If rows depend on each other, or states are discovered, a step can
+change several. The first `M N` events, at time 0, are the beliefs before any data.
 """
 
 from __future__ import annotations
@@ -22,21 +22,30 @@ from berlyne.strategies.coordination import UniformChoice
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray, IntArray
 
-INSTEAD = "PIG"
-"""The utility that is shown of a strategy that has none."""
+DEFAULT_UTILITY = "PIG"
+"""The utility that is shown for a strategy without one."""
 MAX_ENTRIES = 30_000_000
-"""Most estimated probabilities that a page is made of."""
+"""Largest number of estimated probabilities of a run on a page."""
 
-Moved = tuple[IntArray, FloatArray, FloatArray]
-"""Rows r = s M + a (n,), their estimates (n, N), their utilities (n,)."""
+ChangedRows = tuple[IntArray, FloatArray, FloatArray]
+"""Rows r = s M + a, (n,), their estimates, (n, N), and their utilities, (n,)."""
 
 
 class Events(NamedTuple):
-    """Changes of rows in the order of time.
+    """Changes of rows, in the order of time.
 
-    time, row : (E,), after how many steps which row r = s M + a came to be so.
-    estimates : (E, N), theta_hat of the row from then on.
-    utility : (E,), its utility; missing : (E,), D(theta || theta_hat) in bits, 0 in terminal states.
+    Attributes
+    ----------
+    time : ndarray of int, shape (E,)
+        Number of steps after which the row changed.
+    row : ndarray of int, shape (E,)
+        The row, r = s M + a.
+    estimates : ndarray of shape (E, N)
+        theta_hat of the row from then on.
+    utility : ndarray of shape (E,)
+        Utility of the row from then on.
+    missing : ndarray of shape (E,)
+        D(theta || theta_hat) of the row in bits; 0 in terminal states.
     """
 
     time: IntArray
@@ -47,19 +56,19 @@ class Events(NamedTuple):
 
 
 def displayed_utility(strategy: Strategy) -> Any:
-    """The utility that is shown: the strategy's own, or PIG if it has none."""
-    return INSTEAD if strategy.utility is None else strategy.utility
+    """Return the utility that is shown: that of the strategy, or PIG if it has none."""
+    return DEFAULT_UTILITY if strategy.utility is None else strategy.utility
 
 
 def belief_events(run: Run) -> Events:
-    """All that an explorer came to believe along a run, from its path alone."""
+    """Return all changes of an explorer's beliefs during a run, computed from its path."""
     world, n_rows = run.world, run.world.n_states * run.world.n_actions
     time, rows, estimates, utilities, entries = [], [], [], [], 0
-    for t, (row, estimate, utility) in enumerate(_believed(run)):
+    for t, (row, estimate, utility) in enumerate(_changes(run)):
         entries += estimate.size
         if entries > MAX_ENTRIES:
             raise ValueError(
-                f"the beliefs of {run.strategy} in {world.n_states:,} states are more than a page can hold after "
+                f"the beliefs of {run.strategy} in {world.n_states:,} states are too large for a page after "
                 f"{t:,} of {run.n_steps:,} steps; watch fewer steps or a smaller world"
             )
         time.append(np.full(len(row), t))
@@ -73,15 +82,15 @@ def belief_events(run: Run) -> Events:
     return Events(np.concatenate(time), row, estimate, np.concatenate(utilities), missing)
 
 
-def _believed(run: Run) -> Iterator[Moved]:
-    """What moved at each time: all rows at first, then those of every step."""
-    shown = Strategy("shown", UniformChoice(), displayed_utility(run.strategy), run.strategy.untried)
+def _changes(run: Run) -> Iterator[ChangedRows]:
+    """Yield the rows that changed at each time: at time 0 all rows, then those of every step."""
+    observer = Strategy("shown", UniformChoice(), displayed_utility(run.strategy), run.strategy.untried)
     prior: Any = run.world.prior
     if discovers_states(prior):
-        yield from _discovering(run, make_open_state_agent(prior, run.world.n_actions, shown))
+        yield from _changes_while_discovering(run, make_open_state_agent(prior, run.world.n_actions, observer))
         return
     world = run.world
-    agent = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), shown)
+    agent = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), observer)
     if len(world.terminal):
         agent.mark_terminal(world.terminal)
     before = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
@@ -92,46 +101,47 @@ def _believed(run: Run) -> Iterator[Moved]:
             yield _row(s * world.n_actions + a), agent.view.theta_hat[a, s][None].copy(), agent.view.utility[a, s][None]
             continue
         now = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
-        yield _difference(before, now)
+        yield _changed_rows(before, now)
         before = now
 
 
-def _discovering(run: Run, agent: OpenStateAgent) -> Iterator[Moved]:
-    """The same of an explorer that discovers its states; what it expects elsewhere is spread over all the others.
+def _changes_while_discovering(run: Run, agent: OpenStateAgent) -> Iterator[ChangedRows]:
+    """Yield the rows that changed at each time, for an explorer that discovers its states.
 
-    When all are discovered there are no others, though it does not know: then rows sum to less than one.
+    The probability of undiscovered states is divided equally among them. After the last state is discovered, the
+    explorer still expects undiscovered states, so rows sum to less than one.
     """
     if len(run.world.terminal):
         agent.mark_terminal(run.world.terminal)
     agent.discover(int(run.states[0]))
-    before = _spread(run, agent)
+    before = _in_world_states(run, agent)
     yield np.arange(len(before[0])), *before
     for t, (s, a, s_next) in enumerate(_steps(run)):
         agent.observe(s, a, s_next)
         agent.discover(int(run.states[t + 1]))
-        now = _spread(run, agent)
-        yield _difference(before, now)
+        now = _in_world_states(run, agent)
+        yield _changed_rows(before, now)
         before = now
 
 
-def _spread(run: Run, agent: OpenStateAgent) -> tuple[FloatArray, FloatArray]:
-    """Estimates (M N, N) and utilities (M N,) in the states of the world, from those of a mind that has cells."""
-    n, found = run.world.n_states, agent.discovered
-    cell = np.full(n, len(found))
-    cell[found] = np.arange(len(found))
+def _in_world_states(run: Run, agent: OpenStateAgent) -> tuple[FloatArray, FloatArray]:
+    """Return estimates (M N, N) and utilities (M N,) for the states of the world, from those of the agent's cells."""
+    n, discovered = run.world.n_states, agent.discovered
+    cell = np.full(n, len(discovered))
+    cell[discovered] = np.arange(len(discovered))
     theta_hat = agent.model().theta_hat[:, cell][:, :, cell]
-    theta_hat[:, :, cell == len(found)] /= max(n - len(found), 1)
+    theta_hat[:, :, cell == len(discovered)] /= max(n - len(discovered), 1)
     return _by_row(theta_hat), _by_row(agent.utility()[:, cell])
 
 
-def _difference(before: tuple[FloatArray, FloatArray], now: tuple[FloatArray, FloatArray]) -> Moved:
-    """The rows that are not as they were."""
-    moved = np.flatnonzero(np.any(before[0] != now[0], axis=1) | (before[1] != now[1]))
-    return moved, now[0][moved], now[1][moved]
+def _changed_rows(before: tuple[FloatArray, FloatArray], now: tuple[FloatArray, FloatArray]) -> ChangedRows:
+    """Return the rows whose estimate or utility changed."""
+    changed = np.flatnonzero(np.any(before[0] != now[0], axis=1) | (before[1] != now[1]))
+    return changed, now[0][changed], now[1][changed]
 
 
 def _by_row(values: FloatArray) -> FloatArray:
-    """A copy of an array `[a, s, ...]` by rows r = s M + a."""
+    """Return a copy of an array `[a, s, ...]` with rows r = s M + a along the first axis."""
     by_state = np.swapaxes(values, 0, 1)
     return np.array(by_state.reshape(-1, *by_state.shape[2:]))
 

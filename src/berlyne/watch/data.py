@@ -1,7 +1,7 @@
-"""What a page shows, as plain values: the world, and each run with all that was believed along it.
+"""Contents of a page as plain values: the world, and each run with the beliefs along it.
 
-Arrays are kept as bytes (little-endian, base64) beside the name of their type. Probabilities repeat: each different
-one is kept once, with a whole number for every place that it stands in.
+Arrays are stored as bytes (little-endian, base64) with the name of their type. Probabilities repeat, so each distinct
+value is stored once, and an unsigned integer refers to it.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ from berlyne.worlds.layout import MAX_LAYOUT_STATES, places
 from berlyne.worlds.world import World
 
 MAX_RUNS = 4
-"""Runs that stand side by side."""
+"""Largest number of runs side by side."""
 TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "u4": "Uint32Array", "i4": "Int32Array", "f8": "Float64Array"}
-"""What JavaScript calls the types of arrays."""
+"""JavaScript types of arrays, by NumPy type code."""
 FORMAT = 1
 
 
 def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
-    """All that a page shows of runs in one world; `seed` draws what happens to a person who takes over."""
+    """Return the contents of a page of runs in one world; `seed` is for the steps of a person who takes over."""
     checked = check_runs(runs)
     return {
         "format": FORMAT,
         "seed": int(seed),
         "world": _world(checked[0].world),
-        "runs": [_run(run, name) for run, name in zip(checked, _told_apart(checked), strict=True)],
+        "runs": [_run(run, name) for run, name in zip(checked, _distinct_names(checked), strict=True)],
     }
 
 
 def check_runs(runs: Any) -> list[Run]:
-    """One to four runs in the same world, or a `ValueError`."""
+    """Return the runs as a list; raise a `ValueError` unless they are one to four runs in the same world."""
     listed = list(runs) if isinstance(runs, Iterable) else [runs]
     for run in listed:
         if not isinstance(run, Run):
             raise ValueError(
-                f"a page shows runs in a world that is known, as berlyne.explore returns them, not {type(run).__name__}"
+                f"a page shows runs in a known world, as berlyne.explore returns them, not {type(run).__name__}"
             )
     if not 1 <= len(listed) <= MAX_RUNS:
         raise ValueError(f"there are {len(listed)} runs; a page shows 1 to {MAX_RUNS} side by side")
     first = listed[0].world
     for run in listed[1:]:
-        if not _same(first, run.world):
+        if not _same_world(first, run.world):
             raise ValueError(
-                f"{listed[0].strategy} and {run.strategy} explored different worlds; a page shows runs in the same one"
+                f"{listed[0].strategy} and {run.strategy} explored different worlds; a page shows runs in one world"
             )
     return listed
 
 
-def _same(one: World, other: World) -> bool:
-    """Whether two worlds have the same transitions, labels and ends; what is believed of them may differ."""
-    arrays = [(getattr(one.rows, name), getattr(other.rows, name)) for name in ("indptr", "indices", "data")]
-    arrays.append((one.terminal, other.terminal))
-    sizes = one.n_actions == other.n_actions and one.n_states == other.n_states
-    labels = tuple(one.states) == tuple(other.states) and tuple(one.actions) == tuple(other.actions)
-    return one is other or (sizes and labels and all(np.array_equal(a, b) for a, b in arrays))
+def _same_world(world: World, other: World) -> bool:
+    """Return whether two worlds have the same transitions, labels and terminal states; priors may differ."""
+    arrays = [(getattr(world.rows, name), getattr(other.rows, name)) for name in ("indptr", "indices", "data")]
+    arrays.append((world.terminal, other.terminal))
+    sizes = world.n_actions == other.n_actions and world.n_states == other.n_states
+    labels = tuple(world.states) == tuple(other.states) and tuple(world.actions) == tuple(other.actions)
+    return world is other or (sizes and labels and all(np.array_equal(a, b) for a, b in arrays))
 
 
 def encode_array(array: Any, kind: str = "f8") -> dict[str, str]:
-    """An array as the name of its type in JavaScript and its bytes."""
+    """Return an array as the name of its JavaScript type and its bytes."""
     content = np.ascontiguousarray(array, dtype=f"<{kind}").tobytes()
     return {"type": TYPES[kind], "bytes": base64.b64encode(content).decode("ascii")}
 
 
 def encode_unsigned(array: IntArray | IndexArray) -> dict[str, str]:
-    """Whole numbers that are not negative, in the smallest type that holds them."""
-    most = int(array.max(initial=0))
-    return encode_array(array, "u1" if most < 2**8 else "u2" if most < 2**16 else "u4")
+    """Return an array of non-negative integers, encoded in the smallest type that holds them."""
+    largest = int(array.max(initial=0))
+    return encode_array(array, "u1" if largest < 2**8 else "u2" if largest < 2**16 else "u4")
 
 
 def _world(world: World) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _world(world: World) -> dict[str, Any]:
         "name": str(world.name),
         "n_states": world.n_states,
         "n_actions": world.n_actions,
-        "states": _spoken(world.states, 0),
-        "actions": _named_actions(world),
+        "states": _texts(world.states),
+        "actions": _action_names(world),
         "labelled": world.state_labels.custom is not None,
         "places": encode_array(places(world)),
         "laid_out": by_layout,
@@ -110,20 +110,20 @@ def _world(world: World) -> dict[str, Any]:
     }
 
 
-def _spoken(labels: Sequence[Any], first: int) -> list[str]:
-    """Labels as text; numbers where there are none."""
-    return [str(label + first) if isinstance(labels, range) else str(label) for label in labels]
+def _texts(labels: Sequence[Any]) -> list[str]:
+    """Return labels as text; without labels, numbers from 0."""
+    return [str(label) for label in labels]
 
 
-def _named_actions(world: World) -> list[str]:
-    """Labels of actions; of a maze without any, the directions."""
+def _action_names(world: World) -> list[str]:
+    """Return the labels of actions; directions for a maze without labels."""
     if world.geometry is not None and world.action_labels.custom is None and world.n_actions == 4:
         return ["up", "down", "left", "right"]
-    return _spoken(world.actions, 0)
+    return _texts(world.actions)
 
 
-def _told_apart(runs: list[Run]) -> list[str]:
-    """The names of strategies, numbered where several runs have the same."""
+def _distinct_names(runs: list[Run]) -> list[str]:
+    """Return the names of strategies, numbered if several runs have the same strategy."""
     names = [str(run.strategy) for run in runs]
     return [f"{n}, {names[: i + 1].count(n)}" if names.count(n) > 1 else n for i, n in enumerate(names)]
 
@@ -150,7 +150,7 @@ def _run(run: Run, name: str) -> dict[str, Any]:
 
 
 def _curve(run: Run, events: Events) -> FloatArray:
-    """Missing information (T + 1,) in bits: the run's own, or from its rows where a store has not kept it."""
+    """Return missing information (T + 1,) in bits: that of the run, or the sum over rows if a store did not keep it."""
     if np.all(np.isfinite(run.missing_information)):
         return run.missing_information
     now, curve = np.zeros(run.world.n_states * run.world.n_actions), np.empty(run.n_steps + 1)
@@ -163,19 +163,20 @@ def _curve(run: Run, events: Events) -> FloatArray:
 
 
 def _utility(run: Run) -> dict[str, Any]:
-    """What the utility that is shown is called, its unit, and whether the strategy goes by it."""
+    """Return the name and unit of the displayed utility, and whether it is the strategy's own."""
     utility = displayed_utility(run.strategy)
-    known = UTILITIES.get(utility) if isinstance(utility, str) else None
-    name = known.name if known else str(getattr(utility, "__name__", "utility"))
-    unit = known.unit if known else "1"
+    entry = UTILITIES.get(utility) if isinstance(utility, str) else None
+    name = entry.name if entry else str(getattr(utility, "__name__", "utility"))
+    unit = entry.unit if entry else "1"
     return {"name": name, "unit": "" if unit == "1" else unit, "own": run.strategy.utility is not None}
 
 
 def _packed_events(events: Events, world: World) -> dict[str, Any]:
-    """Events whose estimates are kept where a row ever expected anything, or something can happen.
+    """Return events, with estimates only for possible next states.
 
-    support : all rows' possible states, one row after another, `indptr` where each begins; entries : for each event as
-    many numbers of `values` as its row has possible states.
+    A next state of a row is possible if its estimate was ever positive, or if its true probability is. `support` lists
+    the possible states of all rows, and those of row r start at `indptr[r]`. `entries` has, for each event, one index
+    into `values` for each possible state of its row.
     """
     n_rows = world.n_states * world.n_actions
     possible = np.zeros((n_rows, world.n_states), dtype=bool)
@@ -195,10 +196,10 @@ def _packed_events(events: Events, world: World) -> dict[str, Any]:
 
 
 def _belief(world: World) -> dict[str, Any] | None:
-    """How a person's beliefs follow from counts; None for a prior that the page does not know.
+    """Return how a person's beliefs follow from counts; None for a prior that the page does not support.
 
-    Dirichlet: estimates (alpha + n) / (alpha S + K). 1-2-3: tables `[a, T, first_seen]` of the estimate of
-    state 0 and of any other state that was not seen, of PIG and of expected missing information.
+    Dirichlet: estimates are (alpha + n) / (alpha S + K). 1-2-3 Worlds: tables `[a, T, first_seen]` of the estimate of
+    state 0 and of any other state if it was not seen, of PIG, and of expected missing information.
     """
     prior = world.prior
     if type(prior) is Dirichlet:

@@ -1,4 +1,4 @@
-"""How a strategy values actions, as far as a page needs to be told to work it out at any time and in any state."""
+"""Describe coordination methods, so that a page can compute action values at any time and in any state."""
 
 from __future__ import annotations
 
@@ -28,44 +28,57 @@ from berlyne.strategies.coordination import (
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray
 
-SIMPLE = {Greedy: "utility", Relocating: "utility", LeastTaken: "taken", CounterBased: "visits", UniformChoice: "same"}
-"""Methods whose values follow from utilities, counts or visits."""
+SIMPLE_METHODS = {
+    Greedy: "utility",
+    Relocating: "utility",
+    LeastTaken: "taken",
+    CounterBased: "visits",
+    UniformChoice: "same",
+}
+"""Methods whose action values follow from utilities, counts or visits."""
 
 
 def describe_method(run: Run) -> dict[str, Any]:
-    """What a page needs to know of a run's method.
+    """Return the data that a page needs to compute the action values of a run's method.
 
-    kind : "plan" (with `steps_back`, `gamma`, and `truth` if it plans with the true world), "utility", "taken",
-        "visits", "same"; "learned", with Q-learning's `first` table (M N,) by rows and the `entries` (T,), one of which
-        every step changes; "here", with `values` (T + 1, M) in the state of each step; or "unknown".
+    Returns
+    -------
+    dict
+        `kind` is one of
+
+        - "plan", with `steps_back`, `gamma`, and `truth`, which is true if it plans with the true world;
+        - "utility", "taken", "visits" or "same";
+        - "learned", with Q-learning's `first` table (M N,) by rows, and the new `entries` (T,), one for each step;
+        - "here", with `values` (T + 1, M) in the state at each time;
+        - "unknown".
     """
     method = run.strategy.coordinate
-    kind, knows = type(method), type(method) is TrueModel
-    if kind in SIMPLE:
-        return {"kind": SIMPLE[kind]}
-    plans = kind is ValueIteration or (knows and type(method.inner) is ValueIteration)
-    if plans and not _grows(run):  # what is elsewhere even when all is discovered is not in the page
-        plan = method.inner if knows else method
-        return {"kind": "plan", "steps_back": plan.steps_back, "gamma": float(plan.gamma), "truth": knows}
-    if kind is QLearning and not _grows(run):
-        first, entries = _learned(run)
+    kind, true_model = type(method), type(method) is TrueModel
+    if kind in SIMPLE_METHODS:
+        return {"kind": SIMPLE_METHODS[kind]}
+    plans = kind is ValueIteration or (true_model and type(method.inner) is ValueIteration)
+    if plans and not _discovers_states(run):  # the page has no cell for undiscovered states
+        plan = method.inner if true_model else method
+        return {"kind": "plan", "steps_back": plan.steps_back, "gamma": float(plan.gamma), "truth": true_model}
+    if kind is QLearning and not _discovers_states(run):
+        first, entries = _q_learning_entries(run)
         return {"kind": "learned", "first": first, "entries": entries}
     if not has_values(method):
         return {"kind": "unknown"}
-    return {"kind": "here", "values": _here(run)}
+    return {"kind": "here", "values": _values_along_path(run)}
 
 
-def _grows(run: Run) -> bool:
+def _discovers_states(run: Run) -> bool:
     return discovers_states(run.world.prior)
 
 
 def _agent(run: Run, strategy: Strategy) -> NumpyAgent | OpenStateAgent:
-    """A mind that has seen nothing yet, whose method is its own."""
+    """Return an agent without data, with its own copy of the coordination method."""
     strategy = replace(strategy, coordinate=copy.deepcopy(strategy.coordinate))
     world, prior = run.world, run.world.prior
     assert prior is not None
     agent: NumpyAgent | OpenStateAgent
-    if _grows(run):
+    if _discovers_states(run):
         agent = make_open_state_agent(prior, world.n_actions, strategy)
         agent.discover(int(run.states[0]))
     else:
@@ -76,8 +89,8 @@ def _agent(run: Run, strategy: Strategy) -> NumpyAgent | OpenStateAgent:
     return agent
 
 
-def _learned(run: Run) -> tuple[FloatArray, FloatArray]:
-    """Q-learning's table at first, by rows r = s M + a, and the entry (a, s) that each step left behind."""
+def _q_learning_entries(run: Run) -> tuple[FloatArray, FloatArray]:
+    """Return Q-learning's initial table by rows r = s M + a, and the entry (a, s) after each step."""
     agent = _agent(run, run.strategy)
     assert isinstance(agent, NumpyAgent)
     first = np.ascontiguousarray(agent.view.memory.T).ravel()
@@ -89,8 +102,8 @@ def _learned(run: Run) -> tuple[FloatArray, FloatArray]:
     return first, entries
 
 
-def _here(run: Run) -> FloatArray:
-    """The values (T + 1, M) of the actions in the state of each step, before it is made, and in the last one."""
+def _values_along_path(run: Run) -> FloatArray:
+    """Return the action values (T + 1, M) in the state before each step, and in the last state."""
     agent, values = _agent(run, run.strategy), np.empty((run.n_steps + 1, run.world.n_actions))
     for t in range(run.n_steps):
         s = int(run.states[t])

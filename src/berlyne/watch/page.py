@@ -1,4 +1,4 @@
-"""One HTML file that holds data, code and style, and asks nobody for anything."""
+"""Write one HTML file that contains data, code and style, and needs no network."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from berlyne.watch.data import check_runs, page_data
 MODULES = (
     "data", "plan", "belief", "colour", "edges", "map", "curve", "details", "panel", "controls", "takeover", "main",
 )  # fmt: skip
-"""The modules of the page, each after those that it imports."""
+"""JavaScript modules of the page, each after its imports."""
 WARNING_SIZE = 3_000_000
-"""Bytes of a page beyond which it is said how large it is."""
+"""Size in bytes above which a page gives a warning."""
 SUFFIXES = (".html", ".htm")
-"""What the name of a page ends in."""
+"""Valid endings of the name of a page."""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
@@ -32,17 +32,21 @@ _EXPORT = re.compile(r"^export ", re.MULTILINE)
 def watch(
     runs: Run | Iterable[Run], path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None
 ) -> Path:
-    """Make a page that replays one to four runs in the same world, side by side.
+    """Write a page that replays one to four runs in the same world, side by side.
 
     Parameters
     ----------
-    runs : as `berlyne.explore` or `Results.run` return them.
-    path : where to write it, in a folder that is there, a name in .html; None for a temporary file.
-    open_browser : whether to show it; by default if no path is given.
+    runs : Run or iterable of Run
+        Runs from `berlyne.explore` or `Results.run`.
+    path : str or PathLike, optional
+        File to write, with a name that ends in .html, in an existing directory; by default a temporary file.
+    open_browser : bool, optional
+        Whether to open the page in a browser; by default only if no path is given.
 
     Returns
     -------
-    Path of the page: one file, which needs nothing else. Of one above 3 MB, a warning says how large it is.
+    Path
+        Path of the page. It is one file that needs no other. Pages above 3 MB give a warning with their size.
     """
     if path is not None:
         path = check_page_path(path)
@@ -54,65 +58,65 @@ def watch(
         path = Path(tempfile.gettempdir(), f"berlyne-{os.urandom(8).hex()}.html")
     atomic_write(path, page)
     if show:
-        import webbrowser  # here, so that `import berlyne` stays quick
+        import webbrowser  # imported here to keep `import berlyne` fast
 
         webbrowser.open(Path(path).resolve().as_uri())
     return Path(path)
 
 
 def size_warning(size: int) -> str:
-    """What is said of a page of so many bytes, and what would make it smaller."""
+    """Return the warning for a page of this size in bytes, with ways to make it smaller."""
     return (
-        f"the page is {size / 1e6:.1f} MB, a lot to mail or to load; fewer runs or steps make it smaller, "
-        "and so does a prior that knows which states can follow, Dirichlet(alpha, support)"
+        f"the page is {size / 1e6:.1f} MB, which is large to mail or to load; to make it smaller, use fewer runs or "
+        "steps, or a prior that knows which states can follow, Dirichlet(alpha, support)"
     )
 
 
 def check_page_path(path: object) -> Path:
-    """Where a page can be written, or a `ValueError`: a name in .html, in a folder that is there."""
+    """Return the path of a page; raise a `ValueError` unless it ends in .html and its directory exists."""
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"path is {path!r}; it must be the name of a file, such as 'replay.html'")
-    place = Path(path)
-    if place.is_dir():
-        raise ValueError(f"{place} is a folder; a page is one file, such as {place / 'replay.html'}")
-    if place.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"{place} would hold a page; its name must end in {' or '.join(SUFFIXES)}")
-    if not place.parent.is_dir():
-        raise ValueError(f"there is no folder {place.parent} to write {place.name} into; make it first")
-    return place
+    page = Path(path)
+    if page.is_dir():
+        raise ValueError(f"{page} is a directory; give the name of a file, such as {page / 'replay.html'}")
+    if page.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{page} is not the name of a page; it must end in {' or '.join(SUFFIXES)}")
+    if not page.parent.is_dir():
+        raise ValueError(f"directory {page.parent} does not exist; create it first to write {page.name}")
+    return page
 
 
 def render_page(runs: Run | Iterable[Run], seed: int = 0) -> str:
-    """The page as text; `seed` draws what happens to a person who takes over."""
+    """Return the page as text; `seed` is for the steps of a person who takes over."""
     checked = check_runs(runs)
     data = page_data(checked, seed)
     names = " and ".join(run["name"] for run in data["runs"])
     title = escape(f"{data['world']['name']}: {names}")
-    return _filled(_static("template.html"), {**_code(), "TITLE": title, "DATA": script_safe_json(data)})
+    return _fill(_read_static("template.html"), {**_code(), "TITLE": title, "DATA": script_safe_json(data)})
 
 
 def page_template() -> str:
-    """The page without what it shows: `{{DATA}}` stands where `script_safe_json(page_data(runs))` goes."""
-    return _filled(_static("template.html"), {**_code(), "TITLE": "Exploration", "DATA": "{{DATA}}"})
+    """Return the page without data; replace `{{DATA}}` by `script_safe_json(page_data(runs))`."""
+    return _fill(_read_static("template.html"), {**_code(), "TITLE": "Exploration", "DATA": "{{DATA}}"})
 
 
-def _filled(template: str, parts: dict[str, str]) -> str:
+def _fill(template: str, parts: dict[str, str]) -> str:
     return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], template)
 
 
 def _code() -> dict[str, str]:
-    return {"STYLE": _static("style.css"), "SCRIPT": "\n".join(_module(name) for name in MODULES)}
+    return {"STYLE": _read_static("style.css"), "SCRIPT": "\n".join(_module(name) for name in MODULES)}
 
 
 def script_safe_json(value: object) -> str:
-    """JSON that is safe within a script element: no text in it can end or open one."""
+    """Return JSON that is safe in a script element: no text in it can open or close an element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _static(name: str) -> str:
+def _read_static(name: str) -> str:
     return files("berlyne.watch").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _module(name: str) -> str:
-    """A module without its imports and exports: all of them become one."""
-    return f"// {name}.js\n{_EXPORT.sub('', _IMPORT.sub('', _static(f'{name}.js')))}"
+    """Return a JavaScript module without imports and exports, because all modules are joined into one."""
+    return f"// {name}.js\n{_EXPORT.sub('', _IMPORT.sub('', _read_static(f'{name}.js')))}"

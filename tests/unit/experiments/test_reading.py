@@ -194,7 +194,8 @@ def test_a_picture_has_the_means_and_bands_of_the_curves(place):
     assert (
         same is mine and len(mine.lines) == 1 and mine.get_ylabel() == "l1 distance" and mine.get_legend() is not None
     )
-    with pytest.raises(ValueError, match=r"^ax holds 1 axes for 2 classes; give one for each, or say world_class$"):
+    refused = r"^ax holds 1 axes for 2 classes; give one for each, or select a world_class$"
+    with pytest.raises(ValueError, match=refused):
         found.plot(ax=mine)
     with pytest.raises(ValueError, match=r"^there is no strategy 'Randon' in .*; the nearest is 'Random'$"):
         found.plot(strategies=["Randon"])

@@ -336,7 +336,7 @@ def test_a_prior_that_does_not_say_what_is_missing_has_no_curve():
 
     run = explore_env("FrozenLake-v1", "LTA", n_steps=5, prior=Counting())
     assert np.all(np.isnan(run.expected_missing_information)) and len(run.expected_missing_information) == 6
-    with pytest.raises(ValueError, match=r"^Counting does not say what is expected to be missing; give it a m"):
+    with pytest.raises(ValueError, match=r"^Counting does not define expected missing information; give it a m"):
         run.plot()
 
 

@@ -64,7 +64,7 @@ def test_frames_are_few_unless_asked_for():
     assert frame_times(10, n_frames=3).tolist() == [0, 5, 10] and frame_times(10, n_frames=1).tolist() == [10]
     assert frame_times(0).tolist() == [0]
     for options, said in (
-        ({"every": 2, "n_frames": 3}, r"^every is 2 and n_frames is 3; say one of them$"),
+        ({"every": 2, "n_frames": 3}, r"^every is 2 and n_frames is 3; give only one of them$"),
         ({"every": 0}, r"^every is 0; it must be a whole number of at least 1$"),
         ({"n_frames": 0}, r"^n_frames is 0; it must be a whole"),
     ):

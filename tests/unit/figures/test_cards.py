@@ -75,7 +75,7 @@ def test_cards_leave_the_plain_repr_alone(things):
 def test_a_world_tells_its_size_and_where_episodes_begin_and_end(things):
     lines = told(things["World"])
     assert lines["states"] == "5" and lines["actions"] == "2: <b>, &amp;" and lines["transitions"] == "15"
-    assert lines["begins in"] == NASTY[0] and lines["ends in"] == f"1: {NASTY[4]}"
+    assert lines["start"] == NASTY[0] and lines["terminal states"] == f"1: {NASTY[4]}"
     assert next(parsed(things["World"]).iter("caption")).text == things["World"].name
     texts = [text.text for text in parsed(things["World"]).iter(SVG + "text")]
     assert len(texts) == 5 and texts[0].startswith("<")
@@ -90,7 +90,7 @@ def test_a_run_tells_what_it_learned(things):
     assert lines["missing information"] == f"{first:.1f} → {last:.1f} bits"
     assert lines["area under the curve"] == f"{run.missing_information.sum():,.0f} bits" and lines["steps"] == "40"
     met = len({*run.states.tolist(), *run.next_states.tolist()})
-    assert lines["states met"] == f"{met} of 5"
+    assert lines["states visited"] == f"{met} of 5"
     assert lines["episodes"] == str(int(run.episode[-1]) + 1)
     (curve,) = parsed(run).iter(SVG + "polyline")
     y = np.array(curve.get("points").split(), dtype=float)[1::2]
@@ -102,11 +102,13 @@ def test_a_model_and_an_explorer_tell_what_they_expect(things):
     model, explorer = things["Run"].model, things["Explorer"]
     expected = model.expected_missing_information()
     lines = told(model)
-    assert lines["expects to miss"] == f"{expected.bits:.1f} bits ({expected.low:.1f} to {expected.high:.1f})"
+    assert (
+        lines["expected missing information"] == f"{expected.bits:.1f} bits ({expected.low:.1f} to {expected.high:.1f})"
+    )
     assert lines["observations"] == "40"
     tried = {(s, a) for s, a, _ in things["Run"].history}
     assert lines["rows tried"] == f"{len(tried)} of 10"
-    assert told(explorer)["is in"] == NASTY[1]
+    assert told(explorer)["current state"] == NASTY[1]
     strength = [float(c.get("fill-opacity", 0)) for c in parsed(model).iter(SVG + "circle")]
     per_state = expected.rows.sum(axis=0)
     np.testing.assert_allclose(strength, per_state / per_state.max(), atol=0.006)
@@ -118,7 +120,7 @@ def test_a_study_tells_how_much_it_is_and_results_who_was_best(things):
     assert lines["explorations"] == "2 of 2"
     areas = results.areas("<u>").values[0]
     best = results.strategies[int(np.argmin(areas))]
-    assert lines["least area, <u>"] == f"{best} ({areas.min():,.0f} bits)"
+    assert lines["smallest area, <u>"] == f"{best} ({areas.min():,.0f} bits)"
 
 
 def test_mazes_show_their_walls_and_grids_their_squares():
@@ -252,7 +254,7 @@ def test_what_cannot_be_said_is_left_out_and_nothing_fails():
             raise RuntimeError("no")
 
     model = InternalModel(Silent(), n_states=3, n_actions=2)
-    assert "expects to miss" not in told(model) and told(model)["observations"] == "0"
+    assert "expected missing information" not in told(model) and told(model)["observations"] == "0"
     assert "<svg" in model._repr_html_()
     assert card(object.__new__(Broken)).startswith("<pre>&lt;") and card(3) == "<pre>3</pre>"
     found = explore(maze(0, side=3, n_transporters=5).with_prior(ChineseRestaurant()), "Random", n_steps=9)

@@ -92,7 +92,7 @@ def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(n_states,
     darkest = np.ceil(5 * most.max()) / 5
     np.testing.assert_allclose(arrows.get_edgecolor(), PROBABILITY(drawn / darkest))
     assert [text.get_text() for text in artists(ax, "note")] == (
-        [f"arrows: the {each} likeliest\nof each state"] if each < n_states else []
+        [f"arrows: {each} likeliest transitions\nfrom each state"] if each < n_states else []
     )
 
 

@@ -98,8 +98,8 @@ def test_names_that_are_nearly_right_or_of_the_wrong_kind(
         ([str(coin), "--alpha", "nan"], "alpha"),
         ([str(coin), "--alpha", "x"], "Invalid value for '--alpha': 'x' is not a valid float"),
         (["maze", "--steps", "0"], "Invalid value for '--steps'"),
-        (["maze", "-o", gone], "there is no folder"),
-        (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf would hold a page; its name must end in .html or .htm"),
+        (["maze", "-o", gone], "does not exist; create it first to write a.html"),
+        (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf is not the name of a page; it must end in .html or .htm"),
         (["maze", *["--strategy", "Random"] * 2], "--strategy Random is given twice"),
     ]:
         assert sentence in refused(monkeypatch, *arguments), arguments
@@ -121,10 +121,10 @@ def test_what_is_no_run_and_no_place_for_a_page_is_said(tmp_path: Path) -> None:
     for what in (world, "maze", None, 5):
         with pytest.raises(ValueError, match=f"as berlyne.explore returns them, not {type(what).__name__}$"):
             berlyne.watch(what, tmp_path / "x.html")  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(ValueError, match=r"is a folder; a page is one file, such as .*replay\.html$"):
+    with pytest.raises(ValueError, match=r"is a directory; give the name of a file, such as .*replay\.html$"):
         run.watch(tmp_path)
     with pytest.raises(ValueError, match="path is 5; it must be the name of a file"):
         run.watch(5)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(ValueError, match=r"x.txt would hold a page; its name must end in .html or .htm"):
+    with pytest.raises(ValueError, match=r"x.txt is not the name of a page; it must end in .html or .htm"):
         run.watch(tmp_path / "x.txt")
     assert list(tmp_path.iterdir()) == []

@@ -181,7 +181,7 @@ def test_what_cannot_be_shown_is_refused() -> None:
         page_data([run] * 5)
     with pytest.raises(ValueError, match="there are 0 runs"):
         page_data([])
-    with pytest.raises(ValueError, match=r"a page shows runs in a world that is known.*not str"):
+    with pytest.raises(ValueError, match=r"a page shows runs in a known world.*not str"):
         page_data(["PIG(VI)"])  # type: ignore[list-item]  # on purpose
     other = berlyne.explore(berlyne.World(THETA[:, ::-1], berlyne.Dirichlet(1.0, n_states=4, n_actions=2)), "LTA", 5)
     with pytest.raises(ValueError, match=r"PIG\(VI\) and LTA explored different worlds"):
@@ -195,7 +195,7 @@ def test_the_same_world_may_be_believed_in_differently() -> None:
 
 def test_runs_that_are_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_beliefs, "MAX_ENTRIES", 100)
-    with pytest.raises(ValueError, match="more than a page can hold after 18 of 40 steps; watch fewer steps"):
+    with pytest.raises(ValueError, match="too large for a page after 18 of 40 steps; watch fewer steps"):
         page_data([explored()])
 
 

@@ -89,7 +89,7 @@ def test_a_page_that_is_large_is_made_and_it_is_said(
         run.watch(tmp_path / "small.html")
     monkeypatch.setattr(watch_page, "WARNING_SIZE", size - 1)
     with pytest.warns(
-        UserWarning, match=r"^the page is 0\.1 MB, .*fewer runs or steps make it smaller, .* support"
+        UserWarning, match=r"^the page is 0\.1 MB, .*to make it smaller, use fewer runs or steps, .* support"
     ) as told:
         made = run.watch(tmp_path / "large.html")
     assert made.stat().st_size == size and len(told) == 1

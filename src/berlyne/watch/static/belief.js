@@ -1,6 +1,6 @@
-// What a person who takes over comes to believe: Bayes' rule for the priors of the paper.
+// Beliefs of a person who takes over: Bayes' rule for the priors of the paper.
 
-/** Uniform numbers in [0, 1) from a seed: mulberry32. */
+/** Return a generator of uniform numbers in [0, 1) from a seed (mulberry32). */
 export function generator(seed) {
   let a = seed >>> 0;
   return () => {
@@ -11,7 +11,7 @@ export function generator(seed) {
   };
 }
 
-/** Logarithmic derivative of the gamma function: upwards by recurrence, then the asymptotic series. */
+/** Logarithmic derivative of the gamma function: recurrence up to x = 12, then the asymptotic series. */
 export function digamma(x) {
   let sum = 0;
   while (x < 12) {
@@ -56,49 +56,49 @@ class DirichletRows {
   }
 }
 
-/** Rows of 1-2-3 Worlds: action a has a + 1 equally likely targets; tables by targets seen, and whether 0 is one. */
+/** Rows of 1-2-3 Worlds: action a has a + 1 equally likely targets. Tables are by number of targets seen, and whether state 0 is one. */
 class TargetRows {
   constructor(tables, nActions) {
     Object.assign(this, tables);
     this.nActions = nActions;
   }
 
-  line(counts, a) {
+  tableIndex(counts, a) {
     const seen = counts.reduce((sum, n) => sum + (n > 0), 0);
     return (a * (this.nActions + 1) + seen) * 2 + (counts[0] > 0);
   }
 
   estimate(counts, a) {
-    const line = this.line(counts, a);
-    return counts.map((n, s) => (n > 0 ? 1 / (a + 1) : s === 0 ? this.first[line] : this.other[line]));
+    const i = this.tableIndex(counts, a);
+    return counts.map((n, s) => (n > 0 ? 1 / (a + 1) : s === 0 ? this.first[i] : this.other[i]));
   }
 
   pig(counts, a) {
-    return this.pigs[this.line(counts, a)];
+    return this.pigTable[this.tableIndex(counts, a)];
   }
 
   expected(counts, a) {
-    return this.expecteds[this.line(counts, a)];
+    return this.expectedTable[this.tableIndex(counts, a)];
   }
 }
 
-/** A person in the place of an agent: the same start, the same world, the same prior. Always at the present. */
+/** A person who replaces an agent, with the same start, world and prior. Methods return values at the current time. */
 export class Person {
   constructor(world, run, seed, unpack) {
-    Object.assign(this, { name: "You", world, like: run, random: generator(seed) });
-    this.utilityIs = { name: "PIG", unit: "bits", own: true };
+    Object.assign(this, { name: "You", world, run, random: generator(seed) });
+    this.utilityInfo = { name: "PIG", unit: "bits", own: true };
     const { belief } = run;
     this.rows = belief.kind === "dirichlet" ? new DirichletRows(belief)
-      : new TargetRows({ first: unpack(belief.first), other: unpack(belief.other), pigs: unpack(belief.pig),
-        expecteds: unpack(belief.expected) }, world.nActions);
+      : new TargetRows({ first: unpack(belief.first), other: unpack(belief.other), pigTable: unpack(belief.pig),
+        expectedTable: unpack(belief.expected) }, world.nActions);
     this.counts = Array.from({ length: world.nRows }, (_, row) => Array(run.support(row).length).fill(0));
     this.visited = Array(world.nStates).fill(0);
     this.states = [run.stateAt(0)];
     this.visited[run.stateAt(0)] = 1;
     this.actions = [];
     this.nextStates = [];
-    this.known = this.counts.map((_, row) => this.missing(row));
-    this.curve = [this.known.reduce((sum, bits) => sum + bits, 0)];
+    this.missingByRow = this.counts.map((_, row) => this.missing(row));
+    this.curve = [this.missingByRow.reduce((sum, bits) => sum + bits, 0)];
   }
 
   get nSteps() {
@@ -110,7 +110,7 @@ export class Person {
   }
 
   support(row) {
-    return this.like.support(row);
+    return this.run.support(row);
   }
 
   estimate(row) {
@@ -118,21 +118,21 @@ export class Person {
   }
 
   utility(row) {
-    return this.isOver(row) ? 0 : this.rows.pig(this.counts[row], row % this.world.nActions);
+    return this.isTerminalRow(row) ? 0 : this.rows.pig(this.counts[row], row % this.world.nActions);
   }
 
-  /** What the person may know of what is missing: what is expected to be. */
-  shownMissing(row) {
-    return this.isOver(row) ? 0 : this.rows.expected(this.counts[row], row % this.world.nActions);
+  /** Expected missing information of a row in bits, which the person may see. */
+  expectedMissing(row) {
+    return this.isTerminalRow(row) ? 0 : this.rows.expected(this.counts[row], row % this.world.nActions);
   }
 
-  isOver(row) {
+  isTerminalRow(row) {
     return this.world.terminal.has(Math.floor(row / this.world.nActions));
   }
 
-  /** Missing information of a row in bits, which only the page knows. */
+  /** True missing information of a row in bits, which only the page knows. */
   missing(row) {
-    if (this.isOver(row)) return 0;
+    if (this.isTerminalRow(row)) return 0;
     const support = this.support(row);
     return this.estimate(row).reduce((bits, p, i) => {
       const theta = this.world.probability(row, support[i]);
@@ -148,19 +148,19 @@ export class Person {
     return this.counts[row].reduce((sum, n) => sum + n, 0);
   }
 
-  /** Take an action; what follows is drawn from the world, unless it is given. */
-  take(a, given = null) {
+  /** Take an action and return the next state, which is drawn from the world unless `outcome` is given. */
+  take(a, outcome = null) {
     const s = this.states[this.nSteps];
     const row = this.world.row(a, s);
-    const sNext = given === null ? this.world.sample(row, this.random()) : given;
+    const sNext = outcome === null ? this.world.sample(row, this.random()) : outcome;
     this.counts[row][this.support(row).indexOf(sNext)] += 1;
     const missing = this.missing(row);
-    this.curve.push(this.curve[this.nSteps] + missing - this.known[row]);
-    this.known[row] = missing;
+    this.curve.push(this.curve[this.nSteps] + missing - this.missingByRow[row]);
+    this.missingByRow[row] = missing;
     this.actions.push(a);
     this.nextStates.push(sNext);
     this.visited[sNext] += 1;
-    const next = this.world.terminal.has(sNext) ? this.world.begin(this.random()) : sNext;
+    const next = this.world.terminal.has(sNext) ? this.world.drawStart(this.random()) : sNext;
     if (next !== sNext) this.visited[next] += 1;
     this.states.push(next);
     return sNext;

@@ -1,6 +1,6 @@
-// Colours and numbers. The ramp is even to the eye (equal steps in OKLab) and ordered by lightness alone.
+// Colours and numbers. The colour ramps have equal steps in OKLab and are ordered by lightness.
 
-/** From little, near the colour of the page, to much; red, green and blue. */
+/** Colours from small values, near the background colour of the page, to large values, as [red, green, blue]. */
 export const RAMPS = {
   light: [
     [230, 244, 237], [206, 234, 224], [181, 223, 214], [156, 213, 206], [131, 201, 201],
@@ -31,45 +31,45 @@ export function theme() {
   return isDark() ? "dark" : "light";
 }
 
-/** The colour of a run, or of the person who took over if it is none. */
+/** Return the colour of run i, or of the person who took over if i is negative. */
 export function runColour(i) {
   return i < 0 ? PERSON_COLOUR[theme()] : RUN_COLOURS[theme()][i % 4];
 }
 
-const looked = new Map();
+const styleCache = new Map();
 
-/** A colour of the style, looked up once. */
-export function styled(name) {
-  if (!looked.has(name)) {
-    looked.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+/** Return a colour of the style sheet; it is looked up once. */
+export function cssColour(name) {
+  if (!styleCache.has(name)) {
+    styleCache.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
   }
-  return looked.get(name);
+  return styleCache.get(name);
 }
 
-/** Look colours up again, because the theme has changed. */
-export function forgetStyle() {
-  looked.clear();
+/** Clear the cached colours, because the theme has changed. */
+export function clearStyleCache() {
+  styleCache.clear();
 }
 
-/** The colour of a share between 0 and 1, as red, green and blue. */
+/** Return the colour of a share between 0 and 1, as [red, green, blue]. */
 export function shadeColour(share, ramp = RAMPS[theme()]) {
-  const place = Math.min(Math.max(share, 0), 1) * (ramp.length - 1);
-  const i = Math.min(Math.floor(place), ramp.length - 2);
-  const f = place - i;
+  const position = Math.min(Math.max(share, 0), 1) * (ramp.length - 1);
+  const i = Math.min(Math.floor(position), ramp.length - 2);
+  const f = position - i;
   return ramp[i].map((c, k) => Math.round(c + f * (ramp[i + 1][k] - c)));
 }
 
-/** Whether dark ink is seen better on a colour than light ink. */
+/** Whether dark text is easier to read on a colour than light text. */
 export function isLight([red, green, blue]) {
   return 0.299 * red + 0.587 * green + 0.114 * blue > 128;
 }
 
-export function css(rgb) {
+export function cssRgb(rgb) {
   return `rgb(${rgb.join(" ")})`;
 }
 
-/** A number in few digits. */
-export function brief(x) {
+/** Format a number with few digits. */
+export function formatShort(x) {
   if (x === null || Number.isNaN(x)) return "unknown";
   const size = Math.abs(x);
   if (size < 1e-9) return "0";
@@ -78,11 +78,11 @@ export function brief(x) {
   return text.replaceAll("-", "−");
 }
 
-/** A round number as it is, all its digits: a level of a race is not another one. */
-export function exact(x) {
+/** Format a round number with all its digits, so that each level of a race is shown exactly. */
+export function formatExact(x) {
   return x.toLocaleString("en", { maximumFractionDigits: 12 });
 }
 
 export function withUnit(x, unit) {
-  return unit ? `${brief(x)} ${unit}` : brief(x);
+  return unit ? `${formatShort(x)} ${unit}` : formatShort(x);
 }

@@ -1,14 +1,14 @@
-// What the page shows: arrays from bytes, and what was believed at any time, found by bisection.
+// Data of the page: arrays decoded from bytes, and beliefs at any time, found by bisection.
 
 const TYPES = { Uint8Array, Uint16Array, Uint32Array, Int32Array, Float64Array };
 
-/** An array from its bytes (little-endian, base64). */
+/** Decode an array from its bytes (little-endian, base64). */
 export function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed.bytes), (c) => c.charCodeAt(0));
   return new TYPES[packed.type](bytes.buffer);
 }
 
-/** How many of the ascending numbers times[begin..end) are at most t. */
+/** Count how many of the ascending numbers times[begin..end) are at most t. */
 export function countUpTo(times, t, begin = 0, end = times.length) {
   let low = begin;
   let high = end;
@@ -20,35 +20,35 @@ export function countUpTo(times, t, begin = 0, end = times.length) {
   return low - begin;
 }
 
-/** Things in ascending order of time, sorted by an owner each: of owner o, start[o] to start[o + 1]. */
-export class ByOwner {
-  constructor(nOwners, owners, times) {
-    this.start = new Uint32Array(nOwners + 1);
-    for (const owner of owners) this.start[owner + 1] += 1;
-    for (let o = 0; o < nOwners; o += 1) this.start[o + 1] += this.start[o];
+/** Events in ascending order of time, grouped: those of group g are at start[g] to start[g + 1]. */
+export class GroupedEvents {
+  constructor(nGroups, groups, times) {
+    this.start = new Uint32Array(nGroups + 1);
+    for (const group of groups) this.start[group + 1] += 1;
+    for (let g = 0; g < nGroups; g += 1) this.start[g + 1] += this.start[g];
     const next = this.start.slice();
-    this.number = new Uint32Array(owners.length);
-    this.time = new Uint32Array(owners.length);
-    for (let i = 0; i < owners.length; i += 1) {
-      const place = next[owners[i]]++;
-      this.number[place] = i;
-      this.time[place] = times[i];
+    this.number = new Uint32Array(groups.length);
+    this.time = new Uint32Array(groups.length);
+    for (let i = 0; i < groups.length; i += 1) {
+      const slot = next[groups[i]]++;
+      this.number[slot] = i;
+      this.time[slot] = times[i];
     }
   }
 
-  /** How many things of an owner there are up to time t. */
-  count(owner, t) {
-    return countUpTo(this.time, t, this.start[owner], this.start[owner + 1]);
+  /** Count the events of a group up to time t. */
+  count(group, t) {
+    return countUpTo(this.time, t, this.start[group], this.start[group + 1]);
   }
 
-  /** The number of the last thing of an owner up to time t; -1 if there is none. */
-  last(owner, t) {
-    const n = this.count(owner, t);
-    return n === 0 ? -1 : this.number[this.start[owner] + n - 1];
+  /** Return the number of the last event of a group up to time t; -1 if there is none. */
+  last(group, t) {
+    const n = this.count(group, t);
+    return n === 0 ? -1 : this.number[this.start[group] + n - 1];
   }
 }
 
-/** The true world. Row r = s * nActions + a is the distribution of what follows action a in state s. */
+/** The true world. Row r = s * nActions + a is the distribution of the next state after action a in state s. */
 export class World {
   constructor(data) {
     Object.assign(this, { name: data.name, states: data.states, actions: data.actions, labelled: data.labelled });
@@ -84,7 +84,7 @@ export class World {
     return 0;
   }
 
-  /** The state that a row leads to for a uniform number u in [0, 1). */
+  /** Draw the next state of a row with a uniform number u in [0, 1). */
   sample(row, u) {
     let sum = 0;
     for (let i = this.indptr[row]; i < this.indptr[row + 1]; i += 1) {
@@ -94,13 +94,13 @@ export class World {
     return this.indices[this.indptr[row + 1] - 1];
   }
 
-  /** The state that an episode begins in for a uniform number u in [0, 1). */
-  begin(u) {
+  /** Draw the start of an episode with a uniform number u in [0, 1). */
+  drawStart(u) {
     const i = countUpTo(this.startCumulative, u);
     return this.startStates[Math.min(i, this.startStates.length - 1)];
   }
 
-  /** Whether a step between two states is one that nobody could walk: through a transporter. */
+  /** Whether a step between two rooms is a jump through a transporter, because no passage joins them. */
   isJump(s, sNext) {
     if (!this.maze || s === sNext) return false;
     const { side, passages } = this.maze;
@@ -108,21 +108,21 @@ export class World {
     return step === undefined || !passages[4 * s + step];
   }
 
-  /** What an action is called. */
-  spokenAction(a) {
+  /** Name of an action. */
+  actionName(a) {
     return /^\d+$/.test(this.actions[a]) ? `action ${this.actions[a]}` : this.actions[a];
   }
 
-  /** What a state is called in a sentence. */
-  spoken(s) {
+  /** Name of a state for use in a sentence. */
+  stateName(s) {
     return this.labelled ? this.states[s] : `${this.maze ? "room" : "state"} ${this.states[s]}`;
   }
 }
 
-/** One recorded exploration; everything at time t is after t steps. */
+/** One recorded exploration; time t is after t steps. */
 export class Run {
   constructor(data, world) {
-    Object.assign(this, { name: data.name, utilityIs: data.utility, relocates: data.relocates, world });
+    Object.assign(this, { name: data.name, utilityInfo: data.utility, relocates: data.relocates, world });
     this.nSteps = data.n_steps;
     this.belief = data.belief;
     this.states = unpack(data.states);
@@ -147,7 +147,7 @@ export class Run {
     this.eventUtility = unpack(data.event_utility);
     this.eventMissing = unpack(data.event_missing);
     const rows = unpack(data.event_row);
-    this.events = new ByOwner(this.world.nRows, rows, unpack(data.event_time));
+    this.events = new GroupedEvents(this.world.nRows, rows, unpack(data.event_time));
     this.eventBegin = new Uint32Array(rows.length + 1);
     for (let i = 0; i < rows.length; i += 1) {
       this.eventBegin[i + 1] = this.eventBegin[i] + this.indptr[rows[i] + 1] - this.indptr[rows[i]];
@@ -165,18 +165,18 @@ export class Run {
       visited.push(this.nextStates[t - 1]);
       when.push(t);
       if (this.nextStates[t - 1] === this.states[t]) continue;
-      visited.push(this.states[t]); // it was put there
+      visited.push(this.states[t]); // a new episode began there, or the agent relocated
       when.push(t);
     }
-    this.visitTimes = new ByOwner(this.world.nStates, visited, when);
-    this.tryTimes = new ByOwner(this.world.nRows, rows, steps);
+    this.visitTimes = new GroupedEvents(this.world.nStates, visited, when);
+    this.tryTimes = new GroupedEvents(this.world.nRows, rows, steps);
   }
 
   stateAt(t) {
     return this.states[t];
   }
 
-  /** The states that a row was ever thought to lead to, ascending. */
+  /** The states that the explorer ever considered possible after a row, ascending. */
   support(row) {
     return this.supports.subarray(this.indptr[row], this.indptr[row + 1]);
   }
@@ -184,9 +184,9 @@ export class Run {
   /** theta_hat of a row over its support. */
   estimate(row, t) {
     const event = this.events.last(row, t);
-    const found = new Float64Array(this.indptr[row + 1] - this.indptr[row]);
-    for (let i = 0; i < found.length; i += 1) found[i] = this.values[this.entries[this.eventBegin[event] + i]];
-    return found;
+    const theta = new Float64Array(this.indptr[row + 1] - this.indptr[row]);
+    for (let i = 0; i < theta.length; i += 1) theta[i] = this.values[this.entries[this.eventBegin[event] + i]];
+    return theta;
   }
 
   utility(row, t) {
@@ -202,17 +202,17 @@ export class Run {
     return this.visitTimes.count(s, t);
   }
 
-  /** How often a row was tried. */
+  /** Number of times that a row was tried. */
   tries(row, t) {
     return this.tryTimes.count(row, t);
   }
 
-  /** The number of the last step that tried a row before time t; -1 if there is none. */
+  /** The last step before time t that tried a row; -1 if there is none. */
   lastTry(row, t) {
     return this.tryTimes.last(row, t);
   }
 
-  /** The first time at which no more than so many bits were missing; -1 if there is none. */
+  /** The first time at which at most this many bits were missing; -1 if there is none. */
   timeAt(bits) {
     if (this.lowest[this.nSteps] > bits) return -1;
     let low = 0;
@@ -226,16 +226,16 @@ export class Run {
   }
 }
 
-/** What each state is shaded by: missing bits of all its rows, visits, or the utility of its best action. */
+/** Return the value that each state is shaded by: missing bits of its rows, visits, or the utility of its best action. */
 export function shadeOf(source, world, kind, t) {
-  const found = new Float64Array(world.nStates);
+  const values = new Float64Array(world.nStates);
   for (let s = 0; s < world.nStates; s += 1) {
-    if (kind === "visits") found[s] = source.visits(s, t);
+    if (kind === "visits") values[s] = source.visits(s, t);
     for (let a = 0; a < world.nActions && kind !== "visits"; a += 1) {
       const row = world.row(a, s);
-      if (kind === "missing") found[s] += source.shownMissing ? source.shownMissing(row) : source.missing(row, t);
-      else found[s] = a ? Math.max(found[s], source.utility(row, t)) : source.utility(row, t);
+      if (kind === "missing") values[s] += source.expectedMissing ? source.expectedMissing(row) : source.missing(row, t);
+      else values[s] = a ? Math.max(values[s], source.utility(row, t)) : source.utility(row, t);
     }
   }
-  return found;
+  return values;
 }

@@ -1,13 +1,13 @@
-// Puts the page together: what is looked at, when, and how it is kept in the address.
-import { brief, forgetStyle, RAMPS, runColour, theme } from "./colour.js";
-import { Controls, levelsOf } from "./controls.js";
+// The page: panels, controls, the selected time and state, and the address that stores them.
+import { clearStyleCache, formatShort, RAMPS, runColour, theme } from "./colour.js";
+import { Controls, raceLevels } from "./controls.js";
 import { Run, World } from "./data.js";
 import { DASHES, Panel } from "./panel.js";
 import { actionValues } from "./plan.js";
 import { Takeover } from "./takeover.js";
 
-const SMOOTH = 30; // steps a second up to which the agent is seen to walk
-const DETAILS_EVERY = 90; // milliseconds between what is said of a state while it plays
+const MAX_SMOOTH_SPEED = 30; // steps per second up to which the agent moves smoothly
+const DETAILS_INTERVAL = 90; // milliseconds between updates of the details while playing
 
 class App {
   constructor(data) {
@@ -15,10 +15,10 @@ class App {
     this.runs = data.runs.map((run) => new Run(run, this.world));
     this.seed = data.seed;
     this.steps = Math.max(...this.runs.map((run) => run.nSteps));
-    this.levels = levelsOf(this.runs);
-    this.topCurve = Math.max(...this.runs.map((run) => run.curve.reduce((most, bits) => Math.max(most, bits), 0)));
-    this.topMissing = Math.max(...this.runs.map((run) => this._topOf(run)));
-    Object.assign(this, { mode: "step", show: "missing", position: 0, playing: false, pinned: -1, looked: -1 });
+    this.levels = raceLevels(this.runs);
+    this.maxCurve = Math.max(...this.runs.map((run) => run.curve.reduce((most, bits) => Math.max(most, bits), 0)));
+    this.maxMissing = Math.max(...this.runs.map((run) => this._largestMissing(run)));
+    Object.assign(this, { mode: "step", shading: "missing", position: 0, playing: false, pinned: -1, hovered: -1 });
     Object.assign(this, { person: null, taking: false, frames: [] });
     this._title();
     this.controls = new Controls(this);
@@ -26,25 +26,25 @@ class App {
     document.getElementById("panels").append(...this.panels.map((panel) => panel.root));
     document.getElementById("panels").dataset.n = this.runs.length;
     this.takeover = new Takeover(this);
-    this._offer();
-    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+    this._offerTakeover();
+    this.reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      forgetStyle();
+      clearStyleCache();
       this.resize();
     });
     addEventListener("hashchange", () => this.readAddress());
-    const place = document.getElementById("panels");
+    const container = document.getElementById("panels");
     new ResizeObserver(() => {
-      if (place.clientWidth !== this.width) this.resize();
-      this.width = place.clientWidth;
-    }).observe(place);
-    if (parent !== window) this._tellHeight();
+      if (container.clientWidth !== this.width) this.resize();
+      this.width = container.clientWidth;
+    }).observe(container);
+    if (parent !== window) this._postHeight();
     this.resize();
     this.readAddress();
   }
 
-  /** Within another page, say how high this one is, so that its frame can be; it grows, or begins anew at another width. */
-  _tellHeight() {
+  /** Within another page, post the height of this one for its frame. The height only grows, unless the width changes. */
+  _postHeight() {
     const root = document.documentElement;
     let [width, height] = [0, 0];
     new ResizeObserver(() => {
@@ -63,16 +63,16 @@ class App {
       `${count(world.nActions, "action")}, ${count(this.steps, "step")}. ${runs.map((run) => run.name).join(" · ")}`;
   }
 
-  /** Taking over is offered where the page can do what Bayes' rule asks for. */
-  _offer() {
+  /** Offer to take over if the page supports the prior. */
+  _offerTakeover() {
     this.panels.forEach((panel) => {
       if (!panel.source.belief) panel.button.remove();
     });
     document.getElementById("not-offered").hidden = this.runs.some((run) => run.belief);
   }
 
-  /** The most bits that any state ever missed in a run: its rows' changes in the order of time, once. */
-  _topOf(run) {
+  /** Return the largest missing information of any state at any time of a run, in one pass over the changes of rows. */
+  _largestMissing(run) {
     const { world } = this;
     const bits = new Float64Array(world.nStates);
     const now = new Float64Array(world.nRows);
@@ -80,36 +80,36 @@ class App {
     for (let row = 0; row < world.nRows; row += 1) {
       for (let i = run.events.start[row]; i < run.events.start[row + 1]; i += 1) rows[run.events.number[i]] = row;
     }
-    let top = 0;
+    let largest = 0;
     rows.forEach((row, event) => {
       const s = Math.floor(row / world.nActions);
       bits[s] += run.eventMissing[event] - now[row];
       now[row] = run.eventMissing[event];
-      if (event >= world.nRows - 1) top = Math.max(top, event === world.nRows - 1 ? Math.max(...bits) : bits[s]);
+      if (event >= world.nRows - 1) largest = Math.max(largest, event === world.nRows - 1 ? Math.max(...bits) : bits[s]);
     });
-    return top;
+    return largest;
   }
 
   get last() {
     return this.mode === "race" ? this.levels.length - 1 : this.steps;
   }
 
-  get place() {
+  get index() {
     return Math.min(Math.floor(this.position), this.last);
   }
 
   get level() {
-    return this.levels[Math.min(this.place, this.levels.length - 1)];
+    return this.levels[Math.min(this.index, this.levels.length - 1)];
   }
 
-  /** The state that is looked at; -1 to follow the agents. */
+  /** The state that is hovered or pinned; -1 to follow the agents. */
   get focus() {
-    return this.looked >= 0 ? this.looked : this.pinned;
+    return this.hovered >= 0 ? this.hovered : this.pinned;
   }
 
-  /** What a panel shows now. */
+  /** Return the moment that a panel shows now. */
   moment(panel) {
-    if (panel.blind) return { t: this.person.nSteps, f: 0, level: null };
+    if (panel.hidesTruth) return { t: this.person.nSteps, f: 0, level: null };
     const run = panel.source;
     if (this.mode === "race") {
       const times = this.runs.map((other) => other.timeAt(this.level));
@@ -117,39 +117,39 @@ class App {
       const first = Math.min(...times.filter((time) => time >= 0));
       return { t: t < 0 ? run.nSteps : t, f: 0, level: this.level, reached: t >= 0, first: t === first };
     }
-    const t = Math.min(this.place, run.nSteps);
-    const walks = this.playing && this.speed <= SMOOTH && !this.calm.matches && this.place < run.nSteps;
-    return { t, f: walks ? this.position - this.place : 0, level: null };
+    const t = Math.min(this.index, run.nSteps);
+    const walks = this.playing && this.speed <= MAX_SMOOTH_SPEED && !this.reducedMotion.matches && this.index < run.nSteps;
+    return { t, f: walks ? this.position - this.index : 0, level: null };
   }
 
-  /** What the ends of a panel's colours stand for: fixed for missing information, else zero and all that there is now. */
-  endsOf(panel) {
-    if (this.show === "missing" && !panel.blind) return [0, this.topMissing];
-    if (panel.blind) panel.firstTop ??= Math.max(...panel.shade);
-    if (this.show === "missing") return [0, panel.firstTop];
-    const alike = panel.blind ? [panel]
-      : this.panels.filter((other) => this.show === "visits" || other.source.utilityIs.name === panel.source.utilityIs.name);
-    return [Math.min, Math.max].map((most) => alike.reduce((found, { shade }) => most(found, ...shade), 0));
+  /** Return the ends of a panel's colour scale: fixed for missing information, else the range of zero and the current values. */
+  scaleEnds(panel) {
+    if (this.shading === "missing" && !panel.hidesTruth) return [0, this.maxMissing];
+    if (panel.hidesTruth) panel.initialMax ??= Math.max(...panel.shade);
+    if (this.shading === "missing") return [0, panel.initialMax];
+    const comparable = panel.hidesTruth ? [panel]
+      : this.panels.filter((other) => this.shading === "visits" || other.source.utilityInfo.name === panel.source.utilityInfo.name);
+    return [Math.min, Math.max].map((extreme) => comparable.reduce((value, { shade }) => extreme(value, ...shade), 0));
   }
 
-  get shown() {
+  get visiblePanels() {
     return this.taking ? [this.takeover.panel] : this.panels;
   }
 
-  /** The ends of the axes of learning curves, which begin at 0. */
-  get most() {
+  /** The upper ends of the axes of learning curves, which start at 0. */
+  get axisMax() {
     const steps = this.taking ? Math.min(Math.max(60, Math.ceil((this.person.nSteps * 1.25) / 20) * 20), Math.max(this.steps, 60)) : this.steps;
     const mine = this.person ? this.person.curve.reduce((most, bits) => Math.max(most, bits), 0) : 0;
-    return { steps, bits: Math.max(this.topCurve, mine) };
+    return { steps, bits: Math.max(this.maxCurve, mine) };
   }
 
   get curveKey() {
-    return `${theme()} ${this.taking} ${this.most.steps} ${this.person ? this.person.nSteps : ""}`;
+    return `${theme()} ${this.taking} ${this.axisMax.steps} ${this.person ? this.person.nSteps : ""}`;
   }
 
-  /** The lines of a panel's learning curve: its own and those of all others. */
+  /** Return the lines of a panel's learning curve: its own and those of the other runs. */
   linesFor(panel) {
-    const { steps } = this.most;
+    const { steps } = this.axisMax;
     const lines = this.runs.map((run, i) => ({ curve: run.curve, nSteps: Math.min(run.nSteps, steps), colour: runColour(i),
       dash: DASHES[i], own: panel.source === run, name: run.name }));
     if (this.person) {
@@ -166,7 +166,7 @@ class App {
 
   step(n) {
     this.pause();
-    this.seek(this.place + n);
+    this.seek(this.index + n);
   }
 
   toggle() {
@@ -175,9 +175,9 @@ class App {
   }
 
   start() {
-    if (this.place >= this.last) this.position = 0;
+    if (this.index >= this.last) this.position = 0;
     this.playing = true;
-    this.before = null;
+    this.lastFrame = null;
     requestAnimationFrame((now) => this._tick(now));
     this.redraw();
   }
@@ -185,29 +185,29 @@ class App {
   pause() {
     if (!this.playing) return;
     this.playing = false;
-    this.position = this.place;
+    this.position = this.index;
     this.changed();
   }
 
   _tick(now) {
     if (!this.playing) return;
-    if (this.before !== null) {
+    if (this.lastFrame !== null) {
       const pace = this.mode === "race" ? (this.speed * this.levels.length) / Math.max(this.steps, 1) : this.speed;
-      const elapsed = Math.max(now - this.before, 0);
+      const elapsed = Math.max(now - this.lastFrame, 0);
       this.position = Math.min(this.position + (elapsed / 1000) * pace, this.last);
       this.frames.push(elapsed);
       if (this.frames.length > 600) this.frames.shift();
     }
-    this.before = now;
+    this.lastFrame = now;
     this.drawNow(now);
-    if (this.place >= this.last) this.pause();
+    if (this.index >= this.last) this.pause();
     else requestAnimationFrame((next) => this._tick(next));
   }
 
   setMode(mode) {
     this.pause();
     if (mode === this.mode) return;
-    const bits = this.runs[0].curve[Math.min(this.place, this.runs[0].nSteps)];
+    const bits = this.runs[0].curve[Math.min(this.index, this.runs[0].nSteps)];
     const time = this.runs[0].timeAt(this.level);
     this.mode = mode;
     if (mode === "race") this.position = Math.max(this.levels.findIndex((level) => level <= bits), 0);
@@ -215,14 +215,14 @@ class App {
     this.changed();
   }
 
-  showBy(kind) {
-    this.show = kind;
+  setShading(kind) {
+    this.shading = kind;
     this.redraw();
   }
 
-  look(s) {
-    if (s === this.looked) return;
-    this.looked = s;
+  hover(s) {
+    if (s === this.hovered) return;
+    this.hovered = s;
     this.redraw();
   }
 
@@ -235,80 +235,81 @@ class App {
     this.takeover.begin(panel.source);
   }
 
-  pressed(event) {
-    this.takeover.pressed(event);
+  handleKey(event) {
+    this.takeover.handleKey(event);
   }
 
   changed() {
     this.writeAddress();
     this.redraw();
-    clearTimeout(this.saying);
-    this.saying = setTimeout(() => this.say(), 350);
+    clearTimeout(this.announceTimer);
+    this.announceTimer = setTimeout(() => this.announce(), 350);
   }
 
   get ramps() {
     return RAMPS;
   }
 
-  /** What the strategy of a run thinks of the actions in state s at time t. */
+  /** Return the action values of a run in state s at time t. */
   valuesOf(run, t, s) {
     return actionValues(this.world, run, t, s);
   }
 
-  /** Draw at the next frame. */
+  /** Draw in the next frame. */
   redraw() {
-    if (this.asked) return;
-    this.asked = true;
+    if (this.drawScheduled) return;
+    this.drawScheduled = true;
     requestAnimationFrame((now) => this.drawNow(now));
   }
 
   drawNow(now) {
-    this.asked = false;
-    if (!this.shown.every((panel) => panel.map.still)) return; // nothing has a size yet
+    this.drawScheduled = false;
+    if (!this.visiblePanels.every((panel) => panel.map.background)) return; // nothing has a size yet
     this.controls.update();
-    const moments = this.shown.map((panel) => this.moment(panel));
-    this.shown.forEach((panel, i) => panel.measure(moments[i]));
-    this.shown.forEach((panel, i) => panel.draw(moments[i]));
-    if (this.playing && now - this.detailed < DETAILS_EVERY) return;
-    this.detailed = now;
-    this.shown.forEach((panel, i) => panel.detail(moments[i]));
+    const moments = this.visiblePanels.map((panel) => this.moment(panel));
+    this.visiblePanels.forEach((panel, i) => panel.computeShades(moments[i]));
+    this.visiblePanels.forEach((panel, i) => panel.draw(moments[i]));
+    if (this.playing && now - this.detailsTime < DETAILS_INTERVAL) return;
+    this.detailsTime = now;
+    this.visiblePanels.forEach((panel, i) => panel.updateDetails(moments[i]));
   }
 
   resize() {
-    this.shown.forEach((panel) => panel.resize());
+    this.visiblePanels.forEach((panel) => panel.resize());
     this.redraw();
   }
 
-  /** Tell those who cannot see it. */
-  say() {
+  /** Announce the current time and states to screen readers. */
+  announce() {
     if (this.playing || this.taking) return;
-    const where = this.panels.map((panel) => {
+    const texts = this.panels.map((panel) => {
       const { t } = this.moment(panel);
-      return `${panel.source.name} at step ${t} in ${this.world.spoken(panel.source.stateAt(t))}, ${brief(panel.source.curve[t])} bits missing`;
+      return `${panel.source.name} at step ${t} in ${this.world.stateName(panel.source.stateAt(t))}, ${formatShort(panel.source.curve[t])} bits missing`;
     });
-    document.getElementById("status").textContent = where.join("; ");
+    document.getElementById("status").textContent = texts.join("; ");
   }
 
-  /** `#t=420&s=14`, or `#bits=40` for a race. */
+  /** Write the address: `#t=420&s=14`, or `#bits=40` for a race. */
   writeAddress() {
     if (this.playing) return;
-    const parts = [this.mode === "race" ? `bits=${this.level}` : `t=${this.place}`];
+    const parts = [this.mode === "race" ? `bits=${this.level}` : `t=${this.index}`];
     if (this.pinned >= 0) parts.push(`s=${this.pinned}`);
     try {
       history.replaceState(null, "", `#${parts.join("&")}`);
     } catch {
-      // a page within another may have no address of its own
+      // a page within another page may have no address
     }
   }
 
+  /** Read time, state and mode from the address. */
   readAddress() {
-    const said = new URLSearchParams(location.hash.slice(1));
-    const number = (name) => (/^\d+(\.\d+)?$/.test(said.get(name) || "") ? Number(said.get(name)) : null);
+    const fragment = new URLSearchParams(location.hash.slice(1));
+    const number = (name) => (/^\d+(\.\d+)?$/.test(fragment.get(name) || "") ? Number(fragment.get(name)) : null);
     this.pause();
     const [t, s, bits] = ["t", "s", "bits"].map(number);
     this.pinned = s !== null && Number.isInteger(s) && s < this.world.nStates ? s : -1;
     this.mode = bits !== null ? "race" : "step";
-    const level = bits === null ? -1 : this.levels.findIndex((one) => one <= bits);
+    const level = bits === null ? -1 : this.levels.findIndex((value) => value <= bits);
     this.position = Math.min(bits !== null ? (level < 0 ? this.last : level) : Math.floor(t || 0), this.last);
     document.querySelector(`input[name=mode][value=${this.mode}]`).checked = true;
     this.redraw();

@@ -1,6 +1,6 @@
-// One explorer: its map, what the colours mean, its learning curve, and what it knows of the state looked at.
-import { actionValues, wishes } from "./plan.js";
-import { brief, css, exact, RAMPS, runColour, shadeColour, theme, withUnit } from "./colour.js";
+// Panel of one explorer: its map, colour scale, learning curve, and details of the selected state.
+import { actionValues, bestActions } from "./plan.js";
+import { cssRgb, formatExact, formatShort, RAMPS, runColour, shadeColour, theme, withUnit } from "./colour.js";
 import { Curve } from "./curve.js";
 import { shadeOf } from "./data.js";
 import { element, showDetails } from "./details.js";
@@ -9,9 +9,9 @@ import { WorldMap } from "./map.js";
 export const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 export class Panel {
-  constructor(app, source, number, blind = false) {
-    Object.assign(this, { app, source, number, blind });
-    const id = blind ? "you" : `run-${number}`;
+  constructor(app, source, number, hidesTruth = false) {
+    Object.assign(this, { app, source, number, hidesTruth });
+    const id = hidesTruth ? "you" : `run-${number}`;
     this.title = element("h2", { text: source.name, id });
     this.swatch = element("span", { class: "swatch", "aria-hidden": "true" });
     this.now = element("p", { class: "now" });
@@ -23,21 +23,21 @@ export class Panel {
     this.lines = element("p", { class: "lines" });
     this.details = element("section", { class: "details", "aria-label": `State, ${source.name}` });
     const top = element("div", { class: "top" }, this.swatch, this.title, this.button);
-    const seen = element("div", { class: "seen" }, top, this.now,
+    const left = element("div", { class: "seen" }, top, this.now,
       element("div", { class: "map" }, this.canvas, this.states), this.scale);
-    const known = element("div", { class: "known" }, element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
-    this.root = element("article", { class: "panel", "aria-labelledby": id }, seen, known);
-    this.map = new WorldMap(this.canvas, app.world, blind ? source : null);
-    if (this.map.note()) seen.append(element("p", { class: "thinned", text: this.map.note() }));
+    const right = element("div", { class: "known" }, element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
+    this.root = element("article", { class: "panel", "aria-labelledby": id }, left, right);
+    this.map = new WorldMap(this.canvas, app.world, hidesTruth ? source : null);
+    if (this.map.note()) left.append(element("p", { class: "thinned", text: this.map.note() }));
     this.curve = new Curve(this.curveCanvas);
-    this._makeStates();
+    this._makeStateButtons();
     this._listen();
   }
 
-  _makeStates() {
+  _makeStateButtons() {
     const { world } = this.app;
     this.buttons = Array.from({ length: world.nStates }, (_, s) =>
-      element("button", { type: "button", "data-s": s, tabindex: s === 0 ? 0 : -1, "aria-label": world.spoken(s) }));
+      element("button", { type: "button", "data-s": s, tabindex: s === 0 ? 0 : -1, "aria-label": world.stateName(s) }));
     this.states.append(...this.buttons);
   }
 
@@ -47,17 +47,17 @@ export class Panel {
       const button = event.target.closest("button[data-s]");
       return button ? Number(button.dataset.s) : -1;
     };
-    states.addEventListener("pointerover", (event) => { if (event.pointerType === "mouse") app.look(stateOf(event)); });
-    states.addEventListener("pointerleave", () => app.look(-1));
+    states.addEventListener("pointerover", (event) => { if (event.pointerType === "mouse") app.hover(stateOf(event)); });
+    states.addEventListener("pointerleave", () => app.hover(-1));
     states.addEventListener("focusin", (event) => {
-      if (event.target.matches(":focus-visible")) app.look(stateOf(event));
-      this._rove(stateOf(event));
+      if (event.target.matches(":focus-visible")) app.hover(stateOf(event));
+      this._setTabStop(stateOf(event));
     });
-    states.addEventListener("focusout", () => app.look(-1));
+    states.addEventListener("focusout", () => app.hover(-1));
     states.addEventListener("click", (event) => app.pin(stateOf(event)));
-    states.addEventListener("keydown", (event) => this._move(event));
+    states.addEventListener("keydown", (event) => this._moveFocus(event));
     const scrub = (event) => {
-      if (event.buttons && !this.blind) app.seek(this.curve.timeAt(event.clientX - curveCanvas.getBoundingClientRect().left));
+      if (event.buttons && !this.hidesTruth) app.seek(this.curve.timeAt(event.clientX - curveCanvas.getBoundingClientRect().left));
     };
     curveCanvas.addEventListener("pointerdown", (event) => {
       curveCanvas.setPointerCapture(event.pointerId);
@@ -67,37 +67,37 @@ export class Panel {
     this.button.addEventListener("click", () => app.takeOver(this));
   }
 
-  /** Let the tab key come back to this state. */
-  _rove(s) {
+  /** Make the Tab key return to this state. */
+  _setTabStop(s) {
     this.buttons.forEach((button, z) => { button.tabIndex = z === s ? 0 : -1; });
     this.describe(s);
   }
 
-  /** Arrow keys move to the nearest state in their direction. */
-  _move(event) {
+  /** Move the focus to the nearest state in the direction of an arrow key. */
+  _moveFocus(event) {
     const direction = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
-    if (!direction || this.blind) return;
+    if (!direction || this.hidesTruth) return;
     event.preventDefault();
     event.stopPropagation();
-    const here = Number(event.target.dataset.s);
-    const [x, y] = this.map.point(here);
+    const current = Number(event.target.dataset.s);
+    const [x, y] = this.map.point(current);
     let best = -1;
-    let least = Infinity;
+    let smallest = Infinity;
     for (let s = 0; s < this.buttons.length; s += 1) {
       const [dx, dy] = [this.map.point(s)[0] - x, this.map.point(s)[1] - y];
       const ahead = dx * direction[0] + dy * direction[1];
-      const aside = Math.abs(dx * direction[1]) + Math.abs(dy * direction[0]);
-      if (ahead > 1e-6 && ahead + 2 * aside < least) [best, least] = [s, ahead + 2 * aside];
+      const sideways = Math.abs(dx * direction[1]) + Math.abs(dy * direction[0]);
+      if (ahead > 1e-6 && ahead + 2 * sideways < smallest) [best, smallest] = [s, ahead + 2 * sideways];
     }
     if (best >= 0) this.buttons[best].focus();
   }
 
-  /** Say in words what the colour of a state says. */
+  /** Describe the colour of a state in words. */
   describe(s) {
-    const { world, show } = this.app;
-    const unit = { missing: "bits missing", visits: "visits", utility: `${this.source.utilityIs.name} of the best action` }[show];
-    const value = this.shade ? `, ${brief(this.shade[s])} ${unit}` : "";
-    this.buttons[s].setAttribute("aria-label", `${world.spoken(s)}${value}`);
+    const { world, shading } = this.app;
+    const unit = { missing: "bits missing", visits: "visits", utility: `${this.source.utilityInfo.name} of the best action` }[shading];
+    const value = this.shade ? `, ${formatShort(this.shade[s])} ${unit}` : "";
+    this.buttons[s].setAttribute("aria-label", `${world.stateName(s)}${value}`);
   }
 
   resize() {
@@ -105,7 +105,7 @@ export class Panel {
     if (!width) return;
     this.map.resize(width);
     this.curve.resize(this.curveCanvas.parentElement.clientWidth);
-    const size = 2 * Math.max(this.map.reach, 12);
+    const size = 2 * Math.max(this.map.radius, 12);
     this.buttons.forEach((button, s) => {
       const [x, y] = this.map.point(s);
       button.style.left = `${x - size / 2}px`;
@@ -118,27 +118,27 @@ export class Panel {
     return runColour(this.number);
   }
 
-  /** Work out what states are shaded by at the moment that the app says: {t, f, level, reached, first}. */
-  measure(moment) {
-    this.shade = shadeOf(this.source, this.app.world, this.app.show, moment.t);
+  /** Compute the values that states are shaded by at a moment, {t, f, level, reached, first}. */
+  computeShades(moment) {
+    this.shade = shadeOf(this.source, this.app.world, this.app.shading, moment.t);
   }
 
-  /** Draw that moment. */
+  /** Draw a moment. */
   draw(moment) {
     const { app, source } = this;
-    const ends = app.endsOf(this);
+    const ends = app.scaleEnds(this);
     const [low, top] = ends;
     const shares = this.shade.map((value) => (top > low ? (value - low) / (top - low) : 0));
     this.focus = app.focus;
-    this.wants = app.show === "utility" && app.world.maze && !this.blind ? wishes(app.world, source, moment.t) : null;
-    this.map.draw({ shares, source, t: moment.t, f: moment.f, colour: this.colour, focus: this.focus, wants: this.wants });
-    this.curve.draw({ lines: app.linesFor(this), most: app.most, t: moment.t, level: moment.level, key: app.curveKey });
-    this._say(moment, ends);
-    if (this.blind && !this.lines.firstChild) this._name(app.linesFor(this));
+    this.bestActions = app.shading === "utility" && app.world.maze && !this.hidesTruth ? bestActions(app.world, source, moment.t) : null;
+    this.map.draw({ shares, source, t: moment.t, f: moment.f, colour: this.colour, focus: this.focus, bestActions: this.bestActions });
+    this.curve.draw({ lines: app.linesFor(this), axisMax: app.axisMax, t: moment.t, level: moment.level, key: app.curveKey });
+    this._updateText(moment, ends);
+    if (this.hidesTruth && !this.lines.firstChild) this._updateLegend(app.linesFor(this));
   }
 
-  /** Which line is whose. */
-  _name(lines) {
+  /** Show the names and colours of the lines. */
+  _updateLegend(lines) {
     this.lines.replaceChildren(...lines.map(({ name, colour }) => {
       const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
       swatch.style.background = colour;
@@ -146,37 +146,37 @@ export class Panel {
     }));
   }
 
-  _say(moment, [low, top]) {
+  _updateText(moment, [low, top]) {
     const { app, source } = this;
     const bits = source.curve[Math.min(moment.t, source.nSteps)];
     const steps = `step ${moment.t.toLocaleString("en")}`;
-    const raced = () => `${moment.reached ? `${steps} · reached` : "never reached"} ${exact(moment.level)} bits`;
-    const text = moment.level === null ? `${steps} · ${brief(bits)} bits missing` : raced();
+    const raceText = () => `${moment.reached ? `${steps} · reached` : "never reached"} ${formatExact(moment.level)} bits`;
+    const text = moment.level === null ? `${steps} · ${formatShort(bits)} bits missing` : raceText();
     if (this.now.textContent !== text) this.now.textContent = text;
     this.now.classList.toggle("won", Boolean(moment.first));
     this.swatch.style.background = this.colour;
-    const { name, unit } = source.utilityIs;
-    const what = { missing: [this.blind ? "expected to be missing" : "missing information", "bits"], visits: ["visits", ""],
-      utility: [`${name} of the best action`, unit] }[app.show];
-    const key = `${theme()} ${what[0]} ${low} ${top}`;
+    const { name, unit } = source.utilityInfo;
+    const [label, labelUnit] = { missing: [this.hidesTruth ? "expected missing information" : "missing information", "bits"], visits: ["visits", ""],
+      utility: [`${name} of the best action`, unit] }[app.shading];
+    const key = `${theme()} ${label} ${low} ${top}`;
     if (key === this.scaleKey) return;
     this.scaleKey = key;
-    const stops = RAMPS[theme()].map((_, i, ramp) => css(shadeColour(i / (ramp.length - 1)))).join(",");
+    const stops = RAMPS[theme()].map((_, i, ramp) => cssRgb(shadeColour(i / (ramp.length - 1)))).join(",");
     const bar = element("span", { class: "ramp", "aria-hidden": "true" });
     bar.style.background = `linear-gradient(to right,${stops})`;
-    this.scale.replaceChildren(element("span", { class: "what", text: what[0] }), element("span", { class: "low-of-scale", text: brief(low) }), bar,
-      element("span", { class: "top-of-scale", text: withUnit(top, what[1]) }));
+    this.scale.replaceChildren(element("span", { class: "what", text: label }), element("span", { class: "low-of-scale", text: formatShort(low) }), bar,
+      element("span", { class: "top-of-scale", text: withUnit(top, labelUnit) }));
   }
 
-  /** What is known of the state that is looked at, or where the agent is. */
-  detail(moment) {
+  /** Show the details of the selected state, or of the state of the agent. */
+  updateDetails(moment) {
     const { app, source } = this;
     const t = moment.t;
     const s = app.focus >= 0 ? app.focus : source.stateAt(t);
-    const next = !this.blind && t < source.nSteps && source.stateAt(t) === s ? source.actions[t] : -1;
-    const values = this.blind ? null : actionValues(app.world, source, t, s);
-    const alike = !this.blind && source.method.kind === "same";
-    const known = values && !alike && !values.some(Number.isNaN) ? values : null;
-    showDetails(this.details, { world: app.world, source, s, t, values: known, alike, next, blind: this.blind, followed: app.focus < 0 });
+    const next = !this.hidesTruth && t < source.nSteps && source.stateAt(t) === s ? source.actions[t] : -1;
+    const values = this.hidesTruth ? null : actionValues(app.world, source, t, s);
+    const allEqual = !this.hidesTruth && source.method.kind === "same";
+    const known = values && !allEqual && !values.some(Number.isNaN) ? values : null;
+    showDetails(this.details, { world: app.world, source, s, t, values: known, allEqual, next, hidesTruth: this.hidesTruth, isCurrent: app.focus < 0 });
   }
 }

@@ -1,7 +1,7 @@
-// What a strategy thinks of actions, from what it believed at a time: the methods of coordination.py once more.
+// Action values of a strategy from its beliefs at a time; the methods are those of coordination.py.
 
-/** Q of every row after backward induction: Q_0 = U, then Q = U + gamma sum theta_hat max Q, `steps_back` times. */
-export function planned(world, run, t) {
+/** Return Q of every row by backward induction: Q_0 = U, then Q = U + gamma sum theta_hat max Q, `steps_back` times. */
+export function planValues(world, run, t) {
   const { steps_back: stepsBack, gamma, truth } = run.method;
   const utility = Float64Array.from({ length: world.nRows }, (_, row) => run.utility(row, t));
   const rows = Array.from({ length: world.nRows }, (_, row) =>
@@ -16,17 +16,17 @@ export function planned(world, run, t) {
       best[s] = q[world.row(0, s)];
       for (let a = 1; a < world.nActions; a += 1) best[s] = Math.max(best[s], q[world.row(a, s)]);
     }
-    q = utility.map((worth, row) => {
+    q = utility.map((u, row) => {
       const [states, p] = rows[row];
-      let outlook = 0;
-      for (let i = 0; i < p.length; i += 1) outlook += p[i] * best[states[i]];
-      return worth + gamma * outlook;
+      let future = 0;
+      for (let i = 0; i < p.length; i += 1) future += p[i] * best[states[i]];
+      return u + gamma * future;
     });
   }
   return q;
 }
 
-/** Minus the visits that the next state of a row is expected to have had, for one who is in state s. */
+/** Return minus the expected number of visits of the next state of a row, if the agent is in state s. */
 function expectedVisits(run, row, s, t) {
   const support = run.support(row);
   const p = run.estimate(row, t);
@@ -38,10 +38,10 @@ function expectedVisits(run, row, s, t) {
   return -sum;
 }
 
-/** The best action in every state at time t, -1 where several are; null if values are not known everywhere. */
-export function wishes(world, run, t) {
+/** Return the best action in every state at time t, -1 if several are best; null if values are not known in every state. */
+export function bestActions(world, run, t) {
   if (!["plan", "utility", "learned"].includes(run.method.kind)) return null;
-  const q = run.method.kind === "plan" ? planned(world, run, t) : null;
+  const q = run.method.kind === "plan" ? planValues(world, run, t) : null;
   return Array.from({ length: world.nStates }, (_, s) => {
     const values = q ? Array.from(q.subarray(world.row(0, s), world.row(0, s) + world.nActions)) : actionValues(world, run, t, s);
     const best = Math.max(...values);
@@ -50,12 +50,12 @@ export function wishes(world, run, t) {
   });
 }
 
-/** The value of each action in state s at time t; null where it is not known. */
+/** Return the value of each action in state s at time t; null if values are not known there. */
 export function actionValues(world, run, t, s) {
   const { kind } = run.method;
   const rows = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
   if (kind === "plan") {
-    const q = planned(world, run, t);
+    const q = planValues(world, run, t);
     return rows.map((row) => q[row]);
   }
   if (kind === "utility") return rows.map((row) => run.utility(row, t));

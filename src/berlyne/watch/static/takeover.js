@@ -1,12 +1,12 @@
-// Try it yourself: a person in the place of an agent, who sees no more than the agent does.
+// Take over: a person replaces an agent and sees only what the agent sees.
 import { Person } from "./belief.js";
-import { brief } from "./colour.js";
+import { formatShort } from "./colour.js";
 import { unpack } from "./data.js";
 import { element } from "./details.js";
 import { Panel } from "./panel.js";
 
-const ARROWS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
-const SIGNS = ["▲", "▼", "◀", "▶"];
+const ARROW_ACTIONS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
+const ARROW_SIGNS = ["▲", "▼", "◀", "▶"];
 
 export class Takeover {
   constructor(app) {
@@ -17,24 +17,24 @@ export class Takeover {
     const { world } = app;
     this.keys.classList.toggle("cross", Boolean(world.maze));
     world.actions.forEach((label, a) => {
-      const text = world.maze ? SIGNS[a] : `${a < 9 ? `${a + 1}: ` : ""}${world.spokenAction(a)}`;
+      const text = world.maze ? ARROW_SIGNS[a] : `${a < 9 ? `${a + 1}: ` : ""}${world.actionName(a)}`;
       const button = element("button", { type: "button", "data-a": a, "aria-label": world.maze ? label : null, text });
       button.addEventListener("click", () => this.take(a));
       this.keys.append(button);
     });
     document.getElementById("hint").textContent = world.maze
-      ? "Arrow keys push up, down, left and right; pushes are noisy, and how noisy is yours to find out. You see the walls and know which rooms can follow a room, as the agents do, but not by which push: a pink dot marks a room with a wall that may lead to the base, the pink rings."
-      : "Number keys take the actions. What they do is yours to find out; you know what the agents know at first.";
-    document.getElementById("your-keys").textContent = `${world.maze ? "Arrow keys push" : "Number keys act"}, as the buttons above do. ` +
-      "Point at a state to see what its actions are thought to do; click to keep it.";
-    document.getElementById("again").addEventListener("click", () => this.begin(this.like));
+      ? "Arrow keys push up, down, left and right. Pushes are noisy; find out how noisy. Like the agents, you see the walls and know which rooms are one step away, but not which push leads there. A pink dot marks a room with a wall that may lead to the base (the pink rings)."
+      : "Number keys take the actions. Find out what they do. At the start you know what the agents know.";
+    document.getElementById("your-keys").textContent = `${world.maze ? "Arrow keys push" : "Number keys act"}, like the buttons above. ` +
+      "Point at a state to see the estimated outcomes of its actions. Click to keep it selected.";
+    document.getElementById("again").addEventListener("click", () => this.begin(this.run));
     document.getElementById("leave").addEventListener("click", () => this.leave());
   }
 
-  /** Begin in the place of a run's agent; the same seed every time, so that what happens depends on what is done. */
+  /** Begin at the start of a run. The seed is always the same, so the outcomes depend only on the actions. */
   begin(run) {
     const { app } = this;
-    this.like = run;
+    this.run = run;
     app.pause();
     app.person = new Person(app.world, run, app.seed, unpack);
     if (this.panel) this.panel.root.remove();
@@ -45,7 +45,7 @@ export class Takeover {
     this._show();
     this.panel.resize();
     app.redraw();
-    this.say();
+    this.updateScore();
     (document.activeElement && document.activeElement.id === "again" ? document.activeElement : this.keys.firstChild).focus();
   }
 
@@ -67,16 +67,16 @@ export class Takeover {
     for (const panel of app.panels) panel.root.hidden = app.taking;
   }
 
-  take(a, given = null) {
-    const sNext = this.app.person.take(a, given);
+  take(a, outcome = null) {
+    const sNext = this.app.person.take(a, outcome);
     this.app.redraw();
-    this.say();
+    this.updateScore();
     return sNext;
   }
 
-  pressed(event) {
+  handleKey(event) {
     const { world } = this.app;
-    const a = world.maze ? ARROWS[event.key] : "123456789".indexOf(event.key);
+    const a = world.maze ? ARROW_ACTIONS[event.key] : "123456789".indexOf(event.key);
     if (event.key.length > 1 && !world.maze) return;
     if (a === undefined || a < 0 || a >= world.nActions) return;
     event.preventDefault();
@@ -84,12 +84,12 @@ export class Takeover {
     this.take(a);
   }
 
-  /** How the person does against the agents after as many steps. */
-  say() {
+  /** Compare the person with the agents after the same number of steps. */
+  updateScore() {
     const { person, runs } = this.app;
     const t = person.nSteps;
-    const others = runs.map((run) => `${run.name} ${brief(run.curve[Math.min(t, run.nSteps)])}`).join(", ");
+    const others = runs.map((run) => `${run.name} ${formatShort(run.curve[Math.min(t, run.nSteps)])}`).join(", ");
     const steps = t === 1 ? "1 step" : `${t} steps`;
-    this.score.textContent = `After ${steps} you miss ${brief(person.curve[t])} bits; at that time ${others}.`;
+    this.score.textContent = `After ${steps} you are missing ${formatShort(person.curve[t])} bits. At the same step: ${others}.`;
   }
 }
