@@ -126,7 +126,7 @@ def _sensitivity(paper_run: PaperRun) -> Drawing:
 
 
 def _cells(paper_run: PaperRun) -> xr.Dataset:
-    """Return verdict, largest change of an effect and kind of flip, by variant and claim; the default comes first."""
+    """Return verdict, largest change of an effect and kind of flip, by variant and claim; "as read" comes first."""
     import xarray as xr
 
     dims = ("variant", "claim")

@@ -1,7 +1,7 @@
 """Verdicts under variants of the readings, and why they change.
 
 A verdict can flip because a strategy behaves differently, or only because p moves from just below a level to just above
-it. To distinguish these cases, the effect of every finding is compared with its effect under the default readings.
+it. To distinguish these cases, the effect of every finding is compared with its effect without the variant.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ REEVALUATED = tuple(
 )
 """Claims that are checked again under variants: those that use only explorations, tasks or the structure of worlds."""
 AS_READ = "as read"
-"""Label of the default readings, beside the variants."""
+"""Label of the readings of the reproduction, beside the variants."""
 RANK = 0.1
 """Weight of one rank compared with a share of the area: ten ranks count as much as the whole area."""
 EFFECT, MARGINAL, POOL_ONLY = "effect", "hair", "company"
 """Why a verdict flips.
 
-EFFECT: an effect leaves its default 95 % interval, or has no interval. MARGINAL: the effect moves within the interval.
+EFFECT: an effect leaves its 95 % interval, or has no interval. MARGINAL: the effect moves within the interval.
 POOL_ONLY: the effect is exactly the same, and only other strategies in the test changed.
 """
 FLIPS = {
@@ -41,7 +41,7 @@ FLIPS = {
 
 @dataclass(frozen=True)
 class Change:
-    """One finding of a claim, under the default readings (`before`) and under a variant (`after`)."""
+    """One finding of a claim, with the readings of the reproduction (`before`) and under a variant (`after`)."""
 
     before: Finding
     after: Finding
@@ -77,7 +77,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Cell:
-    """Verdicts on one claim, under the default readings (`before`) and under a variant (`after`)."""
+    """Verdicts on one claim, with the readings of the reproduction (`before`) and under a variant (`after`)."""
 
     before: Verdict
     after: Verdict

@@ -141,7 +141,7 @@ VariantResults = dict[tuple[str, str | None], Any]
 
 @dataclass(frozen=True)
 class Sensitivity(Stage):
-    """Areas, mean curves, losses and structure under the variants; NaN if equal to those under the default readings."""
+    """Areas, mean curves, losses and structure under the variants; NaN if a variant does not change them."""
 
     name: ClassVar[str] = "sensitivity"
     version: ClassVar[int] = 2
@@ -230,7 +230,7 @@ def _empty_dataset(paper_run: PaperRun, changed_runs: Mapping[str, PaperRun]) ->
 
 
 class StoredResults(NamedTuple):
-    """Stored results of one world under the default readings.
+    """Stored results of one world with the readings of the reproduction.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class StoredResults(NamedTuple):
 def _compute_variant(
     paper_run: PaperRun, changed_run: PaperRun, at: WorldKey, needed: NeededRuns, stored: StoredResults
 ) -> VariantResults:
-    """Return the results of one world that differ from those under the default readings."""
+    """Return the results of one world that differ from those with the readings of the reproduction."""
     results: VariantResults = {}
     world, n_steps = changed_run.world(*at), changed_run.assumptions.n_steps(at[0])
     steps = snapshot_steps(changed_run.experiment.snapshots, n_steps)
