@@ -1,4 +1,4 @@
-"""The claims of the paper under their public name; they are defined in `berlyne.paper.claims`."""
+"""Claims of the paper and their checks; the public names of `berlyne.paper.claims`."""
 
 from berlyne.paper.claims import CLAIMS, Claim, Evidence, Finding, Verdict
 

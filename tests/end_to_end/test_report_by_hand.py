@@ -113,7 +113,7 @@ def findings(page: Page) -> dict[str, list[dict[str, str]]]:
 
 
 def test_the_table_of_claims_says_what_claims_json_says(page: Page, said: dict[str, Any]) -> None:
-    lines = page.lines("Every claim, what its verdict counts as")
+    lines = page.lines("Every claim, its verdict")
     assert [line["claim"].split()[0] for line in lines] == list(said)
     for line, (id_, claim) in zip(lines, said.items(), strict=True):
         word = group(id_, claim["verdict"])
@@ -166,7 +166,7 @@ def test_every_finding_that_does_not_agree_is_listed(page: Page, said: dict[str,
         for finding in claim["findings"]
         if (finding["ok"] is False if claim["verdict"] == "does not hold" else finding["ok"] is None)
     ]
-    lines = page.lines("Every finding that a verdict fails on")
+    lines = page.lines("Every finding because of which a claim does not hold")
     assert [(line["claim"], line["what"], line["measured"]) for line in lines] == against
 
 

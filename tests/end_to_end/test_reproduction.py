@@ -215,9 +215,7 @@ def test_the_store_of_a_study_is_no_place_for_a_reproduction(finished: tuple[Pat
     before = sorted(path.relative_to(copy) for path in copy.rglob("*"))
     done = run("reproduce", "store", "--preset", "smoke", cwd=tmp_path)
     assert done.returncode != 0
-    assert re.fullmatch(
-        r"berlyne: store holds something else \(\w+\); use a folder that is new or empty\n", done.stderr
-    )
+    assert re.fullmatch(r"berlyne: store contains other files \(\w+\); use a new or empty folder\n", done.stderr)
     assert [
         p for p in sorted(path.relative_to(copy) for path in copy.rglob("*")) if p.name != "reproduction.lock"
     ] == before
@@ -232,7 +230,7 @@ def test_help_lists_the_parts() -> None:
 def test_an_unknown_assumption_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     done = run("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
     assert done.returncode != 0
-    assert done.stderr == "berlyne: gama: there is no such assumption; did you mean gamma?\n"
+    assert done.stderr == "berlyne: gama: unknown assumption; did you mean gamma?\n"
     assert list(tmp_path.iterdir()) == []
 
 

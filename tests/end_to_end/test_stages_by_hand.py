@@ -381,7 +381,7 @@ def test_a_changed_setting_works_out_its_stage_again_and_nothing_else(
 
 def test_no_report_is_made_from_numbers_of_other_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STAGES, "gains", replace(STAGES["gains"], n_trials=51))
-    with pytest.raises(StoreError, match=r"other numbers than these settings give \(gains\); run: berlyne reproduce"):
+    with pytest.raises(StoreError, match=r"contains results of other settings \(gains\); run: berlyne reproduce"):
         rebuild_report(folder)
 
 

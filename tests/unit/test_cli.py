@@ -24,8 +24,8 @@ def test_version(tmp_path):
         (("reproduce", "--preset", "huge"), "'huge' is not one of"),
         (("reproduce", "--seed", "-1"), "-1 is not in the range"),
         (("reproduce", "taken"), "'taken' is a file"),
-        (("reproduce", "--only", "fig9"), "there is no part 'fig9' of the reproduction; there are explorations,"),
-        (("report", "."), "there is no reproduction in ."),
+        (("reproduce", "--only", "fig9"), "unknown part 'fig9'; choose from explorations,"),
+        (("report", "."), ". contains no reproduction"),
         (("reproduce", "taken/inside"), "berlyne: Not a directory: taken/inside"),
     ],
 )

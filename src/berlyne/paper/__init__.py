@@ -1,1 +1,1 @@
-"""The paper: its claims, and their reproduction from one command."""
+"""The paper: its claims and its reproduction from one command."""

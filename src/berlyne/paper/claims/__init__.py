@@ -1,4 +1,4 @@
-"""Every claim of the paper that can be checked: as text, place and check."""
+"""Checkable claims of the paper: text, place in the paper, and check of each."""
 
 from berlyne.paper.claims.evidence import Evidence
 from berlyne.paper.claims.registry import CLAIMS

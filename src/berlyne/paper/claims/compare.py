@@ -1,8 +1,8 @@
-"""Comparing strategies the way the paper does: Friedman's test, then mean ranks (readings R15, R16).
+"""Comparison of two strategies as in the paper: Friedman's test, then mean ranks (readings R15, R16).
 
-Two strategies differ significantly if Friedman's test of the pool that they are compared in is significant, and then
-their mean ranks are, at the same level. Every comparison says how large the difference is, in how many worlds, and how
-sure one can be.
+Two strategies are significantly different if Friedman's test of their pool is significant and the comparison of their
+mean ranks is significant at the same level. Each comparison reports the difference of areas with its confidence
+interval, the share of worlds in which the first area is larger, and the p-value.
 """
 
 from __future__ import annotations
@@ -17,73 +17,94 @@ from berlyne.stats import Estimate, relative_difference, share_larger
 from berlyne.worlds import title
 
 MIN_WORLDS = 100
-"""With fewer worlds than this, a difference that is not significant decides nothing."""
+"""Smallest number of worlds for which a difference that is not significant decides a verdict."""
 POOLS: tuple[Pool, ...] = get_args(Pool)
 
 
 def p_text(p: float) -> str:
-    """A p-value as it is written everywhere, with its sign: "= 0.0064", "< 1e-15"."""
+    """Return a p-value as text with its sign, such as "= 0.0064" or "< 1e-15"."""
     return "< 1e-15" if p < 1e-15 else f"= {p:.2g}"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two strategies of a figure, in the worlds of one class.
+    """Comparison of two strategies in the worlds of one class.
 
-    alpha : the level at which they are compared; `printed` tells whether the paper gives it.
-    l1 : whether by L1 distance rather than missing information.
+    Parameters
+    ----------
+    world_class : str
+        Class of worlds.
+    first, second : str
+        Names of the strategies.
+    figure : str
+        Figure of the paper that shows both; it decides the pool "figure".
+    alpha : float
+        Significance level.
+    printed : bool
+        Whether the paper gives this level.
+    l1 : bool
+        Compare areas of the L1 distance instead of missing information.
     """
 
     world_class: str
-    one: str
-    other: str
+    first: str
+    second: str
     figure: str
     alpha: float = ALPHA
     printed: bool = True
     l1: bool = False
 
     def worse(self, evidence: Evidence) -> Finding:
-        """Whether the first learns significantly more slowly than the second."""
-        judged = self._in(evidence, evidence.pool)
-        ok = judged.slower if judged.differ(self.alpha) else False if evidence.n_worlds >= MIN_WORLDS else None
-        return self._finding(evidence, f"{self.one} worse than {self.other}", f"p < {self.alpha:g}", ok)
+        """Check that the first strategy learns significantly more slowly than the second.
+
+        A difference that is not significant disagrees; with fewer than `MIN_WORLDS` worlds it is undecided.
+        """
+        comparison = self._compare(evidence, evidence.pool)
+        different = comparison.differ(self.alpha)
+        ok = comparison.slower if different else False if evidence.n_worlds >= MIN_WORLDS else None
+        return self._finding(evidence, f"{self.first} worse than {self.second}", f"p < {self.alpha:g}", ok)
 
     def indistinguishable(self, evidence: Evidence) -> Finding:
-        """Whether the two do not differ significantly; few worlds cannot tell."""
-        judged = self._in(evidence, evidence.pool)
-        ok = False if judged.differ(self.alpha) else True if evidence.n_worlds >= MIN_WORLDS else None
-        return self._finding(evidence, f"{self.one} not told apart from {self.other}", f"p > {self.alpha:g}", ok)
+        """Check that the strategies are not significantly different; undecided with fewer than `MIN_WORLDS` worlds."""
+        different = self._compare(evidence, evidence.pool).differ(self.alpha)
+        ok = False if different else True if evidence.n_worlds >= MIN_WORLDS else None
+        expected = f"{self.first} not significantly different from {self.second}"
+        return self._finding(evidence, expected, f"p > {self.alpha:g}", ok)
 
-    def _in(self, evidence: Evidence, pool: Pool) -> PoolComparison:
-        """The two in a pool."""
+    def _compare(self, evidence: Evidence, pool: Pool) -> PoolComparison:
+        """Compare the two strategies among those of a pool."""
         names = {"curves": CURVE_POOL, "figure": FIGURE_POOLS[self.figure]}.get(pool)
         strategies = tuple(names or evidence.areas[self.world_class])
         test = evidence.compared(self.world_class, strategies, self.l1)
-        slower = test.mean_rank[self.one] > test.mean_rank[self.other]
-        return PoolComparison(slower, test.p_value(self.one, self.other), test.friedman)
+        slower = test.mean_rank[self.first] > test.mean_rank[self.second]
+        return PoolComparison(slower, test.p_value(self.first, self.second), test.friedman)
 
     def _finding(self, evidence: Evidence, expected: str, level: str, ok: bool | None) -> Finding:
         areas = (evidence.l1_areas if self.l1 else evidence.areas)[self.world_class]
-        effect = relative_difference(areas[self.one], areas[self.other])
-        larger = share_larger(areas[self.one], areas[self.other])
-        pools: dict[str, PoolComparison] = {pool: self._in(evidence, pool) for pool in POOLS}
-        judged = pools[evidence.pool]
-        told = "told apart" if judged.differ(self.alpha) else f"not told apart at p > {self.alpha:g}"
+        effect = relative_difference(areas[self.first], areas[self.second])
+        larger = share_larger(areas[self.first], areas[self.second])
+        pools: dict[str, PoolComparison] = {pool: self._compare(evidence, pool) for pool in POOLS}
+        comparison = pools[evidence.pool]
+        significance = (
+            "significantly different"
+            if comparison.differ(self.alpha)
+            else f"not significantly different at the {self.alpha:g} level"
+        )
         return Finding(
-            f"{title(self.world_class)}: {self.one} against {self.other}",
+            f"{title(self.world_class)}: {self.first} against {self.second}",
             f"{expected} ({level})" if self.printed else expected,
-            f"{told} (p {p_text(judged.p)}); difference {_interval(effect)} of the area, "
-            f"larger in {larger:.0%} of worlds",
+            f"{significance} (p {p_text(comparison.p)}); areas differ by {_interval(effect)}, and the first is larger "
+            f"in {larger:.0%} of worlds",
             ok,
-            "" if self.printed else f"the level, {level}: the paper gives none",
+            "" if self.printed else f"the level {level}; the paper gives none",
             *effect,
             "area",
-            judged.p,
+            comparison.p,
             pools,
-            judged.friedman,
+            comparison.friedman,
         )
 
 
 def _interval(effect: Estimate) -> str:
-    """A share with its confidence interval, in per cent."""
+    """Return a share with its confidence interval, in per cent, as text."""
     return f"{100 * effect.value:+.1f} % [{100 * effect.low:+.1f}, {100 * effect.high:+.1f}]"

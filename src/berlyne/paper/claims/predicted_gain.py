@@ -1,4 +1,4 @@
-"""Claims about predicted information gain: Fig. 2."""
+"""Checks of the claims about predicted information gain (Fig. 2)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from berlyne.paper.claims.verdict import Finding
 from berlyne.worlds import title
 
 NEAR = 4.0
-"""Ours: a point this many standard errors from the line is off it; chance puts one of sixty there once in 260 times."""
+"""Our criterion: a point this many standard errors from the line is off it.
+
+By chance, any of the sixty points is that far away once in 260 times.
+"""
 
 
 def pig_predicts(e: Evidence) -> tuple[Finding, ...]:
-    """Average PIG against average realised gain, after 0 to 19 observations."""
-    found = []
+    """Check that average PIG equals average realised gain after 0 to 19 observations."""
+    findings = []
     for name in (D, M, O):
         gains = e.stages["gains"].sel(world_class=name)
         pig, gain = gains["pig"].values, gains["gain"].values  # (world, n_obs)
@@ -27,18 +30,18 @@ def pig_predicts(e: Evidence) -> tuple[Finding, ...]:
         measured = f"slope {slope:.4f}; the farthest of {len(z)} points lies {worst:.1f} standard errors from the line"
         ok = bool(worst < NEAR)
         about, ours = f"{title(name)}: realised against predicted gain", f"every point within {NEAR:g} standard errors"
-        found.append(Finding(about, "on the unity line", measured, ok, ours, slope, unit="slope"))
-    return tuple(found)
+        findings.append(Finding(about, "on the unity line", measured, ok, ours, slope, unit="slope"))
+    return tuple(findings)
 
 
 def pig_falls(e: Evidence) -> tuple[Finding, ...]:
-    """Average PIG falls with every observation."""
-    found = []
+    """Check that average PIG falls with every observation."""
+    findings = []
     for name in (D, M, O):
         mean = e.stages["gains"].sel(world_class=name)["pig"].values.mean(axis=0)
         steps = np.diff(mean)
         rises = int(np.sum(steps >= 0))
         measured = f"from {mean[0]:.3f} to {mean[-1]:.4f} bits, rising at {rises} of {len(steps)} observations"
         ok = True if rises == 0 else False if e.n_worlds >= MIN_WORLDS else None
-        found.append(Finding(f"{title(name)}: average PIG", "falls with every observation", measured, ok))
-    return tuple(found)
+        findings.append(Finding(f"{title(name)}: average PIG", "falls with every observation", measured, ok))
+    return tuple(findings)

@@ -1,4 +1,4 @@
-"""What the paper printed and drew, as far as claims and figures rest on it; each fact once."""
+"""Numbers and strategies printed or drawn in the paper, as far as claims and figures use them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from berlyne.worlds import PAPER_WORLDS
 D, M, O = PAPER_WORLDS  # noqa: E741 - Dense Worlds, Mazes, 1-2-3 Worlds: the letters of the list of claims
 
 ALPHA = 0.001
-"""The paper's level of significance."""
+"""Significance level of the paper."""
 TASK_LEVELS = (ALPHA, 0.0001)
-"""Levels of the bounds around PIG(VI) in Fig. 8: that of the text and that of the caption (reading R17)."""
+"""Significance levels of the bounds around PIG(VI) in Fig. 8, in the text and in the caption (reading R17)."""
 PUBLISHED_INDEX = {D: 0.02, M: 2.59, O: 1.27}
 """Average embodiment index of each class (Sec. 3.3)."""
 
 BASELINES = ("Unembodied", "Random")
-"""The two control strategies of Fig. 3, drawn with every other learning curve."""
+"""The two control strategies of Fig. 3, which all figures of learning curves show."""
 FIGURE_POOLS: dict[str, tuple[str, ...]] = {
     "fig3": BASELINES,
     "fig4": (*BASELINES, "PIG(greedy)", "PIG(VI)", "PIG(VI+)"),
@@ -25,12 +25,12 @@ FIGURE_POOLS: dict[str, tuple[str, ...]] = {
     "figS3": (*BASELINES, "PIG(Q)", "PEIG(Q)", "PEIG(VI)", "PIG(VI)"),
     "figS4": (*BASELINES, "PMC(VI)", "PLC(VI)", "PIG(VI)"),
 }
-"""Strategies drawn in a figure. The caption of Fig. 8 has no symbol for Q-learning."""
+"""Strategies that each figure shows. The caption of Fig. 8 has no symbol for Q-learning."""
 CURVE_POOL = tuple(
     name for name in PAPER_STRATEGIES if any(name in pool for figure, pool in FIGURE_POOLS.items() if figure != "fig8")
 )
-"""The twelve strategies drawn in the figures of learning curves: those that enter one Friedman test (reading R16)."""
+"""The twelve strategies in the figures of learning curves, which enter one Friedman test (reading R16)."""
 POSITIVE_CONTROLS = tuple(
     name for name in PAPER_STRATEGIES if STRATEGIES[name].sees_world or STRATEGIES[name].relocates
 )
-"""Strategies that may do what an explorer cannot: see the true world, or go anywhere."""
+"""Strategies that see the true world or may relocate to any state, which an explorer cannot do."""

@@ -1,18 +1,17 @@
-"""Every claim of the paper that can be checked, under its id."""
+"""Table of the checkable claims of the paper, by id."""
 
 from __future__ import annotations
 
-from berlyne.paper.claims import learning_curves as learning
-from berlyne.paper.claims import predicted_gain as prediction
-from berlyne.paper.claims import task_ranks as usefulness
-from berlyne.paper.claims import theorems as theory
-from berlyne.paper.claims import world_structure as structure
+from berlyne.paper.claims import learning_curves, predicted_gain, task_ranks, theorems, world_structure
 from berlyne.paper.claims.verdict import Claim
 
 _CURVES = ("explorations",)
 _RANKS = ("R6", "R7", "R12", "R16")
-"""Fitted readings that all comparisons of learning curves rest on: how long runs are, who is compared, and how three
-of these act, whose ranks move those of all others."""
+"""Fitted readings that affect all comparisons of learning curves.
+
+R12 sets the run lengths, R16 the strategies in a test, and R6 and R7 the actions of three of these strategies. Their
+ranks affect the ranks of all others.
+"""
 
 CLAIMS: dict[str, Claim] = {
     claim.id: claim
@@ -24,7 +23,7 @@ CLAIMS: dict[str, Claim] = {
             "the Bayesian estimate is best",
             (),
             (),
-            theory.theorem_1,
+            theorems.theorem_1,
         ),
         Claim(
             "theorem-2",
@@ -33,7 +32,7 @@ CLAIMS: dict[str, Claim] = {
             "PIG is the expected gain",
             (),
             (),
-            theory.theorem_2,
+            theorems.theorem_2,
         ),
         Claim(
             "pig-predicts",
@@ -42,7 +41,7 @@ CLAIMS: dict[str, Claim] = {
             "PIG predicts the realised gain",
             ("fig2",),
             ("gains",),
-            prediction.pig_predicts,
+            predicted_gain.pig_predicts,
         ),
         Claim(
             "pig-falls",
@@ -51,26 +50,26 @@ CLAIMS: dict[str, Claim] = {
             "average PIG falls with data",
             ("fig2",),
             ("gains",),
-            prediction.pig_falls,
+            predicted_gain.pig_falls,
         ),
         Claim(
             "controls",
             "Sec. 3.2, Fig. 3",
             "Random is worse than Unembodied in Mazes and 1-2-3 Worlds (p < 0.001), not in Dense Worlds (p > 0.01).",
-            "Random worse than Unembodied (M, O), level (D)",
+            "Random worse than Unembodied (M, O), not (D)",
             ("fig3",),
             _CURVES,
-            learning.controls,
+            learning_curves.controls,
             rests_on=_RANKS,
         ),
         Claim(
             "embodied-greedy",
             "Sec. 3.3, Fig. 4",
             "PIG(greedy) is worse than Unembodied in Mazes and 1-2-3 Worlds (p < 0.001), not in Dense Worlds.",
-            "PIG(greedy) worse than Unembodied (M, O), level (D)",
+            "PIG(greedy) worse than Unembodied (M, O), not (D)",
             ("fig4",),
             _CURVES,
-            learning.embodied_greedy,
+            learning_curves.embodied_greedy,
             rests_on=_RANKS,
         ),
         Claim(
@@ -80,47 +79,48 @@ CLAIMS: dict[str, Claim] = {
             "embodiment index 0.02, 2.59, 1.27 (D, M, O)",
             ("fig4", "fig5", "index-by-length"),
             _CURVES,
-            learning.embodiment_index,
+            learning_curves.embodiment_index,
             rests_on=("R12",),
         ),
         Claim(
             "greedy-random",
             "Sec. 3.3, Fig. 4",
             "PIG(greedy) is like Random in Dense Worlds and Mazes, and better in 1-2-3 Worlds (p < 0.001).",
-            "PIG(greedy) level with Random (D, M), better (O)",
+            "PIG(greedy) like Random (D, M), better (O)",
             ("fig4",),
             _CURVES,
-            learning.greedy_random,
+            learning_curves.greedy_random,
             rests_on=_RANKS,
         ),
         Claim(
             "vi-gain",
             "Sec. 3.3, Fig. 4",
             "PIG(VI) gains most over PIG(greedy) in Mazes, moderately in 1-2-3 Worlds, nothing in Dense Worlds.",
-            "PIG(VI) gains on greedy: most M, then O, none D",
+            "PIG(VI) gains over greedy: most M, then O, none D",
             ("fig4",),
             _CURVES,
-            learning.vi_gain,
+            learning_curves.vi_gain,
             rests_on=_RANKS,
         ),
         Claim(
             "vi-plus",
             "Sec. 3.3, Fig. 4",
-            "PIG(VI+) differs from PIG(VI) only in Mazes, by little next to the gain over Random and PIG(greedy).",
-            "PIG(VI+) differs from PIG(VI) in M only, by little",
+            "PIG(VI+) differs from PIG(VI) only in Mazes, and by little compared with the gain over Random and "
+            "PIG(greedy).",
+            "PIG(VI+) differs from PIG(VI) only in M, by little",
             ("fig4",),
             _CURVES,
-            learning.vi_plus,
+            learning_curves.vi_plus,
             rests_on=_RANKS,
         ),
         Claim(
             "structure",
             "Sec. 3.4, Fig. 5a",
             "The embodiment index correlates strongly with the structure index over all worlds.",
-            "embodiment goes with structure",
+            "embodiment index correlates with structure index",
             ("fig5",),
             ("explorations", "structure"),
-            structure.structure,
+            world_structure.structure,
             rests_on=("R12",),
         ),
         Claim(
@@ -128,19 +128,19 @@ CLAIMS: dict[str, Claim] = {
             "Sec. 3.4, Fig. 5b",
             "One action has more influence on future states in Mazes and 1-2-3 Worlds than in Dense Worlds; in "
             "Mazes far into the future.",
-            "an action is felt longest in M",
+            "an action has influence longest in M",
             ("fig5",),
             ("structure",),
-            structure.control_horizon,
+            world_structure.control_horizon,
         ),
         Claim(
             "lta",
             "Sec. 3.5, Fig. 6",
             "LTA is like Random in all classes.",
-            "LTA level with Random (D, M, O)",
+            "LTA like Random (D, M, O)",
             ("fig6",),
             _CURVES,
-            learning.lta,
+            learning_curves.lta,
             rests_on=_RANKS,
         ),
         Claim(
@@ -150,7 +150,7 @@ CLAIMS: dict[str, Claim] = {
             "CB worse than Random (D, O), better (M)",
             ("fig6",),
             _CURVES,
-            learning.cb,
+            learning_curves.cb,
             rests_on=_RANKS,
         ),
         Claim(
@@ -161,7 +161,7 @@ CLAIMS: dict[str, Claim] = {
             "PEIG(Q) behind Random at first, catches up",
             ("fig6",),
             _CURVES,
-            learning.peig_q,
+            learning_curves.peig_q,
             rests_on=_RANKS,
         ),
         Claim(
@@ -171,27 +171,27 @@ CLAIMS: dict[str, Claim] = {
             "PIG(VI) beats LTA, CB, PEIG(Q) (M, O)",
             ("fig6",),
             _CURVES,
-            learning.best_of_previous,
+            learning_curves.best_of_previous,
             rests_on=_RANKS,
         ),
         Claim(
             "pig-q",
             "Sec. 3.5, Fig. S3",
-            "PIG(Q) is like PEIG(Q), short of PIG(VI).",
-            "PIG(Q) level with PEIG(Q), short of PIG(VI)",
+            "PIG(Q) is like PEIG(Q) and worse than PIG(VI).",
+            "PIG(Q) like PEIG(Q), worse than PIG(VI)",
             ("figS3",),
             _CURVES,
-            learning.pig_q,
+            learning_curves.pig_q,
             rests_on=_RANKS,
         ),
         Claim(
             "peig-vi",
             "Sec. 3.5, Fig. S3",
             "PEIG(VI) is like PIG(VI) in Mazes and worse in 1-2-3 Worlds (p < 0.001).",
-            "PEIG(VI) level with PIG(VI) (M), worse (O)",
+            "PEIG(VI) like PIG(VI) (M), worse (O)",
             ("figS3",),
             _CURVES,
-            learning.peig_vi,
+            learning_curves.peig_vi,
             rests_on=_RANKS,
         ),
         Claim(
@@ -201,7 +201,7 @@ CLAIMS: dict[str, Claim] = {
             "PIG(VI) beats PMC(VI) (D, M, O), PLC(VI) (O)",
             ("fig7",),
             _CURVES,
-            learning.utilities,
+            learning_curves.utilities,
             rests_on=_RANKS,
             misfit="plc",
         ),
@@ -212,7 +212,7 @@ CLAIMS: dict[str, Claim] = {
             "PMC(VI), PLC(VI) beat Random (M, O)",
             ("fig7",),
             _CURVES,
-            learning.utilities_help,
+            learning_curves.utilities_help,
             rests_on=_RANKS,
         ),
         Claim(
@@ -222,7 +222,7 @@ CLAIMS: dict[str, Claim] = {
             "by L1, PIG(VI) beats PMC(VI), PLC(VI) (O)",
             ("figS4",),
             _CURVES,
-            learning.l1,
+            learning_curves.l1,
             rests_on=_RANKS,
             misfit="plc",
         ),
@@ -234,17 +234,18 @@ CLAIMS: dict[str, Claim] = {
             "PIG(VI) among the best in all tasks",
             ("fig8",),
             ("tasks",),
-            usefulness.tasks_top,
+            task_ranks.tasks_top,
             rests_on=("R6", "R12"),
         ),
         Claim(
             "tasks-only",
             "Sec. 3.7, Fig. 8",
-            "PIG(VI) is the only strategy of which that is true everywhere.",
-            "no other strategy is so everywhere",
+            "Apart from positive controls, PIG(VI) is the only strategy that is among the best in all classes and "
+            "tasks.",
+            "no other strategy among the best in all tasks",
             ("fig8",),
             ("tasks",),
-            usefulness.tasks_only,
+            task_ranks.tasks_only,
             rests_on=("R6", "R12"),
             misfit="plc",
         ),
@@ -256,9 +257,9 @@ CLAIMS: dict[str, Claim] = {
             "a learned prior soon matches a given one",
             ("figS5",),
             ("learned",),
-            learning.learned_prior,
+            learning_curves.learned_prior,
             rests_on=("R12",),
         ),
     )
 }
-"""The paper's claims, by the names that reports and `claims.json` use, in the order of the paper."""
+"""Claims of the paper by id, as in reports and `claims.json`, in the order of the paper."""

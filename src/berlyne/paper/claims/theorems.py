@@ -1,6 +1,6 @@
-"""The two theorems, checked by enumeration and simulation on the spot: no stored results are needed.
+"""Checks of the two theorems by enumeration and simulation, without stored results.
 
-For 1-2-3 Worlds all target sets are enumerated; for Dirichlet rows worlds are drawn from the posterior.
+For 1-2-3 Worlds all target sets are enumerated. For Dirichlet rows, worlds are drawn from the posterior.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from berlyne.validation import FloatArray
 
 N_STATES = 6
 ROUNDING, NEAR = 1e-12, 4.0
-"""Ours: what rounding may make of an equality, in bits, and what chance may make of a simulated one."""
+"""Our criteria: largest error due to rounding, in bits, and largest error of a simulation, in standard errors."""
 TOLERANCE = f"to {ROUNDING:g} bits"
 HISTORIES: tuple[tuple[int, ...], ...] = ((), (2,), (0,), (2, 4), (0, 3), (2, 4, 5), (0, 2, 5))
 
 
 def theorem_1(evidence: Evidence) -> tuple[Finding, ...]:
-    """No estimate misses less information, on average, than the Bayesian one."""
+    """Check that no estimate has less expected missing information than the Bayesian one."""
     rng = np.random.default_rng(1)
-    worst, tried = np.inf, 0
+    smallest, n_changes = np.inf, 0
     for expected_missing, theta_hat in [*_enumerated(), *_in_closed_form()]:
         best = expected_missing(theta_hat)
         for _ in range(50):
-            other = theta_hat * np.exp(rng.normal(0, rng.choice([0.01, 0.1, 1.0]), N_STATES))
-            worst = min(worst, expected_missing(other / other.sum()) - best)
-            tried += 1
-    measured = f"the least increase over {tried:,} random changes of the estimate is {worst:.2g} bits"
+            changed = theta_hat * np.exp(rng.normal(0, rng.choice([0.01, 0.1, 1.0]), N_STATES))
+            smallest = min(smallest, expected_missing(changed / changed.sum()) - best)
+            n_changes += 1
+    measured = f"the smallest increase over {n_changes:,} random changes of the estimate is {smallest:.2g} bits"
     about = "1-2-3 and Dirichlet rows: estimates other than the Bayesian"
-    return (Finding(about, "never less missing information", measured, bool(worst > -ROUNDING), TOLERANCE),)
+    return (Finding(about, "never less missing information", measured, bool(smallest > -ROUNDING), TOLERANCE),)
 
 
 def theorem_2(evidence: Evidence) -> tuple[Finding, ...]:
-    """PIG equals the expected information gain."""
+    """Check that PIG equals the expected information gain."""
     exact = max(abs(_expected_gain(*case[:3], case[3]) - case[4]) for case in _with_pig(OneTwoThree(N_STATES)))
     discrete = Finding(
         "1-2-3 rows, all targets enumerated", "PIG is the expected gain", f"largest difference {exact:.2g} bits",
@@ -51,7 +51,7 @@ def theorem_2(evidence: Evidence) -> tuple[Finding, ...]:
     simulated = Finding(
         "Dirichlet rows, 200,000 simulated observations each",
         "PIG is the expected gain",
-        f"largest difference {np.abs(z).max():.1f} standard errors over {len(z)} kinds of data",
+        f"largest difference {np.abs(z).max():.1f} standard errors over {len(z)} combinations of alpha and history",
         bool(np.abs(z).max() < NEAR),
         f"less than {NEAR:g} standard errors",
     )
@@ -62,13 +62,14 @@ _Case = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def _model(prior: Prior, a: int, history: tuple[int, ...]) -> InternalModel:
+    """Return a model that has observed `history` as outcomes of action `a` in state 0."""
     model = InternalModel(prior)
     model.observe_many([(0, a, s_next) for s_next in history])
     return model
 
 
 def _discrete_cases(prior: OneTwoThree) -> list[_Case]:
-    """Possible rows, their posterior weights, the estimate, and the estimates after each outcome."""
+    """Return possible rows, their posterior weights, the estimate, and the estimate after each outcome, by history."""
     cases = []
     for a in range(prior.n_actions):
         k, q = a + 1, prior.p_escape ** (a + 1)
@@ -89,23 +90,24 @@ _Expectation = Callable[[FloatArray], float]
 
 
 def _enumerated() -> list[tuple[_Expectation, FloatArray]]:
-    """Expected missing information over all target sets that fit the data, and the estimate."""
+    """Return expected missing information over all target sets that fit the data, and the estimate, by history."""
 
-    def over(worlds: FloatArray, weights: FloatArray) -> _Expectation:
+    def expectation(worlds: FloatArray, weights: FloatArray) -> _Expectation:
         return lambda estimate: float(np.dot(weights, kl_divergence(worlds, estimate)))
 
-    return [(over(worlds, weights), now) for worlds, weights, now, _ in _discrete_cases(OneTwoThree(N_STATES))]
+    cases = _discrete_cases(OneTwoThree(N_STATES))
+    return [(expectation(worlds, weights), theta_hat) for worlds, weights, theta_hat, _ in cases]
 
 
 def _in_closed_form() -> list[tuple[_Expectation, FloatArray]]:
-    """The same for Dirichlet rows, whose components have beta distributions."""
+    """Return expected missing information and the estimate for Dirichlet rows, whose components are beta variables."""
     from scipy.special import digamma
     from scipy.stats import beta
 
-    def under(c: FloatArray) -> _Expectation:
-        rest = c.sum() - c
-        mean = beta.mean(c, rest)
-        mean_log = np.sum(c / c.sum() * (digamma(c + 1.0) - digamma(c.sum() + 1.0))) / np.log(2.0)
+    def expectation(alphas: FloatArray) -> _Expectation:
+        total = alphas.sum()
+        mean = beta.mean(alphas, total - alphas)
+        mean_log = np.sum(alphas / total * (digamma(alphas + 1.0) - digamma(total + 1.0))) / np.log(2.0)
         return lambda estimate: float(mean_log - np.dot(mean, np.log2(estimate)))
 
     cases = []
@@ -113,30 +115,32 @@ def _in_closed_form() -> list[tuple[_Expectation, FloatArray]]:
         prior = Dirichlet(alpha, n_states=N_STATES, n_actions=1)
         for history in HISTORIES:
             counts = np.bincount(np.array(history, dtype=int), minlength=N_STATES)
-            cases.append(
-                (under(np.asarray(alpha + counts, dtype=np.float64)), _model(prior, 0, history).theta_hat_row(0, 0))
-            )
+            posterior = np.asarray(alpha + counts, dtype=np.float64)
+            cases.append((expectation(posterior), _model(prior, 0, history).theta_hat_row(0, 0)))
     return cases
 
 
 def _with_pig(prior: OneTwoThree) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]]:
-    kinds = [(a, h) for a in range(prior.n_actions) for h in HISTORIES if len(set(h)) <= a + 1]
-    values = [float(pig(_model(prior, a, history))[a, 0]) for a, history in kinds]
+    """Return the cases of `_discrete_cases`, each with its PIG."""
+    possible = [(a, h) for a in range(prior.n_actions) for h in HISTORIES if len(set(h)) <= a + 1]
+    values = [float(pig(_model(prior, a, history))[a, 0]) for a, history in possible]
     return [(*case, value) for case, value in zip(_discrete_cases(prior), values, strict=True)]
 
 
-def _expected_gain(worlds: FloatArray, weights: FloatArray, now: FloatArray, after: FloatArray) -> float:
-    """Average over worlds and their outcomes of the decrease of missing information (Eq. 10)."""
+def _expected_gain(
+    worlds: FloatArray, weights: FloatArray, theta_hat: FloatArray, theta_hat_after: FloatArray
+) -> float:
+    """Return the decrease of missing information, in bits, averaged over worlds and their outcomes (Eq. 10)."""
     gain = 0.0
     for world, weight in zip(worlds, weights, strict=True):
         outcomes = np.flatnonzero(world)
-        decrease = kl_divergence(world, now) - kl_divergence(world, after[outcomes])
+        decrease = kl_divergence(world, theta_hat) - kl_divergence(world, theta_hat_after[outcomes])
         gain += float(weight * np.dot(world[outcomes], decrease))
     return gain
 
 
 def _simulated_z(rng: np.random.Generator) -> FloatArray:
-    """Mean simulated gain minus PIG, in standard errors, for several alphas and histories."""
+    """Return mean simulated gain minus PIG, in standard errors, for several alphas and histories."""
     n, z = 200_000, []
     for alpha in (0.25, 1.0):
         prior = Dirichlet(alpha, n_states=N_STATES, n_actions=1)

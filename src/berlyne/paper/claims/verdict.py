@@ -1,4 +1,4 @@
-"""What a claim is, and what can be said of it."""
+"""Claims of the paper, findings and verdicts."""
 
 from __future__ import annotations
 
@@ -18,26 +18,31 @@ GROUP_TEXTS = {
     FAILS: "do not hold",
     UNDECIDED: "are undecided",
 }
-"""What claims are counted by, and how to say it of several: a claim is no evidence if a reading was chosen for it."""
+"""Groups that claims are counted in, with the plural of each; claims used to choose a reading are no evidence."""
 
 
 def group_text(group: str, count: int) -> str:
-    """What is said of so many claims of a group."""
+    """Return the verb phrase for `count` claims of a group."""
     return (f"is {group}" if group == UNDECIDED else group) if count == 1 else GROUP_TEXTS[group]
 
 
 def group_counts(groups: Sequence[str]) -> list[str]:
-    """How many claims there are of each group, in words."""
+    """Return the number of claims in each group as text, such as "2 do not hold"."""
     counts = {group: groups.count(group) for group in GROUP_TEXTS if group in groups}
     return [f"{count} {group_text(group, count)}" for group, count in counts.items()]
 
 
 class PoolComparison(NamedTuple):
-    """Two strategies among those of a pool.
+    """Comparison of two strategies within a pool.
 
-    slower : whether the first has the higher mean rank.
-    p : p-value of their mean ranks.
-    friedman : the test of the whole pool.
+    Attributes
+    ----------
+    slower : bool
+        Whether the first strategy has the higher mean rank.
+    p : float
+        p-value of the difference of their mean ranks.
+    friedman : Friedman
+        Friedman's test of the whole pool.
     """
 
     slower: bool
@@ -45,24 +50,36 @@ class PoolComparison(NamedTuple):
     friedman: Friedman
 
     def differ(self, alpha: float) -> bool:
-        """Whether the pool is not all alike, and these two are among those that differ."""
+        """Return whether Friedman's test of the pool and the comparison of this pair are both significant."""
         return self.friedman.p < alpha and self.p < alpha
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at for a claim.
+    """One measurement made to check a claim.
 
-    about : what, for instance "Mazes: Random against Unembodied".
-    expected : what the paper says of it.
-    measured : what came out, in words and numbers.
-    ok : whether that agrees; None if it cannot be decided.
-    ours : the criterion by which it does, where that is ours and not the paper's.
-    effect, low, high : size of the effect with a 95 % confidence interval, where there is one.
-    unit : of these: "area", a share; "ranks"; or what else it is.
-    p : p-value that decides, if one does.
-    pools : the same comparison in every pool of strategies (reading R16).
-    friedman : Friedman's test that comes before the p-value of a pair.
+    Parameters
+    ----------
+    about : str
+        Subject of the measurement, such as "Mazes: Random against Unembodied".
+    expected : str
+        Statement of the paper about it.
+    measured : str
+        Result in words and numbers.
+    ok : bool or None
+        Whether the result agrees with the paper; None if it cannot be decided.
+    ours : str
+        Criterion for agreement if it is ours; empty if the paper gives it.
+    effect, low, high : float or None
+        Size of the effect and its 95 % confidence interval, if there is one.
+    unit : str
+        Unit of the effect, such as "area" (a share of the area) or "ranks".
+    p : float or None
+        p-value that decides, if there is one.
+    pools : mapping of str to PoolComparison
+        Comparison of the same pair in every pool of strategies (reading R16).
+    friedman : Friedman or None
+        Friedman's test that precedes the comparison of a pair.
     """
 
     about: str
@@ -81,37 +98,58 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of checking a claim: the findings, and what they amount to."""
+    """Result of checking a claim.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        All measurements made to check the claim.
+    """
 
     findings: tuple[Finding, ...]
 
     @property
     def word(self) -> str:
-        """Holds if all findings agree, does not hold if any disagrees, undecided otherwise."""
+        """The verdict: "holds" if all findings agree, "does not hold" if any disagrees, "undecided" otherwise."""
         if any(f.ok is False for f in self.findings):
             return FAILS
         return HOLDS if all(f.ok for f in self.findings) else UNDECIDED
 
     @property
     def against(self) -> tuple[Finding, ...]:
-        """The findings for which it does not hold, or is undecided; none if it holds."""
+        """Findings because of which the claim does not hold or is undecided; empty if it holds."""
         return tuple(f for f in self.findings if not f.ok and (self.word != FAILS or f.ok is False))
 
     @property
     def reason(self) -> str:
-        """The same in words."""
+        """Text of the findings in `against`; empty if the claim holds."""
         return "; ".join(f"{f.about}: {f.measured}" for f in self.against)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper: where it is made, what it says, and how it is checked.
+    """A claim of the paper: its place, its text and its check.
 
-    place : where in the paper.
-    short : the text in a few words.
-    figures : the figures that show it; `needs` names the stages whose numbers it is checked on.
-    rests_on : fitted readings that decide the numbers it is checked on (see `berlyne.paper.claims.fitted`).
-    misfit : the section of the report that explains why it does not hold, if it has a cause in common with others.
+    Parameters
+    ----------
+    id : str
+        Name of the claim in reports and in `claims.json`.
+    place : str
+        Section, figure or theorem of the paper.
+    text : str
+        Full statement of the claim.
+    short : str
+        Statement in a few words.
+    figures : tuple of str
+        Figures that show it.
+    needs : tuple of str
+        Stages whose numbers the check uses.
+    check : callable
+        Function of an `Evidence` that returns the findings.
+    rests_on : tuple of str
+        Fitted readings that affect these numbers (see `berlyne.paper.claims.fitted`).
+    misfit : str
+        Section of the report that explains the failure, if several claims fail for the same reason.
     """
 
     id: str
@@ -125,14 +163,14 @@ class Claim:
     misfit: str = ""
 
     def verdict(self, evidence: Evidence) -> Verdict:
-        """Check the claim on evidence, stored or invented."""
+        """Check the claim on evidence and return the verdict."""
         return Verdict(tuple(self.check(evidence)))
 
     @property
     def chose(self) -> tuple[str, ...]:
-        """The fitted readings that it helped to choose; none if it is independent evidence."""
+        """Fitted readings that the claim was used to choose; empty if it is independent evidence."""
         return readings_chosen_by(self.id)
 
     def group(self, word: str) -> str:
-        """What a verdict on it counts as, one of `GROUP_TEXTS`."""
+        """Return the group that a verdict on this claim is counted in, a key of `GROUP_TEXTS`."""
         return (USED_FOR_FITTING if self.chose else INDEPENDENT) if word == HOLDS else word

@@ -1,1 +1,1 @@
-"""The whole paper: every figure and every claim, from one command."""
+"""Reproduction of the paper: all figures and claims from one command."""

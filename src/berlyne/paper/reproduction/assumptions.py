@@ -1,7 +1,7 @@
-"""What a reproduction assumes: every choice that can be made otherwise, under a key of its own.
+"""Assumptions of a reproduction: every choice that you can change has a key.
 
-`berlyne reproduce --set gamma=0.9 --set maze.alpha=0.5` changes two of them, a TOML file as many as it names. All that
-is run, worked out, judged and drawn follows. Most keys belong to a reading (`docs/paper/readings.md`).
+`berlyne reproduce --set gamma=0.9 --set maze.alpha=0.5` changes two of them; a TOML file can change many. Explorations,
+stages, claims and figures all use the changed values. Most keys belong to a reading (`docs/paper/readings.md`).
 """
 
 from __future__ import annotations
@@ -26,17 +26,29 @@ from berlyne.validation import ASSUMPTIONS
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 
 PRIOR_PIG = "prior PIG"
-"""What stands for the value of `untried` that is no number."""
+"""Value of `untried` that stands for the prior PIG of the pair."""
 TIMES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""Parts of the run after which tasks are set (reading R19)."""
+"""Fractions of the run after which tasks are set (reading R19)."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """Something that can be assumed otherwise.
+    """An assumption that can be changed.
 
-    reading : the reading it belongs to; empty where the paper says it plainly.
-    one_of : the values it may have, if they are words; least : the least it may be, if it is a number.
+    Parameters
+    ----------
+    name : str
+        Key, as used by `--set`.
+    default : object
+        Default value.
+    text : str
+        Meaning in a few words.
+    reading : str
+        Reading that the key belongs to; empty if the paper is explicit.
+    choices : tuple of str
+        Allowed values, if they are words.
+    minimum : float or None
+        Smallest allowed value, if it is a number.
     """
 
     name: str
@@ -47,7 +59,7 @@ class Key:
     minimum: float | None = None
 
 
-_OF_WORLDS = {
+_WORLD_READINGS = {
     "maze.n_transporters": "R10",
     "maze.law": "R11",
     "1-2-3.formula": "R3",
@@ -55,14 +67,14 @@ _OF_WORLDS = {
 
 
 def _world_keys() -> Iterable[Key]:
-    """Run length, and the parameters of the generator, of every class."""
+    """Yield the keys of every class: run length and parameters of the generator."""
     for name in PAPER_WORLDS:
         kind = WORLDS[name]
         yield Key(f"{name}.n_steps", kind.n_steps, f"steps of a run in {kind.title}", "R12")
         for parameter in inspect.signature(kind.make).parameters.values():
             if parameter.name not in ("seed", "max_draws"):
                 key = f"{name}.{parameter.name}"
-                yield Key(key, parameter.default, f"{parameter.name} of {kind.title}", _OF_WORLDS.get(key, ""))
+                yield Key(key, parameter.default, f"{parameter.name} of {kind.title}", _WORLD_READINGS.get(key, ""))
 
 
 _Q, _VI = QLearning(), ValueIteration()
@@ -71,11 +83,11 @@ KEYS: dict[str, Key] = {
     for key in (
         Key("gamma", _VI.gamma, "discount of value iteration", "R5"),
         Key("steps_back", _VI.steps_back, "backward steps of value iteration", "R5"),
-        Key("untried", PRIOR_PIG, "PEIG of a pair never tried, a number or its prior PIG", "R6"),
+        Key("untried", PRIOR_PIG, "PEIG of a pair never tried: a number or its prior PIG", "R6"),
         Key("q.learning_rate", _Q.learning_rate, "learning rate of Q-learning", "R7"),
         Key("q.gamma", _Q.gamma, "discount of Q-learning", "R7"),
-        Key("q.epsilon", _Q.epsilon, "how often Q-learning acts at random", "R7"),
-        Key("q.initial", _Q.initial, "values that Q-learning starts from", "R7"),
+        Key("q.epsilon", _Q.epsilon, "probability that Q-learning acts at random", "R7"),
+        Key("q.initial", _Q.initial, "initial values of Q-learning", "R7"),
         Key("ties", "uniform", "which of several best actions is taken", "R8", ("uniform", "first")),
         *_world_keys(),
         Key("index", "per world", "how the embodiment index is averaged", "R14", get_args(Index)),
@@ -83,13 +95,13 @@ KEYS: dict[str, Key] = {
         Key(
             "tasks.cap_per_state",
             tasks.CAP_PER_STATE,
-            "steps per state after which navigation is given up",
+            "steps per state after which navigation stops",
             "R18",
             (),
             1,
         ),
-        Key("tasks.times", TIMES, "parts of the run after which tasks are set", "R19"),
-        Key("tasks.ranking", "each time", "how losses of several times become ranks", "R19", get_args(Ranking)),
+        Key("tasks.times", TIMES, "fractions of the run after which tasks are set", "R19"),
+        Key("tasks.ranking", "each time", "how losses at several times become ranks", "R19", get_args(Ranking)),
         Key("tasks.horizon", tasks.HORIZON, "steps in which to collect reward", "R20", (), 1),
         Key("tasks.paid", "entering", "when a state pays its reward", "R20", ("entering", "leaving")),
         Key("tasks.n_rewards", tasks.N_REWARDS, "reward structures of each world", "", (), 1),
@@ -97,54 +109,65 @@ KEYS: dict[str, Key] = {
         Key("learned.starts", (1.0, 10.0), "concentrations that learning starts from", "R24", (), MIN_ALPHA),
     )
 }
-"""All that can be assumed otherwise, with what is assumed."""
+"""Assumptions that can be changed, by key."""
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is assumed; `changed` holds what differs from the default, by key."""
+    """Assumptions of a reproduction.
+
+    Parameters
+    ----------
+    changed : mapping of str to object
+        Values that differ from the default, by key. Values equal to the default are dropped.
+
+    Raises
+    ------
+    SettingsError
+        If a key is unknown or a value is not allowed.
+    """
 
     changed: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        said = {key: _checked(key, value) for key, value in self.changed.items()}
-        kept = {key: said[key] for key in KEYS if key in said and said[key] != KEYS[key].default}
-        object.__setattr__(self, "changed", kept)
-        self.experiment(1, 0)  # strategies and generators have checks of their own
+        values = {key: _check(key, value) for key, value in self.changed.items()}
+        changed = {key: values[key] for key in KEYS if key in values and values[key] != KEYS[key].default}
+        object.__setattr__(self, "changed", changed)
+        self.experiment(1, 0)  # strategies and generators check their own parameters
 
     def __getitem__(self, key: str) -> Any:
         return self.changed.get(key, KEYS[key].default)
 
     def replace(self, changes: Mapping[str, Any]) -> Assumptions:
-        """The same with some changes."""
+        """Return these assumptions with some changes."""
         return Assumptions({**self.changed, **changes})
 
     def describe(self) -> dict[str, Any]:
-        """What differs from the default, as plain data."""
+        """Return the values that differ from the default, as data for JSON."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in self.changed.items()}
 
     @property
     def strategies(self) -> dict[str, Strategy]:
-        """The strategies of the paper by their names there, with the parameters that are assumed."""
+        """Strategies by their names in the paper, with the assumed parameters."""
         return {name: get_strategy(name, **self._parameters(name)) for name in PAPER_STRATEGIES}
 
     @property
     def judging_options(self) -> dict[str, Any]:
-        """How evidence is judged, as `berlyne.paper.claims.Evidence` takes it."""
+        """Options for checking claims, as keyword arguments of `berlyne.paper.claims.Evidence`."""
         return {"pool": self["pool"], "ranking": self["tasks.ranking"], "index": self["index"]}
 
     def n_steps(self, world_class: str) -> int:
-        """Length of a run."""
+        """Return the length of a run in worlds of a class."""
         return int(self[f"{world_class}.n_steps"])
 
     def world_parameters(self, world_class: str) -> dict[str, Any]:
-        """Parameters of the generator of a class that are not its own."""
-        mine = {key.partition(".")[2]: v for key, v in self.changed.items() if key.partition(".")[0] == world_class}
-        mine.pop("n_steps", None)
-        return mine
+        """Return the changed parameters of the generator of a class."""
+        changed = {key.partition(".")[2]: v for key, v in self.changed.items() if key.partition(".")[0] == world_class}
+        changed.pop("n_steps", None)
+        return changed
 
     def experiment(self, n_worlds: int, seed: int) -> Experiment:
-        """The explorations of the paper: fifteen strategies in three classes of worlds."""
+        """Return the explorations of the paper: fifteen strategies in three classes of worlds."""
         return Experiment(
             worlds={name: self.world_parameters(name) for name in PAPER_WORLDS},
             strategies=tuple(self.strategies.values()),
@@ -155,38 +178,46 @@ class Assumptions:
         )
 
     def _parameters(self, name: str) -> dict[str, Any]:
-        """What is assumed of one strategy."""
+        """Return the changed parameters of one strategy."""
         base = STRATEGIES[name]
         method = base.coordinate.inner if isinstance(base.coordinate, TrueModel) else base.coordinate
-        mine: list[str] = []
+        keys: list[str] = []
         if isinstance(method, ValueIteration):
-            mine += ["gamma", "steps_back"]
+            keys += ["gamma", "steps_back"]
         if isinstance(method, QLearning):
-            mine += ["q.learning_rate", "q.gamma", "q.epsilon", "q.initial"]
+            keys += ["q.learning_rate", "q.gamma", "q.epsilon", "q.initial"]
         if base.utility == "PEIG":
-            mine.append("untried")
+            keys.append("untried")
         if not isinstance(method, UniformChoice | QLearning):
-            mine.append("ties")
-        return {key.removeprefix("q."): self.changed[key] for key in mine if key in self.changed}
+            keys.append("ties")
+        return {key.removeprefix("q."): self.changed[key] for key in keys if key in self.changed}
 
 
 DEFAULT = Assumptions()
-"""What is assumed unless something else is said."""
+"""Default assumptions."""
 
 
-def parse_assumptions(said: Iterable[str] = (), file: Path | None = None) -> Assumptions:
-    """Assumptions as a user says them: in a TOML file, and as texts "key=value", which come after it."""
+def parse_assumptions(texts: Iterable[str] = (), file: Path | None = None) -> Assumptions:
+    """Parse assumptions from the command line.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Texts of the form "key=value"; they override the file.
+    file : Path or None
+        TOML file with keys and values.
+    """
     changes = {} if file is None else _from_toml(file)
-    for text in said:
+    for text in texts:
         key, sign, value = text.partition("=")
         if not sign or not key.strip():
-            raise SettingsError(f"--set {text}: must be key=value, such as gamma=0.9{ASSUMPTIONS}")
+            raise SettingsError(f"--set {text}: must have the form key=value, such as gamma=0.9{ASSUMPTIONS}")
         changes[key.strip()] = _value(value.strip())
     return Assumptions(changes)
 
 
 def _value(text: str) -> Any:
-    """A value as TOML has it; what is no TOML is a word."""
+    """Parse a TOML value; text that is not valid TOML is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
@@ -199,38 +230,38 @@ def _from_toml(file: Path) -> dict[str, Any]:
     except StoreError as error:
         raise SettingsError(str(error)) from None
     if content is None:
-        raise SettingsError(f"there is no file {file}")
+        raise SettingsError(f"file {file} does not exist")
     try:
-        return dict(_flat(tomllib.loads(content.decode())))
-    except (ValueError, RecursionError) as error:  # not in UTF-8 among them
+        return dict(_flatten(tomllib.loads(content.decode())))
+    except (ValueError, RecursionError) as error:  # includes files that are not UTF-8
         raise SettingsError(f"{file} is not valid TOML: {error}") from None
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, Any]]:
-    """Keys of tables within tables, with dots between."""
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield keys of nested tables, joined by dots, with their values."""
     for key, value in table.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
+            yield from _flatten(value, f"{prefix}{key}.")
         else:
-            yield f"{above}{key}", value
+            yield f"{prefix}{key}", value
 
 
-def _checked(name: str, value: Any) -> Any:
-    """A value in the form of its default, or an error that names its key."""
+def _check(name: str, value: Any) -> Any:
+    """Return a value converted to the type of its default; raise an error that names its key if that is impossible."""
     if name not in KEYS:
         near = difflib.get_close_matches(name, KEYS, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KEYS)}{ASSUMPTIONS}"
-        raise SettingsError(f"{name}: there is no such assumption; {hint}")
+        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(KEYS)}{ASSUMPTIONS}"
+        raise SettingsError(f"{name}: unknown assumption; {hint}")
     key = KEYS[name]
     if key.choices:
-        return _word(key, value)
+        return _check_choice(key, value)
     if isinstance(key.default, tuple):
         if not isinstance(value, list | tuple) or not value or not all(_is_number(v) for v in value):
             raise SettingsError(f"{name}: is {value!r}; it must be a list of numbers such as {list(key.default)}")
         return tuple(_at_least(key, float(v)) for v in value)
     if name == "untried" and value == PRIOR_PIG:
         return value
-    if isinstance(key.default, str | bool) and name != "untried":  # parameters of generators, which check them
+    if isinstance(key.default, str | bool) and name != "untried":  # generators check these parameters themselves
         return value
     if not _is_number(value):
         raise SettingsError(f"{name}: is {value!r}; it must be a number such as {_example(key)}")
@@ -255,7 +286,7 @@ def _example(key: Key) -> str:
     return "0.0" if key.default == PRIOR_PIG else str(key.default)
 
 
-def _word(key: Key, value: Any) -> str:
+def _check_choice(key: Key, value: Any) -> str:
     if value not in key.choices:
         raise SettingsError(f"{key.name}: is {value!r}; it must be {' or '.join(map(repr, key.choices))}")
     return str(value)

@@ -1,4 +1,4 @@
-"""What was made from the numbers of a study, and whether it would be the same again: figures, claims, the report."""
+"""Stamps of figures, claims and the report, which show whether they are up to date."""
 
 from __future__ import annotations
 
@@ -17,8 +17,16 @@ if TYPE_CHECKING:
 
 
 def stamp(paper_run: PaperRun, needs: tuple[str, ...]) -> str:
-    """All that decides what is made from some stages: their settings, what is assumed, and the code."""
-    said = {
+    """Return a digest of everything that affects a part: settings of its stages, assumptions, and code.
+
+    Parameters
+    ----------
+    paper_run : PaperRun
+        The reproduction.
+    needs : tuple of str
+        Names of the stages from which the part is made.
+    """
+    inputs = {
         "explorations": paper_run.experiment.describe(),
         "assumptions": paper_run.assumptions.describe(),
         "stages": {
@@ -26,30 +34,30 @@ def stamp(paper_run: PaperRun, needs: tuple[str, ...]) -> str:
         },
         "code": _code(),
     }
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 class BuildStamps:
-    """The stamps of what a study's folder holds, by part."""
+    """Stamps of the parts in the folder of a reproduction, stored in `data/made.json`."""
 
     def __init__(self, paper_run: PaperRun) -> None:
         self.paper_run, self.place = paper_run, paper_run.folder / "data" / "made.json"
         self.stamps = _read(read_file(self.place))
 
-    def is_current(self, part: str, needs: tuple[str, ...], *made: str) -> bool:
-        """Whether a part is there as it would be made again; `made` are its files."""
-        there = all((self.paper_run.folder / name).is_file() for name in made)
-        return there and self.stamps.get(part) == stamp(self.paper_run, needs)
+    def is_current(self, part: str, needs: tuple[str, ...], *file_names: str) -> bool:
+        """Return whether all files of a part exist and its stamp is up to date."""
+        exists = all((self.paper_run.folder / name).is_file() for name in file_names)
+        return exists and self.stamps.get(part) == stamp(self.paper_run, needs)
 
     def record(self, part: str, needs: tuple[str, ...]) -> None:
-        """Note that a part was made."""
+        """Store the stamp of a part that was just made."""
         self.stamps[part] = stamp(self.paper_run, needs)
         self.place.parent.mkdir(parents=True, exist_ok=True)
         write_store_file(self.place, json.dumps(self.stamps).encode())
 
 
 def _read(content: bytes | None) -> dict[str, Any]:
-    """The stamps of a file; none if it is missing or damaged: what they stand for is made again."""
+    """Parse stored stamps; return none if the file is missing or damaged, so that all parts are made again."""
     try:
         stamps = json.loads((content or b"{}").decode())
     except (ValueError, RecursionError):
@@ -59,13 +67,13 @@ def _read(content: bytes | None) -> dict[str, Any]:
 
 @cache
 def _code() -> str:
-    """A digest of the package and of what draws for it."""
+    """Return a digest of the source files of the package and the version of matplotlib."""
     digest = hashlib.sha256(version("matplotlib").encode())
-    todo = [files("berlyne")]
-    while todo:
-        for part in sorted(todo.pop().iterdir(), key=lambda one: one.name):
-            if part.is_dir():
-                todo.append(part)
-            elif part.name.endswith((".py", ".css", ".html", ".js")):
-                digest.update(part.name.encode() + part.read_bytes())
+    folders = [files("berlyne")]
+    while folders:
+        for path in sorted(folders.pop().iterdir(), key=lambda path: path.name):
+            if path.is_dir():
+                folders.append(path)
+            elif path.name.endswith((".py", ".css", ".html", ".js")):
+                digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Verdicts as data: what `claims.json` holds, and reading it."""
+"""Verdicts as plain data, as stored in `claims.json`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from berlyne.paper.claims import CLAIMS, Finding, Verdict
 from berlyne.serialization import StoreError
 
 
-def verdicts_as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
-    """Every claim with its verdict, what it counts as, the readings it rests on, and its findings."""
+def verdicts_as_data(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
+    """Return each claim with its verdict, group, fitted readings and findings, as data for JSON."""
     return [
         {
             "id": id_,
@@ -22,25 +22,25 @@ def verdicts_as_data(found: Mapping[str, Verdict]) -> list[dict[str, Any]]:
             "group": CLAIMS[id_].group(verdict.word),
             "rests_on": list(CLAIMS[id_].rests_on),
             "chose": list(CLAIMS[id_].chose),
-            "findings": [_as_plain(finding) for finding in verdict.findings],
+            "findings": [_finding_as_data(finding) for finding in verdict.findings],
         }
-        for id_, verdict in found.items()
+        for id_, verdict in verdicts.items()
     ]
 
 
-def _as_plain(finding: Finding) -> dict[str, Any]:
-    plain = dict(vars(finding))
-    plain["friedman"] = None if finding.friedman is None else finding.friedman._asdict()
-    plain["pools"] = {
+def _finding_as_data(finding: Finding) -> dict[str, Any]:
+    data = dict(vars(finding))
+    data["friedman"] = None if finding.friedman is None else finding.friedman._asdict()
+    data["pools"] = {
         pool: {"slower": test.slower, "p": test.p, "friedman": test.friedman._asdict()}
         for pool, test in finding.pools.items()
     }
-    return plain
+    return data
 
 
-def read_verdicts(place: Path, content: bytes | None) -> dict[str, str]:
-    """The word on every claim in a `claims.json`."""
+def read_verdicts(path: Path, content: bytes | None) -> dict[str, str]:
+    """Return the verdict on each claim in the content of a `claims.json`; `path` is named in errors."""
     try:
         return {str(claim["id"]): str(claim["verdict"]) for claim in json.loads((content or b"").decode())}
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise StoreError(f"{place} is damaged; remove it and run the reproduction again") from None
+        raise StoreError(f"{path} is damaged; remove it and run the reproduction again") from None

@@ -1,6 +1,6 @@
-"""Drawing the figures of a study, by two processes if there are two to be had: drawing keeps one busy throughout.
+"""Draw the figures of a reproduction, in two processes if two jobs are allowed.
 
-The second is this module, run: `python -m berlyne.paper.reproduction.draw_figures FOLDER NAME ...`.
+The second process runs `python -m berlyne.paper.reproduction.draw_figures FOLDER NAME ...`.
 """
 
 from __future__ import annotations
@@ -14,40 +14,57 @@ from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
 
 MIN_FIGURES = 4
-"""So many figures are drawn sooner than a second process has started."""
+"""Draw in one process up to this many figures; starting a second one would take longer."""
 
 
 def draw(paper_run: PaperRun, names: Sequence[str], jobs: int = 1) -> Iterator[str]:
-    """Draw figures into the folder of a study; yields the name of each when it is drawn.
+    """Draw figures into the folder of a reproduction.
 
-    What a second process does not manage is drawn here, so that what went wrong is seen here.
+    If the second process fails, this process draws its figures, so that errors are raised here.
+
+    Parameters
+    ----------
+    paper_run : PaperRun
+        The reproduction.
+    names : sequence of str
+        Names of figures.
+    jobs : int
+        Number of processes; at most two are used.
+
+    Yields
+    ------
+    str
+        Name of a figure, once it is drawn.
     """
-    here, there = (list(names), []) if jobs < 2 or len(names) <= MIN_FIGURES else _shared(names)
-    helper = _helper(paper_run, there) if there else None
+    mine, theirs = (list(names), []) if jobs < 2 or len(names) <= MIN_FIGURES else _split(names)
+    worker = _start_worker(paper_run, theirs) if theirs else None
     try:
-        for name in here:
+        for name in mine:
             _draw_one(paper_run, name)
             yield name
-        if helper is not None and helper.wait() == 0:
-            yield from there
+        if worker is not None and worker.wait() == 0:
+            yield from theirs
             return
     finally:
-        if helper is not None:
-            helper.kill()
-            helper.wait()
-    for name in there:
+        if worker is not None:
+            worker.kill()
+            worker.wait()
+    for name in theirs:
         _draw_one(paper_run, name)
         yield name
 
 
-def _shared(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Two shares. What is judged for the figure of variants is judged for the report too, so this process keeps it."""
-    free = [name for name in names if "sensitivity" not in FIGURES[name].needs]
-    there = free[::2]
-    return [name for name in names if name not in there], there
+def _split(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split figures between this process and a second one.
+
+    This process draws the figure of variants, because the report needs the same verdicts and they are cached.
+    """
+    movable = [name for name in names if "sensitivity" not in FIGURES[name].needs]
+    theirs = movable[::2]
+    return [name for name in names if name not in theirs], theirs
 
 
-def _helper(paper_run: PaperRun, names: list[str]) -> subprocess.Popen[bytes]:
+def _start_worker(paper_run: PaperRun, names: list[str]) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "berlyne.paper.reproduction.draw_figures", str(paper_run.folder), *names]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -57,7 +74,7 @@ def _draw_one(paper_run: PaperRun, name: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Draw the figures that were named."""
+    """Draw figures; `arguments` are the folder of a reproduction and names of figures."""
     paper_run = PaperRun.open(Path(arguments[0]))
     for name in arguments[1:]:
         _draw_one(paper_run, name)

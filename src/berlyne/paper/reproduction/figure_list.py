@@ -1,4 +1,4 @@
-"""Every figure of the paper, and a few of ours, composed from the numbers of a study; in the order of the paper."""
+"""Table of the figures of the paper and a few of ours, drawn from the numbers of a reproduction."""
 
 from __future__ import annotations
 
@@ -26,10 +26,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FigureOfPaper:
-    """One figure: where in the paper it belongs, what the paper says of it, and how to draw it from a study.
+    """One figure: its place in the paper, the paper's statement about it, and the function that draws it.
 
-    needs : the stages whose numbers it draws.
-    caption : what is drawn and how to read it, without the paper; `{n}` stands for the number of worlds.
+    Parameters
+    ----------
+    name : str
+        Name of its files.
+    title : str
+        Title.
+    place : str
+        Figure and section of the paper, or the reading it belongs to.
+    paper_says : str
+        Statement of the paper about it.
+    draw : callable
+        Function of a `PaperRun` that returns the drawing.
+    needs : tuple of str
+        Stages whose numbers it shows.
+    caption : str
+        Caption that explains it without the paper; `{n}` stands for the number of worlds.
     """
 
     name: str
@@ -68,18 +82,18 @@ def _curves(name: str, measure: str = "missing_information", minus: str | None =
 def _structure(paper_run: PaperRun) -> Drawing:
     stage = paper_run.stage("structure")
     areas = [paper_run.results.areas(str(name)) for name in stage["world_class"].values]
-    greedy, free = (np.stack([a.sel(strategy=s).values for a in areas]) for s in ("PIG(greedy)", "Unembodied"))
+    greedy, unembodied = (np.stack([a.sel(strategy=s).values for a in areas]) for s in ("PIG(greedy)", "Unembodied"))
     return figures.draw_structure(
-        stage.assign(embodiment_index=(("world_class", "world"), embodiment_index(greedy, free)))
+        stage.assign(embodiment_index=(("world_class", "world"), embodiment_index(greedy, unembodied)))
     )
 
 
 def _index_by_length(paper_run: PaperRun) -> Drawing:
     stage = paper_run.stage("lengths")
-    greedy, free = (stage["area"].sel(strategy=s) for s in ("PIG(greedy)", "Unembodied"))
-    index = greedy.copy(data=embodiment_index(greedy.values, free.values))
-    used = {name: paper_run.assumptions.n_steps(name) for name in PAPER_WORLDS}
-    return figures.draw_index_by_length(stage.assign(embodiment_index=index), PUBLISHED_INDEX, used)
+    greedy, unembodied = (stage["area"].sel(strategy=s) for s in ("PIG(greedy)", "Unembodied"))
+    index = greedy.copy(data=embodiment_index(greedy.values, unembodied.values))
+    n_steps = {name: paper_run.assumptions.n_steps(name) for name in PAPER_WORLDS}
+    return figures.draw_index_by_length(stage.assign(embodiment_index=index), PUBLISHED_INDEX, n_steps)
 
 
 def _ranks(paper_run: PaperRun) -> Drawing:
@@ -112,21 +126,21 @@ def _sensitivity(paper_run: PaperRun) -> Drawing:
 
 
 def _cells(paper_run: PaperRun) -> xr.Dataset:
-    """Verdict, largest change of an effect and kind of flip, by variant and claim; those as read come first."""
+    """Return verdict, largest change of an effect and kind of flip, by variant and claim; "as read" comes first."""
     import xarray as xr
 
     dims = ("variant", "claim")
-    found: dict[str, list[list[Any]]] = {
+    table: dict[str, list[list[Any]]] = {
         "verdict": [[paper_run.verdicts[id_].word for id_ in REEVALUATED]],
         "change": [[0.0] * len(REEVALUATED)],
         "flip": [[""] * len(REEVALUATED)],
     }
-    for by in cells(paper_run).values():
-        found["verdict"].append([by[id_].after.word if id_ in by else "" for id_ in REEVALUATED])
-        found["change"].append([by[id_].size if id_ in by else np.nan for id_ in REEVALUATED])
-        found["flip"].append([by[id_].flip if id_ in by else "" for id_ in REEVALUATED])
+    for by_claim in cells(paper_run).values():
+        table["verdict"].append([by_claim[id_].after.word if id_ in by_claim else "" for id_ in REEVALUATED])
+        table["change"].append([by_claim[id_].size if id_ in by_claim else np.nan for id_ in REEVALUATED])
+        table["flip"].append([by_claim[id_].flip if id_ in by_claim else "" for id_ in REEVALUATED])
     labels = {"variant": [AS_READ, *cells(paper_run)], "claim": list(REEVALUATED)}
-    return xr.Dataset({name: (dims, rows) for name, rows in found.items()}, labels)
+    return xr.Dataset({name: (dims, rows) for name, rows in table.items()}, labels)
 
 
 def _figure(
@@ -202,9 +216,9 @@ FIGURES: dict[str, FigureOfPaper] = {
             "fig8",
             "Demonstration of generalized utility",
             "Fig. 8, Sec. 3.7",
-            "PIG(VI) always groups with the top performers in navigation and reward, positive controls excepted, and "
-            "is the only strategy to do so. Strategies outside the bounds around PIG(VI) differ significantly from it, "
-            "at p = 0.001 in the text and p < 0.0001 in the caption.",
+            "Apart from positive controls, PIG(VI) always groups with the top performers in navigation and reward, and "
+            "is the only strategy to do so. Strategies outside the bounds around PIG(VI) differ significantly from it. "
+            "The level is p = 0.001 in the text and p < 0.0001 in the caption.",
             _ranks,
             ("tasks",),
         ),
@@ -235,7 +249,7 @@ FIGURES: dict[str, FigureOfPaper] = {
             "figS3",
             "Crossing utilities and coordination: PIG(Q) and PEIG(VI)",
             "Fig. S3, Sec. 3.5",
-            "PIG(Q) is like PEIG(Q), short of PIG(VI); PEIG(VI) matches PIG(VI) in Mazes but not in 1-2-3 Worlds.",
+            "PIG(Q) is like PEIG(Q) and worse than PIG(VI). PEIG(VI) matches PIG(VI) in Mazes but not in 1-2-3 Worlds.",
             _curves("figS3"),
             ("explorations",),
         ),
@@ -260,16 +274,16 @@ FIGURES: dict[str, FigureOfPaper] = {
             "index-by-length",
             "Embodiment index against run length",
             "reading R12",
-            "The embodiment index averages 0.02 for Dense Worlds, 2.59 for Mazes and 1.27 for 1-2-3 Worlds; for how "
-            "long agents explored is not said.",
+            "The embodiment index averages 0.02 for Dense Worlds, 2.59 for Mazes and 1.27 for 1-2-3 Worlds. The paper "
+            "does not give the run lengths.",
             _index_by_length,
             ("lengths",),
         ),
         _figure(
             "sensitivity",
-            "What depends on how the paper is read",
+            "Verdicts under other readings of the paper",
             "readings R3 to R20",
-            "Nothing: these choices the paper leaves open, or prints otherwise.",
+            "Nothing. The paper leaves these choices open, or prints something else.",
             _sensitivity,
             ("explorations", "structure", "tasks", "sensitivity"),
         ),

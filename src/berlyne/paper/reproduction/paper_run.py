@@ -1,7 +1,7 @@
-"""What the reproduction consists of, and where its numbers are.
+"""One reproduction of the paper: its settings, and the folder with its numbers.
 
-A reproduction is a folder. `results.zarr` holds the explorations; `data/` holds what was worked out
-beyond them, one labelled dataset per stage; figures, claims and the report are made from these alone.
+In the folder, `results.zarr` contains the explorations, and `data/` one labelled dataset for each stage. Figures,
+claims and the report are made from these alone.
 """
 
 from __future__ import annotations
@@ -35,14 +35,26 @@ if TYPE_CHECKING:
 StageKind = TypeVar("StageKind", bound=Stage)
 
 PRESETS = {"smoke": 4, "quick": 20, "paper": 200}
-"""Worlds of each class. Presets differ in size only, never in what is run."""
+"""Number of worlds of each class. Presets differ only in size, never in what is run."""
 MARKER_FILE = "reproduction.json"
-"""The file that tells a reproduction from any other folder, and says what is assumed in it."""
+"""File that marks the folder of a reproduction and contains its assumptions."""
 
 
 @dataclass(frozen=True, eq=False)
 class PaperRun:
-    """One reproduction: its folder, size, seed and assumptions. What was read or worked out for it is kept with it."""
+    """One reproduction of the paper. Numbers that it reads or computes are cached.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the reproduction.
+    n_worlds : int
+        Number of worlds of each class.
+    seed : int
+        Seed of the explorations and of all stages.
+    assumptions : Assumptions
+        Assumptions that it makes.
+    """
 
     folder: Path
     n_worlds: int
@@ -51,24 +63,24 @@ class PaperRun:
 
     @classmethod
     def open(cls, folder: Path) -> PaperRun:
-        """The reproduction that `folder` holds, whatever its size."""
+        """Open the reproduction in `folder`, of any size."""
         if not (folder / "results.zarr").is_dir():
-            raise StoreError(f"there is no reproduction in {folder}; make one with: berlyne reproduce {folder}")
+            raise StoreError(f"{folder} contains no reproduction; create one with: berlyne reproduce {folder}")
         settings = open_results(folder / "results.zarr").settings
         return cls(folder, int(settings["n_worlds"]), int(settings["seed"]), read_assumptions(folder) or DEFAULT)
 
     def has_more_worlds(self) -> bool:
-        """Whether the folder holds more worlds than this study asks for."""
+        """Return whether the folder already contains more worlds than `n_worlds`."""
         path = self.folder / "results.zarr"
         return path.is_dir() and int(open_results(path).settings["n_worlds"]) > self.n_worlds
 
     @cached_property
     def experiment(self) -> Experiment:
-        """The explorations that all else rests on."""
+        """Explorations of the paper, from which everything else is computed."""
         return self.assumptions.experiment(self.n_worlds, self.seed)
 
     def strategy(self, name: str) -> Strategy:
-        """The strategy that the paper calls by this name, as it is assumed."""
+        """Return the strategy with this name in the paper, with the assumed parameters."""
         return self._strategies[name]
 
     @cached_property
@@ -76,61 +88,61 @@ class PaperRun:
         return self.assumptions.strategies
 
     def replace(self, changes: Mapping[str, Any]) -> PaperRun:
-        """The study of the same worlds under other assumptions."""
+        """Return the reproduction with some assumptions changed."""
         return replace(self, assumptions=self.assumptions.replace(changes))
 
     def configured(self, stage: StageKind) -> StageKind:
-        """A stage with the settings that are assumed: those whose keys begin with its name."""
-        mine = {
+        """Return a stage with the assumed settings, whose keys begin with the name of the stage."""
+        settings = {
             key.partition(".")[2]: value
             for key, value in self.assumptions.changed.items()
             if key.partition(".")[0] == stage.name
         }
-        return replace(stage, **{key: value for key, value in mine.items() if key in vars(stage)})
+        return replace(stage, **{key: value for key, value in settings.items() if key in vars(stage)})
 
     @cached_property
     def results(self) -> Results:
-        """The stored explorations, by the names that strategies have in the paper."""
+        """Stored explorations, with the strategy names of the paper."""
         names = {strategy.name: name for name, strategy in self._strategies.items()}
         return open_results(self.folder / "results.zarr").renamed(names)
 
     @cached_property
     def evidence(self) -> Evidence:
-        """All that claims are checked on, read once."""
-        return gather_evidence(self, _ReadOnce(self.stage))
+        """Evidence that claims are checked on."""
+        return gather_evidence(self, _LazyStages(self.stage))
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
-        """What comes of every claim."""
+        """Verdict on every claim, by id."""
         return {id_: claim.verdict(self.evidence) for id_, claim in CLAIMS.items()}
 
     @cached_property
     def worlds_summary(self) -> dict[str, Any]:
-        """What tells the worlds of this study, and the times of its runs, from those of another."""
-        classes, said = self.experiment.classes, self.experiment.describe()["worlds"]
+        """Data that identify the worlds of this reproduction and the snapshots of its runs."""
+        classes, settings = self.experiment.classes, self.experiment.describe()["worlds"]
         return {
             "n_worlds": self.n_worlds,
             "seed": self.seed,
             "snapshots": self.experiment.snapshots,
-            "worlds": {c.name: (said[c.name], fingerprint(self.world(c.name, 0))) for c in classes},
+            "worlds": {c.name: (settings[c.name], fingerprint(self.world(c.name, 0))) for c in classes},
         }
 
     def world(self, world_class: str, index: int) -> World:
-        """World number `index` of a class, as the explorations met it."""
+        """Return world number `index` of a class, as explored."""
         return world_at(self.experiment, world_class, index)
 
     def stage(self, name: str) -> xr.Dataset:
-        """The stored numbers of a stage, in memory."""
+        """Load the stored numbers of a stage into memory."""
         import xarray as xr
 
         path = self.folder / "data" / f"{name}.zarr"
         if not path.is_dir():
-            raise StoreError(f"{self.folder} holds no {name} yet; run: berlyne reproduce {self.folder}")
+            raise StoreError(f"{self.folder} does not contain the stage {name}; run: berlyne reproduce {self.folder}")
         dataset: xr.Dataset = xr.open_zarr(path, chunks=None).load()
         return _with_labels(dataset, "T", lambda labels: np.array(labels.tolist(), dtype=str))
 
     def is_current(self, stage: Stage) -> bool:
-        """Whether a stage was worked out for this very study, with these very settings."""
+        """Return whether the stored numbers of a stage were computed with the current settings."""
         import xarray as xr
 
         path = self.folder / "data" / f"{stage.name}.zarr"
@@ -142,7 +154,7 @@ class PaperRun:
             return False
 
     def save_stage(self, stage: Stage, dataset: xr.Dataset) -> None:
-        """Store the numbers of a stage, whole or not at all."""
+        """Store the numbers of a stage atomically."""
         path = self.folder / "data" / f"{stage.name}.zarr"
         path.parent.mkdir(parents=True, exist_ok=True)
         dataset = dataset.assign_attrs(stamp=self.configured(stage).stamp(self), versions=json.dumps(versions()))
@@ -157,54 +169,60 @@ class PaperRun:
 
 
 def read_assumptions(folder: Path) -> Assumptions | None:
-    """What the reproduction in `folder` assumes; None if it does not say."""
-    place = folder / MARKER_FILE
-    content = read_file(place)
+    """Return the assumptions of the reproduction in `folder`; None if it has no marker file."""
+    path = folder / MARKER_FILE
+    content = read_file(path)
     if content is None:
         return None
     try:
-        said = json.loads(content.decode())["assumptions"]
-        return Assumptions({str(key): tuple(v) if isinstance(v, list) else v for key, v in said.items()})
+        stored = json.loads(content.decode())["assumptions"]
+        return Assumptions({str(key): tuple(v) if isinstance(v, list) else v for key, v in stored.items()})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{place} is damaged ({error}); use another folder") from None
+        raise StoreError(f"{path} is damaged ({error}); use another folder") from None
 
 
 def write_marker(paper_run: PaperRun) -> None:
-    """Say in its folder what the study assumes; an error if the folder assumes something else, or is no such folder."""
-    folder, there = paper_run.folder, read_assumptions(paper_run.folder)
-    if there is None:
-        others = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
-        if others:
-            raise SettingsError(f"{folder} holds something else ({others[0]}); use a folder that is new or empty")
-        there = DEFAULT if (folder / "results.zarr").is_dir() else paper_run.assumptions
-    if there != paper_run.assumptions:
-        was, asked = (
+    """Write the assumptions of a reproduction into its folder.
+
+    Raises
+    ------
+    SettingsError
+        If the folder contains other files, or a reproduction with other assumptions.
+    """
+    folder, stored = paper_run.folder, read_assumptions(paper_run.folder)
+    if stored is None:
+        other_files = sorted(path.name for path in folder.iterdir() if not _is_reproduction_file(path.name))
+        if other_files:
+            raise SettingsError(f"{folder} contains other files ({other_files[0]}); use a new or empty folder")
+        stored = DEFAULT if (folder / "results.zarr").is_dir() else paper_run.assumptions
+    if stored != paper_run.assumptions:
+        before, now = (
             ", ".join(f"{k} = {v}" for k, v in a.describe().items()) or "the default"
-            for a in (there, paper_run.assumptions)
+            for a in (stored, paper_run.assumptions)
         )
-        raise SettingsError(f"{folder} was made with {was}, and {asked} is asked for; use another folder for this")
+        raise SettingsError(f"{folder} was made with {before}, but you asked for {now}; use another folder")
     write_store_file(folder / MARKER_FILE, json.dumps({"assumptions": paper_run.assumptions.describe()}).encode())
 
 
-def _is_ours(name: str) -> bool:
-    """Whether a reproduction has files of this name."""
-    ours = ("results.zarr", "data", "figures", "claims.json", "report.html", "seconds.json", "default")
-    return name.startswith(".") or name.removesuffix(".partial").removesuffix(".lock") in (*ours, "reproduction")
+def _is_reproduction_file(name: str) -> bool:
+    """Return whether a file of this name can belong to a reproduction."""
+    names = ("results.zarr", "data", "figures", "claims.json", "report.html", "seconds.json", "default")
+    return name.startswith(".") or name.removesuffix(".partial").removesuffix(".lock") in (*names, "reproduction")
 
 
-class _ReadOnce(dict[str, Any]):
-    """Stages by name, each read when it is first asked for."""
+class _LazyStages(dict[str, Any]):
+    """Stages by name, each loaded when it is first used."""
 
-    def __init__(self, read: Callable[[str], Any]) -> None:
+    def __init__(self, load: Callable[[str], Any]) -> None:
         super().__init__()
-        self._read = read
+        self._load = load
 
     def __missing__(self, name: str) -> Any:
-        self[name] = self._read(name)
+        self[name] = self._load(name)
         return self[name]
 
 
 def _with_labels(dataset: xr.Dataset, kind: str, convert: Callable[[Any], Any]) -> xr.Dataset:
-    """Convert labels of one kind: Zarr has a lasting format for strings of any length only."""
-    found = {name: convert(c.values) for name, c in dataset.coords.items() if c.dtype.kind == kind}
-    return dataset.assign_coords(found)
+    """Convert labels of one kind, because Zarr has a stable format only for strings of variable length."""
+    labels = {name: convert(c.values) for name, c in dataset.coords.items() if c.dtype.kind == kind}
+    return dataset.assign_coords(labels)

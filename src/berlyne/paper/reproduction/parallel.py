@@ -1,8 +1,8 @@
-"""Going through the worlds of a study on several cores.
+"""Map a function over worlds on several cores.
 
-Between kernels there is Python, for which threads wait for one another: two of them do the work of one and a half,
-two processes that of nearly two. A forked process finds all that a stage has at hand, so nothing is sent to it but
-which worlds to look at. Where processes cannot be forked, threads do the same.
+Between kernels, Python code runs under the interpreter lock: two threads are about 1.5 times as fast as one, two
+processes nearly twice. Forked processes share the memory of the stage, so only the items are sent to them. If the
+platform cannot fork, threads are used instead.
 """
 
 from __future__ import annotations
@@ -21,71 +21,74 @@ from typing import Any
 from berlyne.paper.reproduction.stage import MapFunction
 
 MIN_ITEMS = 24
-"""So many items are done sooner than processes have begun."""
+"""Run serially up to this many items; starting processes would take longer."""
 PORTIONS = 24
-"""Items are handed to each process in so many portions, so that all end at about the same time."""
+"""Number of chunks for each process, so that all processes finish at about the same time."""
 
-_work: Callable[[Any], Any] | None = None
+_function: Callable[[Any], Any] | None = None
 
 
 def parallel_map(jobs: int) -> MapFunction:
-    """A function that maps over worlds on so many cores, showing progress in a terminal."""
+    """Return a function that maps over items in `jobs` processes and shows progress in a terminal."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
 
     def map_items(label: str, items: list[Any], function: Callable[[Any], Any]) -> list[Any]:
-        found = _mapped(items, function, jobs)
-        return list(track(found, label, len(items), console=console, disable=not console.is_terminal))
+        results = _map(items, function, jobs)
+        return list(track(results, label, len(items), console=console, disable=not console.is_terminal))
 
     return map_items
 
 
-def _mapped(items: list[Any], function: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
-    """What the function makes of every item, in order."""
+def _map(items: list[Any], function: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
+    """Yield the function of every item, in order."""
     if jobs < 2 or len(items) <= MIN_ITEMS:
         yield from map(function, items)
         return
-    yield function(items[0])  # here, so that kernels are loaded before processes begin, which then have them
+    yield function(items[0])  # in this process, so that forked processes inherit the loaded kernels
     with _executor(function, jobs) as (executor, work):
         yield from executor.map(work, items[1:], chunksize=-(-len(items) // (jobs * PORTIONS)))
 
 
 @contextmanager
 def _executor(function: Callable[[Any], Any], jobs: int) -> Iterator[tuple[Executor, Callable[[Any], Any]]]:
-    """Processes, or else threads, and what they are to be asked for; what is left to do when one fails is not done."""
+    """Provide an executor, with processes if possible and threads otherwise, and the function to submit to it.
+
+    If an item fails, pending items are cancelled.
+    """
     if "fork" not in multiprocessing.get_all_start_methods():
         executor: Executor = ThreadPoolExecutor(jobs)
         work = function
     else:
         context = multiprocessing.get_context("fork")
-        executor = ProcessPoolExecutor(jobs, context, _begin, (function,))
-        work = _do
+        executor = ProcessPoolExecutor(jobs, context, _initialise, (function,))
+        work = _call
     try:
         with warnings.catch_warnings():
-            # Zarr keeps a thread that waits for work; nothing that it may hold is used by the processes
+            # Zarr keeps an idle thread; the processes use no lock that it could hold
             warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
             yield executor, work
     finally:
         executor.shutdown(cancel_futures=True)
 
 
-def _begin(function: Callable[[Any], Any]) -> None:
-    """In a new process: know what to do, leave Ctrl-C to the parent, and end when it ends, however that comes about."""
-    global _work
-    _work = function
+def _initialise(function: Callable[[Any], Any]) -> None:
+    """Initialise a new process: set its function, leave Ctrl-C to the parent, and exit when the parent exits."""
+    global _function
+    _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
-    def end() -> None:
+    def exit_with_parent() -> None:
         connection.wait([parent.sentinel])
         os._exit(1)
 
-    threading.Thread(target=end, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def _do(item: Any) -> Any:
-    assert _work is not None
-    return _work(item)
+def _call(item: Any) -> Any:
+    assert _function is not None
+    return _function(item)

@@ -1,4 +1,4 @@
-// Links to what is folded unfold it; all is unfolded while it is printed. The page works without.
+// A link to a closed element opens it, and printing opens all of them. The page also works without this script.
 function unfold() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
@@ -11,7 +11,7 @@ addEventListener("click", (event) => {
   if (link && link.getAttribute("href") === location.hash) unfold();
 });
 unfold();
-// A replay is put together when it is first unfolded, in a frame of its own.
+// A replay is assembled in its own frame when it is first opened.
 for (const fold of document.querySelectorAll("details.replay")) {
   fold.addEventListener("toggle", () => {
     const place = fold.querySelector(".frame");
@@ -24,11 +24,11 @@ for (const fold of document.querySelectorAll("details.replay")) {
     place.replaceChildren(frame);
   });
 }
-// It says how high it is, and its frame is as high: one page, one scrollbar.
+// A replay sends its height, and its frame gets the same height, so that the page has only one scrollbar.
 addEventListener("message", ({ source, data }) => {
-  const frame = [...document.querySelectorAll(".frame iframe")].find((one) => one.contentWindow === source);
+  const frame = [...document.querySelectorAll(".frame iframe")].find((candidate) => candidate.contentWindow === source);
   if (!frame || !(data && data.height > 0)) return;
-  frame.style.height = `${data.height + frame.offsetHeight - frame.clientHeight}px`; // and its border
+  frame.style.height = `${data.height + frame.offsetHeight - frame.clientHeight}px`; // including its border
 });
 let folded = [];
 addEventListener("beforeprint", () => {

@@ -1,4 +1,4 @@
-"""The report: one self-contained page, made from stored results and drawn figures alone."""
+"""The report: one self-contained HTML page, made from stored results and figures."""
 
 from __future__ import annotations
 
@@ -36,21 +36,30 @@ SECTIONS = {
     "evidence": ("Evidence", evidence),
     "sensitivity": ("Sensitivity", sensitivity),
     "readings": ("Readings", readings),
-    "making": ("Making", provenance),
+    "making": ("How this page was made", provenance),
 }
-"""The sections in their order, by their ids; one that has nothing to say is left out."""
+"""Title and function of each section, by id, in order; empty sections are left out."""
 
 
 def write_report(paper_run: PaperRun, seconds: Mapping[str, float]) -> Path:
-    """Write `report.html` into the study's folder; returns the page."""
-    took = {**_stored_seconds(paper_run.folder), **seconds}
-    write_store_file(paper_run.folder / "report.html", _page(paper_run, took).encode())
-    write_store_file(paper_run.folder / "seconds.json", json.dumps(took).encode())
+    """Write `report.html` into the folder of a reproduction and return its path.
+
+    `seconds` are the durations of the parts that were just run. They are merged with the stored ones.
+    """
+    all_seconds = {**_stored_seconds(paper_run.folder), **seconds}
+    write_store_file(paper_run.folder / "report.html", _page(paper_run, all_seconds).encode())
+    write_store_file(paper_run.folder / "seconds.json", json.dumps(all_seconds).encode())
     return paper_run.folder / "report.html"
 
 
 def rebuild_report(folder: Path) -> Path:
-    """Make the report again from what a folder holds; nothing is run."""
+    """Write the report again from the results in a folder and return its path; nothing is recomputed.
+
+    Raises
+    ------
+    StoreError
+        If figures, current stages or the default results are missing.
+    """
     paper_run = PaperRun.open(folder)
     missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
     if missing:
@@ -58,10 +67,10 @@ def rebuild_report(folder: Path) -> Path:
     stale = [name for name, stage in STAGES.items() if not paper_run.is_current(stage)]
     if stale:
         raise StoreError(
-            f"{folder} has other numbers than these settings give ({', '.join(stale)}); run: berlyne reproduce {folder}"
+            f"{folder} contains results of other settings ({', '.join(stale)}); run: berlyne reproduce {folder}"
         )
     if paper_run.assumptions.changed and not (default_run(paper_run).folder / "results.zarr").is_dir():
-        raise StoreError(f"{folder} lacks the default to compare with; run: berlyne reproduce {folder}")
+        raise StoreError(f"{folder} lacks the default results for comparison; run: berlyne reproduce {folder}")
     return write_report(paper_run, {})
 
 
@@ -70,9 +79,11 @@ def _page(paper_run: PaperRun, seconds: Mapping[str, float]) -> str:
 
 
 def page(context: PageContext) -> str:
-    """The whole page."""
-    made = {id_: make(context) for id_, (_, make) in SECTIONS.items()}
-    links = "".join(f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in made.items() if html)
+    """Return the HTML of the whole page."""
+    sections = {id_: render(context) for id_, (_, render) in SECTIONS.items()}
+    links = "".join(
+        f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in sections.items() if html
+    )
     folder = files("berlyne.paper.reproduction")
     style = folder.joinpath("report.css").read_text(encoding="utf-8")
     script = folder.joinpath("report.js").read_text(encoding="utf-8")
@@ -83,7 +94,8 @@ def page(context: PageContext) -> str:
         '<a class="skip" href="#main">Skip to the report</a>'
         f"<header><h1>{_title(context)}</h1>{_subtitle(context)}{_banner(context)}</header>"
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-        f'<main id="main">{"".join(made.values())}</main>{replay_data(context)}<script>{script}</script></body></html>\n'
+        f'<main id="main">{"".join(sections.values())}</main>{replay_data(context)}<script>{script}</script>'
+        "</body></html>\n"
     )
 
 
@@ -94,21 +106,22 @@ def _title(context: PageContext) -> str:
 
 def _subtitle(context: PageContext) -> str:
     return (
-        "<p>Every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv 1112.1125), worked out anew "
-        f"in {context.paper_run.n_worlds} worlds of each of three classes. Of {len(context.verdicts)} claims, "
+        "<p>A reproduction of every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv "
+        f"1112.1125), in {context.paper_run.n_worlds} worlds of each of three classes. Of {len(context.verdicts)} "
+        "claims, "
         f'<a href="#summary">{escape(tally_text(context))}</a>.</p>'
     )
 
 
 def _banner(context: PageContext) -> str:
-    """What says that this is not how we read the paper."""
+    """Return the banner that names changed assumptions; empty for the default."""
     changed = context.paper_run.assumptions.changed
     if not changed:
         return ""
-    said = ", ".join(f"{key} = {format_value(value)}" for key, value in changed.items())
+    values = ", ".join(f"{key} = {format_value(value)}" for key, value in changed.items())
     return (
-        f'<p class="banner"><b>This is not the default reading:</b> {escape(said)}. What that changes stands under '
-        '<a href="#changes">What changes against the default</a>.</p>'
+        f'<p class="banner"><b>This is not the default reading:</b> {escape(values)}. The section '
+        '<a href="#changes">What changes against the default</a> shows the differences.</p>'
     )
 
 
@@ -119,4 +132,4 @@ def _stored_seconds(folder: Path) -> dict[str, float]:
         stored = json.loads((content or b"{}").decode())
         return {str(name): float(value) for name, value in stored.items()}
     except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
-        raise StoreError(f"{path} is damaged; remove it, it only says how long the parts took") from None
+        raise StoreError(f"{path} is damaged; remove it, it contains only the durations of the parts") from None

@@ -1,7 +1,7 @@
-"""What becomes of the claims where a reading is read the other way, and how much that says.
+"""Verdicts under variants of the readings, and why they change.
 
-A verdict that flips because p moves from just below a level to just above it is not one that flips because a
-strategy does something else. Every finding is compared with the same finding as read: by its effect, not by its word.
+A verdict can flip because a strategy behaves differently, or only because p moves from just below a level to just above
+it. To distinguish these cases, the effect of every finding is compared with its effect without the variant.
 """
 
 from __future__ import annotations
@@ -20,40 +20,47 @@ if TYPE_CHECKING:
 REEVALUATED = tuple(
     id_ for id_, claim in CLAIMS.items() if claim.needs and set(claim.needs) <= {"explorations", "tasks", "structure"}
 )
-"""Claims that are asked again: all that rest on explorations, on tasks, or on the structure of worlds."""
+"""Claims that are checked again under variants: those that use only explorations, tasks or the structure of worlds."""
 AS_READ = "as read"
-"""What stands for the readings we follow, beside the variants."""
+"""Label of the readings of the reproduction, beside the variants."""
 RANK = 0.1
-"""A rank, beside a share: ten are about as much as the whole area."""
+"""Weight of one rank compared with a share of the area: ten ranks count as much as the whole area."""
 EFFECT, MARGINAL, POOL_ONLY = "effect", "hair", "company"
-"""How a verdict flips: because an effect leaves its interval as read; while it moves within that; or while it is the
-same to the digit, and only other strategies in its test are not."""
-FLIPS = {EFFECT: ("⇄", "by an effect"), MARGINAL: ("≈", "by a hair"), POOL_ONLY: ("≡", "by company")}
-"""Sign and words of each, those that say most first."""
+"""Why a verdict flips.
+
+EFFECT: an effect leaves its 95 % interval, or has no interval. MARGINAL: the effect moves within the interval.
+POOL_ONLY: the effect is exactly the same, and only other strategies in the test changed.
+"""
+FLIPS = {
+    EFFECT: ("⇄", "because the effect changes"),
+    MARGINAL: ("≈", "marginally"),
+    POOL_ONLY: ("≡", "because of other strategies in the test"),
+}
+"""Sign and text of each kind of flip, the most important first."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One finding of a claim, as read and otherwise."""
+    """One finding of a claim, with the readings of the reproduction (`before`) and under a variant (`after`)."""
 
     before: Finding
     after: Finding
 
     @property
     def effect_change(self) -> float:
-        """How much the effect changes, in its unit; 0 where there is none."""
+        """Change of the effect, in its unit; 0 if there is no effect."""
         if self.before.effect is None or self.after.effect is None:
             return 0.0
         return self.after.effect - self.before.effect
 
     @property
     def size(self) -> float:
-        """How large that is, at least 0: 1 is about the whole area, or all ranks there are."""
+        """Size of the change, at least 0; 1 is the whole area or ten ranks."""
         return abs(self.effect_change) * (RANK if self.before.unit == "ranks" else 1.0)
 
     @property
     def flip(self) -> str:
-        """Empty unless it is judged otherwise; then EFFECT, HAIR or COMPANY."""
+        """EFFECT, MARGINAL or POOL_ONLY if the finding agrees in one case only; empty otherwise."""
         if self.before.ok == self.after.ok:
             return ""
         low, high, effect = self.before.low, self.before.high, self.after.effect
@@ -64,54 +71,54 @@ class Change:
 
     @property
     def text(self) -> str:
-        """What moved, in words."""
+        """Effect before and after, as text."""
         return f"{self.before.about}: {effect_text(self.before)} → {effect_text(self.after)}"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One claim under one variant."""
+    """Verdicts on one claim, with the readings of the reproduction (`before`) and under a variant (`after`)."""
 
     before: Verdict
     after: Verdict
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Every finding, as read and otherwise."""
+        """Every finding before and after."""
         return tuple(Change(*pair) for pair in zip(self.before.findings, self.after.findings, strict=True))
 
     @property
     def largest(self) -> Change:
-        """The finding whose effect moves most, in shares of an area or of the ranks there are."""
+        """Finding with the largest change of its effect."""
         return max(self.changes, key=lambda change: change.size)
 
     @property
     def size(self) -> float:
-        """How large that change is, at least 0: 1 is about the whole area, or all ranks there are."""
+        """Size of the largest change, at least 0; 1 is the whole area or ten ranks."""
         return self.largest.size
 
     @property
     def flip(self) -> str:
-        """Empty if the verdict is the one as read; else what says most of how its findings flip."""
+        """Most important kind of flip of its findings; empty if the verdict is the same."""
         if self.before.word == self.after.word:
             return ""
-        how = {change.flip for change in self.changes}
-        return next((kind for kind in FLIPS if kind in how), MARGINAL)
+        kinds = {change.flip for change in self.changes}
+        return next((kind for kind in FLIPS if kind in kinds), MARGINAL)
 
 
 @lru_cache(maxsize=1)
 def cells(paper_run: PaperRun) -> dict[str, dict[str, Cell]]:
-    """Every claim under every variant that it is asked again under, by ids: `cells[variant][claim]`."""
-    found = {}
+    """Check claims again under all variants; `cells[variant][claim]` has both verdicts."""
+    table = {}
     for variant in VARIANTS:
         evidence = variant_evidence(paper_run, variant)
-        asked = [id_ for id_ in REEVALUATED if variant.tasks or "tasks" not in CLAIMS[id_].needs]
-        found[variant.id] = {id_: Cell(paper_run.verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in asked}
-    return found
+        checked = [id_ for id_ in REEVALUATED if variant.tasks or "tasks" not in CLAIMS[id_].needs]
+        table[variant.id] = {id_: Cell(paper_run.verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in checked}
+    return table
 
 
 def effect_text(finding: Finding) -> str:
-    """An effect in its unit, and the p-value that decides, if there is one."""
+    """Return an effect in its unit as text, with the p-value that decides, if there is one."""
     if finding.effect is None:
         return finding.measured
     size = (
@@ -121,4 +128,4 @@ def effect_text(finding: Finding) -> str:
 
 
 SHARES = ("area", "gain", "missing information")
-"""Units of effects that are shares."""
+"""Units of effects that are shares, printed in per cent."""

@@ -1,4 +1,4 @@
-"""Running the reproduction: stages, figures, claims and the report, each only if it is missing or asked for."""
+"""Run the reproduction: stages, figures, claims and the report, each only if it is missing or out of date."""
 
 from __future__ import annotations
 
@@ -25,16 +25,27 @@ from berlyne.paper.reproduction.stages import STAGES
 from berlyne.serialization import PARTIAL_SUFFIX, check_file_type, exclusive_lock, read_file, write_store_file
 
 PARTS = ("explorations", *STAGES, *FIGURES, "claims", "report")
-"""What `--only` may name."""
+"""Names that `--only` accepts."""
 CLAIMS_NEED = tuple(dict.fromkeys(need for claim in CLAIMS.values() for need in claim.needs))
-"""What claims are checked on."""
+"""Stages that claims are checked on."""
 
 
 @dataclass
 class Reproduction:
-    """What a run of the reproduction has to show.
+    """Result of `reproduce`.
 
-    verdicts : the word on every claim; default_verdicts : the same under the default assumptions, if others were made.
+    Attributes
+    ----------
+    paper_run : PaperRun
+        Settings and folder of the reproduction.
+    verdicts : dict of str to str
+        Verdict on every claim, by id.
+    default_verdicts : dict of str to str
+        Verdicts under the default assumptions; empty if the assumptions are the default.
+    seconds : dict of str to float
+        Duration of each part that was run, in seconds.
+    report : Path or None
+        Path of the report, if it was made.
     """
 
     paper_run: PaperRun
@@ -52,103 +63,128 @@ def reproduce(
     only: tuple[str, ...] = (),
     assumptions: Assumptions = DEFAULT,
 ) -> Reproduction:
-    """Run the paper into `folder`: what is there already is kept, what is missing is worked out.
+    """Reproduce the paper in `folder`; parts that are up to date are kept.
 
-    `only` limits it to some parts; what these need is worked out too. If something else than the default is assumed,
-    the claims are checked under the default, too, in the folder `default` within, and the report says what changes.
+    With other assumptions than the default, the claims are also checked under the default, in the subfolder `default`,
+    and the report shows the changes.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the reproduction; created if it does not exist.
+    n_worlds : int
+        Number of worlds of each class.
+    seed : int
+        Seed of the explorations and of all stages.
+    jobs : int or None
+        Number of processes; None for the number of cores.
+    only : tuple of str
+        Parts to make, with the parts they need; empty for all.
+    assumptions : Assumptions
+        Assumptions to make.
+
+    Returns
+    -------
+    Reproduction
+        Verdicts, durations and the path of the report.
+
+    Raises
+    ------
+    SettingsError
+        If a part is unknown, or if the folder contains more worlds, other assumptions or other files.
     """
     for part in only:
         if part not in PARTS:
-            raise SettingsError(f"there is no part {part!r} of the reproduction; there are {', '.join(PARTS)}")
+            raise SettingsError(f"unknown part {part!r}; choose from {', '.join(PARTS)}")
     folder.mkdir(parents=True, exist_ok=True)
     paper_run = PaperRun(folder, n_worlds, seed, assumptions)
     if paper_run.has_more_worlds():
-        raise SettingsError(
-            f"{folder} holds a reproduction with more than {n_worlds} worlds; use another folder for this"
-        )
-    done, wanted, threads = Reproduction(paper_run), _needed(only), jobs or os.cpu_count() or 1
+        raise SettingsError(f"{folder} contains a reproduction with more than {n_worlds} worlds; use another folder")
+    result, parts, n_jobs = Reproduction(paper_run), _with_needed(only), jobs or os.cpu_count() or 1
     with exclusive_lock(folder / "reproduction"):
         write_marker(paper_run)
-        _compute(paper_run, wanted, threads, done.seconds)
-        made = BuildStamps(paper_run)
-        with _timed(done.seconds, "figures"):
-            _draw(paper_run, [name for name in FIGURES if name in wanted], made, threads)
-        if "claims" in wanted:
-            with _timed(done.seconds, "claims"):
-                done.verdicts = _check(paper_run, made)
+        _compute(paper_run, parts, n_jobs, result.seconds)
+        stamps = BuildStamps(paper_run)
+        with _timed(result.seconds, "figures"):
+            _draw(paper_run, [name for name in FIGURES if name in parts], stamps, n_jobs)
+        if "claims" in parts:
+            with _timed(result.seconds, "claims"):
+                result.verdicts = _check(paper_run, stamps)
             if assumptions.changed:
-                with _timed(done.seconds, "default"):
-                    below = reproduce(folder / "default", n_worlds, seed, jobs, ("claims",))
-                    done.default_verdicts = below.verdicts
-        if "report" in wanted:
-            with _timed(done.seconds, "report"):
-                done.report = _report(paper_run, made, done.seconds)
-    return done
+                with _timed(result.seconds, "default"):
+                    default = reproduce(folder / "default", n_worlds, seed, jobs, ("claims",))
+                    result.default_verdicts = default.verdicts
+        if "report" in parts:
+            with _timed(result.seconds, "report"):
+                result.report = _report(paper_run, stamps, result.seconds)
+    return result
 
 
-def _needed(only: tuple[str, ...]) -> set[str]:
-    """The parts asked for and all that they rest on."""
-    wanted = set(only or PARTS)
-    if "report" in wanted:
-        wanted |= {"claims", *STAGES, *FIGURES}
-    if "claims" in wanted:
-        wanted |= set(CLAIMS_NEED)
+def _with_needed(only: tuple[str, ...]) -> set[str]:
+    """Return the requested parts and all parts that they need."""
+    parts = set(only or PARTS)
+    if "report" in parts:
+        parts |= {"claims", *STAGES, *FIGURES}
+    if "claims" in parts:
+        parts |= set(CLAIMS_NEED)
     for name in FIGURES:
-        if name in wanted:
-            wanted |= set(FIGURES[name].needs)
-    if "sensitivity" in wanted:
-        wanted |= {"structure", "tasks"}
-    if wanted & {"tasks", "learned", "sensitivity"}:
-        wanted.add("explorations")
-    return wanted
+        if name in parts:
+            parts |= set(FIGURES[name].needs)
+    if "sensitivity" in parts:
+        parts |= {"structure", "tasks"}
+    if parts & {"tasks", "learned", "sensitivity"}:
+        parts.add("explorations")
+    return parts
 
 
-def _compute(paper_run: PaperRun, wanted: set[str], jobs: int, seconds: dict[str, float]) -> None:
-    if "explorations" in wanted:
+def _compute(paper_run: PaperRun, parts: set[str], jobs: int, seconds: dict[str, float]) -> None:
+    """Run the explorations and compute the stages that are missing or out of date."""
+    if "explorations" in parts:
         with _timed(seconds, "explorations"):
             paper_run.experiment.run(paper_run.folder / "results.zarr", jobs=jobs)
     for name, stage in STAGES.items():
-        if name in wanted and not paper_run.is_current(stage):
+        if name in parts and not paper_run.is_current(stage):
             with _timed(seconds, name):
                 paper_run.save_stage(stage, paper_run.configured(stage).compute(paper_run, parallel_map(jobs)))
 
 
-def _check(paper_run: PaperRun, made: BuildStamps) -> dict[str, str]:
-    """The word on every claim; `claims.json` has all that it rests on."""
-    place = paper_run.folder / "claims.json"
-    if not made.is_current("claims", CLAIMS_NEED, place.name):
-        write_store_file(place, json.dumps(verdicts_as_data(paper_run.verdicts), indent=1).encode())
-        made.record("claims", CLAIMS_NEED)
-    return read_verdicts(place, read_file(place))
+def _check(paper_run: PaperRun, stamps: BuildStamps) -> dict[str, str]:
+    """Return the verdict on every claim, and write `claims.json` if it is out of date."""
+    path = paper_run.folder / "claims.json"
+    if not stamps.is_current("claims", CLAIMS_NEED, path.name):
+        write_store_file(path, json.dumps(verdicts_as_data(paper_run.verdicts), indent=1).encode())
+        stamps.record("claims", CLAIMS_NEED)
+    return read_verdicts(path, read_file(path))
 
 
-def _report(paper_run: PaperRun, made: BuildStamps, seconds: dict[str, float]) -> Path:
-    """The page, made anew unless nothing that it shows has changed."""
-    if not made.is_current("report", tuple(STAGES), "report.html"):
+def _report(paper_run: PaperRun, stamps: BuildStamps, seconds: dict[str, float]) -> Path:
+    """Write the report if it is out of date, and return its path."""
+    if not stamps.is_current("report", tuple(STAGES), "report.html"):
         write_report(paper_run, seconds)
-        made.record("report", tuple(STAGES))
+        stamps.record("report", tuple(STAGES))
     return paper_run.folder / "report.html"
 
 
-def _draw(paper_run: PaperRun, names: list[str], made: BuildStamps, jobs: int = 1) -> None:
-    """Draw the figures that are not there as they would be drawn again."""
+def _draw(paper_run: PaperRun, names: list[str], stamps: BuildStamps, jobs: int = 1) -> None:
+    """Draw the figures that are missing or out of date."""
     from rich.console import Console
     from rich.progress import track
 
     needs = {name: FIGURES[name].needs for name in names}
     files = {name: [f"figures/{file.format(name=name)}" for file in FILES] for name in names}
-    missing = [name for name in names if not made.is_current(name, needs[name], *files[name])]
-    for file in (file for name in missing for file in files[name]):  # which are written beside their places first
+    missing = [name for name in names if not stamps.is_current(name, needs[name], *files[name])]
+    for file in (file for name in missing for file in files[name]):  # files are written under a partial name first
         path = paper_run.folder / file
         check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     console = Console(stderr=True)
     drawn = draw(paper_run, missing, jobs)
     for name in track(drawn, "figures", len(missing), console=console, disable=not console.is_terminal):
-        made.record(name, needs[name])
+        stamps.record(name, needs[name])
 
 
 @contextmanager
 def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    begin = time.perf_counter()
+    """Store the duration of a block in `seconds`."""
+    start = time.perf_counter()
     yield
-    seconds[name] = time.perf_counter() - begin
+    seconds[name] = time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""What a stage of the reproduction is: numbers that are worked out once, and again if what decides them changes."""
+"""Base class of the stages of the reproduction: numbers computed once, and again if their settings change."""
 
 from __future__ import annotations
 
@@ -18,17 +18,23 @@ if TYPE_CHECKING:
 WorldKey = tuple[str, int]
 """Class and index of a world."""
 N_LAGS = 20
-"""Steps for which it is told how an action is felt."""
+"""Number of lags for controllability, in steps."""
 MapFunction = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
-"""`map_items(label, items, function)`: the function of every item, in order, with progress shown."""
+"""`map_items(label, items, function)` applies a function to each item, in order, and shows progress."""
 
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """One stage. Its settings are its fields: together with the worlds and the strategies they decide its numbers.
+    """A stage of the reproduction.
 
-    name : what its dataset is called.
-    version : to be raised by whoever changes what it computes.
+    The fields of a stage are its settings. Its numbers depend only on these settings, the worlds and the strategies.
+
+    Attributes
+    ----------
+    name : str
+        Name of its dataset.
+    version : int
+        Increase it if you change what the stage computes.
     """
 
     name: ClassVar[str]
@@ -36,23 +42,23 @@ class Stage(ABC):
 
     @abstractmethod
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
+        """Compute the numbers for all worlds of a reproduction."""
 
     def strategies_needed(self) -> tuple[str, ...]:
-        """The strategies that its numbers depend on."""
+        """Return the strategies that the numbers depend on."""
         return ()
 
     def stamp(self, paper_run: PaperRun) -> str:
-        """All that decides the numbers, as text: numbers with another stamp are not these."""
-        said = {
+        """Return everything that affects the numbers as text; stored numbers with another stamp are out of date."""
+        inputs = {
             "version": self.version,
             "settings": asdict(self),
             "strategies": [repr(paper_run.strategy(name)) for name in self.strategies_needed()],
             **paper_run.worlds_summary,
         }
-        return json.dumps(said, sort_keys=True)
+        return json.dumps(inputs, sort_keys=True)
 
 
 def all_worlds(paper_run: PaperRun) -> list[WorldKey]:
-    """Class and index of every world."""
+    """Return class and index of every world of a reproduction."""
     return [(name, i) for name in PAPER_WORLDS for i in range(paper_run.n_worlds)]

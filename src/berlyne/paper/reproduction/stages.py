@@ -1,8 +1,8 @@
-"""What is worked out beyond the explorations: one class per stage, one labelled dataset each.
+"""Stages computed after the explorations: one class per stage, which returns one labelled dataset.
 
-Fields are settings, and nothing else that could be chosen may decide a number: a stage is kept as long as they stay.
-Every stage goes through the worlds of the study with `map_items`, which spreads them over cores; numbers
-depend on seeds derived from ids, never on order.
+The fields of a stage are its settings. A number may depend on no other choice, because a stage is not recomputed while
+its settings stay the same. Every stage maps over the worlds with `map_items`, which uses several cores. Seeds are
+derived from ids, so the numbers do not depend on the order of computation.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Structure(Stage):
     horizon: int = N_LAGS
 
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
+        """Compute the numbers for all worlds of a reproduction."""
         import xarray as xr
 
-        def of_world(at: WorldKey) -> tuple[float, Any]:
+        def compute_world(at: WorldKey) -> tuple[float, Any]:
             world = paper_run.world(*at)
             return structure_index(world), controllability(world, self.horizon)
 
-        found = map_items("structure", all_worlds(paper_run), of_world)
+        results = map_items("structure", all_worlds(paper_run), compute_world)
         shape = (len(PAPER_WORLDS), paper_run.n_worlds)
-        index = np.array([f[0] for f in found]).reshape(shape)
-        reach = np.array([f[1] for f in found]).reshape(*shape, self.horizon)
+        index = np.array([result[0] for result in results]).reshape(shape)
+        influence = np.array([result[1] for result in results]).reshape(*shape, self.horizon)
         return xr.Dataset(
             {
                 "structure_index": (("world_class", "world"), index),
-                "controllability": (("world_class", "world", "lag"), reach, {"units": "bits"}),
+                "controllability": (("world_class", "world", "lag"), influence, {"units": "bits"}),
             },
             {"world_class": list(PAPER_WORLDS), "lag": np.arange(1, self.horizon + 1)},
         )
@@ -60,24 +60,24 @@ class Structure(Stage):
 
 @dataclass(frozen=True)
 class Gains(Stage):
-    """Predicted against realised gain after 0 to 19 observations of every row (Fig. 2)."""
+    """Predicted and realised gain after 0 to 19 observations of every row (Fig. 2)."""
 
     name: ClassVar[str] = "gains"
     n_obs: int = 20
     n_trials: int = 50
 
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
+        """Compute the numbers for all worlds of a reproduction."""
         import xarray as xr
 
-        def of_world(at: WorldKey) -> Any:
+        def compute_world(at: WorldKey) -> Any:
             seed = stream(paper_run.seed, f"{world_id(*at)}/gains")
             return pig_against_gain(paper_run.world(*at), self.n_obs, self.n_trials, seed)
 
-        found = map_items("predicted and realised gain", all_worlds(paper_run), of_world)
+        gains = map_items("predicted and realised gain", all_worlds(paper_run), compute_world)
         shape = (len(PAPER_WORLDS), paper_run.n_worlds, self.n_obs)
         arrays = {
-            name: np.array([getattr(f, name) for f in found]).reshape(shape)
+            name: np.array([getattr(gain, name) for gain in gains]).reshape(shape)
             for name in ("pig", "gain", "pig_sq", "gain_sq")
         }
         dims = ("world_class", "world", "n_obs")
@@ -90,9 +90,18 @@ class Gains(Stage):
 
 @dataclass(frozen=True)
 class Learned(Stage):
-    """Exploring with a concentration learned on the way, against one that is given (Fig. S5).
+    """Exploration with a concentration learned on the way, and with the true one (Fig. S5).
 
-    starts : the concentrations that learning starts from; none of them is true everywhere.
+    Parameters
+    ----------
+    strategy : str
+        Strategy that explores with either prior.
+    starts : tuple of float
+        Concentrations that learning starts from; none of them is true in both classes.
+    bounds : tuple of float
+        Smallest and largest concentration.
+    refit : Schedule
+        Steps at which the concentration is fitted again.
     """
 
     name: ClassVar[str] = "learned"
@@ -103,36 +112,36 @@ class Learned(Stage):
     refit: Schedule = DEFAULT_SCHEDULE
 
     def strategies_needed(self) -> tuple[str, ...]:
-        """The one that explores with either prior."""
+        """Return the strategy that explores with either prior."""
         return (self.strategy,)
 
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
+        """Compute the numbers for all worlds of a reproduction."""
         import xarray as xr
 
         classes, strategy = ("dense", "maze"), paper_run.strategy(self.strategy)
         n_steps = {name: paper_run.assumptions.n_steps(name) for name in classes}
 
-        def of_world(at: tuple[str, int, float]) -> Any:
+        def compute_world(at: tuple[str, int, float]) -> Any:
             seed = stream(paper_run.seed, f"{world_id(*at[:2])}/learned prior")
-            told: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
-            return explore_learning_alpha(paper_run.world(*at[:2]), strategy, n_steps[at[0]], seed, **told)
+            options: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
+            return explore_learning_alpha(paper_run.world(*at[:2]), strategy, n_steps[at[0]], seed, **options)
 
         jobs = [(name, i, start) for name in classes for i in range(paper_run.n_worlds) for start in self.starts]
         shape = (len(classes), paper_run.n_worlds, len(self.starts), max(n_steps.values()) + 1)
         learned, alpha = np.full((2, *shape), np.nan, dtype=np.float32)
-        given = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
-        for (name, i, start), run in zip(jobs, map_items("learned prior", jobs, of_world), strict=True):
-            place = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
-            learned[place], alpha[place] = run.missing_information, run.alpha
+        with_true = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
+        for (name, i, start), run in zip(jobs, map_items("learned prior", jobs, compute_world), strict=True):
+            position = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
+            learned[position], alpha[position] = run.missing_information, run.alpha
         for c, name in enumerate(classes):
-            told = stored_explorations(paper_run, name)["missing_information"].sel(strategy=self.strategy).values
-            given[c, :, : n_steps[name] + 1] = told
+            missing = stored_explorations(paper_run, name)["missing_information"].sel(strategy=self.strategy).values
+            with_true[c, :, : n_steps[name] + 1] = missing
         dims = ("world_class", "world", "start", "time")
         true = [paper_run.world(name, 0).prior.alpha for name in classes]  # type: ignore[union-attr]  # Dirichlet
         return xr.Dataset(
             {
-                "given": (("world_class", "world", "time"), given, {"units": "bits"}),
+                "given": (("world_class", "world", "time"), with_true, {"units": "bits"}),
                 "learned": (dims, learned, {"units": "bits"}),
                 "alpha": (dims, alpha),
                 "true_alpha": (("world_class",), true),
@@ -143,7 +152,17 @@ class Learned(Stage):
 
 @dataclass(frozen=True)
 class Lengths(Stage):
-    """Areas of PIG(greedy) and Unembodied for runs of any length up to three times ours (reading R12)."""
+    """Areas of PIG(greedy) and Unembodied for run lengths up to three times ours (reading R12).
+
+    Parameters
+    ----------
+    strategies : tuple of str
+        Strategies whose areas give the embodiment index.
+    shortest, longest : float
+        Smallest and largest run length, relative to ours.
+    n_lengths : int
+        Number of run lengths.
+    """
 
     name: ClassVar[str] = "lengths"
     strategies: tuple[str, ...] = ("PIG(greedy)", "Unembodied")
@@ -152,27 +171,27 @@ class Lengths(Stage):
     n_lengths: int = 150
 
     def strategies_needed(self) -> tuple[str, ...]:
-        """Those whose areas make the embodiment index."""
+        """Return the strategies whose areas give the embodiment index."""
         return self.strategies
 
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
+        """Compute the numbers for all worlds of a reproduction."""
         import xarray as xr
 
-        relative = np.linspace(self.shortest, self.longest, self.n_lengths)  # length of a run, in ours
+        relative = np.linspace(self.shortest, self.longest, self.n_lengths)  # run lengths, relative to ours
 
-        def of_world(at: WorldKey) -> Any:
+        def compute_world(at: WorldKey) -> Any:
             last = np.round(relative * paper_run.assumptions.n_steps(at[0])).astype(int)
             areas = []
             for name in self.strategies:
                 strategy = paper_run.strategy(name)
-                seed = stream(paper_run.seed, f"{world_id(*at)}/{strategy.name}")  # the stored runs, gone on with
+                seed = stream(paper_run.seed, f"{world_id(*at)}/{strategy.name}")  # continues the stored runs
                 run = explore(paper_run.world(*at), strategy, n_steps=int(last[-1]), seed=seed)
                 areas.append(np.cumsum(run.missing_information)[last])
             return np.array(areas)
 
-        found = map_items("longer runs", all_worlds(paper_run), of_world)
-        areas = np.array(found).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(self.strategies), len(relative))
+        results = map_items("longer runs", all_worlds(paper_run), compute_world)
+        areas = np.array(results).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(self.strategies), len(relative))
         steps = np.array([np.round(relative * paper_run.assumptions.n_steps(name)) for name in PAPER_WORLDS])
         return xr.Dataset(
             {
@@ -186,4 +205,4 @@ class Lengths(Stage):
 STAGES: dict[str, Stage] = {
     stage.name: stage for stage in (Structure(), Gains(), Tasks(), Learned(), Lengths(), Sensitivity())
 }
-"""What is worked out after the explorations, in this order."""
+"""Stages computed after the explorations, in this order."""

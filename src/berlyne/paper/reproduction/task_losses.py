@@ -1,4 +1,4 @@
-"""What was learned, put to use: navigation and reward acquisition in every world (Sec. 3.7, Fig. 8)."""
+"""Losses in navigation and reward acquisition with the learned models, in every world (Sec. 3.7, Fig. 8)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,20 @@ if TYPE_CHECKING:
 class Tasks(Stage):
     """Navigation and reward loss of every strategy at every snapshot (Sec. 3.7).
 
-    paid : whether a state pays its reward when it is entered or left (reading R20). What the first state pays on being
-        left no policy can change, and the last one is not left: reward on leaving is reward on entering, in one
-        step less.
+    Parameters
+    ----------
+    n_rewards : int
+        Number of reward structures of each world.
+    horizon : int
+        Number of steps in which to collect reward.
+    cap_per_state : int
+        Cap on the expected steps of navigation, per state (reading R18).
+    ties : str
+        Which of several best actions a policy takes.
+    paid : {"entering", "leaving"}
+        Whether a state pays its reward when it is entered or when it is left (reading R20). No policy can change the
+        reward for leaving the first state, and the last state is never left. So reward on leaving equals reward on
+        entering with one step less.
     """
 
     name: ClassVar[str] = "tasks"
@@ -38,27 +49,27 @@ class Tasks(Stage):
     paid: Literal["entering", "leaving"] = "entering"
 
     def strategies_needed(self) -> tuple[str, ...]:
-        """All of the paper's."""
+        """Return all strategies of the paper."""
         return PAPER_STRATEGIES
 
     def world_tasks(self, paper_run: PaperRun, world_class: str, index: int) -> tasks.Tasks:
-        """The tasks of one world of a study, which know their objective optimum; those of the last worlds are kept."""
-        return _judge(self, paper_run.world(world_class, index), paper_run.seed, world_id(world_class, index))
+        """Return the tasks of one world, with their objective optimum; those of the last worlds are cached."""
+        return _cached_tasks(self, paper_run.world(world_class, index), paper_run.seed, world_id(world_class, index))
 
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
+        """Compute the numbers for all worlds of a reproduction."""
         import xarray as xr
 
         counts = {name: load_counts(paper_run, name) for name in PAPER_WORLDS}
 
-        def of_world(at: WorldKey) -> Any:
+        def compute_world(at: WorldKey) -> Any:
             world = paper_run.world(*at)
             models = counts[at[0]][at[1]].reshape(-1, world.n_actions, world.n_states, world.n_states)
             return self.world_tasks(paper_run, *at).losses(models)
 
-        found = map_items("tasks", all_worlds(paper_run), of_world)
+        results = map_items("tasks", all_worlds(paper_run), compute_world)
         times = list(paper_run.experiment.snapshots)
-        losses = np.array(found).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
+        losses = np.array(results).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
         dims = ("world_class", "world", "strategy", "snapshot")
         return xr.Dataset(
             {
@@ -70,14 +81,14 @@ class Tasks(Stage):
 
 
 @lru_cache(maxsize=16)
-def _judge(how: Tasks, world: World, seed: int, id_: str) -> tasks.Tasks:
-    rewards = tasks.draw_rewards(world.n_states, stream(seed, f"{id_}/rewards"), how.n_rewards)
-    horizon = how.horizon - (how.paid == "leaving")
-    return tasks.Tasks(world, rewards, cap=how.cap_per_state * world.n_states, horizon=horizon, ties=how.ties)
+def _cached_tasks(stage: Tasks, world: World, seed: int, id_: str) -> tasks.Tasks:
+    rewards = tasks.draw_rewards(world.n_states, stream(seed, f"{id_}/rewards"), stage.n_rewards)
+    horizon = stage.horizon - (stage.paid == "leaving")
+    return tasks.Tasks(world, rewards, cap=stage.cap_per_state * world.n_states, horizon=horizon, ties=stage.ties)
 
 
 def load_counts(paper_run: PaperRun, world_class: str) -> Any:
-    """Counts at the snapshots of all worlds of a class, (world, strategy, snapshot, transition): read at once."""
+    """Return the stored counts of a class at its snapshots, (world, strategy, snapshot, transition), in memory."""
     world = paper_run.world(world_class, 0)
     size = world.n_actions * world.n_states**2
     return stored_explorations(paper_run, world_class)["counts"].isel(transition=slice(0, size)).values

@@ -1,8 +1,8 @@
-"""Where a reading left a choice: the claims again, with the other choice, in all worlds.
+"""Sensitivity of the claims to readings that the paper leaves open, in all worlds.
 
-A variant is a few assumptions changed, as `berlyne reproduce --set` changes them; the numbers here are those that it
-would give. Only what the change can move is run again: strategies that act otherwise, worlds that are drawn otherwise,
-tasks that are set otherwise.
+A variant changes a few assumptions, like `berlyne reproduce --set`, and gives the same numbers as that command. Only
+affected results are recomputed: strategies that act differently, worlds that are drawn differently, and tasks with
+other settings.
 """
 
 from __future__ import annotations
@@ -34,10 +34,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Variant:
-    """One reading, read the other way: a few assumptions changed.
+    """An alternative to one reading: a few changed assumptions.
 
-    tasks : whether tasks are set again, too. That costs more than exploring again, and is left out where all strategies
-        of a class act otherwise and claims about tasks rest on no fitted reading: these are then not asked.
+    Parameters
+    ----------
+    id : str
+        Name of the variant.
+    reading : str
+        Number of the reading.
+    text : str
+        Description in a few words.
+    changes : mapping of str to object
+        Changed assumptions, by key.
+    tasks : bool
+        Whether task losses are recomputed. This takes longer than exploring again. It is skipped if the variant changes
+        all strategies of a class and is no fitted reading on which claims about tasks rest. These claims are then not
+        checked again.
     """
 
     id: str
@@ -71,19 +83,25 @@ VARIANTS = (
 
 
 TASK_KEYS = ("ties", "cap_per_state", "horizon", "paid", "n_rewards")
-"""What decides the losses of a model."""
+"""Settings of tasks that affect the losses of a model."""
 LOSSES = ("navigation_loss", "reward_loss")
 WITH_CURVES = ("Random", "PEIG(Q)")
-"""Strategies whose mean curves some claim looks at; of all others areas are enough."""
+"""Strategies whose mean curves a claim uses; for all others the areas are enough."""
 
 
 class NeededRuns(NamedTuple):
-    """What a change of assumptions makes necessary in the worlds of one class.
+    """Results of one class that a change of assumptions affects.
 
-    worlds : whether they are drawn otherwise.
-    explore : strategies whose explorations are others.
-    navigate, collect : strategies whose losses in the two tasks are others.
-    begins : whether all that differs is that explorations end earlier, each with the beginning of the one as read.
+    Attributes
+    ----------
+    worlds : bool
+        Whether the worlds are different.
+    explore : tuple of str
+        Strategies whose explorations are different.
+    navigate, collect : tuple of str
+        Strategies whose losses in navigation and in reward acquisition are different.
+    only_shorter : bool
+        Whether the only change is a shorter run, so that each exploration is the beginning of the stored one.
     """
 
     worlds: bool
@@ -94,91 +112,103 @@ class NeededRuns(NamedTuple):
 
     @property
     def uses_stored_runs(self) -> bool:
-        """Whether some losses are those of explorations as they are stored."""
+        """Whether some losses are computed from stored explorations."""
         return not {*self.navigate, *self.collect} <= set(self.explore)
 
 
-def needed_runs(one: Assumptions, other: Assumptions, world_class: str) -> NeededRuns:
-    """What differs between two sets of assumptions in one class; losses are of interest for strategies of Fig. 8."""
-    ours, theirs, length = one.strategies, other.strategies, f"{world_class}.n_steps"
-    worlds = one.world_parameters(world_class) != other.world_parameters(world_class)
-    runs = worlds or one[length] != other[length] or one["tasks.times"] != other["tasks.times"]
-    acting = tuple(s for s in PAPER_STRATEGIES if runs or ours[s] != theirs[s])
-    changed = {key for key in TASK_KEYS if one[f"tasks.{key}"] != other[f"tasks.{key}"]}
+def needed_runs(before: Assumptions, after: Assumptions, world_class: str) -> NeededRuns:
+    """Return the results of one class that differ between two sets of assumptions.
 
-    def losing(*keys: str) -> tuple[str, ...]:
-        return tuple(s for s in FIG8_STRATEGIES if changed & {"ties", *keys} or s in acting)
+    Losses are needed only for the strategies of Fig. 8.
+    """
+    old_strategies, new_strategies, length = before.strategies, after.strategies, f"{world_class}.n_steps"
+    worlds = before.world_parameters(world_class) != after.world_parameters(world_class)
+    all_runs = worlds or before[length] != after[length] or before["tasks.times"] != after["tasks.times"]
+    explore = tuple(s for s in PAPER_STRATEGIES if all_runs or old_strategies[s] != new_strategies[s])
+    changed = {key for key in TASK_KEYS if before[f"tasks.{key}"] != after[f"tasks.{key}"]}
 
-    only_shorter = other[length] < one[length] and not worlds and not changed and ours == theirs
-    return NeededRuns(worlds, acting, losing("cap_per_state"), losing("horizon", "paid", "n_rewards"), only_shorter)
+    def with_new_losses(*keys: str) -> tuple[str, ...]:
+        return tuple(s for s in FIG8_STRATEGIES if changed & {"ties", *keys} or s in explore)
+
+    navigate, collect = with_new_losses("cap_per_state"), with_new_losses("horizon", "paid", "n_rewards")
+    only_shorter = after[length] < before[length] and not worlds and not changed and old_strategies == new_strategies
+    return NeededRuns(worlds, explore, navigate, collect, only_shorter)
 
 
-VariantFindings = dict[tuple[str, str | None], Any]
-"""What a variant gives in one world: by the name of the number, and of the strategy if it is one's."""
+VariantResults = dict[tuple[str, str | None], Any]
+"""Results of a variant in one world, by name of the number and name of the strategy (None for numbers of a world)."""
 
 
 @dataclass(frozen=True)
 class Sensitivity(Stage):
-    """What the variants change: areas, mean curves, losses and structure; NaN where they are those as read."""
+    """Areas, mean curves, losses and structure under the variants; NaN if a variant does not change them."""
 
     name: ClassVar[str] = "sensitivity"
     version: ClassVar[int] = 2
     variants: tuple[Variant, ...] = VARIANTS
 
     def strategies_needed(self) -> tuple[str, ...]:
-        """All of the paper's, which variants replace."""
+        """Return all strategies of the paper, which variants change."""
         return PAPER_STRATEGIES
 
     def stamp(self, paper_run: PaperRun) -> str:
-        """All that decides the numbers; the tasks are those of another stage."""
+        """Return everything that affects the numbers as text, including the settings of the stage "tasks"."""
         return f"{super().stamp(paper_run)} {paper_run.configured(Tasks()).stamp(paper_run)}"
 
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
-        """The numbers, for all worlds of the study."""
-        others = {v.id: paper_run.replace(v.changes) for v in self.variants}
-        needed = {(v.id, c): _needed(paper_run, v, c) for v in self.variants for c in PAPER_WORLDS}
-        # a world serves all its variants while it is at hand
-        jobs = [(v, c, i) for c in PAPER_WORLDS for i in range(paper_run.n_worlds) for v in others if any(needed[v, c])]
-        stored = {
-            c: load_counts(paper_run, c) for c in PAPER_WORLDS if any(needed[v, c].uses_stored_runs for v in others)
+        """Compute the numbers for all worlds of a reproduction."""
+        changed_runs = {v.id: paper_run.replace(v.changes) for v in self.variants}
+        needed = {(v.id, c): _needed_for_variant(paper_run, v, c) for v in self.variants for c in PAPER_WORLDS}
+        jobs = [  # all variants of a world in a row, because the world and its tasks are cached
+            (v, c, i)
+            for c in PAPER_WORLDS
+            for i in range(paper_run.n_worlds)
+            for v in changed_runs
+            if any(needed[v, c])
+        ]
+        stored_counts = {
+            c: load_counts(paper_run, c)
+            for c in PAPER_WORLDS
+            if any(needed[v, c].uses_stored_runs for v in changed_runs)
         }
+        task_losses = paper_run.stage("tasks")
+        # (class, world, strategy, snapshot, task)
+        stored_losses = np.stack([task_losses[loss].values for loss in LOSSES], axis=-1)
 
-        as_read = paper_run.stage("tasks")
-        lost = np.stack([as_read[loss].values for loss in LOSSES], axis=-1)  # (class, world, strategy, snapshot, task)
-
-        def of_world(job: tuple[str, str, int]) -> VariantFindings:
+        def compute_world(job: tuple[str, str, int]) -> VariantResults:
             variant, world_class, i = job
-            here = needed[variant, world_class]
-            counts = stored[world_class][i] if here.uses_stored_runs else None
-            losses = lost[PAPER_WORLDS.index(world_class), i] if here.only_shorter else None
-            return _work_out(paper_run, others[variant], (world_class, i), here, AsRead(counts, losses))
+            needed_here = needed[variant, world_class]
+            counts = stored_counts[world_class][i] if needed_here.uses_stored_runs else None
+            losses = stored_losses[PAPER_WORLDS.index(world_class), i] if needed_here.only_shorter else None
+            stored = StoredResults(counts, losses)
+            return _compute_variant(paper_run, changed_runs[variant], (world_class, i), needed_here, stored)
 
-        out = _blank(paper_run, others)
-        arrays = {name: array.values for name, array in out.data_vars.items()}
-        for (variant, world_class, i), found in zip(jobs, map_items("sensitivity", jobs, of_world), strict=True):
-            place = (list(others).index(variant), PAPER_WORLDS.index(world_class))
-            for (name, strategy), value in found.items():
-                where = place if strategy is None else (*place, PAPER_STRATEGIES.index(strategy))
+        dataset = _empty_dataset(paper_run, changed_runs)
+        arrays = {name: array.values for name, array in dataset.data_vars.items()}
+        for (variant, world_class, i), results in zip(jobs, map_items("sensitivity", jobs, compute_world), strict=True):
+            position = (list(changed_runs).index(variant), PAPER_WORLDS.index(world_class))
+            for (name, strategy), value in results.items():
+                index = position if strategy is None else (*position, PAPER_STRATEGIES.index(strategy))
                 if name == "curve":  # the mean over worlds is enough
-                    line = arrays[name][where]
+                    line = arrays[name][index]
                     line[: len(value)] = np.nan_to_num(line[: len(value)]) + value / paper_run.n_worlds
                 else:
-                    arrays[name][(*where, i)] = value
-        return out
+                    arrays[name][(*index, i)] = value
+        return dataset
 
 
-def _needed(paper_run: PaperRun, variant: Variant, world_class: str) -> NeededRuns:
-    found = needed_runs(paper_run.assumptions, paper_run.assumptions.replace(variant.changes), world_class)
-    return found if variant.tasks else found._replace(navigate=(), collect=())
+def _needed_for_variant(paper_run: PaperRun, variant: Variant, world_class: str) -> NeededRuns:
+    needed = needed_runs(paper_run.assumptions, paper_run.assumptions.replace(variant.changes), world_class)
+    return needed if variant.tasks else needed._replace(navigate=(), collect=())
 
 
-def _blank(paper_run: PaperRun, others: Mapping[str, PaperRun]) -> xr.Dataset:
-    """A dataset with nothing in it."""
+def _empty_dataset(paper_run: PaperRun, changed_runs: Mapping[str, PaperRun]) -> xr.Dataset:
+    """Return a dataset filled with NaN."""
     import xarray as xr
 
-    longest = max(o.assumptions.n_steps(c) for o in others.values() for c in PAPER_WORLDS) + 1
+    longest = max(run.assumptions.n_steps(c) for run in changed_runs.values() for c in PAPER_WORLDS) + 1
     sizes = {
-        "variant": len(others), "world_class": len(PAPER_WORLDS), "strategy": len(PAPER_STRATEGIES),
+        "variant": len(changed_runs), "world_class": len(PAPER_WORLDS), "strategy": len(PAPER_STRATEGIES),
         "world": paper_run.n_worlds, "snapshot": len(paper_run.assumptions["tasks.times"]),
         "time": longest, "lag": N_LAGS,
     }  # fmt: skip
@@ -192,109 +222,113 @@ def _blank(paper_run: PaperRun, others: Mapping[str, PaperRun]) -> xr.Dataset:
         "controllability": ("world", "lag"),
     }
     data = {
-        name: (of := ("variant", "world_class", *rest), np.full([sizes[dim] for dim in of], np.nan))
-        for name, rest in dims.items()
+        name: (all_dims := ("variant", "world_class", *own_dims), np.full([sizes[dim] for dim in all_dims], np.nan))
+        for name, own_dims in dims.items()
     }
-    coords = {"variant": list(others), "world_class": list(PAPER_WORLDS), "strategy": list(PAPER_STRATEGIES)}
+    coords = {"variant": list(changed_runs), "world_class": list(PAPER_WORLDS), "strategy": list(PAPER_STRATEGIES)}
     return xr.Dataset(data, {**coords, "lag": np.arange(1, N_LAGS + 1)})
 
 
-class AsRead(NamedTuple):
-    """What is known of one world as read, where it is of use.
+class StoredResults(NamedTuple):
+    """Stored results of one world with the readings of the reproduction.
 
-    counts : (strategy, snapshot, transition), None unless explorations are as read.
-    losses : (strategy, snapshot, task), None unless explorations begin as those as read.
+    Attributes
+    ----------
+    counts : ndarray of shape (n_strategies, n_snapshots, n_transitions) or None
+        Counts; None if no loss is computed from stored explorations.
+    losses : ndarray of shape (n_strategies, n_snapshots, 2) or None
+        Losses in both tasks; None unless the only change is a shorter run.
     """
 
     counts: Any
     losses: Any
 
 
-def _work_out(
-    paper_run: PaperRun, other: PaperRun, at: WorldKey, needed: NeededRuns, as_read: AsRead
-) -> VariantFindings:
-    """What is other than as read in one world."""
-    found: VariantFindings = {}
-    world, n_steps = other.world(*at), other.assumptions.n_steps(at[0])
-    steps = snapshot_steps(other.experiment.snapshots, n_steps)
-    models: dict[str, Any] = {}
+def _compute_variant(
+    paper_run: PaperRun, changed_run: PaperRun, at: WorldKey, needed: NeededRuns, stored: StoredResults
+) -> VariantResults:
+    """Return the results of one world that differ from those with the readings of the reproduction."""
+    results: VariantResults = {}
+    world, n_steps = changed_run.world(*at), changed_run.assumptions.n_steps(at[0])
+    steps = snapshot_steps(changed_run.experiment.snapshots, n_steps)
+    counts: dict[str, Any] = {}
     for name in needed.explore:
-        strategy = other.strategy(name)
-        run = explore(world, strategy, n_steps=n_steps, seed=stream(other.seed, f"{world_id(*at)}/{strategy.name}"))
-        found["area", name], found["l1_area", name] = run.area, float(run.l1_distance.sum())
+        strategy = changed_run.strategy(name)
+        seed = stream(changed_run.seed, f"{world_id(*at)}/{strategy.name}")
+        run = explore(world, strategy, n_steps=n_steps, seed=seed)
+        results["area", name], results["l1_area", name] = run.area, float(run.l1_distance.sum())
         if name in WITH_CURVES:
-            found["curve", name] = run.missing_information
+            results["curve", name] = run.missing_information
         if name in needed.navigate or name in needed.collect:
-            models[name] = np.zeros((len(steps), world.n_actions * world.n_states**2), smallest_unsigned(n_steps + 1))
-            fill_counts(run, steps, models[name])
-    for name in {*needed.navigate, *needed.collect} - set(models):
-        models[name] = as_read.counts[PAPER_STRATEGIES.index(name)]
+            counts[name] = np.zeros((len(steps), world.n_actions * world.n_states**2), smallest_unsigned(n_steps + 1))
+            fill_counts(run, steps, counts[name])
+    for name in {*needed.navigate, *needed.collect} - set(counts):
+        counts[name] = stored.counts[PAPER_STRATEGIES.index(name)]
     if needed.navigate or needed.collect:
-        before = (
+        stored_steps = (
             snapshot_steps(paper_run.experiment.snapshots, paper_run.assumptions.n_steps(at[0]))
             if needed.only_shorter
             else []
         )
-        fresh = [k for k, step in enumerate(steps) if step not in before]
-        found |= _losses(
-            other.configured(Tasks()).world_tasks(other, *at), needed, {s: m[fresh] for s, m in models.items()}
-        )
-        for name in needed.navigate if before else ():
-            old = as_read.losses[PAPER_STRATEGIES.index(name)]
+        new_steps = [k for k, step in enumerate(steps) if step not in stored_steps]
+        world_tasks = changed_run.configured(Tasks()).world_tasks(changed_run, *at)
+        results |= _losses(world_tasks, needed, {s: table[new_steps] for s, table in counts.items()})
+        for name in needed.navigate if stored_steps else ():
+            old = stored.losses[PAPER_STRATEGIES.index(name)]
             for task, loss in enumerate(LOSSES):
-                new = iter(found[loss, name])
-                found[loss, name] = [
-                    next(new) if k in fresh else old[before.index(steps[k]), task] for k in range(len(steps))
+                new = iter(results[loss, name])
+                results[loss, name] = [
+                    next(new) if k in new_steps else old[stored_steps.index(steps[k]), task] for k in range(len(steps))
                 ]
     if needed.worlds:
-        found["structure_index", None] = structure_index(world)
-        found["controllability", None] = controllability(world, N_LAGS)
-    return found
+        results["structure_index", None] = structure_index(world)
+        results["controllability", None] = controllability(world, N_LAGS)
+    return results
 
 
-def _losses(world_tasks: tasks.Tasks, needed: NeededRuns, models: Mapping[str, Any]) -> VariantFindings:
-    """Losses of some models of each strategy: of both tasks at once if the same strategies have both."""
+def _losses(world_tasks: tasks.Tasks, needed: NeededRuns, counts: Mapping[str, Any]) -> VariantResults:
+    """Compute losses from the counts of each strategy; both tasks at once if the same strategies need both."""
     n, m = world_tasks.n_states, world_tasks.n_actions
 
-    def of(names: tuple[str, ...], losses: Callable[[Any], Any]) -> Any:
-        return losses(np.concatenate([models[s] for s in names]).reshape(-1, m, n, n)).reshape(len(names), -1)
+    def compute(names: tuple[str, ...], loss: Callable[[Any], Any]) -> Any:
+        return loss(np.concatenate([counts[s] for s in names]).reshape(-1, m, n, n)).reshape(len(names), -1)
 
     if needed.navigate == needed.collect:
-        both = of(needed.navigate, world_tasks.losses).reshape(len(needed.navigate), -1, 2)
+        both = compute(needed.navigate, world_tasks.losses).reshape(len(needed.navigate), -1, 2)
         return {(loss, s): both[i, :, k] for i, s in enumerate(needed.navigate) for k, loss in enumerate(LOSSES)}
-    parts = zip(
-        LOSSES, (needed.navigate, needed.collect), (world_tasks.navigation_loss, world_tasks.reward_loss), strict=True
-    )
+    strategies = needed.navigate, needed.collect
+    functions = world_tasks.navigation_loss, world_tasks.reward_loss
     return {
-        (loss, s): one
-        for loss, names, losses in parts
+        (name, s): values
+        for name, names, function in zip(LOSSES, strategies, functions, strict=True)
         if names
-        for s, one in zip(names, of(names, losses), strict=True)
+        for s, values in zip(names, compute(names, function), strict=True)
     }
 
 
 def variant_evidence(paper_run: PaperRun, variant: Variant) -> Evidence:
-    """What there would be to judge by if the paper were read as `variant` does."""
-    base, other = paper_run.evidence, paper_run.replace(variant.changes)
-    found = base.stages["sensitivity"].sel(variant=variant.id)
+    """Return the evidence under a variant: stored numbers, replaced where the variant changes them."""
+    base, changed_run = paper_run.evidence, paper_run.replace(variant.changes)
+    results = base.stages["sensitivity"].sel(variant=variant.id)
     areas, l1_areas, curves = (
-        {c: dict(by) for c, by in old.items()} for old in (base.areas, base.l1_areas, base.curves)
+        {c: dict(by_strategy) for c, by_strategy in by_class.items()}
+        for by_class in (base.areas, base.l1_areas, base.curves)
     )
     for world_class in PAPER_WORLDS:
-        for name in needed_runs(paper_run.assumptions, other.assumptions, world_class).explore:
-            here = found.sel(world_class=world_class, strategy=name)
-            areas[world_class][name], l1_areas[world_class][name] = here["area"].values, here["l1_area"].values
+        for name in needed_runs(paper_run.assumptions, changed_run.assumptions, world_class).explore:
+            new = results.sel(world_class=world_class, strategy=name)
+            areas[world_class][name], l1_areas[world_class][name] = new["area"].values, new["l1_area"].values
             if name in WITH_CURVES:
-                curves[world_class][name] = here["curve"].values[: other.assumptions.n_steps(world_class) + 1]
-    stages = {name: _overlaid(base.stages[name], found) for name in ("tasks", "structure")}
-    return Evidence(areas, l1_areas, curves, stages, **other.assumptions.judging_options)
+                curves[world_class][name] = new["curve"].values[: changed_run.assumptions.n_steps(world_class) + 1]
+    stages = {name: _overlay(base.stages[name], results) for name in ("tasks", "structure")}
+    return Evidence(areas, l1_areas, curves, stages, **changed_run.assumptions.judging_options)
 
 
-def _overlaid(stage: xr.Dataset, found: xr.Dataset) -> xr.Dataset:
-    """A stage with the numbers of a variant where it has some."""
+def _overlay(stage: xr.Dataset, results: xr.Dataset) -> xr.Dataset:
+    """Return a stage with its numbers replaced by those of a variant that are not NaN."""
     new = {
-        name: found[name].transpose(*values.dims).assign_coords(values.coords)
+        name: results[name].transpose(*values.dims).assign_coords(values.coords)
         for name, values in stage.data_vars.items()
-        if name in found
+        if name in results
     }
     return stage.assign({name: values.where(values.notnull(), stage[name]) for name, values in new.items()})

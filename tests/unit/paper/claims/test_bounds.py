@@ -247,7 +247,7 @@ def test_pig_vi_is_among_the_best_unless_another_is_better_at_the_level_of_the_t
     text, caption = (swaps(13, 200, alpha, between=2) for alpha in (0.001, 0.0001))
     assert among(text - 1).ok is True
     assert among(text).ok is False
-    assert among(text).measured.endswith(", beaten at p < 0.001 and not at p < 0.0001")
+    assert among(text).measured.endswith(", significantly worse at p < 0.001 but not at p < 0.0001")
     assert "not at p < 0.0001" in among(caption - 1).measured
     assert "not at" not in among(caption).measured
     gap = 3 * (2 * text / 200 - 1)  # two controls lie between
@@ -262,7 +262,7 @@ def test_pig_vi_is_among_the_best_unless_another_is_better_at_the_level_of_the_t
 
 def test_the_number_of_pig_vi_is_among_those_that_are_no_controls() -> None:
     e = with_losses(invented(200), *TASKS[0], with_rival(200))
-    said = "mean rank 4.00 of 13, number 2 without controls; 3.00 ranks behind PLC(VI) (p = 1e-12)"
+    said = "mean rank 4.00 of 13, place 2 without controls; 3.00 ranks behind PLC(VI) (p = 1e-12)"
     assert finding("tasks-top", e, 0).measured == said
 
 
@@ -299,7 +299,7 @@ def only_one(m: int, n: int, elsewhere: tuple[str, str] | None = None, m_there: 
     if elsewhere is not None:
         e = with_losses(e, *elsewhere, losses(m_there))
     findings = CLAIMS["tasks-only"].verdict(e).findings
-    assert [f.about for f in findings] == [f"{name}, where it is worst off" for name in RIVALS]
+    assert [f.about for f in findings] == [f"{name}, in its worst class and task" for name in RIVALS]
     return dict(zip(RIVALS, findings, strict=True))
 
 
@@ -313,7 +313,7 @@ def test_pig_vi_is_alone_if_every_other_is_beaten_somewhere(where: tuple[str, st
     shared = only_one(100, 200, where, m - 1)
     assert [name for name, f in shared.items() if f.ok is not True] == ["PLC(VI)"]
     assert shared["PLC(VI)"].ok is False
-    assert shared["PLC(VI)"].measured.startswith(f"beaten nowhere; worst in {place}: +")
+    assert shared["PLC(VI)"].measured.startswith(f"not beaten in any class or task; worst in {place}: +")
 
 
 @pytest.mark.parametrize("where", TASKS)
@@ -443,6 +443,6 @@ def test_the_correlation_is_told_within_each_class_too() -> None:
     told = finding("structure", e, 0).measured
     titles = {"dense": "Dense Worlds", "maze": "Mazes", "1-2-3": "1-2-3 Worlds"}
     assert told.endswith(
-        "Within a class r = " + ", ".join(f"{within[name]:.2f} ({title})" for name, title in titles.items())
+        "Within each class, r = " + ", ".join(f"{within[name]:.2f} ({title})" for name, title in titles.items())
     )
     assert len({f"{r:.2f}" for r in within.values()}) > 1

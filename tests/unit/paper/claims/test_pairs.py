@@ -106,15 +106,19 @@ def test_a_finding_names_what_it_compares(claim: str, place: int) -> None:
     world_class, one, other, alike, alpha = told(claim, place)
     found = judged(claim, place, 200)
     assert found.about == f"{ {D: 'Dense Worlds', M: 'Mazes', O: '1-2-3 Worlds'}[world_class] }: {one} against {other}"
-    how, level = (f"not told apart from {other}", f"p > {alpha}") if alike else (f"worse than {other}", f"p < {alpha}")
+    how, level = (
+        (f"not significantly different from {other}", f"p > {alpha}")
+        if alike
+        else (f"worse than {other}", f"p < {alpha}")
+    )
     printed = claim in PRINTED and (claim, place) != ("cb", 2)
     assert found.expected == (f"{one} {how} ({level})" if printed else f"{one} {how}")
-    assert found.ours == ("" if printed else f"the level, {level}: the paper gives none")
+    assert found.ours == ("" if printed else f"the level {level}; the paper gives none")
     areas = ranked(CURVES, one, other, 200, 200, 2)
     assert found.effect == pytest.approx(areas[one][0] / areas[other][0] - 1)
-    assert found.measured.startswith("told apart (p ")
+    assert found.measured.startswith("significantly different (p ")
     assert "larger in 100% of worlds" in found.measured
-    assert judged(claim, place, 100).measured.startswith(f"not told apart at p > {alpha} (p = ")
+    assert judged(claim, place, 100).measured.startswith(f"not significantly different at the {alpha} level (p = ")
 
 
 def test_every_comparison_is_among_these(published: Evidence) -> None:

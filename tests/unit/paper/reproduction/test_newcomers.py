@@ -33,7 +33,7 @@ print(published.FIGURE_POOLS, published.POSITIVE_CONTROLS, list(figure_list.FIGU
 print(published.CURVE_POOL, variants.VARIANTS, list(assumptions.KEYS))
 for variant in variants.VARIANTS:
     other = assumptions.DEFAULT.replace(variant.changes)
-    print([variants.again(assumptions.DEFAULT, other, name) for name in berlyne.worlds.PAPER_WORLDS])
+    print([variants.needed_runs(assumptions.DEFAULT, other, name) for name in berlyne.worlds.PAPER_WORLDS])
 published = as_published()
 for claim in CLAIMS.values():
     for pool in ("curves", "figure", "all"):

@@ -40,7 +40,7 @@ POOLS = {
     "all": PoolComparison(True, 1e-20, Friedman(456.78, 14, 1e-80)),
 }
 PLC = {"utilities": "1-2-3 Worlds: PLC(VI) against PIG(VI)", "l1": "1-2-3 Worlds: PLC(VI) against PIG(VI)",
-       "tasks-only": "PLC(VI), where it is worst off"}  # fmt: skip
+       "tasks-only": "PLC(VI), in its worst class and task"}  # fmt: skip
 
 
 def finding(ok: bool | None = True, about: str = "Mazes: CB against Random", **other: Any) -> Finding:
@@ -109,13 +109,17 @@ def test_the_tally_counts_what_served_to_choose_a_reading_apart() -> None:
     assert "no independent evidence" in page
     alone = [id_ for id_ in CLAIMS if id_ not in chosen and id_ != "l1"]
     resting = [id_ for id_ in alone if CLAIMS[id_].rests_on]
-    assert f"{len(resting)} of its {len(alone)} claims were checked with settings so chosen" in page
+    assert f"{len(resting)} of its {len(alone)} claims were checked with fitted settings" in page
     assert "undecided" not in summary.summary(shown(holding()))
 
 
 def test_few_worlds_are_said_to_be_few() -> None:
-    assert "decide nothing" in summary.summary(shown(holding(), n_worlds=99))
-    assert "decide nothing" not in summary.summary(shown(holding(), n_worlds=100))
+    assert "are too few: if a difference is not significant, the claim is undecided" in summary.summary(
+        shown(holding(), n_worlds=99)
+    )
+    assert "are too few: if a difference is not significant, the claim is undecided" not in summary.summary(
+        shown(holding(), n_worlds=100)
+    )
 
 
 @pytest.mark.parametrize("ok", LOOKS)
@@ -140,9 +144,9 @@ def test_a_claim_says_what_it_rests_on_and_what_it_helped_to_choose() -> None:
         chose = [name for name, fitted in FITTED.items() if id_ in fitted.chosen_by]
         line = lines[id_]
         assert line["rests on"] == (", ".join(claim.rests_on) or "\N{EN DASH}")
-        assert line["helped to choose"] == (", ".join(chose) or "\N{EN DASH}")
+        assert line["used to choose"] == (", ".join(chose) or "\N{EN DASH}")
         said = plain(page.text[f"claim-{id_}"])
-        assert ("Helped to choose " + ", ".join(chose) in said) if chose else ("Helped to choose" not in said)
+        assert ("Used to choose " + ", ".join(chose) in said) if chose else ("Used to choose" not in said)
         assert ", ".join(claim.rests_on) in said
 
 
@@ -183,13 +187,13 @@ def test_a_finding_without_tests_has_no_columns_for_them() -> None:
 def test_all_that_does_not_hold_is_listed_expected_against_measured(folder: Path) -> None:
     found = holding(cb=verdict(False, True, False, False, False, None), lta=verdict(True, None))
     here = shown(found, folder=folder, cells=cells(found))
-    lines = Page(not_held.not_held(here)).lines("Every finding that a verdict fails on")
+    lines = Page(not_held.not_held(here)).lines("Every finding because of which a claim does not hold")
     assert [(line["claim"], line["what"]) for line in lines] == [
         ("lta", "finding 1"),
         *(("cb", f"finding {i}") for i in (0, 2, 3, 4)),
     ]
     assert all(line["measured"] == f"measured of {line['what']}" for line in lines)
-    assert "nothing that was read otherwise changes the verdict" in lines[1]["why"]
+    assert "no variant changes the verdict" in lines[1]["why"]
     card = Page(report.page(here)).text["figure-fig6"]
     assert "1 of 6 findings agree" in plain(card)
     assert all(f"finding {i}: measured of finding {i}" in plain(card) for i in (0, 2, 3, 4))
@@ -205,12 +209,12 @@ def test_the_misfit_is_explained_once_and_its_claims_point_there(folder: Path) -
     assert page.ids.count("plc") == 1
     from_claims = {place for place, link in page.links if link == "#plc" and place.startswith("claim-")}
     assert from_claims == {"claim-utilities", "claim-l1", "claim-tasks-only"}
-    why = {line["claim"]: line["why"] for line in page.lines("Every finding that a verdict fails on")}
+    why = {line["claim"]: line["why"] for line in page.lines("Every finding because of which a claim does not hold")}
     assert why == dict.fromkeys(PLC, "PLC(VI) against PIG(VI)")
-    measured = page.lines("In this study")
+    measured = page.lines("In this reproduction")
     assert [line["difference [95 %]"] for line in measured[:2]] == ["+2.9 % [+1.2, +4.6]"] * 2
     assert [line["p, all 15"] for line in measured[:2]] == ["p < 1e-15"] * 2
-    assert measured[2]["difference [95 %]"] == "measured of PLC(VI), where it is worst off"
+    assert measured[2]["difference [95 %]"] == "measured of PLC(VI), in its worst class and task"
 
 
 def test_other_failures_of_the_same_claims_do_not_point_to_the_misfit() -> None:
@@ -228,7 +232,10 @@ def test_the_range_of_the_misfit_over_variants_is_that_of_the_cells() -> None:
         after = finding(False, plc.about, effect=effect, p=0.25)
         table[variant]["utilities"] = Cell(found["utilities"], Verdict((first, after)))
     said = plain(re.sub("<[^>]+>", "", misfit.misfit(shown(found, cells=table)))).replace("&nbsp;", " ")
-    between = "between -1.1 % (learning rate 0.1, epsilon 0.3) and +7.7 % (PEIG of an untried pair 0), with p = 0.013"
+    between = (
+        "between -1.1 % (learning rate 0.1, epsilon 0.3) and +7.7 % (PEIG of an untried pair 0); the smallest "
+        "p-value is p = 0.013"
+    )
     assert between in said
     assert "Over 800 worlds" in said
     changed = shown(found, cells=table, assumed=Assumptions({"gamma": 0.9}))
@@ -262,8 +269,8 @@ def test_flips_by_a_hair_look_other_than_flips_by_an_effect_and_stand_at_the_cla
     assert flips == [("effect", "ties"), ("hair", "q-rate"), ("company", "pool-all")]
     (claim,) = re.findall(r'<details id="claim-cb".*?</table>', evidence.evidence(here))
     assert re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', claim) == flips
-    lines = {line["claim"].split(" ")[0]: line["what flips it"] for line in Page(summary.claims(here)).lines("Every")}
-    assert "nothing that was tried" in lines.values() and "not asked again" in lines.values()
+    lines = {line["claim"].split(" ")[0]: line["flipped by"] for line in Page(summary.claims(here)).lines("Every")}
+    assert "no variant" in lines.values() and "not checked again" in lines.values()
 
 
 def test_a_variant_says_what_flips_what_moved_and_how_to_run_it() -> None:
@@ -274,13 +281,13 @@ def test_a_variant_says_what_flips_what_moved_and_how_to_run_it() -> None:
     page = Page(sensitivity.sensitivity(here))
     said = {variant.id: plain(page.text[f"variant-{variant.id}"]) for variant in VARIANTS}
     assert "no verdict flips" in said["peig-0"]
-    assert "Moved most: finding 0: +3.0 % (p = 0.013) → +95.6 % (p = 0.04) (peig-vi)" in said["peig-0"]
-    assert "1 verdict flips: 1 by a hair" in said["q-rate"]
+    assert "Largest change: finding 0: +3.0 % (p = 0.013) → +95.6 % (p = 0.04) (peig-vi)" in said["peig-0"]
+    assert "1 verdict flips: 1 marginally" in said["q-rate"]
     assert "cb ✓ holds → ✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.04)" in said["q-rate"]
-    assert "no verdict flips. No area and no rank moves." in said["cap"]
-    lines = page.lines("Every claim that was asked again")
+    assert "no verdict flips. No area and no rank changes." in said["cap"]
+    lines = page.lines("Every claim that was checked again")
     assert len(lines) == len(VARIANTS) * len(REEVALUATED)
-    assert [line["claim"] for line in lines if line["what moved, before → after"] != "nothing"] == [
+    assert [line["claim"] for line in lines if line["changes, before → after"] != "none"] == [
         "cb",
         "peig-vi",
         "cb",
@@ -295,7 +302,9 @@ def test_a_flip_is_told_by_the_findings_that_turn_and_not_by_those_that_move_mos
     after = Verdict((finding(False, "finding 0", effect=0.02), finding(True, "finding 1", effect=4.0)))
     table["q-rate"]["cb"] = Cell(found["cb"], after)
     said = plain(Page(sensitivity.sensitivity(shown(found, cells=table))).text["variant-q-rate"])
-    assert "✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.013) Moved most: finding 1: +3.0 %" in said
+    assert (
+        "✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.013) Largest change: finding 1: +3.0 %" in said
+    )
 
 
 def test_a_finding_that_turns_within_a_verdict_that_stays_is_not_hidden() -> None:
@@ -303,7 +312,7 @@ def test_a_finding_that_turns_within_a_verdict_that_stays_is_not_hidden() -> Non
     here = shown(found, cells=cells(found, peig_0=("utilities", 0.04, False)))
     said = plain(Page(sensitivity.sensitivity(here)).text["variant-peig-0"])
     assert "no verdict flips" in said
-    assert "utilities stays ✗ does not hold, but judged otherwise: finding 0: +3.0 % (p = 0.013) → +4.0 %" in said
+    assert "utilities stays ✗ does not hold, but a finding flips: finding 0: +3.0 % (p = 0.013) → +4.0 %" in said
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.id)
@@ -332,24 +341,24 @@ def test_other_assumptions_are_compared_with_the_default(folder: Path) -> None:
     page = Page(html)
     assert page.ids.index("changes") == page.ids.index("summary") + 1
     assert "This is not the default reading: gamma = 0.9, tasks.ranking = average loss" in re.sub("<[^>]+>", "", html)
-    assert [(line["key"], line["default"], line["here"]) for line in page.lines("What is assumed otherwise")] == [
+    assert [(line["key"], line["default"], line["here"]) for line in page.lines("Changed assumptions")] == [
         ("gamma", "1.0", "0.9"),
         ("tasks.ranking", "each time", "average loss"),
     ]
     lines = {line["claim"]: line for said, lines in page.tables if said == "Every claim" for line in lines}
     assert list(lines) == list(CLAIMS)
-    moves = {id_: line["what moved, default → here"] for id_, line in lines.items()}
-    assert {id_ for id_, text in moves.items() if text != "nothing"} == {"cb", "l1"}
+    moves = {id_: line["changes, default → here"] for id_, line in lines.items()}
+    assert {id_ for id_, text in moves.items() if text != "none"} == {"cb", "l1"}
     assert "finding 0: +3.0 % (p = 0.013) → +50.0 % (p = 0.04)" in moves["cb"]
     assert lines["cb"]["verdict, default → here"] == "✓ holds → ✗ does not hold"
-    assert "1 verdict flips: 1 by an effect against the default" in re.sub("<[^>]+>", "", html)
+    assert "1 verdict flips: 1 because the effect changes against the default" in re.sub("<[^>]+>", "", html)
 
 
 def moves_of(here: PageContext, id_: str) -> str:
     """What moved of a claim against the default, as the page has it."""
     tables = [lines for said, lines in Page(report.page(here)).tables if said == "Every claim"]
     (line,) = [line for lines in tables for line in lines if line["claim"] == id_]
-    return line["what moved, default → here"]
+    return line["changes, default → here"]
 
 
 def test_findings_are_compared_by_what_they_are_about_where_one_side_has_more(folder: Path) -> None:
@@ -358,7 +367,7 @@ def test_findings_are_compared_by_what_they_are_about_where_one_side_has_more(fo
     here = shown(
         now, folder=folder, default_verdicts=default_verdicts, assumed=Assumptions({"learned.starts": (10.0,)})
     )
-    assert moves_of(here, "learned-prior") == "nothing only under the default: finding 0: +3.0 % (p = 0.013)"
+    assert moves_of(here, "learned-prior") == "none only under the default: finding 0: +3.0 % (p = 0.013)"
 
 
 def test_findings_that_are_about_something_else_are_not_passed_off_as_the_same(folder: Path) -> None:
@@ -370,7 +379,7 @@ def test_findings_that_are_about_something_else_are_not_passed_off_as_the_same(f
         "only under the default: finding 0: +3.0 % (p = 0.013) only under the default: finding 1: +3.0 % (p = 0.013) "
         "only here: from 5 on: +20.0 % (p = 0.013)"
     )
-    assert "1 verdict flips: 1 by an effect" in plain(Page(report.page(here)).text["main"])
+    assert "1 verdict flips: 1 because the effect changes" in plain(Page(report.page(here)).text["main"])
     now["learned-prior"] = Verdict(
         (finding(True, "from 5 on", effect=0.2), default_verdicts["learned-prior"].findings[1])
     )
@@ -407,7 +416,7 @@ def test_every_strategy_is_introduced(folder: Path) -> None:
 
 
 def test_fitted_readings_say_how_they_were_chosen(folder: Path) -> None:
-    lines = Page(report.page(shown(holding(), folder=folder))).lines("What was fitted")
+    lines = Page(report.page(shown(holding(), folder=folder))).lines("Fitted readings")
     assert [line["reading"] for line in lines] == list(FITTED)
     for line, fitted in zip(lines, FITTED.values(), strict=True):
         assert line["how it was chosen"] == plain(fitted.rationale)
@@ -415,7 +424,7 @@ def test_fitted_readings_say_how_they_were_chosen(folder: Path) -> None:
         rest = [
             id_ for id_, claim in CLAIMS.items() if fitted.reading in claim.rests_on and id_ not in fitted.chosen_by
         ]
-        assert line["claims that rest on it besides"] == ", ".join(rest)
+        assert line["other claims that rest on it"] == ", ".join(rest)
 
 
 def test_no_report_is_made_again_without_the_default_to_compare_with(
@@ -424,7 +433,7 @@ def test_no_report_is_made_again_without_the_default_to_compare_with(
     paper_run = PaperRun(folder, 4, 0, Assumptions({"gamma": 0.9}))
     monkeypatch.setattr(PaperRun, "open", lambda _: paper_run)
     monkeypatch.setattr(PaperRun, "is_current", lambda *_: True)
-    with pytest.raises(StoreError, match="lacks the default to compare with; run: berlyne reproduce"):
+    with pytest.raises(StoreError, match="lacks the default results for comparison; run: berlyne reproduce"):
         report.rebuild_report(folder)
 
 
@@ -433,4 +442,4 @@ def test_a_variant_whose_tasks_were_not_set_again_says_so() -> None:
     page = Page(sensitivity.sensitivity(shown(found, cells=cells(found))))
     for variant in VARIANTS:
         said = plain(page.text[f"variant-{variant.id}"])
-        assert ("Tasks were not set again, so claims about them were not asked." in said) is not variant.tasks
+        assert ("Tasks were not recomputed, so claims about them were not checked again." in said) is not variant.tasks

@@ -58,14 +58,14 @@ def test_what_is_left_is_not_done_when_one_fails(tmp_path):
 
 PARENT = """
 import os, time
-from berlyne.paper.reproduction.parallel import spread
+from berlyne.paper.reproduction.parallel import parallel_map
 
 def work(i):
     if i:
         os.write(1, f"{os.getpid()}\\n".encode())  # in one piece: two of them write at once
         time.sleep(600)
 
-spread(2)("long", list(range(100)), work)
+parallel_map(2)("long", list(range(100)), work)
 """
 
 

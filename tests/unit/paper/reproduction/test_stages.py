@@ -182,7 +182,7 @@ def test_only_the_stage_whose_setting_changed_is_worked_out_again(
     ],
 )
 def test_what_a_part_rests_on_is_worked_out_with_it(part: str, rests_on: set[str]) -> None:
-    assert run_module._needed((part,)) == {part} | rests_on
+    assert run_module._with_needed((part,)) == {part} | rests_on
 
 
 def test_the_experiment_of_a_study_is_made_once(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from berlyne.paper.reproduction.paper_run import PaperRun
 @pytest.mark.parametrize("text", ["[1]", "{", '{"a": "x"}', '{"a": null}', "[" * 100_000, "\udcff", '{"a": [1]}'])
 def test_damaged_seconds_are_one_sentence(tmp_path, text):
     (tmp_path / "seconds.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(StoreError, match=r"seconds\.json is damaged; remove it, it only says how long the parts took$"):
+    with pytest.raises(
+        StoreError, match=r"seconds\.json is damaged; remove it, it contains only the durations of the parts$"
+    ):
         report._stored_seconds(tmp_path)
 
 

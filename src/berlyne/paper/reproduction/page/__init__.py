@@ -1,1 +1,1 @@
-"""The report's page, one module per section; `berlyne.paper.reproduction.report` puts them together."""
+"""Sections of the report, one module each; `berlyne.paper.reproduction.report` joins them into a page."""

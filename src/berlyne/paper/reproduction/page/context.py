@@ -1,4 +1,4 @@
-"""What the page shows: one study's verdicts, what becomes of them otherwise, and what the default gives."""
+"""Data that the sections of the report show: verdicts, verdicts under variants, and verdicts of the default."""
 
 from __future__ import annotations
 
@@ -18,10 +18,20 @@ from berlyne.paper.reproduction.variants import VARIANTS
 
 @dataclass(frozen=True)
 class PageContext:
-    """All that the sections of the page are made from.
+    """Data for the sections of the report.
 
-    cells : every claim that is asked again, under every variant: `cells[variant][claim]`.
-    default : the verdicts under the default assumptions; empty if these are the default.
+    Parameters
+    ----------
+    paper_run : PaperRun
+        The reproduction.
+    verdicts : mapping of str to Verdict
+        Verdict on every claim, by id.
+    cells : mapping of str to mapping of str to Cell
+        Claims checked again under every variant: `cells[variant][claim]`.
+    default_verdicts : mapping of str to Verdict
+        Verdicts under the default assumptions; empty if the assumptions are the default.
+    seconds : mapping of str to float
+        Duration of each part, in seconds.
     """
 
     paper_run: PaperRun
@@ -32,46 +42,48 @@ class PageContext:
 
     @classmethod
     def from_run(cls, paper_run: PaperRun, seconds: Mapping[str, float]) -> PageContext:
-        """What is stored of a study; if it assumes something else than the default, of that beside it, too."""
+        """Read the data of a reproduction and, if its assumptions are changed, of the default in its subfolder."""
         default_verdicts = default_run(paper_run).verdicts if paper_run.assumptions.changed else {}
         return cls(paper_run, paper_run.verdicts, cells(paper_run), default_verdicts, seconds)
 
     @property
     def too_few_worlds(self) -> bool:
-        """Whether there are too few worlds to say that two strategies are alike."""
+        """Whether there are too few worlds to decide that strategies are not significantly different."""
         return self.paper_run.n_worlds < MIN_WORLDS
 
     def group(self, claim: str) -> str:
-        """What the verdict on a claim counts as."""
+        """Return the group that the verdict on a claim is counted in."""
         return CLAIMS[claim].group(self.verdicts[claim].word)
 
     def is_reevaluated(self, claim: str) -> bool:
-        """Whether a claim is part of the sensitivity analysis."""
-        return any(claim in by for by in self.cells.values())
+        """Return whether a claim is part of the sensitivity analysis."""
+        return any(claim in by_claim for by_claim in self.cells.values())
 
     def flipping_variants(self, claim: str) -> dict[str, str]:
-        """The variants that flip the verdict on a claim, and how, as `FLIPS` has it."""
-        return {variant: by[claim].flip for variant, by in self.cells.items() if claim in by and by[claim].flip}
+        """Return the variants that flip the verdict on a claim, each with its kind of flip (a key of `FLIPS`)."""
+        cells = {variant: by_claim[claim] for variant, by_claim in self.cells.items() if claim in by_claim}
+        return {variant: cell.flip for variant, cell in cells.items() if cell.flip}
 
     def not_held(self) -> list[str]:
-        """The claims that do not hold, or are undecided."""
+        """Return the claims that do not hold or are undecided."""
         return [claim for claim, verdict in self.verdicts.items() if verdict.word != HOLDS]
 
 
 def default_run(paper_run: PaperRun) -> PaperRun:
-    """The same worlds under the default assumptions, in the folder beside the numbers of the study."""
+    """Return the reproduction of the same worlds under the default assumptions, in the subfolder `default`."""
     return PaperRun(paper_run.folder / "default", paper_run.n_worlds, paper_run.seed)
 
 
 VARIANT_TEXTS = {variant.id: variant.text for variant in VARIANTS}
+"""Description of each variant, by id."""
 
 
 def format_value(value: Any) -> str:
-    """The value of an assumption as `--set` takes it."""
+    """Return the value of an assumption as text for `--set`."""
     return value if isinstance(value, str) else json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
 def command(changed: Mapping[str, Any]) -> str:
-    """The command that reproduces the paper under some assumptions."""
-    said = (shlex.quote(f"{key}={format_value(value)}") for key, value in changed.items())
-    return " ".join(["berlyne reproduce FOLDER", *(f"--set {text}" for text in said)])
+    """Return the command that reproduces the paper under changed assumptions."""
+    settings = (shlex.quote(f"{key}={format_value(value)}") for key, value in changed.items())
+    return " ".join(["berlyne reproduce FOLDER", *(f"--set {setting}" for setting in settings)])

@@ -1,4 +1,4 @@
-"""The figures: small until unfolded, each with what is drawn, what the paper says, and the claims that it shows."""
+"""Figures as cards: each opens to show its caption, the paper's statement, and the claims that it shows."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ from berlyne.paper.reproduction.page.html import (
 from berlyne.paper.reproduction.paper_run import PaperRun
 
 IN_OPENING = ("figS1", "fig1", "figS2")
-"""Figures that stand where worlds are introduced."""
+"""Figures shown in the introduction of worlds."""
 
 _CURVES = (
     "Three panels, one for each class of worlds, with falling curves of {measure} against the number of steps: {names}."
 )
 ALT_TEXTS = {
-    "fig1": "A square maze of rooms with walls and transporters, and arrows from two rooms for where an action may "
-    "lead.",
+    "fig1": "A square maze of rooms with walls and transporters, and arrows from two rooms that show where an action "
+    "may lead.",
     "fig2": "Three panels, one for each class of worlds, with points of predicted against realised information gain "
     "and the diagonal.",
     "fig5": "Two panels: a scatter of embodiment index against structure index with three clusters of worlds, and the "
     "influence of an action against the number of steps since it was taken, one falling line for each class.",
-    "fig8": "Panels for the three classes of worlds with one marker for each strategy: mean rank in navigation across, "
-    "mean rank in reward up, and lines around PIG(VI) for what differs significantly from it.",
-    "fig8-times": "Panels for the three classes of worlds and two tasks: the mean rank of every strategy after a share "
-    "of the run.",
+    "fig8": "Panels for the three classes of worlds with one marker for each strategy: mean rank in navigation on the "
+    "horizontal axis, mean rank in reward on the vertical axis, and lines around PIG(VI) that show which strategies "
+    "differ significantly from it.",
+    "fig8-times": "Panels for the three classes of worlds and two tasks: the mean rank of every strategy after a "
+    "fraction of the run.",
     "figS1": "Four panels, one for each action: a ring of ten states with arrows between all of them, some darker.",
     "figS2": "Three panels, one for each action: twenty states with one, two or three arrows from each, many to state "
     "1.",
-    "figS5": "Curves of missing information with a given and with a learned concentration, in two classes of worlds, "
-    "and the concentration that is learned.",
+    "figS5": "Curves of missing information with the true and with a learned concentration, in two classes of worlds, "
+    "and the learned concentration.",
     "index-by-length": "Three panels, one for each class of worlds: the embodiment index against the length of a run, "
-    "with lines for the published average and for the length that was chosen.",
+    "with lines for the published average and for the chosen length.",
     "sensitivity": "A grid of claims against other readings of the paper, with a mark for each verdict.",
 }
-"""What there is to see, for those who do not see it."""
+"""Alternative texts of figures, for screen readers."""
 
 
 def alt_text(name: str) -> str:
-    """The text that stands for a figure."""
+    """Return the alternative text of a figure."""
     if name in ALT_TEXTS:
         return ALT_TEXTS[name]
     if name not in FIGURE_POOLS:
@@ -61,63 +62,65 @@ def alt_text(name: str) -> str:
 
 
 def picture(paper_run: PaperRun, name: str) -> str:
-    """A figure as part of the page, and the one for dark screens if there is one."""
+    """Return a figure as an embedded image, with its version for dark screens if there is one."""
     dark = paper_run.folder / "figures" / f"{name}-dark.png"
     media = 'media="screen and (prefers-color-scheme: dark)"'
-    source = f'<source {media} srcset="{_as_link(dark.read_bytes())}" />' if dark.is_file() else ""
-    plain = _as_link((paper_run.folder / "figures" / f"{name}.png").read_bytes())
+    source = f'<source {media} srcset="{_data_url(dark.read_bytes())}" />' if dark.is_file() else ""
+    plain = _data_url((paper_run.folder / "figures" / f"{name}.png").read_bytes())
     class_ = ' class="both"' if source else ""
     return f'<picture{class_}>{source}<img alt="{escape(alt_text(name))}" src="{plain}"></picture>'
 
 
-def _as_link(png: bytes) -> str:
+def _data_url(png: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
-def card(paper_run: PaperRun, name: str, title_html: str, below: str, unfolded_html: str = "") -> str:
-    """A figure with a few words, which grows when it is unfolded."""
+def card(paper_run: PaperRun, name: str, title_html: str, below: str, extra_html: str = "") -> str:
+    """Return a figure with a short text, which opens to show its caption."""
     spec = FIGURES[name]
     caption = str(getattr(spec, "caption", "")).replace("{n}", str(paper_run.n_worlds))
     files = " ".join(f'<a href="figures/{name}.{kind}">{kind}</a>' for kind in ("png", "svg", "csv"))
-    inside = (
+    content = (
         (paragraph(escape(caption)) if caption else "")
         + paragraph(f"<b>The paper says:</b> {escape(spec.paper_says)}")
-        + unfolded_html
+        + extra_html
         + paragraph(f"{escape(spec.place)}: {escape(spec.title)}. Files: {files}", "small")
     )
     short = f'<span class="below">{escape(below)}</span>' if below else ""
     return (
         f'<details class="figure" id="figure-{name}"><summary>{picture(paper_run, name)}<b>{title_html}</b>{short}'
-        f'</summary><div class="caption">{inside}</div></details>'
+        f'</summary><div class="caption">{content}</div></details>'
     )
 
 
 def figures(context: PageContext) -> str:
-    """The section."""
+    """Render the section."""
     cards = "".join(_with_claims(context, name) for name in FIGURES if name not in IN_OPENING)
-    there = join_html(figure_link(name) for name in IN_OPENING if name in FIGURES)
+    world_figures = join_html(figure_link(name) for name in IN_OPENING if name in FIGURES)
     return section(
         "figures",
         "Figures",
         paragraph(
-            f"Choose a figure to enlarge it and to read its caption. The three pictures of worlds ({there}) stand at "
-            "the beginning."
+            "Click a figure to enlarge it and to read its caption. The three figures of worlds "
+            f"({world_figures}) are at the beginning of the page."
         ),
         f'<div class="cards">{cards}</div>',
     )
 
 
 def _with_claims(context: PageContext, name: str) -> str:
-    about = [id_ for id_ in context.verdicts if name in CLAIMS[id_].figures]
-    lines = [f"{claim_link(id_)} {verdict_html(context.group(id_))}: {escape(_counted(context, id_))}" for id_ in about]
-    marks = "".join(_mark(context.group(id_)) for id_ in about)
+    """Return the card of a figure with the verdicts on its claims."""
+    ids = [id_ for id_ in context.verdicts if name in CLAIMS[id_].figures]
+    lines = [f"{claim_link(id_)} {verdict_html(context.group(id_))}: {escape(_agreement(context, id_))}" for id_ in ids]
+    marks = "".join(_mark(context.group(id_)) for id_ in ids)
     spec = FIGURES[name]
     title_html = f"{escape(_short_place(spec.place))}: {escape(spec.title)}{f' <span>{marks}</span>' if marks else ''}"
-    return card(context.paper_run, name, title_html, "", f"<p><b>Here:</b></p>{bullets(lines)}" if lines else "")
+    results = f"<p><b>In this reproduction:</b></p>{bullets(lines)}" if lines else ""
+    return card(context.paper_run, name, title_html, "", results)
 
 
 def _short_place(place: str) -> str:
-    """Where a figure belongs, without the section, as the beginning of a title."""
+    """Return the place of a figure without the section, capitalised for a title."""
     first = place.split(",")[0]
     return first[:1].upper() + first[1:]
 
@@ -127,9 +130,9 @@ def _mark(group: str) -> str:
     return f'<span class="{class_}" title="{group}">{sign}</span>'
 
 
-def _counted(context: PageContext, id_: str) -> str:
-    """What a verdict says: how many findings agree, and each that does not."""
-    found = context.verdicts[id_]
-    agree = sum(finding.ok is True for finding in found.findings)
-    counted = f"{agree} of {len(found.findings)} findings agree"
-    return f"{counted}; {found.reason}" if found.against else counted
+def _agreement(context: PageContext, id_: str) -> str:
+    """Return the number of findings that agree, and the text of those that do not."""
+    verdict = context.verdicts[id_]
+    n_agree = sum(finding.ok is True for finding in verdict.findings)
+    text = f"{n_agree} of {len(verdict.findings)} findings agree"
+    return f"{text}; {verdict.reason}" if verdict.against else text

@@ -1,4 +1,4 @@
-"""Readings that were chosen because published statements come out under them."""
+"""Readings that were chosen because they reproduce published statements."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from berlyne.paper.reproduction.readings import READINGS
 
 
 def fitted(context: PageContext) -> str:
-    """The section."""
+    """Render the section."""
     rows = []
     for reading, fit in FITTED.items():
-        silent, done = READINGS[reading]
+        gap, choice = READINGS[reading]
         resting = [id_ for id_, claim in CLAIMS.items() if reading in claim.rests_on and id_ not in fit.chosen_by]
         rows.append(
             (
                 f'<a href="#reading-{reading}"><b>{reading}</b></a>',
-                f"{escape(silent)} <b>Done:</b> {escape(done)}",
+                f"{escape(gap)} <b>Our choice:</b> {escape(choice)}",
                 text_html(fit.rationale),
                 "<br>".join(f"{claim_link(id_)} {_verdict(context, id_)}" for id_ in fit.chosen_by),
                 join_html(map(claim_link, resting)),
@@ -38,13 +38,13 @@ def fitted(context: PageContext) -> str:
         "fitted",
         "Fitted readings",
         paragraph(
-            f"{len(FITTED)} of the {len(READINGS)} readings are fitted: of the settings that the paper leaves open, "
-            "one was taken under which published statements come out. That is how one reads a silent paper, and it "
-            "costs these statements their weight as evidence."
+            f"{len(FITTED)} of the {len(READINGS)} readings are fitted: among the settings that the paper leaves open, "
+            "we chose one that reproduces published statements. Without such a choice the paper cannot be reproduced. "
+            "But because of the choice, these statements are no independent evidence for the paper."
         ),
         table(
-            "What was fitted, by which claims, and what else rests on it",
-            ("reading", "what was open", "how it was chosen", "chosen by", "claims that rest on it besides"),
+            "Fitted readings, the claims that chose them, and other claims that rest on them",
+            ("reading", "open in the paper", "how it was chosen", "chosen by", "other claims that rest on it"),
             rows,
         ),
     )

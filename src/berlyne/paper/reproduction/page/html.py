@@ -1,4 +1,4 @@
-"""Pieces of HTML that several sections use. Arguments called `html` are marked up already, other text is escaped."""
+"""HTML elements that several sections use. Arguments named `html` are HTML already; other text is escaped."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ VERDICT_STYLES: Mapping[str, tuple[str, str]] = {
     FAILS: ("no", "✗"),
     UNDECIDED: ("open", "?"),
 }
-"""Class and mark of a verdict, or of what it counts as."""
+"""CSS class and mark of a verdict or of its group."""
 WORDS = {True: HOLDS, False: FAILS, None: UNDECIDED}
-"""What is said of a finding."""
+"""Text for whether a finding agrees."""
 
 POOL_NAMES = {
     "curves": f"the {len(CURVE_POOL)} of the curves",
     "figure": "the figure alone",
     "all": f"all {len(PAPER_STRATEGIES)}",
 }
-"""What a pool of strategies is called."""
+"""Short names of the pools of strategies."""
 
 EMPTY_CELL = "&ndash;"
-"""What stands in a cell that has nothing to say; on a narrow screen such cells are left out."""
+"""Content of an empty cell; narrow screens do not show such cells."""
 HtmlCell = str | tuple[str, str]
 """A cell of a table: HTML, or a class and HTML."""
 
 
 def section(id_: str, title: str, *html: str) -> str:
-    """A section under a heading of its own."""
+    """Return a section with a heading."""
     return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{escape(title)}</h2>{"".join(html)}</section>'
 
 
 def paragraph(html: str, class_: str = "") -> str:
-    """A paragraph."""
+    """Return a paragraph."""
     return f"<p{_class(class_)}>{html}</p>"
 
 
 def bullets(items: Iterable[str], class_: str = "") -> str:
-    """A list of pieces of HTML; nothing if there are none."""
-    inside = "".join(f"<li>{item}</li>" for item in items)
-    return f"<ul{_class(class_)}>{inside}</ul>" if inside else ""
+    """Return a bullet list of HTML items; empty if there are none."""
+    html = "".join(f"<li>{item}</li>" for item in items)
+    return f"<ul{_class(class_)}>{html}</ul>" if html else ""
 
 
 def details(summary_html: str, html: str, id_: str = "", class_: str = "") -> str:
-    """What is unfolded on demand, and printed unfolded."""
-    named = f' id="{id_}"' if id_ else ""
-    return f"<details{named}{_class(class_)}><summary>{summary_html}</summary>{html}</details>"
+    """Return a details element, which opens on click and is printed open."""
+    attribute = f' id="{id_}"' if id_ else ""
+    return f"<details{attribute}{_class(class_)}><summary>{summary_html}</summary>{html}</details>"
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[HtmlCell]], class_: str = "") -> str:
-    """A table whose lines become cards on a narrow screen: there every cell but the first carries its heading."""
-    top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    body = "".join(_line(heads, row) for row in rows)
+    """Return a table whose rows become cards on narrow screens, where every cell but the first shows its heading."""
+    head = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    body = "".join(_row(heads, row) for row in rows)
     return (
-        f"<table{_class(class_)}><caption>{escape(caption)}</caption><thead><tr>{top}</tr></thead>"
+        f"<table{_class(class_)}><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table>"
     )
 
 
-def _line(heads: Sequence[str], row: Sequence[HtmlCell]) -> str:
+def _row(heads: Sequence[str], row: Sequence[HtmlCell]) -> str:
     cells = []
     for i, cell in enumerate(row):
         class_, html = ("", cell) if isinstance(cell, str) else cell
@@ -84,58 +84,59 @@ def _class(class_: str) -> str:
 
 
 def claim_link(id_: str) -> str:
-    """A claim's id that leads to its evidence."""
+    """Return a link to the evidence of a claim."""
     return f'<a href="#claim-{id_}">{escape(id_)}</a>'
 
 
 def reading_link(id_: str) -> str:
-    """A reading's number that leads to what it says."""
+    """Return a link to a reading."""
     return f'<a href="#reading-{id_}">{escape(id_)}</a>'
 
 
 def figure_link(name: str) -> str:
-    """A figure's name that leads to it."""
+    """Return a link to a figure."""
     return f'<a href="#figure-{name}">{escape(name)}</a>'
 
 
-def text_html(said: str) -> str:
-    """Text as HTML, in which numbers stay with their signs and units."""
-    whole = re.sub(r"\bp (&lt;|&gt;|=) \d[\d.e-]*(?<![.])", r'<span class="whole">\g<0></span>', escape(said))
-    return whole.replace(" %", "&nbsp;%")
+def text_html(text: str) -> str:
+    """Return text as HTML, without line breaks between numbers and their signs or units."""
+    html = re.sub(r"\bp (&lt;|&gt;|=) \d[\d.e-]*(?<![.])", r'<span class="whole">\g<0></span>', escape(text))
+    return html.replace(" %", "&nbsp;%")
 
 
 def join_html(html: Iterable[str]) -> str:
-    """Pieces of HTML with commas between; a dash if there are none."""
+    """Join pieces of HTML with commas; return a dash if there are none."""
     return ", ".join(html) or EMPTY_CELL
 
 
 def verdict_html(word: str) -> str:
-    """A verdict, or what it counts as, with its mark and in its colour."""
-    class_, agreement_cell = VERDICT_STYLES[word]
-    return f'<span class="verdict {class_}">{agreement_cell}&nbsp;{escape(word)}</span>'
+    """Return a verdict or its group, with its mark and colour."""
+    class_, mark = VERDICT_STYLES[word]
+    return f'<span class="verdict {class_}">{mark}&nbsp;{escape(word)}</span>'
 
 
 def agreement_cell(ok: bool | None) -> HtmlCell:
-    """The cell that says whether a finding agrees."""
+    """Return the cell that shows whether a finding agrees."""
     word = WORDS[ok]
-    class_, sign = VERDICT_STYLES[word]
-    return class_, f'<span title="{word}">{sign}</span><span class="hidden"> {word}</span>'
+    class_, mark = VERDICT_STYLES[word]
+    return class_, f'<span title="{word}">{mark}</span><span class="hidden"> {word}</span>'
 
 
 def p_html(p: float | None) -> str:
-    """A p-value; a dash if there is none."""
+    """Return a p-value; a dash if there is none."""
     return EMPTY_CELL if p is None else text_html(f"p {p_text(p)}")
 
 
-def flip(variant: str, how: str) -> str:
-    """What flips a verdict: framed if by its effect, else dotted."""
-    sign, words = FLIPS[how]
+def flip_link(variant: str, kind: str) -> str:
+    """Return a link to a variant that flips a verdict, in a frame that depends on the kind of flip."""
+    sign, reason = FLIPS[kind]
     return (
-        f'<a class="flip {how}" href="#variant-{variant}" title="flips {words}">{sign}&nbsp;'
-        f'{escape(VARIANT_TEXTS.get(variant, variant))}<span class="hidden"> (flips {words})</span></a>'
+        f'<a class="flip {kind}" href="#variant-{variant}" title="flips {reason}">{sign}&nbsp;'
+        f'{escape(VARIANT_TEXTS.get(variant, variant))}<span class="hidden"> (flips {reason})</span></a>'
     )
 
 
-def flip_links(found: Mapping[str, str]) -> str:
-    """All that flips a verdict, effects first."""
-    return " ".join(flip(v, how) for v, how in sorted(found.items(), key=lambda item: list(FLIPS).index(item[1])))
+def flip_links(kinds: Mapping[str, str]) -> str:
+    """Return links to all variants that flip a verdict, sorted by kind of flip."""
+    in_order = sorted(kinds.items(), key=lambda item: list(FLIPS).index(item[1]))
+    return " ".join(flip_link(variant, kind) for variant, kind in in_order)

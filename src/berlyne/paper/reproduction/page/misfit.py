@@ -1,4 +1,4 @@
-"""One misfit, explained once: PLC(VI) is almost level with PIG(VI) in 1-2-3 Worlds, and three claims say otherwise."""
+"""Explanation of one misfit: PLC(VI) is almost as good as PIG(VI) in 1-2-3 Worlds, against three claims."""
 
 from __future__ import annotations
 
@@ -28,22 +28,32 @@ from berlyne.strategies.utilities import pig, plc
 from berlyne.validation import FloatArray
 
 ID = "plc"
-"""The misfit's name in `Claim.misfit`, and its id on the page."""
+"""Name of the misfit in `Claim.misfit`, and its id on the page."""
 PAIR = "PLC(VI) against PIG(VI)"
+"""Part of the subject of findings that compare the two strategies by area."""
 MISFIT_MEASURES = {"utilities": "missing information", "l1": "L1 distance"}
-"""The claims that compare the two by area, and the area of what."""
+"""Measure of the area by which a claim compares the two strategies."""
 
 
 def is_misfit(id_: str, finding: Finding) -> bool:
-    """Whether a finding is an instance of the misfit."""
+    """Return whether the misfit explains a finding."""
     return CLAIMS[id_].misfit == ID and "PLC(VI)" in finding.about
 
 
 @dataclass(frozen=True)
 class RowKind:
-    """A kind of transition distribution of a 1-2-3 World: its action, and what was seen of it.
+    """A kind of transition distribution of a 1-2-3 World.
 
-    n_seen : number of targets seen; first : whether state 1 is among them.
+    Attributes
+    ----------
+    action : int
+        Number of the action, from 1.
+    n_seen : int
+        Number of targets seen.
+    first : bool
+        Whether state 1 is among them.
+    pig, plc : float
+        Utilities of one more observation; PIG is in bits.
     """
 
     action: int
@@ -54,14 +64,14 @@ class RowKind:
 
     @property
     def text(self) -> str:
-        """What was seen, in words."""
+        """Targets seen, as text."""
         if not self.n_seen:
             return "none"
         return f"{self.n_seen}, {'state 1 among them' if self.first else 'not state 1'}"
 
 
 def row_kinds(prior: OneTwoThree) -> tuple[RowKind, ...]:
-    """Every kind of transition distribution that a 1-2-3 World can show, with what the two utilities make of it."""
+    """Return every kind of transition distribution of 1-2-3 Worlds, with its PIG and PLC."""
     return tuple(_kinds(prior))
 
 
@@ -76,43 +86,45 @@ def _kinds(prior: OneTwoThree) -> Iterator[RowKind]:
 
 
 def misfit(context: PageContext) -> str:
-    """The explanation; nothing if no claim fails, or is left open, by it."""
-    found = [
+    """Render the explanation; empty if no claim fails or is undecided because of the misfit."""
+    claims = [
         id_ for id_ in context.not_held() if any(is_misfit(id_, finding) for finding in context.verdicts[id_].against)
     ]
-    if not found:
+    if not claims:
         return ""
     prior = context.paper_run.world("1-2-3", 0).prior
     assert isinstance(prior, OneTwoThree)
-    known = row_kinds(prior)
+    kinds = row_kinds(prior)
     return (
         f'<h3 id="{ID}">One misfit: PLC(VI) against PIG(VI)</h3>'
-        + paragraph(_lead(context, found))
+        + paragraph(_lead(context, claims))
         + _measured(context)
-        + paragraph(_orders(known))
-        + details("PIG and PLC of every kind of transition distribution", _kind_table(known, prior.n_states))
+        + paragraph(_order_text(kinds))
+        + details("PIG and PLC of every kind of transition distribution", _kind_table(kinds, prior.n_states))
         + paragraph(_over_variants(context))
         + ("" if context.paper_run.assumptions.changed else paragraph(_over_800()))
     )
 
 
-def _lead(context: PageContext, found: list[str]) -> str:
-    many = "One claim" if len(found) == 1 else f"{['', '', 'Two', 'Three'][len(found)]} claims"
-    here = (
-        f"{context.paper_run.n_worlds} worlds cannot decide it."
-        if context.too_few_worlds
-        else "Here that does not come out."
+def _lead(context: PageContext, claims: list[str]) -> str:
+    undecided = context.too_few_worlds
+    subject = "One claim" if len(claims) == 1 else f"{['', '', 'Two', 'Three'][len(claims)]} claims"
+    verb = ("is" if len(claims) == 1 else "are") if undecided else ("fails" if len(claims) == 1 else "fail")
+    result = (
+        f"{context.paper_run.n_worlds} worlds are too few to decide this."
+        if undecided
+        else "Our results do not reproduce this."
     )
     return (
-        f"{many} ({join_html(map(claim_link, found))}), one reason. In the paper, PLC(VI) is significantly slower than "
-        "PIG(VI) in 1-2-3 Worlds, still slower there by L1 distance, and PIG(VI) is the only strategy among the best "
-        "in every task and class, so that PLC(VI) must fall behind in one of them; the paper does not say in which. "
-        f"{here}"
+        f"{subject} ({join_html(map(claim_link, claims))}) {verb} {'undecided ' * undecided}for one reason. In the "
+        "paper, PLC(VI) is significantly slower than PIG(VI) in 1-2-3 Worlds, and also slower there by L1 distance. "
+        "And PIG(VI) is the only strategy among the best in every task and class. So PLC(VI) must be worse in one of "
+        f"them; the paper does not name it. {result}"
     )
 
 
 def pair_finding(findings: tuple[Finding, ...]) -> Finding | None:
-    """The finding that compares the two by area."""
+    """Return the finding that compares the two strategies by area."""
     return next((finding for finding in findings if PAIR in finding.about), None)
 
 
@@ -124,13 +136,19 @@ def _measured(context: PageContext) -> str:
             ps = [p_html(finding.pools[pool].p) if pool in finding.pools else EMPTY_CELL for pool in POOLS]
             rows.append((f"1-2-3 Worlds, area of {measure}", _interval(finding), *ps))
     rows += [
-        ("tasks, where PLC(VI) is worst off", text_html(finding.measured), p_html(finding.p), EMPTY_CELL, EMPTY_CELL)
+        (
+            "tasks, worst class and task of PLC(VI)",
+            text_html(finding.measured),
+            p_html(finding.p),
+            EMPTY_CELL,
+            EMPTY_CELL,
+        )
         for finding in (context.verdicts["tasks-only"].findings if "tasks-only" in context.verdicts else ())
         if finding.about.startswith("PLC(VI)")
     ]
     heads = ("PLC(VI) against PIG(VI)", "difference [95 %]", *(f"p, {POOL_NAMES[pool]}" for pool in POOLS))
     among = POOL_NAMES["all"] if context.paper_run.assumptions["pool"] == "all" else "the strategies of Fig. 8"
-    return table(f"In this study; the p-value of tasks is among {among}", heads, rows)
+    return table(f"In this reproduction; the p-value of tasks is computed among {among}", heads, rows)
 
 
 def _interval(finding: Finding) -> str:
@@ -139,38 +157,40 @@ def _interval(finding: Finding) -> str:
     return f"{100 * finding.effect:+.1f} % [{100 * finding.low:+.1f}, {100 * finding.high:+.1f}]"
 
 
-def same_order(found: list[RowKind]) -> tuple[int, int]:
-    """Pairs of kinds that both utilities put in the same order, and all pairs that they tell apart."""
-    pairs = [(a.pig - b.pig) * (a.plc - b.plc) for a, b in combinations(found, 2)]
+def same_order(kinds: list[RowKind]) -> tuple[int, int]:
+    """Return the number of pairs of kinds that both utilities put in the same order, and the number of all pairs."""
+    pairs = [(a.pig - b.pig) * (a.plc - b.plc) for a, b in combinations(kinds, 2)]
     return sum(product > 0 for product in pairs), len(pairs)
 
 
-def _orders(known: tuple[RowKind, ...]) -> str:
+def _order_text(kinds: tuple[RowKind, ...]) -> str:
     from scipy.stats import spearmanr
 
-    left = [kind for kind in known if kind.pig > 0]
-    same, pairs = same_order(left)
-    among = float(spearmanr([k.pig for k in left], [k.plc for k in left]).statistic)
-    overall = float(spearmanr([k.pig for k in known], [k.plc for k in known]).statistic)
+    unknown = [kind for kind in kinds if kind.pig > 0]
+    same, pairs = same_order(unknown)
+    correlation = float(spearmanr([k.pig for k in unknown], [k.plc for k in unknown]).statistic)
+    overall = float(spearmanr([k.pig for k in kinds], [k.plc for k in kinds]).statistic)
     return (
-        "There is a reason to expect the two to be close. In a 1-2-3 World, what is left to learn about an action in a "
-        "state depends on three things only: which action it is, how many of its targets were seen, and whether state "
-        f"1 is among them. That makes {len(known)} kinds of transition distributions. Of {len(known) - len(left)} all "
-        f"is known, and both utilities are 0. The other {len(left)} make {pairs} pairs, of which PIG and PLC put "
-        f"{same} in the same order (rank correlation {among:.2f}; {overall:.2f} with those of which all is known). So "
-        "of two observations both mostly prefer the same one. They differ in how much they prefer it, which matters "
-        "where value iteration adds utilities up."
+        "There is a reason to expect that the two strategies are close. In a 1-2-3 World, the information that an "
+        "agent can still gain about an action in a state depends on three things only: the action, the number of its "
+        f"targets that were seen, and whether state 1 is among them. This gives {len(kinds)} kinds of transition "
+        f"distributions. {len(kinds) - len(unknown)} of them are fully known, and both utilities are 0. The other "
+        f"{len(unknown)} form {pairs} pairs, and PIG and PLC put {same} of these in the same order (rank correlation "
+        f"{correlation:.2f}; {overall:.2f} including the fully known kinds). So both utilities mostly prefer the same "
+        "one of two observations. They differ in how much they prefer it. This matters because value iteration adds "
+        "up utilities."
     )
 
 
 def _ranks(values: list[float]) -> FloatArray:
+    """Return ranks; 1 is the largest value."""
     from scipy.stats import rankdata
 
     return rankdata([-value for value in values])
 
 
-def _kind_table(known: tuple[RowKind, ...], n_states: int) -> str:
-    ranked = sorted(known, key=lambda kind: -kind.pig)
+def _kind_table(kinds: tuple[RowKind, ...], n_states: int) -> str:
+    ranked = sorted(kinds, key=lambda kind: -kind.pig)
     ranks = zip(_ranks([k.pig for k in ranked]), _ranks([k.plc for k in ranked]), strict=True)
     rows = [
         (f"action {k.action}", escape(k.text), f"{k.pig:.3f}", f"{k.plc:.4f}", f"{by_pig:g}", f"{by_plc:g}")
@@ -178,38 +198,40 @@ def _kind_table(known: tuple[RowKind, ...], n_states: int) -> str:
     ]
     heads = ("action", "targets seen", "PIG (bits)", "PLC", "rank by PIG", "rank by PLC")
     return table(
-        f"A 1-2-3 World of {n_states} states; rank 1 is the largest value, equal values share a rank", heads, rows
+        f"A 1-2-3 World with {n_states} states; rank 1 is the largest value, and equal values share a rank", heads, rows
     )
 
 
 def _over_variants(context: PageContext) -> str:
-    told = []
+    ranges = []
     for id_, measure in MISFIT_MEASURES.items():
-        found = {v: pair_finding(by[id_].after.findings) for v, by in context.cells.items() if id_ in by}
-        kept = {v: f for v, f in found.items() if f is not None and f.effect is not None}
-        if not kept:
+        findings = {
+            variant: pair_finding(by_claim[id_].after.findings)
+            for variant, by_claim in context.cells.items()
+            if id_ in by_claim
+        }
+        measured = {v: f for v, f in findings.items() if f is not None and f.effect is not None}
+        if not measured:
             continue
-        sizes = {v: float(f.effect or 0.0) for v, f in kept.items()}
+        sizes = {v: float(f.effect or 0.0) for v, f in measured.items()}
         low, high = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-        told.append(
-            f"of {measure} lies between {100 * sizes[low]:+.1f} % ({escape(VARIANT_TEXTS[low])}) and "
-            f"{100 * sizes[high]:+.1f} % ({escape(VARIANT_TEXTS[high])}), with "
-            f"{p_html(min(f.p for f in kept.values() if f.p is not None))} at the least"
+        ranges.append(
+            f"of {measure} is between {100 * sizes[low]:+.1f} % ({escape(VARIANT_TEXTS[low])}) and "
+            f"{100 * sizes[high]:+.1f} % ({escape(VARIANT_TEXTS[high])}); the smallest p-value is "
+            f"{p_html(min(f.p for f in measured.values() if f.p is not None))}"
         )
-    if not told:
+    if not ranges:
         return ""
     return (
-        f'In the {len(context.cells)} variants of the <a href="#sensitivity">sensitivity analysis</a>, the same '
-        "difference "
-        f"of the area {'; that '.join(told)}."
+        f'In the {len(context.cells)} variants of the <a href="#sensitivity">sensitivity analysis</a>, the difference '
+        f"of the areas {'. The difference of the areas '.join(ranges)}."
     )
 
 
 def _over_800() -> str:
     return (
-        "Over 800 worlds the area of PLC(VI) is 3.4 ± 0.4 % larger than that of "
-        "PIG(VI), in 61 % of worlds, and the L1 area 0.1 ± 0.4 % (one standard error). Run lengths from 100 to 3000 "
-        "steps, 1 to 50 steps back, discounts of 0.5 and 0.95, ties to the first action, the printed estimate, and L2 "
-        "or maximum norms in place of L1 do not change that. These runs were made apart from this "
-        "study."
+        "Over 800 worlds, the area of PLC(VI) is 3.4 ± 0.4 % larger than that of PIG(VI), and it is larger in 61 % of "
+        "worlds. The L1 area is 0.1 ± 0.4 % larger (± one standard error). Run lengths from 100 to 3000 steps, 1 to 50 "
+        "steps back, discounts of 0.5 and 0.95, ties to the first action, the printed estimate, and L2 or maximum "
+        "norms instead of L1 do not change this. These runs are not part of this reproduction."
     )

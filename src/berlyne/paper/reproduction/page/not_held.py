@@ -1,4 +1,4 @@
-"""What does not hold, or is undecided: every finding that disagrees, expected against measured, and why."""
+"""Claims that do not hold or are undecided: every finding that disagrees, with its cause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADS = ("claim", "what", "the paper says", "our criterion", "measured", "agrees
 
 
 def not_held(context: PageContext) -> str:
-    """The section; nothing if every claim holds."""
+    """Render the section; empty if every claim holds."""
     claims = context.not_held()
     if not claims:
         return ""
@@ -35,7 +35,7 @@ def not_held(context: PageContext) -> str:
     return section(
         "not-held",
         title,
-        table("Every finding that a verdict fails on or is left open by", HEADS, rows),
+        table("Every finding because of which a claim does not hold or is undecided", HEADS, rows),
         misfit(context),
     )
 
@@ -53,13 +53,14 @@ def _row(context: PageContext, id_: str, finding: Finding) -> tuple[HtmlCell, ..
 
 
 def why(context: PageContext, id_: str, finding: Finding) -> str:
-    """The cause as far as it is known: explained below, too few worlds, or what it takes for the claim to hold."""
+    """Return the cause if it is known: the misfit, too few worlds, or the variants that change the verdict."""
     if is_misfit(id_, finding):
         return f'<a href="#{CLAIMS[id_].misfit}">PLC(VI) against PIG(VI)</a>'
     if finding.ok is None:
-        return f"{context.paper_run.n_worlds} worlds cannot tell" if context.too_few_worlds else "it cannot be decided"
-    turning = context.flipping_variants(id_)
-    rests = join_html(map(reading_link, CLAIMS[id_].rests_on))
-    if turning:
-        return f"rests on {rests}; the verdict is another with {flip_links(turning)}"
-    return f"not known; rests on {rests}, and nothing that was read otherwise changes the verdict"
+        n_worlds = context.paper_run.n_worlds
+        return f"{n_worlds} worlds are too few" if context.too_few_worlds else "cannot be decided"
+    variants = context.flipping_variants(id_)
+    readings = join_html(map(reading_link, CLAIMS[id_].rests_on))
+    if variants:
+        return f"rests on {readings}; the verdict changes with {flip_links(variants)}"
+    return f"unknown; rests on {readings}, and no variant changes the verdict"

@@ -1,4 +1,4 @@
-"""Explorations to watch: one world of each class, folded, put together in the browser when it is unfolded."""
+"""Replays of explorations: one world of each class, assembled in the browser when it is opened."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from berlyne.watch import page_data, page_template, script_safe_json
 from berlyne.worlds import PAPER_WORLDS, title
 
 STRATEGIES = ("PIG(VI)", "Random")
-"""Who is watched."""
+"""Strategies that are replayed."""
 
 
 def replays(context: PageContext) -> str:
-    """The section; empty if there are no explorations."""
-    if not _is_there(context.paper_run):
+    """Render the section; empty if there are no explorations."""
+    if not _has_explorations(context.paper_run):
         return ""
     return section(
         "watch",
         "Watch",
         paragraph(
-            f"{' and '.join(STRATEGIES)} explore the first world of each class side by side. Unfold one and press "
-            "play; point at a state to see what the explorers believe of it; or take over, and try to learn faster."
+            f"{' and '.join(STRATEGIES)} explore the first world of each class side by side. Open one and press play. "
+            "Point at a state to see what the explorers believe about it. Or take over, and try to learn faster."
         ),
-        *(_folded(context.paper_run, name) for name in PAPER_WORLDS),
+        *(_replay(context.paper_run, name) for name in PAPER_WORLDS),
     )
 
 
-def _is_there(paper_run: PaperRun) -> bool:
+def _has_explorations(paper_run: PaperRun) -> bool:
     return (paper_run.folder / "results.zarr").is_dir()
 
 
-def _folded(paper_run: PaperRun, name: str) -> str:
-    about = f"{title(name)}: {paper_run.assumptions.n_steps(name)} steps"
+def _replay(paper_run: PaperRun, name: str) -> str:
+    summary = f"{title(name)}: {paper_run.assumptions.n_steps(name)} steps"
     frame = f'<div class="frame" data-title="{escape(title(name))}, replayed">This needs JavaScript.</div>'
-    return details(f"<b>{escape(about)}</b>", frame, f"replay-{name}", "replay")
+    return details(f"<b>{escape(summary)}</b>", frame, f"replay-{name}", "replay")
 
 
 def replay_data(context: PageContext) -> str:
-    """What the folded pages are made of: the page once, and what it shows of each class; inert until unfolded."""
-    if not _is_there(context.paper_run):
+    """Return the data of the replays: the page once, and the runs of each class; not executed until opened."""
+    if not _has_explorations(context.paper_run):
         return ""
-    parts = [_kept("replay-shell", script_safe_json(page_template()))]
+    parts = [_json_element("replay-shell", script_safe_json(page_template()))]
     for name in PAPER_WORLDS:
         first = str(context.paper_run.results.of(name)["world"].values[0])
         runs = [context.paper_run.results.run(first, strategy) for strategy in STRATEGIES]
-        parts.append(_kept(f"replay-{name}-data", script_safe_json(page_data(runs))))
+        parts.append(_json_element(f"replay-{name}-data", script_safe_json(page_data(runs))))
     return "".join(parts)
 
 
-def _kept(id_: str, content: str) -> str:
+def _json_element(id_: str, content: str) -> str:
     return f'<script type="application/json" id="{id_}">{content}</script>'

@@ -1,4 +1,4 @@
-"""The verdicts: counted by what they are worth, and one line for every claim."""
+"""Verdicts: number of claims in each group, and one line for every claim."""
 
 from __future__ import annotations
 
@@ -21,72 +21,76 @@ from berlyne.paper.reproduction.page.html import (
 )
 
 LEGEND = (
-    '<span class="flip effect">⇄ framed</span>: read so, the verdict flips because an effect leaves its 95 % '
-    'confidence interval as read, or has none. <span class="flip hair">≈ dotted</span>: it flips by a hair, while each '
-    'effect moves within its interval. <span class="flip company">≡ dotted</span>: it flips by company; the effect is '
-    "the same to the digit, and only other strategies in its test are not. What was read otherwise, and what moved, "
-    "stands under "
-    '<a href="#sensitivity">Sensitivity</a>.'
+    '<span class="flip effect">⇄ framed</span>: under this variant the verdict flips because an effect leaves the 95 % '
+    "confidence interval that it has with the readings of this page, or because it has no interval. "
+    '<span class="flip hair">≈ dotted</span>: the verdict flips marginally, while the effects move within their '
+    'intervals. <span class="flip company">≡ dotted</span>: the effect is exactly the same, and the verdict flips '
+    "because other strategies in the test changed. The section "
+    '<a href="#sensitivity">Sensitivity</a> describes all variants and their changes.'
 )
 
 
 def summary(context: PageContext) -> str:
-    """The section."""
+    """Render the section: number of claims in each group."""
     groups = [context.group(id_) for id_ in context.verdicts]
-    tally = "".join(
-        f'<li class="{VERDICT_STYLES[group][0]}"><b>{groups.count(group)}</b> {escape(group_text(group, groups.count(group)))}</li>'
+    counts = {
+        group: groups.count(group)
         for group in GROUP_TEXTS
         if group in groups or group in (INDEPENDENT, USED_FOR_FITTING)
+    }
+    tally = "".join(
+        f'<li class="{VERDICT_STYLES[group][0]}"><b>{count}</b> {escape(group_text(group, count))}</li>'
+        for group, count in counts.items()
     )
     return section(
         "summary",
         "Verdicts",
         paragraph(
-            f"{len(groups)} claims of the paper can be checked. Of these, in {context.paper_run.n_worlds} worlds of each "
-            "class:"
+            f"We can check {len(groups)} claims of the paper. In {context.paper_run.n_worlds} worlds of each class, "
+            "these are the results:"
         ),
         f'<ul class="tally">{tally}</ul>',
         paragraph(_why_not_independent(context)),
-        _few(context),
+        _too_few_worlds(context),
     )
 
 
 def tally_text(context: PageContext) -> str:
-    """The same in a line."""
+    """Return the number of claims in each group as one line of text."""
     return "; ".join(group_counts([context.group(id_) for id_ in context.verdicts]))
 
 
 def _why_not_independent(context: PageContext) -> str:
-    first = [id_ for id_ in context.verdicts if context.group(id_) == INDEPENDENT]
-    resting = [id_ for id_ in first if CLAIMS[id_].rests_on]
+    independent = [id_ for id_ in context.verdicts if context.group(id_) == INDEPENDENT]
+    resting = [id_ for id_ in independent if CLAIMS[id_].rests_on]
     return (
-        "The second group is no independent evidence for the paper. The paper leaves settings open, and "
-        f"{len(FITTED)} times we took one under which published statements come out. These are the statements: that "
-        "they hold was a condition of the choice. The choices, and what else was tried, are listed under "
-        '<a href="#fitted">'
-        f"Fitted readings</a>. The first group served no choice; but {len(resting)} of its {len(first)} claims were "
-        "checked with settings so chosen, and the table says with which."
+        "The second group is no independent evidence for the paper. The paper leaves settings open. In "
+        f"{len(FITTED)} cases we chose a setting because it reproduces published statements. The second group contains "
+        "these statements: that they hold was the reason for the choice. The section "
+        '<a href="#fitted">Fitted readings</a> lists the choices and the alternatives that we tried. No claim of the '
+        f"first group was used for a choice. But {len(resting)} of its {len(independent)} claims were checked with "
+        "fitted settings, and the table below names these settings."
     )
 
 
-def _few(context: PageContext) -> str:
+def _too_few_worlds(context: PageContext) -> str:
     if not context.too_few_worlds:
         return ""
     return paragraph(
-        f"With {context.paper_run.n_worlds} worlds of each class, strategies that are not told apart decide nothing: "
-        "such claims are undecided. The paper has 200 worlds of each class."
+        f"{context.paper_run.n_worlds} worlds of each class are too few: if a difference is not significant, the claim "
+        "is undecided. The paper has 200 worlds of each class."
     )
 
 
 def claims(context: PageContext) -> str:
-    """One line for every claim."""
+    """Render the section: one line for every claim."""
     return section(
         "claims",
         "Claims",
         paragraph("D, M and O stand for Dense Worlds, Mazes and 1-2-3 Worlds. " + LEGEND),
         table(
-            "Every claim, what its verdict counts as, and what would flip it",
-            ("claim", "verdict", "what flips it", "rests on", "helped to choose"),
+            "Every claim, its verdict, and the variants that flip it",
+            ("claim", "verdict", "flipped by", "rests on", "used to choose"),
             [_row(context, id_) for id_ in context.verdicts],
             "claims",
         ),
@@ -105,7 +109,7 @@ def _row(context: PageContext, id_: str) -> tuple[str, ...]:
 
 
 def flip_text(context: PageContext, id_: str) -> str:
-    """What flips a verdict; that nothing does; or that it was not asked."""
+    """Return links to the variants that flip a verdict, or a note if none does or the claim was not checked again."""
     if not context.is_reevaluated(id_):
-        return '<span class="small">not asked again</span>'
-    return flip_links(context.flipping_variants(id_)) or '<span class="small">nothing that was tried</span>'
+        return '<span class="small">not checked again</span>'
+    return flip_links(context.flipping_variants(id_)) or '<span class="small">no variant</span>'
