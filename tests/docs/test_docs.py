@@ -50,8 +50,8 @@ def lost_links(folder, text):
     """Links of a page in `folder` that lead neither to a file nor to a picture which its code saves."""
     prose = build.FENCE.sub("", text)  # in code, make[name](seed) is no link
     local = {target for target in LINK.findall(prose) if not target.startswith("https://")}
-    there = saved_pictures(text) | {target for target in local if Path(target).name in MADE}
-    return sorted(target for target in local - there if not (folder / target).exists())
+    existing = saved_pictures(text) | {target for target in local if Path(target).name in MADE}
+    return sorted(target for target in local - existing if not (folder / target).exists())
 
 
 @every_page
@@ -71,8 +71,8 @@ def test_links_are_looked_for_in_prose_only(tmp_path):
 
 @every_page
 def test_pictures_say_what_one_sees(page):
-    for said in re.findall(r"!\[([^\]]*)\]", page.read_text(encoding="utf-8")):
-        assert len(said.split()) > 5, said
+    for description in re.findall(r"!\[([^\]]*)\]", page.read_text(encoding="utf-8")):
+        assert len(description.split()) > 5, description
 
 
 def first_cells(page):
@@ -110,9 +110,9 @@ def test_citation_names_this_version():
 
 
 def test_the_page_on_citing_says_what_the_file_says():
-    said, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
-    title, doi = re.search(r'^title: "(.+)"$', said, re.MULTILINE)[1], re.search(r"doi: (\S+)", said)[1]
-    paper = re.search(r"^    title: (.+)$", said, re.MULTILINE)[1]
+    citation, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
+    title, doi = re.search(r'^title: "(.+)"$', citation, re.MULTILINE)[1], re.search(r"doi: (\S+)", citation)[1]
+    paper = re.search(r"^    title: (.+)$", citation, re.MULTILINE)[1]
     for entry in (f"version = {{{berlyne.__version__}}}", f"{{{title}}}", f"{{{paper}}}", f"{{{doi}}}", "{1112.1125}"):
         assert entry in page, entry
 
@@ -123,12 +123,12 @@ def how_to(name):
 
 @pytest.mark.parametrize(("command", "page"), [("run", "run-a-study.md"), ("lab", "closed-loop.md")])
 def test_every_option_of_these_commands_is_on_its_page(command, page):
-    found = commands.get_command(None, command)
-    inner = [found] if command == "run" else list(found.commands.values())
+    click_command = commands.get_command(None, command)
+    inner = [click_command] if command == "run" else list(click_command.commands.values())
     options = {name for one in inner for option in one.params for name in option.opts if name.startswith("--")}
     assert len(options) > 5
-    told = "\n".join(line for line in how_to(page).splitlines() if line.startswith("|"))  # in its tables
-    assert [name for name in sorted(options) if f"`{name}" not in told] == []
+    tables = "\n".join(line for line in how_to(page).splitlines() if line.startswith("|"))  # in its tables
+    assert [name for name in sorted(options) if f"`{name}" not in tables] == []
 
 
 @every_page

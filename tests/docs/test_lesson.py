@@ -51,10 +51,10 @@ def test_the_file_is_a_valid_notebook_without_outputs(lesson):
 
 def test_every_answer_is_right_and_every_exercise_is_open(run):
     verdicts = ("right", "not answered yet", "not quite, try again")
-    said = [line for line in printed(code_cells(run, answers=False)) if line in verdicts]
-    assert said == ["not answered yet"] * N_CHECKS
-    said = [line for line in printed(code_cells(run, answers=True)) if line in verdicts]
-    assert said == ["right"] * N_CHECKS
+    answers_printed = [line for line in printed(code_cells(run, answers=False)) if line in verdicts]
+    assert answers_printed == ["not answered yet"] * N_CHECKS
+    answers_printed = [line for line in printed(code_cells(run, answers=True)) if line in verdicts]
+    assert answers_printed == ["right"] * N_CHECKS
 
 
 def test_the_answers_come_last_and_there_are_as_many_as_exercises(lesson):
