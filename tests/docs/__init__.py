@@ -1,4 +1,4 @@
-"""The modules that make the site, which live beside its pages."""
+"""Load the modules that build the site. They are in `docs/`."""
 
 import importlib.util
 import sys

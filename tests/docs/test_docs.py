@@ -1,4 +1,4 @@
-"""The documentation is true: its code runs and prints what it says, its names and links exist."""
+"""Check the documentation: its code runs and prints the expected output, and its names and links exist."""
 
 import pkgutil
 import re
@@ -24,7 +24,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 
 
 @every_page
-def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
+def test_python_blocks_run_and_print_the_expected_output(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     text = page.read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("text", ["```python\nassert 1 == 2\n```\n", "```python\nprint(1)\n```\n\n```text\n2\n```\n"])
-def test_a_false_page_is_found_out(text):
+def test_a_wrong_page_is_detected(text):
     with pytest.raises(AssertionError):
         run_page("page.md", text)
 
@@ -59,18 +59,18 @@ def test_links_within_the_repository_lead_somewhere(page):
     assert lost_links(page.parent, page.read_text(encoding="utf-8")) == []
 
 
-def test_a_picture_counts_as_there_only_if_the_code_of_its_page_saves_it(tmp_path):
+def test_a_picture_exists_only_if_the_code_of_its_page_saves_it(tmp_path):
     saves = '```python\nfig.savefig("one.png", dpi=150)\n```\n'
     assert lost_links(tmp_path, saves + "![A curve.](one.png) ![Another.](other.png)") == ["other.png"]
     assert lost_links(tmp_path, saves.replace("python", "py") + "![A curve.](one.png)") == ["one.png"]
 
 
-def test_links_are_looked_for_in_prose_only(tmp_path):
+def test_links_are_searched_in_prose_only(tmp_path):
     assert lost_links(tmp_path, "```python\nmake[name](seed)\n```\n[A page](page.md)\n") == ["page.md"]
 
 
 @every_page
-def test_pictures_say_what_one_sees(page):
+def test_pictures_have_a_description(page):
     for description in re.findall(r"!\[([^\]]*)\]", page.read_text(encoding="utf-8")):
         assert len(description.split()) > 5, description
 
@@ -109,7 +109,7 @@ def test_citation_names_this_version():
     assert f"\nversion: {berlyne.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_the_page_on_citing_says_what_the_file_says():
+def test_the_page_on_citing_agrees_with_the_file():
     citation, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
     title, doi = re.search(r'^title: "(.+)"$', citation, re.MULTILINE)[1], re.search(r"doi: (\S+)", citation)[1]
     paper = re.search(r"^    title: (.+)$", citation, re.MULTILINE)[1]

@@ -1,4 +1,4 @@
-"""What the site has beside its pages: names, commands, verdicts, equations and lists."""
+"""Check the generated parts of the site: reference, commands, verdicts, equations and pictures."""
 
 import ast
 import json
@@ -48,7 +48,7 @@ def reference(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shown(reference):
-    """Full names of all that the reference shows."""
+    """Return the full names of all objects in the reference."""
     listed = (reference / "objects.inv").read_bytes().split(b"\n", 4)[4]  # after four lines that say what it is
     return {line.split()[0] for line in zlib.decompress(listed).decode().splitlines()}
 
@@ -100,7 +100,7 @@ def test_inherited_members_are_in_the_reference(of, shown):
     assert sorted(name for name in members if f"berlyne.{of.__name__}.{name}" not in shown) == []
 
 
-def test_the_reference_says_how_an_explorer_is_made(reference):
+def test_the_reference_shows_the_constructor_of_an_explorer(reference):
     html = (reference / "exploring.html").read_text(encoding="utf-8")
     signature = re.sub(r"<[^>]+>", "", html.split('id="berlyne.Explorer"')[1].split("</div>")[0])
     assert re.search(r"Explorer\(\s*prior", unescape(signature))
