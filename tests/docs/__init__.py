@@ -1,4 +1,4 @@
-"""Load the modules that build the site. They are in `docs/`."""
+"""Load the module that builds the site, `docs/build.py`."""
 
 import importlib.util
 import sys
@@ -16,4 +16,4 @@ def _module(name: str) -> ModuleType:
     return loaded
 
 
-build, lists = _module("build"), _module("lists")
+build = _module("build")

@@ -22,7 +22,7 @@ from PIL import Image
 import berlyne
 from berlyne.cli import commands
 from berlyne.paper.claims import CLAIMS
-from docs import build, lists
+from docs import build
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -204,11 +204,3 @@ def test_a_page_that_prints_something_else_stops_the_build():
 def test_pages_of_the_repository_keep_their_links_into_the_site():
     text = "[a](docs/how-to/x.md) [b](src/y.py) [c](CHANGELOG.md) [d](https://e.org) [e](#f)"
     assert build.convert_links(text) == "[a](how-to/x.md) b [c](changelog.md) [d](https://e.org) [e](#f)"
-
-
-def test_lines_of_names_become_lists():
-    text = "Short.\n\nParameters\n----------\nx, y : two\n    numbers.\nz : one.\n\nExamples\n--------\n>>> f : g\n"
-    assert lists.with_lists(text).splitlines() == [
-        "Short.", "", "", "**Parameters**", "", "", "- `x`, `y`: two", "  numbers.", "- `z`: one.", "",
-        "Examples", "--------", ">>> f : g",
-    ]  # fmt: skip
