@@ -1,5 +1,5 @@
 # Two commands matter: `make reproduce` and `make test`.
-# Both make .venv and install what they need, with the versions of constraints.txt.
+# Both create .venv and install the versions in constraints.txt.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -17,15 +17,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
-	@echo "make bounds       run the tests of the engine once more, with every index checked"
-	@echo "make oldest       use the package with the lowest versions of its dependencies that pyproject.toml allows"
-	@echo "make browser      look at the page that replays exploration with Chromium, which must be installed"
+	@echo "make bounds       run the tests of the engine with bounds checks"
+	@echo "make oldest       test the package with the lowest versions of its dependencies that pyproject.toml allows"
+	@echo "make browser      test the page that replays exploration in Chromium, which must be installed"
 	@echo "make lint         check style and types"
-	@echo "make format       put the code into the style"
+	@echo "make format       format the code"
 	@echo "make build        build the wheel and the sdist into dist/"
 	@echo "make docs         serve the documentation, and build it again when a page changes"
 	@echo "make site         build the documentation into site/; a warning is an error"
-	@echo "make verdicts     run the reproduction, and keep its verdicts for the documentation"
+	@echo "make verdicts     run the reproduction, and copy its verdicts to the documentation"
 	@echo "make pictures     draw the pictures in docs/images/ again; needs Chromium, which must be installed"
 	@echo "make constraints  pin the newest versions in constraints.txt"
 	@echo "make clean        remove $(VENV)/, $(OLDEST)/, dist/ and caches"
@@ -33,25 +33,25 @@ help:
 reproduce: $(VENV)/installed-run
 	$(BIN)/berlyne reproduce --preset $(PRESET) "$(FOLDER)"
 
-# QuantEcon, an oracle, compiles and caches parts of itself when it is first imported. Two processes that do so at once
-# can leave a cache that ends every later one, so one does it before the tests begin.
+# QuantEcon, which some tests compare with, compiles and caches code when it is first imported. If two processes do this
+# at the same time, the cache can be damaged and crash every later process. So one process does it before the tests.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
 	$(BIN)/python -m pytest -n $(JOBS)
 
-# The page of `berlyne watch`, in Debian's Chromium; apart from the other tests, which need no browser.
+# Tests of the page of `berlyne watch` in Debian's Chromium. The other tests need no browser.
 browser: $(VENV)/installed-test $(VENV)/installed-browser
 	$(BIN)/python -m pytest -q tests/browser
 
-# Kernels follow indices without looking; here they look. Compiled apart, because cached code does not say which it is.
+# Kernels do no bounds checks. Here they do, in a separate cache, because cached code does not record this option.
 bounds: $(VENV)/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/bounds-checked" $(BIN)/python -m pytest -n $(JOBS) -q \
 		tests/parity/test_engine_against_twin.py tests/parity/test_action_values.py tests/parity/test_long_runs.py \
 		tests/unit/engine tests/unit/test_tasks.py tests/unit/agents/test_open_state_agent.py
 
-# Lower bounds are claims. Plain pip with one constraint `name==lowest` for each bound is stricter than a resolver that
-# looks for low versions (uv): it also fails if two bounds exclude each other. The package is installed, not linked, so
-# that its compiled code is cached in this environment and not beside the sources.
+# Test the lower bounds of pyproject.toml. Plain pip with one constraint `name==lowest` for each bound is stricter than a
+# resolver that prefers low versions (uv), because it also fails if two bounds exclude each other. The package is
+# installed, not linked, so that its compiled code is cached in this environment and not beside the sources.
 oldest: $(OLDEST)/installed
 	$(OLDEST)/bin/python -m pip install -q --no-build-isolation --no-deps --force-reinstall .
 	$(OLDEST)/bin/python -I tests/oldest/check.py $(OLDEST)/lowest.txt
@@ -69,20 +69,20 @@ build: $(VENV)/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 
-# Material says at every start that it has a successor; constraints.txt pins what is used here.
+# The variable hides the note of Material about its successor. constraints.txt pins the version that we use.
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 site: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# All extras at once, so that what is made side by side need not install anything: pip is no good at that.
+# Install all extras first, so that targets that run in parallel install nothing. Two pips at once can fail.
 installed: $(VENV)/installed-test $(VENV)/installed-dev $(VENV)/installed-docs $(VENV)/installed-browser
 
 verdicts: reproduce
 	$(BIN)/python docs/build.py "$(FOLDER)"
 
-# Those that the README and the pages show in the repository; the site draws its own, but for that of the page.
+# The pictures that are committed. The build of the site draws all of them again except watch.png.
 pictures: $(VENV)/installed-docs $(VENV)/installed-browser
 	$(BIN)/python docs/images/make.py
 	$(BIN)/python docs/images/watch.py
@@ -97,8 +97,8 @@ clean:
 	rm -rf $(VENV) $(OLDEST) dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One stamp per extra; a change of the requirements installs again. The build backend is installed first,
-# pinned like everything else, because isolated builds do not read constraints.
+# One stamp file per extra. A change of the requirements installs it again. The build backend is installed first,
+# because isolated builds ignore constraints.txt.
 $(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install -q -c constraints.txt hatchling editables
 	$(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e ".$(if $(filter run,$*),,[$*])"

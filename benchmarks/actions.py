@@ -1,4 +1,4 @@
-"""What many actions cost: compiling, steps and memory. python benchmarks/actions.py."""
+"""Measure compilation, time per step and memory with many actions: python benchmarks/actions.py."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 
-from measure import table, where
+from measure import print_environment, print_table
 
-ONE = """
+SCRIPT = """
 import resource, sys, time
 import numpy as np
 import berlyne
@@ -32,32 +32,33 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
-def measured(n_actions: int, cache: str) -> list[float]:
-    """Seconds of the first exploration, µs a step of PIG(VI) and PIG(greedy), and MiB of memory, in a fresh process.
+def measure_in_process(n_actions: int, cache: str) -> list[float]:
+    """Measure one number of actions in a new process.
 
-    Times are those of the processor, so that other work on the machine counts little.
+    Return the seconds of the first exploration, the µs per step of PIG(VI) and PIG(greedy), and the memory in MiB.
+    Times are processor times, so that other work on the machine counts little.
     """
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    command = [sys.executable, "-c", ONE, str(n_actions)]
+    command = [sys.executable, "-c", SCRIPT, str(n_actions)]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return [float(x) for x in done.stdout.split()]
 
 
 def main() -> None:
-    """Print the table: all sizes share one cache of compiled code, which is empty at first."""
-    parser = argparse.ArgumentParser(description="What many actions cost, with 20 states that can all follow.")
+    """Print the table. All sizes share one cache of compiled code, which is empty at first."""
+    parser = argparse.ArgumentParser(description="Cost of many actions, with 20 states that can all follow each other.")
     parser.add_argument("sizes", type=int, nargs="*", default=[4, 3, 6, 100, 101, 1000, 5000])
-    asked = parser.parse_args()
-    where()
+    options = parser.parse_args()
+    print_environment()
     rows = []
     with tempfile.TemporaryDirectory() as cache:
-        for n_actions in asked.sizes:
-            first, planned, greedy, memory = measured(n_actions, cache)
-            again = measured(n_actions, cache)[0]
-            times = f"{first:.1f}", f"{again:.1f}", f"{planned:,.1f}", f"{greedy:.2f}"
+        for n_actions in options.sizes:
+            first, planned, greedy, memory = measure_in_process(n_actions, cache)
+            second = measure_in_process(n_actions, cache)[0]
+            times = f"{first:.1f}", f"{second:.1f}", f"{planned:,.1f}", f"{greedy:.2f}"
             rows.append([f"{n_actions:,}", *times, f"{memory:.0f}"])
     steps = "PIG(VI), µs a step", "PIG(greedy), µs a step"
-    table(["actions", "first exploration, s", "in the next process, s", *steps, "memory, MiB"], rows)
+    print_table(["actions", "first exploration, s", "in the next process, s", *steps, "memory, MiB"], rows)
 
 
 if __name__ == "__main__":

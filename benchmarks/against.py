@@ -1,8 +1,8 @@
-"""What the present version costs beside another commit: python benchmarks/against.py COMMIT.
+"""Compare the speed of the present version with that of another commit: python benchmarks/against.py COMMIT.
 
-Both run in processes of their own that take turns, job by job; the ratio is that of the shortest times. Measured are
-whole explorations of the paper's length, long ones in larger worlds, an `Explorer`, losses of tasks, a small study, and
-the first exploration with nothing compiled.
+The two versions run in separate processes that alternate, job by job. The ratio is that of the shortest times. The jobs
+are whole explorations of the paper's length, long explorations in larger worlds, an `Explorer`, losses of tasks, a
+small study, and the first exploration with nothing compiled.
 """
 
 from __future__ import annotations
@@ -77,28 +77,28 @@ print(time.perf_counter() - begin)
 """
 
 
-def process(source: Path, cache: str, script: str) -> subprocess.Popen[str]:
-    """A Python process that imports berlyne from `source`."""
+def start_process(source: Path, cache: str, script: str) -> subprocess.Popen[str]:
+    """Start a Python process that imports berlyne from `source`."""
     environment = {**os.environ, "PYTHONPATH": str(source), "NUMBA_CACHE_DIR": cache}
     return subprocess.Popen(
         [sys.executable, "-c", script], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
 
-def ask(worker: Any, job: str) -> float:
-    """Seconds that a job takes there."""
+def run_job(worker: Any, job: str) -> float:
+    """Run a job in a worker process and return its time in seconds."""
     worker.stdin.write(f"{job}\n")
     worker.stdin.flush()
     return float(worker.stdout.readline())
 
 
-def cold(sources: list[Path], rounds: int) -> None:
-    """Print how long import, maze and first exploration take with nothing compiled."""
+def time_first_exploration(sources: list[Path], rounds: int) -> None:
+    """Print the time of import, maze and first exploration with nothing compiled."""
     times: list[list[float]] = [[] for _ in sources]
     for _ in range(rounds):
         for source, taken in zip(sources, times, strict=True):
             with tempfile.TemporaryDirectory() as cache:
-                out, _ = process(source, cache, FIRST).communicate()
+                out, _ = start_process(source, cache, FIRST).communicate()
             taken.append(float(out))
     before, now = (min(taken) for taken in times)
     print(
@@ -108,28 +108,28 @@ def cold(sources: list[Path], rounds: int) -> None:
 
 def main() -> None:
     """Print one table."""
-    parser = argparse.ArgumentParser(description="This version beside another commit.")
+    parser = argparse.ArgumentParser(description="Compare the speed of this version with that of another commit.")
     parser.add_argument("commit")
-    parser.add_argument("--rounds", type=int, default=12, help="the best of so many")
-    parser.add_argument("--cold", type=int, default=2, help="rounds with nothing compiled")
-    asked = parser.parse_args()
-    here = Path(__file__).parents[1]
+    parser.add_argument("--rounds", type=int, default=12, help="number of rounds; the shortest time counts")
+    parser.add_argument("--cold", type=int, default=2, help="number of rounds with nothing compiled")
+    options = parser.parse_args()
+    root = Path(__file__).parents[1]
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", asked.commit, "src"], cwd=here, check=True, capture_output=True)
+        archive = subprocess.run(["git", "archive", options.commit, "src"], cwd=root, check=True, capture_output=True)
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-        sources = [Path(folder) / "src", here / "src"]
-        workers = [process(s, f"{folder}/cache-{i}", WORKER) for i, s in enumerate(sources)]
+        sources = [Path(folder) / "src", root / "src"]
+        workers = [start_process(s, f"{folder}/cache-{i}", WORKER) for i, s in enumerate(sources)]
         jobs, _ = (worker.stdout.readline().strip().split("\t") for worker in workers if worker.stdout)
-        print(f"| | {asked.commit[:9]} | now | now / then |\n|---|---:|---:|---:|")
+        print(f"| | {options.commit[:9]} | now | now / then |\n|---|---:|---:|---:|")
         for job in jobs:
             for worker in workers:
-                ask(worker, job)  # compiles, fills caches
-            rounds = [[ask(worker, job) for worker in workers] for _ in range(asked.rounds)]
+                run_job(worker, job)  # compile and fill caches
+            rounds = [[run_job(worker, job) for worker in workers] for _ in range(options.rounds)]
             before, now = (min(column) for column in zip(*rounds, strict=True))
             print(f"| {job} | {before * 1e3:.2f} ms | {now * 1e3:.2f} ms | {now / before:.2f} |", flush=True)
         for worker in workers:
             worker.communicate()
-        cold(sources, asked.cold)
+        time_first_exploration(sources, options.cold)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The compiled engine against its plain NumPy twin: python benchmarks/engine.py.
+"""Compare the compiled engine with its plain NumPy twin: python benchmarks/engine.py.
 
-Whole explorations of the paper's length, from `explore` to the finished `Run`, in turns.
+The jobs are whole explorations of the paper's length, from the call of `explore` to the finished `Run`.
 """
 
 from __future__ import annotations
@@ -8,28 +8,28 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from measure import RUN_LENGTHS, in_turns, table, where
+from measure import RUN_LENGTHS, print_environment, print_table, time_in_turns
 
 from berlyne import STRATEGIES, dense_world, explore, maze, one_two_three_world
 
 
 def main() -> None:
     """Print one table for each class of worlds."""
-    parser = argparse.ArgumentParser(description="The compiled engine against its plain NumPy twin.")
-    parser.add_argument("--rounds", type=int, default=15, help="the best of so many")
-    parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES), help="by default all of the paper")
-    asked = parser.parse_args()
-    where("scipy")
+    parser = argparse.ArgumentParser(description="Compare the compiled engine with its plain NumPy twin.")
+    parser.add_argument("--rounds", type=int, default=15, help="number of rounds; the shortest time counts")
+    parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES), help="names of strategies; by default all")
+    options = parser.parse_args()
+    print_environment("scipy")
     for world in (dense_world(0), maze(0), one_two_three_world(0)):
         n = RUN_LENGTHS[world.name]
         jobs = {
             (name, engine): partial(explore, world, name, n_steps=n, engine=engine)
-            for name in dict.fromkeys(["PIG(VI)", *asked.strategies])
+            for name in dict.fromkeys(["PIG(VI)", *options.strategies])
             for engine in ("compiled", "numpy")
         }
-        taken = {key: time / n * 1e6 for key, time in in_turns(jobs, asked.rounds).items()}
+        taken = {key: time / n * 1e6 for key, time in time_in_turns(jobs, options.rounds).items()}
         rows = []
-        for name in asked.strategies:
+        for name in options.strategies:
             fast, plain = taken[name, "compiled"], taken[name, "numpy"]
             rows.append(
                 [
@@ -41,7 +41,7 @@ def main() -> None:
                 ]
             )
         print(f"{world.name}, {world.n_states} states, {world.n_actions} actions, {n} steps\n")
-        table(["strategy", "compiled, µs a step", "NumPy, µs a step", "ratio", "of PIG(VI)"], rows)
+        print_table(["strategy", "compiled, µs a step", "NumPy, µs a step", "ratio", "of PIG(VI)"], rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing in turns, and tables that can be pasted into README.md."""
+"""Functions that the benchmarks share: timing, and Markdown tables for README.md."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from berlyne.exploration.explore import initial_measures
 from berlyne.exploration.streams import streams
 
 RUN_LENGTHS = {"Dense World": 3000, "Maze": 2500, "1-2-3 World": 1250}
-"""Steps of one exploration of the paper (reading R12)."""
+"""Steps of one exploration in the paper, by class of worlds (reading R12)."""
 
 
 def seconds(job: Callable[[], Any]) -> float:
-    """Time on the clock that one call takes."""
+    """Return the wall time of one call, in seconds."""
     begin = time.perf_counter()
     job()
     return time.perf_counter() - begin
 
 
-def in_turns(jobs: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, float]:
-    """The shortest time of each job over some rounds, in each of which every job has its turn.
+def time_in_turns(jobs: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, float]:
+    """Return the shortest time of each job over some rounds, in seconds. Each round runs every job once.
 
-    The shortest, because whatever else a machine does only adds; in turns, so that a slow minute is
-    slow for all of them.
+    Other work on the machine can only add to a time, so the shortest time is the best estimate. The jobs alternate, so
+    that a busy machine slows down all of them alike.
     """
     for job in jobs.values():
-        job()  # compiles, fills caches
+        job()  # compile and fill caches
     taken: dict[Any, list[float]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
@@ -43,7 +43,7 @@ def in_turns(jobs: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, fl
 
 
 class Loop:
-    """The compiled loop of one exploration without what comes before it, a piece at a time."""
+    """Time the compiled loop of one exploration in pieces, without its setup."""
 
     def __init__(self, world: World, name: str, n_steps: int, seed: int = 0) -> None:
         assert world.prior is not None
@@ -53,30 +53,30 @@ class Loop:
         self.record, self.done = RunRecord.allocate(n_steps, 0, *initial_measures(world, model)), 0
         _, self.for_agent, self.for_world = streams(seed)
 
-    def go_on(self, n_steps: int) -> float:
-        """Microseconds per step of the next piece."""
+    def run_piece(self, n_steps: int) -> float:
+        """Run the next `n_steps` steps and return the time per step, in microseconds."""
         u_agent, u_world = self.for_agent.random((n_steps, 2)), self.for_world.random(n_steps)
-        here = self.record.between(self.done, self.done + n_steps)
+        piece = self.record.between(self.done, self.done + n_steps)
         self.done += n_steps
-        return seconds(lambda: self.agent.run(self.world, here, u_agent, u_world)) / n_steps * 1e6
+        return seconds(lambda: self.agent.run(self.world, piece, u_agent, u_world)) / n_steps * 1e6
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a Markdown table, numbers to the right."""
-    head = list(head)
-    print("| " + " | ".join(head) + " |")
-    print("|---|" + "---:|" * (len(head) - 1))
+def print_table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a Markdown table with numbers aligned to the right."""
+    header = list(header)
+    print("| " + " | ".join(header) + " |")
+    print("|---|" + "---:|" * (len(header) - 1))
     for row in rows:
         print("| " + " | ".join(str(cell) for cell in row) + " |", flush=True)
     print()
 
 
-def where(*packages: str) -> None:
-    """Print the versions and the machine that the numbers belong to, and how busy it is."""
-    said = [f"Python {sys.version.split()[0]}", f"berlyne {berlyne.__version__}"]
+def print_environment(*packages: str) -> None:
+    """Print the versions of the packages, the number of cores and the load of the machine."""
+    text = [f"Python {sys.version.split()[0]}", f"berlyne {berlyne.__version__}"]
     for name in ("numpy", "numba", *packages):
         try:
-            said.append(f"{name} {version(name)}")
+            text.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            said.append(f"{name} not installed")
-    print(", ".join(said) + f"; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n", flush=True)
+            text.append(f"{name} not installed")
+    print(", ".join(text) + f"; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n", flush=True)

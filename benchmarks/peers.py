@@ -1,12 +1,12 @@
-"""berlyne beside QuantEcon, pymdp, rlberry and Gymnasium, same worlds, same run: python benchmarks/peers.py.
+"""Compare berlyne with QuantEcon, pymdp, rlberry and Gymnasium in the same worlds: python benchmarks/peers.py.
 
-QuantEcon plans but does not explore: `backward_induction` of eleven terms on the estimated model, with
-`DiscreteDP` made anew because the model changes at every step, and without. pymdp explores by
-expected free energy of whole policies; here of parameter information gain alone, in a world that it
-observes fully, with learning, planning and the world in one compiled `jax.lax.scan`. Policies of
-length L look L steps ahead, berlyne looks eleven. rlberry explores without reward by UCBVI with count bonuses, in
-episodes of eleven steps, planning after each (or, real-time, along it). Gymnasium does not explore: what is timed is
-a random agent that steps through our worlds by its interface, against `Random` of ours.
+QuantEcon plans but does not explore. Measured is `backward_induction` of eleven terms on the estimated model, with and
+without creating `DiscreteDP`, because the model changes at every step. pymdp explores by the expected free energy of
+whole policies. Here it uses parameter information gain alone, in a fully observed world, with learning, planning and
+the world in one compiled `jax.lax.scan`. Policies of length L look L steps ahead, and berlyne looks eleven steps ahead.
+rlberry explores without reward by UCBVI with count bonuses, in episodes of eleven steps. It plans after each episode,
+or during the episode (in real time). Gymnasium does not explore. Measured is a random agent that steps through our
+worlds by its interface, compared with `Random` of berlyne.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from measure import RUN_LENGTHS, in_turns, table, where
+from measure import RUN_LENGTHS, print_environment, print_table, time_in_turns
 
 from berlyne import UTILITIES, InternalModel, World, dense_world, explore, maze
 
 N_MODELS = 50
 EPISODE = 11
-"""Steps that berlyne looks ahead, and that an episode of rlberry has."""
+"""Steps that berlyne looks ahead, and steps of an episode of rlberry."""
 
 
 def quantecon_jobs(world: World) -> dict[str, tuple[Any, int]]:
-    """Planning along an exploration, and how many plans each job makes."""
+    """Return jobs that plan along an exploration, each with its number of plans."""
     from quantecon.markov import DiscreteDP, backward_induction
 
     run = explore(world, "PIG(VI)", n_steps=N_MODELS)
@@ -40,18 +40,18 @@ def quantecon_jobs(world: World) -> dict[str, tuple[Any, int]]:
 
     def problems() -> list[Any]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that without discount no infinite horizon can be solved
+            warnings.simplefilter("ignore")  # warns that no infinite horizon can be solved without a discount
             return [DiscreteDP(utility, theta_hat, 1.0) for utility, theta_hat in estimates]
 
-    made = problems()
+    prepared = problems()
     return {
-        "QuantEcon, planning only": (lambda: [backward_induction(p, 11) for p in made], N_MODELS),
-        "QuantEcon, with DiscreteDP made": (lambda: [backward_induction(p, 11) for p in problems()], N_MODELS),
+        "QuantEcon, planning only": (lambda: [backward_induction(p, 11) for p in prepared], N_MODELS),
+        "QuantEcon, with its DiscreteDP created": (lambda: [backward_induction(p, 11) for p in problems()], N_MODELS),
     }
 
 
 def pymdp_job(world: World, policy_len: int, n_steps: int) -> Any:
-    """An exploration by a pymdp agent, compiled as a whole."""
+    """Return a job that explores with a pymdp agent, compiled as a whole."""
     import jax
     import jax.numpy as jnp
     from pymdp.agent import Agent
@@ -84,7 +84,7 @@ def pymdp_job(world: World, policy_len: int, n_steps: int) -> Any:
 
 
 def rlberry_job(world: World, in_real_time: bool, n_episodes: int) -> Any:
-    """An exploration without reward by UCBVI."""
+    """Return a job that explores without reward by UCBVI."""
     import logging
 
     from rlberry.envs import FiniteMDP
@@ -92,13 +92,13 @@ def rlberry_job(world: World, in_real_time: bool, n_episodes: int) -> Any:
 
     logging.disable(logging.WARNING)
     kernel = np.ascontiguousarray(world.theta.transpose(1, 0, 2))
-    there = FiniteMDP(np.zeros(kernel.shape[:2]), kernel, initial_state_distribution=0)
+    env = FiniteMDP(np.zeros(kernel.shape[:2]), kernel, initial_state_distribution=0)
     options = {"horizon": EPISODE, "gamma": 1.0, "reward_free": True, "real_time_dp": in_real_time}
-    return lambda: UCBVIAgent(there, **options).fit(budget=n_episodes)
+    return lambda: UCBVIAgent(env, **options).fit(budget=n_episodes)
 
 
 def gymnasium_job(world: World, n_steps: int) -> Any:
-    """A random agent that steps through a world by Gymnasium's interface."""
+    """Return a job in which a random agent steps through a world by the interface of Gymnasium."""
     from berlyne.envs.world_env import WorldEnv
 
     env = WorldEnv(world)
@@ -114,10 +114,10 @@ def gymnasium_job(world: World, n_steps: int) -> Any:
 
 def main() -> None:
     """Print one table for each class of worlds."""
-    parser = argparse.ArgumentParser(description="berlyne beside QuantEcon, pymdp, rlberry and Gymnasium.")
-    parser.add_argument("--rounds", type=int, default=7, help="the best of so many")
-    asked = parser.parse_args()
-    where("quantecon", "inferactively-pymdp", "jax", "rlberry-scool", "gymnasium")
+    parser = argparse.ArgumentParser(description="Compare berlyne with QuantEcon, pymdp, rlberry and Gymnasium.")
+    parser.add_argument("--rounds", type=int, default=7, help="number of rounds; the shortest time counts")
+    options = parser.parse_args()
+    print_environment("quantecon", "inferactively-pymdp", "jax", "rlberry-scool", "gymnasium")
     for world in (dense_world(0), maze(0)):
         n = RUN_LENGTHS[world.name]
         jobs: dict[str, tuple[Any, int]] = {
@@ -130,16 +130,18 @@ def main() -> None:
             for length in (1, 3):
                 jobs[f"pymdp, whole exploration, policies of length {length}"] = pymdp_job(world, length, 200), 200
         if find_spec("rlberry_scool"):
-            for how, in_real_time in (("planning after every episode", False), ("planning in real time", True)):
-                jobs[f"rlberry, UCBVI without reward, {how}"] = rlberry_job(world, in_real_time, 40), 40 * EPISODE
+            for planning, in_real_time in (("planning after every episode", False), ("planning in real time", True)):
+                jobs[f"rlberry, UCBVI without reward, {planning}"] = rlberry_job(world, in_real_time, 40), 40 * EPISODE
         if find_spec("gymnasium"):
             jobs["berlyne, Random"] = partial(explore, world, "Random", n_steps=n), n
             jobs["Gymnasium, the steps of a random agent"] = gymnasium_job(world, n), n
-        taken = in_turns({name: job for name, (job, _) in jobs.items()}, asked.rounds)
-        each = {name: taken[name] / how_many * 1e6 for name, (_, how_many) in jobs.items()}
-        ours = each["berlyne, whole exploration"]
+        taken = time_in_turns({name: job for name, (job, _) in jobs.items()}, options.rounds)
+        per_step = {name: taken[name] / n_units * 1e6 for name, (_, n_units) in jobs.items()}
+        ours = per_step["berlyne, whole exploration"]
         print(f"{world.name}, {world.n_states} states, {world.n_actions} actions\n")
-        table(["", "µs a step", "of berlyne"], ([name, f"{t:.2f}", f"{t / ours:.0f}"] for name, t in each.items()))
+        print_table(
+            ["", "µs a step", "of berlyne"], ([name, f"{t:.2f}", f"{t / ours:.0f}"] for name, t in per_step.items())
+        )
 
 
 if __name__ == "__main__":

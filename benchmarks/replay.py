@@ -1,8 +1,9 @@
-"""What it costs to replay an exploration, beside making it: PIG(VI) in the three classes, where episodes end, and where
-nobody knows the states; and strategies that do not plan, whose explorations cost so little that all else counts.
+"""Compare the time of a replay with the time of the exploration itself: python benchmarks/replay.py.
 
-Runs as long as the paper's, and long ones, in which making the dataset and the explorer do not count. Ends are learned
-on the way, by an explorer that is told the prior alone.
+The jobs are PIG(VI) in the three classes of worlds, in a world with terminal states, and in a world with unknown
+states. Strategies that do not plan are also measured, because their explorations take so little time that the overhead
+counts. Runs have the paper's length, or are so long that creating the dataset and the explorer does not count. In the
+world with terminal states the explorer is given only the prior and learns terminal states on the way.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-from measure import RUN_LENGTHS, in_turns, table, where
+from measure import RUN_LENGTHS, print_environment, print_table, time_in_turns
 
 from berlyne import ChineseRestaurant, World, dense_world, explore, maze, one_two_three_world, replay
 
@@ -21,7 +22,7 @@ WORLDS = {"Dense World": dense_world(0), "Maze": maze(0), "1-2-3 World": one_two
 
 
 def both(world: World, strategy: str, n_steps: int) -> dict[str, partial[object]]:
-    """An exploration, and the replay of it."""
+    """Return an exploration and its replay as jobs."""
     run = explore(world, strategy, n_steps=n_steps)
     return {
         "explore": partial(explore, world, strategy, n_steps=n_steps),
@@ -30,33 +31,33 @@ def both(world: World, strategy: str, n_steps: int) -> dict[str, partial[object]
 
 
 def with_ends() -> dict[str, partial[object]]:
-    """The same where three of the states end episodes."""
-    whole = WORLDS["Dense World"]
-    world = World(whole.theta, whole.prior, start=0, terminal=[7, 8, 9])
+    """Return the jobs for a Dense World with three terminal states."""
+    dense = WORLDS["Dense World"]
+    world = World(dense.theta, dense.prior, start=0, terminal=[7, 8, 9])
     run = explore(world, "PIG(VI)", n_steps=LONG)
-    told = SimpleNamespace(states=run.states, actions=run.actions, next_states=run.next_states)
-    told.terminated = np.isin(run.next_states, world.terminal)
+    history = SimpleNamespace(states=run.states, actions=run.actions, next_states=run.next_states)
+    history.terminated = np.isin(run.next_states, world.terminal)
     return {
         "explore": partial(explore, world, "PIG(VI)", n_steps=LONG),
-        "replay": partial(replay, world.prior, told, "PIG(VI)"),
+        "replay": partial(replay, world.prior, history, "PIG(VI)"),
     }
 
 
 def with_unknown_states() -> dict[str, partial[object]]:
-    """The same in a maze whose rooms are discovered."""
+    """Return the jobs for a maze whose rooms are discovered."""
     world, n_steps = WORLDS["Maze"].with_prior(ChineseRestaurant(1.0)), RUN_LENGTHS["Maze"]
     return both(world, "PIG(VI)", n_steps)
 
 
 def line(name: str, jobs: dict[str, partial[object]], n_steps: int) -> list[str]:
-    """A line of the table."""
-    once, again = (seconds / n_steps * 1e6 for seconds in in_turns(jobs, 20).values())
-    return [name, f"{once:.2f}", f"{again:.2f}", f"{again / once:.2f}"]
+    """Time the jobs and return a line of the table."""
+    once, repeated = (seconds / n_steps * 1e6 for seconds in time_in_turns(jobs, 20).values())
+    return [name, f"{once:.2f}", f"{repeated:.2f}", f"{repeated / once:.2f}"]
 
 
 def main() -> None:
     """Print the table."""
-    where("xarray")
+    print_environment("xarray")
     rows = []
     for name, world in WORLDS.items():
         lengths = (RUN_LENGTHS[name], LONG)
@@ -65,13 +66,13 @@ def main() -> None:
     n_steps = RUN_LENGTHS["Maze"]
     rows.append(line(f"Maze whose rooms are discovered, {n_steps:,} steps", with_unknown_states(), n_steps))
     header = ["explore, µs a step", "replay, µs a step", "ratio"]
-    table(["PIG(VI)", *header], rows)
+    print_table(["PIG(VI)", *header], rows)
     rows = [
         line(f"{strategy}, {name}", both(world, strategy, LONG), LONG)
         for strategy in QUICK
         for name, world in WORLDS.items()
     ]
-    table([f"{LONG:,} steps", *header], rows)
+    print_table([f"{LONG:,} steps", *header], rows)
 
 
 if __name__ == "__main__":

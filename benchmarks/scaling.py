@@ -1,8 +1,8 @@
-"""Cost of one step and memory against the size of the world: python benchmarks/scaling.py.
+"""Measure time per step and memory against the size of the world: python benchmarks/scaling.py.
 
-PIG(VI) in mazes of rising side, and in worlds where every state may follow every other. Each world has
-a process of its own, so that the peak memory is its own. The first pieces of a run are dearer: the
-explorer meets every room for the first time, and its memory is not yet in the caches.
+PIG(VI) explores mazes of increasing size, and worlds in which every state may follow every other. Each world is
+explored in its own process, so that peak memory is measured separately. The first steps of a run take longer, because
+the explorer visits every room for the first time and its memory is not yet in the caches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from measure import Loop, seconds, table, where
+from measure import Loop, print_environment, print_table, seconds
 
 from berlyne import Dirichlet, World, dense_world, maze
 from berlyne.sparse import Rows
@@ -25,7 +25,7 @@ PIECES = 8
 
 
 def sparse_truth(n_states: int, n_actions: int = 4, n_outcomes: int = 10) -> World:
-    """A few outcomes of every row, all of them believed possible."""
+    """Return a world with few outcomes in every row, and a prior that allows all states."""
     rng = np.random.default_rng(0)
     n_rows = n_states * n_actions
     indices = np.sort([rng.choice(n_states, n_outcomes, replace=False) for _ in range(n_rows)], axis=1)
@@ -42,21 +42,21 @@ WORLDS: dict[str, Any] = {
 }
 
 
-def one(kind: str, size: int, n_steps: int) -> dict[str, float]:
-    """Explore one world in this process."""
-    Loop(maze(0), "PIG(VI)", 10).go_on(10)  # compiles
+def measure(kind: str, size: int, n_steps: int) -> dict[str, float]:
+    """Explore one world in this process and return times and memory."""
+    Loop(maze(0), "PIG(VI)", 10).run_piece(10)  # compile
     worlds: list[World] = []
     making = seconds(lambda: worlds.append(WORLDS[kind](size)))
     loops: list[Loop] = []
     starting = seconds(lambda: loops.append(Loop(worlds[0], "PIG(VI)", n_steps)))
-    loops[0].go_on(1)
-    times = [loops[0].go_on((n_steps - 1) // PIECES) for _ in range(PIECES)]
+    loops[0].run_piece(1)
+    times = [loops[0].run_piece((n_steps - 1) // PIECES) for _ in range(PIECES)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {"making": making, "starting": starting, "first": times[0], "step": statistics.median(times), "GiB": peak}
 
 
-def measured(kind: str, size: int, n_steps: int) -> dict[str, float]:
-    """Explore one world in a process of its own."""
+def measure_in_process(kind: str, size: int, n_steps: int) -> dict[str, float]:
+    """Explore one world in a new process and return times and memory."""
     command = [sys.executable, __file__, "--one", kind, str(size), str(n_steps)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     result: dict[str, float] = json.loads(done.stdout)
@@ -65,24 +65,24 @@ def measured(kind: str, size: int, n_steps: int) -> dict[str, float]:
 
 def main() -> None:
     """Print two tables."""
-    parser = argparse.ArgumentParser(description="Cost of one step and memory against the size of the world.")
+    parser = argparse.ArgumentParser(description="Time per step and memory against the size of the world.")
     parser.add_argument("--sides", type=int, nargs="*", default=[6, 32, 100, 316, 1000])
     parser.add_argument("--states", type=int, nargs="*", default=[100, 300, 1000])
-    parser.add_argument("--rounds", type=int, default=3, help="the best of so many")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; the shortest time counts")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.one:
-        print(json.dumps(one(asked.one[0], int(asked.one[1]), int(asked.one[2]))))
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one[0], int(options.one[1]), int(options.one[2]))))
         return
-    where()
-    cases = [("maze", side, 400_000) for side in asked.sides]
-    cases += [(kind, size, 4000) for kind in ("sparse truth", "dense") for size in asked.states]
+    print_environment()
+    cases = [("maze", side, 400_000) for side in options.sides]
+    cases += [(kind, size, 4000) for kind in ("sparse truth", "dense") for size in options.states]
     best: dict[Any, dict[str, float]] = {}
-    for _ in range(asked.rounds):
+    for _ in range(options.rounds):
         for case in cases:
-            found = measured(*case)
-            best[case] = {key: min(value, best.get(case, found)[key]) for key, value in found.items()}
-    head = ["µs a step", "first eighth", "starting, s", "making the world, s", "peak, GiB"]
+            times = measure_in_process(*case)
+            best[case] = {key: min(value, best.get(case, times)[key]) for key, value in times.items()}
+    header = ["µs a step", "first eighth", "starting, s", "making the world, s", "peak, GiB"]
 
     def row(case: Any) -> list[str]:
         b = best[case]
@@ -95,9 +95,9 @@ def main() -> None:
         ]
 
     print("PIG(VI) in mazes, 400,000 steps\n")
-    table(["side (states)", *head], ([f"{c[1]} ({c[1] ** 2:,})", *row(c)] for c in cases if c[0] == "maze"))
-    print("PIG(VI) where every state may follow every other, 4 actions, 4000 steps\n")
-    table(["truth (states)", *head], ([f"{c[0]} ({c[1]:,})", *row(c)] for c in cases if c[0] != "maze"))
+    print_table(["side (states)", *header], ([f"{c[1]} ({c[1] ** 2:,})", *row(c)] for c in cases if c[0] == "maze"))
+    print("PIG(VI) if every state may follow every other, 4 actions, 4000 steps\n")
+    print_table(["truth (states)", *header], ([f"{c[0]} ({c[1]:,})", *row(c)] for c in cases if c[0] != "maze"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What comes before the first step, and beside every step of an `Explorer`: python benchmarks/startup.py."""
+"""Measure the time before the first step and the overhead of an `Explorer`: python benchmarks/startup.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from measure import Loop, seconds, table, where
+from measure import Loop, print_environment, print_table, seconds
 
 from berlyne import Explorer, explore, maze
 
@@ -25,15 +25,15 @@ print(imported - begin, made - imported, time.perf_counter() - made)
 """
 
 
-def first(cache: str) -> list[float]:
-    """Seconds that a fresh process takes to import, to make a maze, and to explore it."""
+def time_first_exploration(cache: str) -> list[float]:
+    """Return the seconds that a new process takes to import, to create a maze, and to explore it."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     done = subprocess.run([sys.executable, "-c", FIRST], env=environment, check=True, capture_output=True, text=True)
     return [float(x) for x in done.stdout.split()]
 
 
 def explorer_step(name: str, n_steps: int = 20_000) -> float:
-    """Microseconds of `act` and `observe` together."""
+    """Return the time of `act` and `observe` together, in microseconds."""
     world = maze(0)
     run = explore(world, name, n_steps=n_steps)
     history = list(zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True))
@@ -49,23 +49,28 @@ def explorer_step(name: str, n_steps: int = 20_000) -> float:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description="What comes before the first step, and beside every step.")
-    parser.add_argument("--rounds", type=int, default=5, help="the median (processes) or the best (steps) of so many")
-    asked = parser.parse_args()
-    where()
+    parser = argparse.ArgumentParser(description="Time before the first step, and overhead of an Explorer.")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=5,
+        help="number of rounds; the median counts for processes, the shortest time for steps",
+    )
+    options = parser.parse_args()
+    print_environment()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        cold = [first(os.path.join(folder, str(i))) for i in range(min(asked.rounds, 3))]
-        sample_softmax = [first(os.path.join(folder, "0")) for _ in range(asked.rounds)]
-    for case, times in (("nothing compiled yet", cold), ("compiled before", sample_softmax)):
+        cold = [time_first_exploration(os.path.join(folder, str(i))) for i in range(min(options.rounds, 3))]
+        warm = [time_first_exploration(os.path.join(folder, "0")) for _ in range(options.rounds)]
+    for case, times in (("nothing compiled yet", cold), ("compiled before", warm)):
         rows.append([case, *(f"{statistics.median(column):.2f}" for column in zip(*times, strict=True))])
-    table(["a fresh process, seconds", "import berlyne", "make a maze", "explore it, 2500 steps"], rows)
+    print_table(["a fresh process, seconds", "import berlyne", "make a maze", "explore it, 2500 steps"], rows)
     rows = []
     for name in ("Random", "PIG(VI)"):
-        whole = min(explorer_step(name) for _ in range(asked.rounds))
-        kernel = min(Loop(maze(0), name, 20_000).go_on(20_000) for _ in range(asked.rounds))
+        whole = min(explorer_step(name) for _ in range(options.rounds))
+        kernel = min(Loop(maze(0), name, 20_000).run_piece(20_000) for _ in range(options.rounds))
         rows.append([name, f"{whole:.1f}", f"{kernel:.2f}", f"{whole - kernel:.1f}"])
-    table(["Explorer in a maze, µs a step", "act and observe", "the same in explore", "overhead"], rows)
+    print_table(["Explorer in a maze, µs a step", "act and observe", "the same in explore", "overhead"], rows)
 
 
 if __name__ == "__main__":

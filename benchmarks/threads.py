@@ -1,6 +1,6 @@
-"""Two threads against one: python benchmarks/threads.py.
+"""Compare two threads with one: python benchmarks/threads.py.
 
-The same explorations, one after another on one thread and side by side on two.
+The same explorations run one after another on one thread, and in parallel on two threads.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from measure import RUN_LENGTHS, in_turns, table, where
+from measure import RUN_LENGTHS, print_environment, print_table, time_in_turns
 
 from berlyne import World, dense_world, explore, maze, one_two_three_world
 
@@ -31,19 +31,26 @@ def explore_all(worlds: list[World], name: str, n_steps: int, n_threads: int) ->
 
 def main() -> None:
     """Print how much faster two threads are."""
-    parser = argparse.ArgumentParser(description="Two threads against one.")
-    parser.add_argument("--rounds", type=int, default=15, help="the best of so many")
+    parser = argparse.ArgumentParser(description="Compare two threads with one.")
+    parser.add_argument("--rounds", type=int, default=15, help="number of rounds; the shortest time counts")
     parser.add_argument("--strategy", default="PIG(VI)")
-    asked = parser.parse_args()
-    where()
+    options = parser.parse_args()
+    print_environment()
     rows = []
     for case, (make, n_steps) in CASES.items():
         worlds = [make(seed) for seed in range(64 if n_steps < 10_000 else 4)]
-        jobs = {n: partial(explore_all, worlds, asked.strategy, n_steps, n) for n in (1, 2)}
-        taken = in_turns(jobs, asked.rounds)
-        each = n_steps * len(worlds) / 1e6
-        rows.append([case, f"{taken[1] / each:.2f}", f"{taken[2] / each:.2f}", f"{taken[1] / taken[2]:.2f}"])
-    table([asked.strategy, "one thread, µs a step", "two threads", "ratio"], rows)
+        jobs = {n: partial(explore_all, worlds, options.strategy, n_steps, n) for n in (1, 2)}
+        taken = time_in_turns(jobs, options.rounds)
+        n_million_steps = n_steps * len(worlds) / 1e6
+        rows.append(
+            [
+                case,
+                f"{taken[1] / n_million_steps:.2f}",
+                f"{taken[2] / n_million_steps:.2f}",
+                f"{taken[1] / taken[2]:.2f}",
+            ]
+        )
+    print_table([options.strategy, "one thread, µs a step", "two threads", "ratio"], rows)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""What the site has beside its Markdown; MkDocs calls the functions whose names begin with `on_`.
+"""Generate the parts of the site that are not Markdown pages in `docs/`.
 
-- pictures: a page that saves pictures in its code is run, and they lie beside it; those of `docs/images/make.py`;
-- the command line, from the commands themselves;
-- verdicts, from the last reproduction (`docs/verdicts`);
-- the pages that belong to the repository: how to contribute, and what changed;
-- equations: TeX becomes MathML, which browsers draw without a script.
+MkDocs calls the functions whose names begin with `on_`. They add
+
+- pictures: those that the code of a page saves, and those of `docs/images/make.py`;
+- the page of the command line, from the help texts of the commands;
+- the page of verdicts, from the last reproduction (`docs/verdicts`);
+- the pages `CONTRIBUTING.md` and `CHANGELOG.md` of the repository;
+- equations: TeX is converted to MathML, which browsers draw without a script.
 """
 
 from __future__ import annotations
@@ -24,32 +26,35 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SAVED = re.compile(r"savefig\(\s*\"([\w.-]+)\"")
-SHOWN = re.compile(r"!\[[^\]]*\]\(([^)\s]+)")
-MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+SAVEFIG = re.compile(r"savefig\(\s*\"([\w.-]+)\"")
+IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)")
+ARITHMATEX = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 DOLLARS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
-CODE = re.compile(r"(<(?:pre|code|script|style)\b.*?</(?:pre|code|script|style)>)", re.DOTALL)
-ADOPTED = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+CODE_ELEMENT = re.compile(r"(<(?:pre|code|script|style)\b.*?</(?:pre|code|script|style)>)", re.DOTALL)
+REPOSITORY_PAGES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+"""Page of the site and the file of the repository that it is copied from."""
 
 
 def python_blocks(text: str) -> Iterator[tuple[int, str, str | None]]:
-    """Every Python block of a page: its line, its code, and what it must print (None: not said)."""
+    """Yield the line, the code and the expected output (or None) of every Python block of a page."""
     blocks = list(FENCE.finditer(text))
-    for block, after in zip_longest(blocks, blocks[1:]):
+    for block, next_block in zip_longest(blocks, blocks[1:]):
         if block[1] != "python":
             continue
-        follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
-        yield text[: block.start(2)].count("\n"), block[2], after[2] if follows else None
+        has_output = (
+            next_block is not None and next_block[1] == "text" and not text[block.end() : next_block.start()].strip()
+        )
+        yield text[: block.start(2)].count("\n"), block[2], next_block[2] if has_output else None
 
 
 def saved_pictures(text: str) -> set[str]:
-    """Names of the pictures that the code of a page saves and the page shows."""
-    saved = {name for _, code, _ in python_blocks(text) for name in SAVED.findall(code)}
-    return saved & set(SHOWN.findall(text))
+    """Return the names of the pictures that the code of a page saves and the page shows."""
+    saved = {name for _, code, _ in python_blocks(text) for name in SAVEFIG.findall(code)}
+    return saved & set(IMAGE.findall(text))
 
 
 def run_page(page: str, text: str) -> None:
-    """Run the code of a page in the current folder; an `AssertionError` if it prints other than the page says."""
+    """Run the code of a page in the current folder. Raise `AssertionError` if the output differs from the page."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -59,35 +64,37 @@ def run_page(page: str, text: str) -> None:
         with contextlib.redirect_stdout(printed):
             exec(compile("\n" * line + code, page, "exec"), namespace)
         if expected is not None and printed.getvalue() != expected:
-            raise AssertionError(f"{page}, the block after line {line}, prints {printed.getvalue()!r}")
+            raise AssertionError(
+                f"{page}, the block after line {line}, prints {printed.getvalue()!r}, not {expected!r}"
+            )
 
 
 def pictures_of(page: str, text: str) -> dict[str, bytes]:
-    """The pictures that the code of a page draws, by name."""
-    before, names = Path.cwd(), saved_pictures(text)
+    """Run the code of a page and return the pictures that it saves, by name."""
+    current_folder, names = Path.cwd(), saved_pictures(text)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             run_page(page, text)
             return {name: Path(name).read_bytes() for name in sorted(names)}
         finally:
-            os.chdir(before)
+            os.chdir(current_folder)
 
 
 def common_pictures() -> dict[str, bytes]:
-    """The pictures of `docs/images/make.py`, drawn now, by name."""
-    pictures: dict[str, bytes] = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))["drawn"]()
+    """Draw the pictures of `docs/images/make.py` and return them by name."""
+    pictures: dict[str, bytes] = runpy.run_path(str(ROOT / "docs" / "images" / "make.py"))["draw_all"]()
     return pictures
 
 
 def on_config(config: Any) -> Any:
-    """A site in a folder has no page for addresses that lead nowhere: only a server could find it, at its root."""
+    """Leave out the page `404.html`. Only a server can use it, and the site must work from a folder."""
     config.theme.static_templates.discard("404.html")
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add all that is made here to the files of the site."""
+    """Add the generated pictures and pages to the files of the site."""
     from mkdocs.structure.files import File
 
     for file in list(files.documentation_pages()):
@@ -96,51 +103,52 @@ def on_files(files: Any, config: Any) -> Any:
             for name, picture in pictures_of(file.src_uri, file.content_string).items():
                 files.append(File.generated(config, f"{folder.as_posix()}/{name}", content=picture))
     for name, picture in common_pictures().items():
-        files.remove(files.get_file_from_path(f"images/{name}"))  # the one of the repository may be older
+        files.remove(files.get_file_from_path(f"images/{name}"))  # the committed picture may be older
         files.append(File.generated(config, f"images/{name}", content=picture))
-    made = {"reference/command-line.md": command_line(), "paper/verdicts.md": verdicts()}
-    adopted = {page: adopt((ROOT / source).read_text(encoding="utf-8")) for page, source in ADOPTED.items()}
-    for page, text in {**made, **adopted}.items():
+    pages = {"reference/command-line.md": command_line(), "paper/verdicts.md": verdicts()}
+    for page, source in REPOSITORY_PAGES.items():
+        pages[page] = convert_links((ROOT / source).read_text(encoding="utf-8"))
+    for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Equations as MathML; in notebooks they are still between dollars."""
+    """Convert equations to MathML. In notebooks they are still between dollar signs."""
     if page.file.src_uri.endswith(".ipynb"):
-        parts = CODE.split(html)  # text and code take turns
-        html = "".join(part if i % 2 else DOLLARS.sub(_between_dollars, part) for i, part in enumerate(parts))
-    return MATH.sub(lambda found: _drawn(found[1], found[2]), html)
+        parts = CODE_ELEMENT.split(html)  # text and code alternate
+        html = "".join(part if i % 2 else DOLLARS.sub(_dollars_to_mathml, part) for i, part in enumerate(parts))
+    return ARITHMATEX.sub(lambda match: _to_mathml(match[1], match[2]), html)
 
 
-def _between_dollars(found: re.Match[str]) -> str:
-    return _drawn("div", found[1]) if found[1] else _drawn("span", found[2])
+def _dollars_to_mathml(match: re.Match[str]) -> str:
+    return _to_mathml("div", match[1]) if match[1] else _to_mathml("span", match[2])
 
 
-def _drawn(tag: str, tex: str) -> str:
+def _to_mathml(tag: str, tex: str) -> str:
     from latex2mathml.converter import convert
 
     display = "inline" if tag == "span" else "block"
     return f'<{tag} class="arithmatex">{convert(unescape(tex), display=display)}</{tag}>'
 
 
-def adopt(text: str) -> str:
-    """A page of the repository as one of the site: links to pages lead there, links to other files become names."""
-    homes = {source: page for page, source in ADOPTED.items()}
+def convert_links(text: str) -> str:
+    """Convert the links of a file of the repository for the site. Links to files without a page become plain text."""
+    page_of = {source: page for page, source in REPOSITORY_PAGES.items()}
 
-    def led(link: re.Match[str]) -> str:
+    def convert_link(link: re.Match[str]) -> str:
         words, target = link[1], link[2]
         if target.startswith(("https://", "#")):
             return link[0]
         if target.startswith("docs/"):
             return f"[{words}]({target.removeprefix('docs/')})"
-        return f"[{words}]({homes[target]})" if target in homes else words
+        return f"[{words}]({page_of[target]})" if target in page_of else words
 
-    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)]+)\)", led, text)
+    return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)]+)\)", convert_link, text)
 
 
 def command_line() -> str:
-    """A page of all commands: what they say of themselves when asked for help."""
+    """Return the page of the command line: the help text of every command."""
     import click
 
     from berlyne.cli import commands
@@ -148,8 +156,8 @@ def command_line() -> str:
     lines = [
         "# The command line",
         "",
-        "What every command says with `--help`. To have the shell complete commands and options, see",
-        "[running a study](../how-to/run-a-study.md).",
+        "This page shows the output of `--help` for every command. To complete commands and options with the tab key,",
+        "see [Run a study](../how-to/run-a-study.md#the-tab-key).",
         "",
     ]
 
@@ -158,38 +166,41 @@ def command_line() -> str:
         lines.extend([f"## `{' '.join(path)}`", "", "```text", command.get_help(context).rstrip(), "```", ""])
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
-                found = command.get_command(context, name)
-                assert found is not None
-                write(found, (*path, name))
+                subcommand = command.get_command(context, name)
+                assert subcommand is not None
+                write(subcommand, (*path, name))
 
     write(commands, ("berlyne",))
     return "\n".join(lines)
 
 
 def verdicts() -> str:
-    """A page of what became of every claim in the last reproduction."""
+    """Return the page of verdicts: the result of every claim in the last reproduction."""
     from berlyne.paper.claims.verdict import group_counts
 
     claims = json.loads((ROOT / "docs" / "verdicts" / "claims.json").read_text(encoding="utf-8"))
-    made = json.loads((ROOT / "docs" / "verdicts" / "made.json").read_text(encoding="utf-8"))
+    settings = json.loads((ROOT / "docs" / "verdicts" / "settings.json").read_text(encoding="utf-8"))
     count = "; ".join(group_counts([claim["group"] for claim in claims]))
     lines = [
         "# Verdicts",
         "",
-        f"What became of the {len(claims)} [claims](claims.md) when the paper was last worked out: berlyne "
-        f"{made['berlyne']}, {made['n_worlds']} worlds of each class, seed {made['seed']}. Of the claims {count}.",
+        f"This page shows the verdict on each of the {len(claims)} [claims](claims.md) in the last reproduction "
+        f"(berlyne {settings['berlyne']}, {settings['n_worlds']} worlds of each class, seed {settings['seed']}). "
+        f"In total, {count}.",
         "",
-        "| claim | where | verdict | group | rests on fitted readings |",
+        "| claim | where | verdict | group | depends on fitted readings |",
         "|---|---|---|---|---|",
     ]
     for claim in claims:
-        look = {"holds": "verdict-holds", "does not hold": "verdict-fails"}.get(claim["verdict"], "")
-        verdict = f'<span class="{look}">{claim["verdict"]}</span>'
-        rests = ", ".join(f"[{reading}](readings.md#{reading.lower()})" for reading in claim["rests_on"]) or "none"
-        lines.append(f"| [{claim['id']}](#{claim['id']}) | {claim['place']} | {verdict} | {claim['group']} | {rests} |")
+        css_class = {"holds": "verdict-holds", "does not hold": "verdict-fails"}.get(claim["verdict"], "")
+        verdict = f'<span class="{css_class}">{claim["verdict"]}</span>'
+        readings = ", ".join(f"[{reading}](readings.md#{reading.lower()})" for reading in claim["rests_on"]) or "none"
+        lines.append(
+            f"| [{claim['id']}](#{claim['id']}) | {claim['place']} | {verdict} | {claim['group']} | {readings} |"
+        )
     for claim in claims:
         lines.extend(["", f"## {claim['id']} {{ #{claim['id']} }}", "", f"{claim['claim']} *{claim['place']}.*", ""])
-        lines.extend(["| looked at | expected | measured | agrees |", "|---|---|---|---|"])
+        lines.extend(["| finding | expected | measured | agrees |", "|---|---|---|---|"])
         for finding in claim["findings"]:
             cells = [_cell(finding[key]) for key in ("about", "expected", "measured")]
             agrees = {True: "yes", False: "**no**"}.get(finding["ok"], "undecided")
@@ -197,21 +208,21 @@ def verdicts() -> str:
     return "\n".join(lines) + "\n"
 
 
-def keep_verdicts(folder: Path) -> None:
-    """Keep the claims of a finished reproduction for the page of verdicts."""
+def save_verdicts(folder: Path) -> None:
+    """Copy the claims of a finished reproduction to `docs/verdicts`, for the page of verdicts."""
     import berlyne
 
     settings = berlyne.open_results(folder / "results.zarr").settings
     assumptions = json.loads((folder / "reproduction.json").read_text(encoding="utf-8"))["assumptions"]
     if assumptions:
         raise SystemExit(
-            f"{folder} was worked out under other assumptions ({assumptions}); verdicts are those of the paper"
+            f"{folder} was computed under other assumptions ({assumptions}); the page needs the default assumptions"
         )
-    kept = ROOT / "docs" / "verdicts"
-    kept.mkdir(exist_ok=True)
-    (kept / "claims.json").write_bytes((folder / "claims.json").read_bytes())
-    made = {"berlyne": berlyne.__version__, "n_worlds": settings["n_worlds"], "seed": settings["seed"]}
-    (kept / "made.json").write_text(json.dumps(made) + "\n", encoding="utf-8")
+    target = ROOT / "docs" / "verdicts"
+    target.mkdir(exist_ok=True)
+    (target / "claims.json").write_bytes((folder / "claims.json").read_bytes())
+    summary = {"berlyne": berlyne.__version__, "n_worlds": settings["n_worlds"], "seed": settings["seed"]}
+    (target / "settings.json").write_text(json.dumps(summary) + "\n", encoding="utf-8")
 
 
 def _cell(text: str) -> str:
@@ -221,4 +232,4 @@ def _cell(text: str) -> str:
 if __name__ == "__main__":
     import sys
 
-    keep_verdicts(Path(sys.argv[1]))
+    save_verdicts(Path(sys.argv[1]))

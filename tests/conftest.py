@@ -1,7 +1,8 @@
-"""Hypothesis runs the same examples every time, so that a red test stays red; control-C is never ignored; tests
-of which none was run are not green; and every test has a time limit.
+"""Settings for all tests.
 
-A shell that starts tests in the background lets them ignore it, and so all that they start.
+Hypothesis runs the same examples every time, so that a failing test stays failing. Ctrl-C is never ignored, although a
+shell that starts tests in the background lets them and their processes ignore it. A run in which no test was executed
+fails. Every test has a time limit.
 """
 
 import faulthandler

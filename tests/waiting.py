@@ -1,6 +1,6 @@
-"""Waits that end: for an event, or with a failure that says what did not happen.
+"""Waits with a limit: for an event, or with a failure that names the missing event.
 
-`tests/unit/test_waits.py` looks through all tests for other waits.
+`tests/unit/test_waits.py` checks that tests use no other waits.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ LIMIT = 240.0
 """Seconds to wait for what takes a few on an idle machine; shorter than the time limit of a test, which tells less."""
 
 
-def wait_until(reached: Callable[[], object], what: str, limit: float = LIMIT, pause: float = 0.01) -> None:
+def wait_until(reached: Callable[[], object], event: str, limit: float = LIMIT, pause: float = 0.01) -> None:
     """Return once `reached()` is true.
 
     Parameters
     ----------
     reached : callable
         Called without arguments, again and again. It may raise if the event cannot come any more.
-    what : str
+    event : str
         Name of the event, for the failure.
     limit : float
         Seconds after which the wait fails.
@@ -31,7 +31,7 @@ def wait_until(reached: Callable[[], object], what: str, limit: float = LIMIT, p
     end = time.monotonic() + limit
     while not reached():
         if time.monotonic() >= end:
-            raise TimeoutError(f"{what}: not within {limit:.0f} s")
+            raise TimeoutError(f"{event}: not within {limit:.0f} s")
         time.sleep(pause)
 
 
@@ -66,10 +66,10 @@ def wait_for_child(pid: int, limit: float = LIMIT) -> int:
     ended: list[int] = []
 
     def has_ended() -> bool:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended_pid, status = os.waitpid(pid, os.WNOHANG)
+        if ended_pid:
             ended.append(status)
-        return bool(found)
+        return bool(ended_pid)
 
     wait_until(has_ended, f"the end of process {pid}", limit, pause=0.001)
     return ended[0]

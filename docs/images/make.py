@@ -1,16 +1,15 @@
-"""The pictures of the documentation that show more than one page's code does.
+"""Draw the pictures of the documentation that are not drawn by the code of a page.
 
-The site's build draws them itself; `python docs/images/make.py` draws those that lie beside this file, for readers of
-the repository.
+The build of the site draws them itself. `python docs/images/make.py` draws the committed copies beside this file, for
+readers of the repository.
 
-`maze.png`: left, a maze as in the paper's Fig. 1. Middle, the same maze in the eyes of an explorer that has
-walked in it at random: each room is split into its four actions, coloured by what the next
-observation of each is expected to teach. Right, how fast four strategies learn it.
+`maze.png`: left, a maze as in the paper's Fig. 1; middle, the same maze after random steps, each room divided into its
+four actions, coloured by predicted information gain; right, learning curves of four strategies.
 
-`unknown.png`: how much later PIG(VI) learns mazes if it does not know which rooms are one step away, or not even how
-many there are.
+`unknown.png`: how much longer PIG(VI) takes to learn mazes if it does not know which rooms are one step away, or how
+many rooms there are.
 
-`pictures.png`: a maze with a trail, a graph of named states, and FrozenLake, drawn by the methods of runs and models.
+`pictures.png`: a maze with a trail, a graph of named states, and FrozenLake, drawn by methods of runs and models.
 """
 
 from collections.abc import Callable
@@ -26,27 +25,27 @@ from berlyne.figures.maze import draw_maze, shade_rooms
 from berlyne.worlds import places
 
 MAZE, SEED = 9, 0
-"""As in the first example of the README."""
+"""Seeds of the world and of the exploration, as in the first example of the README."""
 N_STEPS = 400
-ENOUGH = 100
-"""Bits that may be missing."""
+TARGET_BITS = 100
+"""Level of missing information at which steps are counted."""
 STRATEGIES = ("Random", "CB", "PIG(VI)", "Unembodied")
 
 
-def first() -> Figure:
-    """A maze, what to try next in it, and how fast it is learned."""
+def draw_maze_overview() -> Figure:
+    """Draw a maze, its predicted information gain, and learning curves."""
     world = berlyne.maze(MAZE)
     walk = berlyne.explore(world, "Random", n_steps=N_STEPS, seed=SEED)
     figure = Figure(figsize=(12.6, 4.1), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12)
-    left, right, curves = figure.subplots(1, 3, width_ratios=(1, 1.13, 0.95))
+    left, middle, curves = figure.subplots(1, 3, width_ratios=(1, 1.13, 0.95))
     draw_maze(world, left)
     left.set_title("A world to learn", fontsize=12)
-    shaded = shade_rooms(world, berlyne.pig(walk.model), right)
+    shaded = shade_rooms(world, berlyne.pig(walk.model), middle)
     shaded.set_clim(0.0, None)
-    right.plot(*places(world)[walk.states[-1]], "o", ms=9, mfc="black", mec="white", mew=1.6, zorder=6)
-    right.set_title(f"What to try next? After {N_STEPS} random steps", fontsize=12)
-    bar = figure.colorbar(shaded, ax=right, shrink=0.9, pad=0.02)
+    middle.plot(*places(world)[walk.states[-1]], "o", ms=9, mfc="black", mec="white", mew=1.6, zorder=6)
+    middle.set_title(f"What to try next? After {N_STEPS} random steps", fontsize=12)
+    bar = figure.colorbar(shaded, ax=middle, shrink=0.9, pad=0.02)
     bar.set_label("predicted information gain (bits)")
     bar.outline.set_visible(False)
     for name in STRATEGIES:
@@ -56,8 +55,8 @@ def first() -> Figure:
     return figure
 
 
-def unknown(n_worlds: int = 8, n_steps: int = 6000) -> Figure:
-    """Mean missing information over some mazes, by what is known of them."""
+def draw_unknown_states(n_worlds: int = 8, n_steps: int = 6000) -> Figure:
+    """Draw the mean missing information over mazes under three priors that know less and less."""
     priors = {
         "rooms one step away are known": ("#4c72b0", "-", lambda world: world.prior),
         "only the rooms are known": (
@@ -76,21 +75,21 @@ def unknown(n_worlds: int = 8, n_steps: int = 6000) -> Figure:
             for seed, world in enumerate(worlds)
         ]
         mean = np.mean([run.missing_information for run in runs], axis=0)
-        late = int(np.argmax(mean < ENOUGH))
-        axes.plot(mean, color=colour, ls=line, lw=1.8, label=f"{name}: {late:,} steps")
-        axes.plot(late, ENOUGH, "o", color=colour, ms=5)
-    axes.axhline(ENOUGH, color="grey", lw=0.8, zorder=0)
+        steps = int(np.argmax(mean < TARGET_BITS))
+        axes.plot(mean, color=colour, ls=line, lw=1.8, label=f"{name}: {steps:,} steps")
+        axes.plot(steps, TARGET_BITS, "o", color=colour, ms=5)
+    axes.axhline(TARGET_BITS, color="grey", lw=0.8, zorder=0)
     axes.set(yscale="log", xlim=(0, n_steps), xlabel="time (steps)", ylabel="missing information (bits)")
     axes.yaxis.set_major_locator(FixedLocator([20, 50, 100, 200, 500]))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.legend(title=f"Steps of PIG(VI) until {ENOUGH} bits are missing, if", frameon=False, alignment="left")
+    axes.legend(title=f"Steps of PIG(VI) until {TARGET_BITS} bits are missing, if", frameon=False, alignment="left")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def house() -> berlyne.World:
-    """Five states with names."""
+    """Return a world of five named states."""
     theta = np.zeros((2, 5, 5))
     theta[0] = [[0, 1, 0, 0, 0], [0, 0, 0.5, 0.5, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
     theta[1] = 0.5 * np.eye(5) + 0.5 * theta[0]
@@ -98,8 +97,8 @@ def house() -> berlyne.World:
     return berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=5, n_actions=2), **labels)
 
 
-def maps() -> Figure:
-    """Three worlds, drawn by the methods of runs and models."""
+def draw_maps() -> Figure:
+    """Draw three worlds with the methods of runs and models."""
     figure = Figure(figsize=(12.6, 3.7), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.1, 0.9))
     maze = berlyne.explore(berlyne.maze(7), "PIG(VI)", n_steps=200, seed=1)
@@ -115,15 +114,15 @@ def maps() -> Figure:
 
 
 PICTURES: dict[str, tuple[Callable[[], Figure], int]] = {
-    "maze.png": (first, 150),
-    "unknown.png": (unknown, 150),
-    "pictures.png": (maps, 110),
+    "maze.png": (draw_maze_overview, 150),
+    "unknown.png": (draw_unknown_states, 150),
+    "pictures.png": (draw_maps, 110),
 }
-"""What draws each, and with how many dots per inch."""
+"""Drawing function and dots per inch of each picture."""
 
 
-def drawn() -> dict[str, bytes]:
-    """All pictures, by name."""
+def draw_all() -> dict[str, bytes]:
+    """Draw all pictures and return them as PNG files, by name."""
     files = {}
     for name, (draw, dpi) in PICTURES.items():
         file = BytesIO()
@@ -133,5 +132,5 @@ def drawn() -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    for name, picture in drawn().items():
+    for name, picture in draw_all().items():
         Path(__file__).with_name(name).write_bytes(picture)

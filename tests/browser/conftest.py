@@ -1,4 +1,4 @@
-"""Pages made once, and a real browser to look at them with."""
+"""Pages that are written once, and a real browser that opens them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ HEIGHT = 900
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = next((path for path in map(shutil.which, NAMES) if path), None)
-    if found is None:
+    executable = next((path for path in map(shutil.which, NAMES) if path), None)
+    if executable is None:
         pytest.fail(f"the browser tests need one of {', '.join(NAMES)}; on Debian: apt-get install chromium")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=SWITCHES)
+        chromium = playwright.chromium.launch(executable_path=executable, args=SWITCHES)
         yield chromium
         chromium.close()
 
@@ -41,7 +41,7 @@ def some_runs(world: berlyne.World, names: tuple[str, ...], n_steps: int) -> lis
 
 @pytest.fixture(scope="session")
 def runs() -> dict[str, list[berlyne.Run]]:
-    """What the pages show, by name."""
+    """Return the runs that the pages show, by name of the page."""
     house = berlyne.World(
         np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=(2, 5)),
         berlyne.Dirichlet(1.0, n_states=5, n_actions=2),
@@ -78,8 +78,8 @@ def files(runs: dict[str, list[berlyne.Run]], tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Callable[..., Page]]:
-    """Opens a page by name; whatever it says to the console or asks the network for is an error in the end."""
-    said: list[str] = []
+    """Return a function that opens a page by name. Console messages and network requests are errors at the end."""
+    errors: list[str] = []
     contexts = []
 
     def open_(name: str, fragment: str = "", width: int = WIDE, **options: object) -> Page:
@@ -89,15 +89,15 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Callable[..., P
 
         def hear(message: ConsoleMessage) -> None:
             if "willReadFrequently" not in message.text:  # which is about how tests look at pixels
-                said.append(message.text)
+                errors.append(message.text)
 
         def see(request: Request) -> None:
             if request.url.split("#")[0] != files[name].as_uri() and not request.url.startswith("data:"):
-                said.append(request.url)
+                errors.append(request.url)
 
         page.on("console", hear)
         page.on("request", see)
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(files[name].as_uri() + fragment)
         settle(page)
         return page
@@ -105,7 +105,7 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Callable[..., P
     yield open_
     for context in contexts:
         context.close()
-    assert said == []
+    assert errors == []
 
 
 def settle(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""Graphs on the page: which way transitions lead, and where one stays."""
+"""Graphs on the page: directions of transitions, and loops."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_every_arrow_points_at_where_it_leads(world: berlyne.World, browser: Bro
     page.close()
 
 
-def test_a_loop_is_drawn_where_one_stays_and_only_there(browser: Browser, tmp_path: Path) -> None:
+def test_a_loop_is_drawn_only_for_transitions_to_the_same_state(browser: Browser, tmp_path: Path) -> None:
     page = shown(browser, tmp_path, rooms())
     outermost = page.evaluate("""() => [0, 1, 2, 3].map((s) => {
       const [p, c, d, q] = berlyne.panels[0].map.path(s, s);
@@ -96,7 +96,7 @@ def test_loops_leave_room_for_labels_below(browser: Browser, tmp_path: Path) -> 
     page.close()
 
 
-def test_of_many_arrows_only_likely_ones_have_heads(browser: Browser, tmp_path: Path) -> None:
+def test_only_likely_arrows_have_heads_if_there_are_many(browser: Browser, tmp_path: Path) -> None:
     world = berlyne.dense_world(1)
     page, most = shown(browser, tmp_path, world), world.theta.max(axis=0)
     arrows = page.evaluate(ARROWS)
@@ -107,7 +107,7 @@ def test_of_many_arrows_only_likely_ones_have_heads(browser: Browser, tmp_path: 
     page.close()
 
 
-def test_one_explorer_fills_the_page_and_what_it_knows_is_in_sight(browser: Browser, tmp_path: Path) -> None:
+def test_one_explorer_fills_the_page_and_its_beliefs_are_visible(browser: Browser, tmp_path: Path) -> None:
     page = shown(browser, tmp_path, berlyne.maze(7))
     around, seen, details = (page.locator(name).bounding_box() for name in (".panel", ".map", ".details"))
     assert around is not None and seen is not None and details is not None
@@ -128,13 +128,13 @@ def test_the_axis_of_one_step_has_whole_steps(browser: Browser, tmp_path: Path) 
     run = berlyne.explore(rooms(), "Random", n_steps=1)
     page.goto(run.watch(tmp_path / "one.html").as_uri())
     settle(page)
-    said = page.evaluate("() => said")
-    assert "1" in said[: said.index("bits missing, by step")] and not {"0.2", "0.4", "0.5"} & set(said)
+    labels = page.evaluate("() => said")
+    assert "1" in labels[: labels.index("bits missing, by step")] and not {"0.2", "0.4", "0.5"} & set(labels)
     page.close()
 
 
 @pytest.mark.parametrize(("n_states", "each"), [(10, None), (20, 8), (60, 2)])
-def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(
+def test_only_the_likeliest_transitions_are_drawn_if_there_are_many(
     n_states: int, each: int | None, browser: Browser, tmp_path: Path
 ) -> None:
     world = berlyne.dense_world(0, n_states=n_states)
@@ -142,11 +142,11 @@ def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(
     most, arrows = world.theta.max(axis=0), page.evaluate(ARROWS)
     assert [one["p"] for one in arrows] == sorted(one["p"] for one in arrows)
     for s in range(n_states):
-        kept = np.argsort(most[s])[-each:] if each else range(n_states)
+        likeliest = np.argsort(most[s])[-each:] if each else range(n_states)
         loops = {s} if most[s, s] < 0.25 else set()  # faint ones are left out where it is crowded
-        assert {one["sNext"] for one in arrows if one["s"] == s} - loops == set(kept) - loops
-    said = f"Arrows: {each} likeliest transitions from each state."
-    assert page.locator(".thinned").all_inner_texts() == ([said] if each else [])
+        assert {one["sNext"] for one in arrows if one["s"] == s} - loops == set(likeliest) - loops
+    note = f"Arrows: {each} likeliest transitions from each state."
+    assert page.locator(".thinned").all_inner_texts() == ([note] if each else [])
     page.close()
 
 
@@ -169,8 +169,8 @@ def test_many_outcomes_have_whole_names_and_one_base_line(
     })""")
     ).reshape(3, 24, 2)
     assert (boxes[:, 1:, 0] - boxes[:, :-1, 1]).min() > 0  # side by side
-    said = page.locator(".blocks .to").all_inner_texts()
-    assert said == 3 * (names or [str(s) for s in range(24)])
+    labels = page.locator(".blocks .to").all_inner_texts()
+    assert labels == 3 * (names or [str(s) for s in range(24)])
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     feet = page.evaluate("""() => [...document.querySelectorAll(".bars")].map((bars) =>
       [...bars.querySelectorAll(".pair")].map((e) => e.getBoundingClientRect().bottom))""")
@@ -178,7 +178,7 @@ def test_many_outcomes_have_whole_names_and_one_base_line(
     page.close()
 
 
-def test_every_state_has_its_name_however_little_room_there_is(browser: Browser, tmp_path: Path) -> None:
+def test_every_state_has_its_name_in_little_space(browser: Browser, tmp_path: Path) -> None:
     names = [*(f"room {s}" for s in range(21)), "unbelievably", "a long name", "Wirtschaftskeller und so fort"]
     theta = np.random.default_rng(0).dirichlet(np.ones(24), size=(1, 24))
     world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=24, n_actions=1), states=names)
@@ -187,9 +187,9 @@ def test_every_state_has_its_name_however_little_room_there_is(browser: Browser,
     page.goto(berlyne.explore(world, "Random", n_steps=2, seed=0).watch(tmp_path / "named.html").as_uri())
     settle(page)
     wide = 1.8 * page.evaluate("() => berlyne.panels[0].map.radius")
-    said = {text for text, width in page.evaluate("() => said") if width <= wide}
-    assert {*names[:21], "a long", "name"} <= said
-    cut = [text for text in said if text.endswith("…")]
+    fitting_names = {text for text, width in page.evaluate("() => said") if width <= wide}
+    assert {*names[:21], "a long", "name"} <= fitting_names
+    cut = [text for text in fitting_names if text.endswith("…")]
     assert len(cut) == 2 and all(any(name.startswith(text[:-1]) for name in names[21:]) for text in cut)
     assert min(map(len, cut)) > 4
     page.close()

@@ -1,4 +1,4 @@
-"""Playing, stepping, scrubbing and looking: by pointer, by keyboard and by touch."""
+"""Controls of the page: playing, stepping, scrubbing and selecting by pointer, keyboard and touch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page
 
 import berlyne
-from browser.by_python import brief
 from browser.conftest import NARROW, scrub, settle
+from browser.expected import brief
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]
@@ -248,11 +248,11 @@ def test_a_race_shows_each_where_it_first_missed_no_more_than_the_level(name: st
         assert page.locator("#place").inner_text() == f"race to {level:,.12g} bits"
         times = [int(np.argmax(curve <= level)) if curve.min() <= level else None for curve in curves]
         for i, t in enumerate(times):
-            said = page.locator(".now").nth(i)
+            label = page.locator(".now").nth(i)
             reached = f"step {t} · reached {level:,.12g} bits"
-            assert said.inner_text() == (f"never reached {level:,.12g} bits" if t is None else reached)
+            assert label.inner_text() == (f"never reached {level:,.12g} bits" if t is None else reached)
             won = t is not None and t == min(other for other in times if other is not None)
-            assert ("won" in (said.get_attribute("class") or "")) == won
+            assert ("won" in (label.get_attribute("class") or "")) == won
         assert page.evaluate("() => location.hash") == f"#bits={level:g}"
 
 

@@ -1,4 +1,4 @@
-"""The learning curve on the page: its numbers are whole, and a place on it stands for one time."""
+"""The learning curve on the page: its numbers fit, and a point on it selects one time."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def in_a_grid(side: int) -> berlyne.Run:
 @pytest.mark.parametrize(("side", "label"), [(5, "200"), (25, "10,000")])
 def test_numbers_of_bits_are_whole(side: int, label: str, width: int, browser: Browser, tmp_path: Path) -> None:
     page = shown(browser, tmp_path, in_a_grid(side), width)
-    said = page.evaluate("() => written")
-    axis = said[: [text for text, _ in said].index("bits missing, by step")]
+    labels = page.evaluate("() => written")
+    axis = labels[: [text for text, _ in labels].index("bits missing, by step")]
     assert label in [text for text, _ in axis]
     assert min(left for _, left in axis) >= 0
     page.close()
 
 
-def test_the_curve_moves_aside_if_there_is_more_to_be_written(browser: Browser, tmp_path: Path) -> None:
+def test_the_curve_leaves_space_for_longer_numbers(browser: Browser, tmp_path: Path) -> None:
     page = shown(browser, tmp_path, in_a_grid(5))
     left = """(bits) => {
       const { curve } = berlyne.panels[0];
@@ -56,17 +56,17 @@ def test_the_curve_moves_aside_if_there_is_more_to_be_written(browser: Browser, 
       curve.draw({ lines: [line], axisMax: { bits, steps: 1 }, t: 0, level: null, key: bits });
       return [curve.toPixels(0, 0)[0], Math.min(...written.map(([, x]) => x))];
     }"""
-    (few, in_sight), (many, still), again = (page.evaluate(left, bits) for bits in (100.0, 12_345_678.0, 100.0))
-    assert few < many and min(in_sight, still) >= 0 and again == [few, in_sight]
+    (few, in_sight), (many, still), repeated = (page.evaluate(left, bits) for bits in (100.0, 12_345_678.0, 100.0))
+    assert few < many and min(in_sight, still) >= 0 and repeated == [few, in_sight]
     page.close()
 
 
 @pytest.mark.parametrize("side", [5, 25])
 def test_a_place_on_the_curve_stands_for_its_time(side: int, browser: Browser, tmp_path: Path) -> None:
     page = shown(browser, tmp_path, in_a_grid(side))
-    found = page.evaluate("""() => {
+    times = page.evaluate("""() => {
       const { curve } = berlyne.panels[0];
       return Array.from({ length: 51 }, (_, t) => curve.timeAt(curve.toPixels(t, 0)[0]));
     }""")
-    assert found == list(range(51))
+    assert times == list(range(51))
     page.close()

@@ -1,4 +1,4 @@
-"""The page shows what Python computed, at any time, in all three classes of worlds."""
+"""The page shows the numbers that Python computes, at any time, in all three classes of worlds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import berlyne
-from browser.by_python import brief, colour, explorer_at, missing_of_rows, model_at, visits
 from browser.conftest import scrub, settle
+from browser.expected import brief, colour, explorer_at, missing_of_rows, model_at, visits
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]
@@ -32,7 +32,7 @@ def pixel(page: Page, panel: int, x: float, y: float) -> Any:
 
 
 def place_of(page: Page, panel: int, s: int) -> tuple[float, float, float]:
-    """Where a state is drawn: its middle, and how far it reaches."""
+    """Return the centre and the radius of a drawn state."""
     x, y, reach = page.evaluate(
         "([i, s]) => { const m = berlyne.panels[i].map; return [...m.point(s), m.radius]; }", [panel, s]
     )
@@ -48,8 +48,8 @@ def test_scrubbing_shows_the_state_the_missing_information_and_the_shades_of_tha
     for t in TIMES:
         scrub(page, t)
         for i, run in enumerate(runs[name]):
-            said = page.locator(".now").nth(i).inner_text()
-            assert said == f"step {t} · {brief(run.missing_information[t])} bits missing"
+            label = page.locator(".now").nth(i).inner_text()
+            assert label == f"step {t} · {brief(run.missing_information[t])} bits missing"
             expected = missing_of_rows(run, t).sum(axis=0)
             np.testing.assert_allclose(page.evaluate("i => [...berlyne.panels[i].shade]", i), expected, atol=1e-9)
             here = int(run.states[t])
@@ -91,7 +91,7 @@ def test_a_room_is_drawn_where_it_lies_with_its_walls(opened: Open, runs: Runs) 
             assert dark != maze.passages[s, d], (s, d)
 
 
-def test_a_step_that_nobody_could_walk_is_drawn_as_a_jump(opened: Open, runs: Runs) -> None:
+def test_a_step_between_distant_rooms_is_drawn_as_a_jump(opened: Open, runs: Runs) -> None:
     page = opened("maze")
     maze = runs["maze"][0].world.geometry
     assert maze is not None
@@ -101,8 +101,8 @@ def test_a_step_that_nobody_could_walk_is_drawn_as_a_jump(opened: Open, runs: Ru
             jumps = s_next != s and s_next not in walked
             assert page.evaluate("([s, z]) => berlyne.world.isJump(s, z)", [s, s_next]) == jumps, (s, s_next)
             way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.path(s, z)", [s, s_next]))
-            aside = np.linalg.norm(way[1] - (way[0] + way[2]) / 2)
-            assert aside == pytest.approx(0.28 * np.linalg.norm(way[2] - way[0]) if jumps else 0.0, abs=1e-9)
+            offset = np.linalg.norm(way[1] - (way[0] + way[2]) / 2)
+            assert offset == pytest.approx(0.28 * np.linalg.norm(way[2] - way[0]) if jumps else 0.0, abs=1e-9)
     width = page.evaluate("() => berlyne.panels[0].map.width")
     for s, s_next in ((0, 5), (5, 0), (5, 35), (35, 5), (35, 30), (30, 35), (30, 0), (0, 30), (0, 29)):  # along edges
         way = np.array(page.evaluate("([s, z]) => berlyne.panels[0].map.path(s, z)", [s, s_next]))
@@ -139,15 +139,15 @@ def test_states_are_shaded_by_visits_or_by_the_utility_of_their_best_action(
 def shown_outcomes(page: Page, panel: int, a: int) -> dict[str, tuple[float, float]]:
     """True and estimated probability by next state, as they are said to those who cannot see them."""
     chart = page.locator(".details").nth(panel).locator(f"[data-a='{a}'] .bars")
-    found = {}
+    shown = {}
     for part in (chart.get_attribute("aria-label") or "").split("; "):
         match = re.fullmatch(r"to (?:room|state) (\S+): (\S+) true, (\S+) estimated", part)
         assert match, part
-        found[match[1]] = (
+        shown[match[1]] = (
             float(match[2].replace("\N{MINUS SIGN}", "-")),
             float(match[3].replace("\N{MINUS SIGN}", "-")),
         )
-    return found
+    return shown
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -184,22 +184,22 @@ def test_hovering_a_state_shows_its_distributions_values_and_utilities(name: str
 
 
 def described(page: Page) -> list[tuple[dict[str, tuple[float, ...]], str]]:
-    """Of each action: the numbers that are said by next state, and what is said of all others."""
-    found = []
+    """Return for each action the numbers shown by next state, and the text about the other states."""
+    rows = []
     for block in page.locator("article:visible .details .block").all():
         chart = block.locator(".bars")
-        said = (chart.get_attribute("aria-label") or "").split("; ") if chart.count() else []
+        label_parts = (chart.get_attribute("aria-label") or "").split("; ") if chart.count() else []
         each = {}
-        for part in said:
+        for part in label_parts:
             if match := re.fullmatch(r"to state (\S+): (?:(\S+) true, )?(\S+) estimated", part):
                 each[match[1]] = tuple(float(p.replace("\N{MINUS SIGN}", "-")) for p in match.groups()[1:] if p)
         rest = block.locator(".more").all_inner_texts()
-        assert rest == said[len(each) :] or not said
-        found.append((each, rest[0] if rest else ""))
-    return found
+        assert rest == label_parts[len(each) :] or not label_parts
+        rows.append((each, rest[0] if rest else ""))
+    return rows
 
 
-def test_of_many_outcomes_those_that_stand_out_are_shown_and_the_others_said(browser: Browser, tmp_path: Path) -> None:
+def test_the_most_different_outcomes_are_shown_and_the_others_summarised(browser: Browser, tmp_path: Path) -> None:
     n = 100
     theta = np.zeros((3, n, n))
     theta[0, :, 7], theta[0, :, 90] = 0.75, 0.25
@@ -250,7 +250,7 @@ def values_in(page: Page, run: int, t: int, s: int) -> Any:
 
 
 @pytest.mark.parametrize("name", [*CLASSES, "ends"])
-def test_values_are_those_of_an_explorer_that_was_told_as_much(name: str, opened: Open, runs: Runs) -> None:
+def test_values_are_those_of_an_explorer_with_the_same_observations(name: str, opened: Open, runs: Runs) -> None:
     page = opened(name)
     for i, run in enumerate(runs[name]):
         if run.strategy.sees_world:
@@ -274,7 +274,7 @@ def test_values_planned_with_the_true_world_are_those_of_a_replay(opened: Open, 
         np.testing.assert_allclose(values_in(page, 1, t, int(run.states[t])), thought[t], rtol=1e-9)
 
 
-def test_arrows_show_what_is_wanted_most_in_every_room(opened: Open, runs: Runs) -> None:
+def test_arrows_show_the_best_action_in_every_room(opened: Open, runs: Runs) -> None:
     page = opened("maze", "#t=150")
     assert page.evaluate("() => berlyne.panels[0].bestActions") is None
     page.locator("input[value=utility]").check(force=True)

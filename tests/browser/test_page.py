@@ -1,4 +1,4 @@
-"""The page as such: nothing is asked of anybody, text stays text, and it is open to all."""
+"""The page in general: it makes no requests, escapes text, and is accessible."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def test_axe_finds_nothing(name: str, width: int, theme: str, browser: Browser, 
     page = context.new_page()
     page.goto(f"{files[name].as_uri()}#t=30&s=2")
     settle(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
     page.get_by_role("button", name="Take over").first.click()
     settle(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     context.close()
 
@@ -128,9 +128,9 @@ def test_runs_without_steps_and_worlds_without_secrets_are_shown(browser: Browse
     quick = berlyne.explore(
         berlyne.World(np.eye(3)[None], known, start={0: 1 / 3, 1: 1 / 3, 2: 1 / 3}), "LTA", n_steps=4
     )
-    page, said = browser.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page, errors = browser.new_page(), []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(berlyne.watch([still, quick], tmp_path / "still.html").as_uri())
     page.keyboard.press("End")
     settle(page)
@@ -139,11 +139,11 @@ def test_runs_without_steps_and_worlds_without_secrets_are_shown(browser: Browse
     page.keyboard.press("End")
     settle(page)
     assert page.locator(".now").all_inner_texts() == ["step 0 · reached 0 bits"] * 2
-    assert said == []
+    assert errors == []
     page.close()
 
 
-def test_what_is_drawn_is_said_to_those_who_cannot_see_it(opened: Open) -> None:
+def test_drawings_have_text_for_screen_readers(opened: Open) -> None:
     page = opened("maze")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("() => document.getElementById('status').textContent !== ''")

@@ -1,4 +1,4 @@
-"""The replays in the report of a reproduction: folded, and put together when they are unfolded."""
+"""Replays in the report of a reproduction: they are folded, and loaded when they are opened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import berlyne
 from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.replays import replay_data, replays
 from berlyne.paper.reproduction.paper_run import PaperRun
-from browser.by_python import brief
+from browser.expected import brief
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,9 @@ def test_a_replay_is_loaded_when_it_is_unfolded(paper_run: PaperRun, browser: Br
         f"<!doctype html><title>t</title><main>{replays(shown)}</main>{replay_data(shown)}<script>{script}</script>",
         encoding="utf-8",
     )
-    page, said = browser.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page, errors = browser.new_page(), []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(place.as_uri())
     assert page.locator("iframe").count() == 0
     for name in ("dense", "maze", "1-2-3"):
@@ -50,7 +50,7 @@ def test_a_replay_is_loaded_when_it_is_unfolded(paper_run: PaperRun, browser: Br
         fold.locator("summary").click()  # folded and unfolded again, it is as it was left
         assert inside.locator("#slider").input_value() == "33"
     assert page.locator("iframe").count() == 3
-    assert said == []
+    assert errors == []
     page.close()
 
 

@@ -1,4 +1,4 @@
-"""A person takes over: the same world, the same prior, Bayes' rule, and no more to see than the agent has."""
+"""A person takes over an agent: same world, same prior, Bayes' rule, and no more information than the agent has."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import berlyne
-from browser.by_python import brief, mulberry32
 from browser.conftest import settle
+from browser.expected import brief, mulberry32
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]
@@ -23,7 +23,7 @@ def begun(page: Page, panel: int = 0) -> None:
 
 
 @pytest.mark.parametrize("name", ["maze", "dense", "1-2-3", "house", "ends"])
-def test_what_a_person_comes_to_believe_is_what_the_model_does(name: str, opened: Open, runs: Runs) -> None:
+def test_beliefs_of_a_person_are_those_of_the_model(name: str, opened: Open, runs: Runs) -> None:
     page, run = opened(name), runs[name][1]
     world = run.world
     begun(page, 1)
@@ -93,7 +93,7 @@ def test_arrow_keys_push_and_buttons_do_the_same(opened: Open, runs: Runs) -> No
     assert page.locator("article:visible").count() == 4
 
 
-def test_number_keys_act_where_there_are_no_directions(opened: Open) -> None:
+def test_number_keys_act_in_worlds_without_directions(opened: Open) -> None:
     page = opened("house")
     begun(page)
     for key in ("1", "2", "2", "3", "ArrowUp", "x"):
@@ -140,7 +140,7 @@ PINK = """([x, y, reach]) => {
 
 
 def pink_in_rooms(page: Page) -> list[list[float] | None]:
-    """Where in each room, as a share of its size, the middle of all that is pink lies; None if nothing is."""
+    """Return the centre of the pink pixels of each room, as a share of its size; None if there are none."""
     places = page.evaluate(
         "() => { const [{ map }] = berlyne.visiblePanels; "
         "return berlyne.world.states.map((_, s) => [...map.point(s), map.radius]); }"
@@ -155,19 +155,19 @@ def test_a_person_sees_which_rooms_may_lead_to_the_base_but_not_by_which_wall(op
     base = geometry.base
     shown = pink_in_rooms(page)
     with_wedges = {s for s in range(36) if geometry.transporters[s].any()}
-    assert {s for s, found in enumerate(shown) if found} == with_wedges | {base}
+    assert {s for s, is_marked in enumerate(shown) if is_marked} == with_wedges | {base}
     begun(page)
     shown = pink_in_rooms(page)
     may = {s for s in range(36) if base in geometry.destination[s] and s != base}
     may -= {s for s in may if base in geometry.destination[s][geometry.passages[s]]}  # there one may as well walk
     assert 5 < len(may) < 30
-    assert {s for s, found in enumerate(shown) if found} == may | {base}
+    assert {s for s, is_marked in enumerate(shown) if is_marked} == may | {base}
     where = np.array([shown[s] for s in may])
     assert np.ptp(where, axis=0).max() < 0.02  # the same place in all of them, whichever wall it is
     assert "may lead to the base" in page.locator("#hint").inner_text()
 
 
-def test_a_person_is_not_told_what_leads_where_by_how_states_lie(browser: Browser, tmp_path: Path) -> None:
+def test_positions_of_states_do_not_reveal_transitions_to_a_person(browser: Browser, tmp_path: Path) -> None:
     theta = np.zeros((2, 8, 8))
     order = [0, 5, 2, 7, 4, 1, 6, 3]  # neighbours in a line
     for i, s in enumerate(order):
@@ -180,14 +180,14 @@ def test_a_person_is_not_told_what_leads_where_by_how_states_lie(browser: Browse
     gap = np.linalg.norm(np.diff(np.array(page.evaluate(places))[order], axis=0), axis=1)
     np.testing.assert_allclose(gap, gap.mean(), rtol=0.05)
     begun(page)
-    found = np.array(page.evaluate(places))
-    around = np.linalg.norm(found - np.roll(found, 1, axis=0), axis=1)
+    positions = np.array(page.evaluate(places))
+    around = np.linalg.norm(positions - np.roll(positions, 1, axis=0), axis=1)
     np.testing.assert_allclose(around, around[0], rtol=1e-9)  # a circle in the order of their numbers
     assert page.locator("#keys button").all_inner_texts() == ["1: action 0", "2: action 1"]
     page.close()
 
 
-def test_a_person_is_told_what_is_theirs_and_sees_the_axes_of_the_replay(opened: Open, runs: Runs) -> None:
+def test_a_person_sees_their_own_curve_and_the_axes_of_the_replay(opened: Open, runs: Runs) -> None:
     page, top = opened("maze"), max(run.missing_information.max() for run in runs["maze"])
     assert page.evaluate("() => berlyne.axisMax.bits") == pytest.approx(top)
     keys, own = page.locator("#replay-keys"), page.locator("#your-keys")
@@ -209,7 +209,7 @@ def test_a_person_is_told_what_is_theirs_and_sees_the_axes_of_the_replay(opened:
     assert page.locator("article:visible h3 .tag").first.inner_text() == "where the agent is"
 
 
-def test_what_number_keys_do_is_said_where_there_are_no_directions(opened: Open) -> None:
+def test_number_keys_are_explained_in_worlds_without_directions(opened: Open) -> None:
     page = opened("house")
     begun(page)
     assert page.locator("#your-keys").inner_text().startswith("Number keys act")

@@ -1,4 +1,4 @@
-"""The modules that make the site, which live beside its pages."""
+"""Load the module that builds the site, `docs/build.py`."""
 
 import importlib.util
 import sys
@@ -16,4 +16,4 @@ def _module(name: str) -> ModuleType:
     return loaded
 
 
-build, lists = _module("build"), _module("lists")
+build = _module("build")

@@ -1,4 +1,4 @@
-"""The documentation is true: its code runs and prints what it says, its names and links exist."""
+"""Check the documentation: its code runs and prints the expected output, and its names and links exist."""
 
 import pkgutil
 import re
@@ -24,7 +24,7 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 
 
 @every_page
-def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
+def test_python_blocks_run_and_print_the_expected_output(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     text = page.read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_python_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("text", ["```python\nassert 1 == 2\n```\n", "```python\nprint(1)\n```\n\n```text\n2\n```\n"])
-def test_a_false_page_is_found_out(text):
+def test_a_wrong_page_is_detected(text):
     with pytest.raises(AssertionError):
         run_page("page.md", text)
 
@@ -50,8 +50,8 @@ def lost_links(folder, text):
     """Links of a page in `folder` that lead neither to a file nor to a picture which its code saves."""
     prose = build.FENCE.sub("", text)  # in code, make[name](seed) is no link
     local = {target for target in LINK.findall(prose) if not target.startswith("https://")}
-    there = saved_pictures(text) | {target for target in local if Path(target).name in MADE}
-    return sorted(target for target in local - there if not (folder / target).exists())
+    existing = saved_pictures(text) | {target for target in local if Path(target).name in MADE}
+    return sorted(target for target in local - existing if not (folder / target).exists())
 
 
 @every_page
@@ -59,20 +59,20 @@ def test_links_within_the_repository_lead_somewhere(page):
     assert lost_links(page.parent, page.read_text(encoding="utf-8")) == []
 
 
-def test_a_picture_counts_as_there_only_if_the_code_of_its_page_saves_it(tmp_path):
+def test_a_picture_exists_only_if_the_code_of_its_page_saves_it(tmp_path):
     saves = '```python\nfig.savefig("one.png", dpi=150)\n```\n'
     assert lost_links(tmp_path, saves + "![A curve.](one.png) ![Another.](other.png)") == ["other.png"]
     assert lost_links(tmp_path, saves.replace("python", "py") + "![A curve.](one.png)") == ["one.png"]
 
 
-def test_links_are_looked_for_in_prose_only(tmp_path):
+def test_links_are_searched_in_prose_only(tmp_path):
     assert lost_links(tmp_path, "```python\nmake[name](seed)\n```\n[A page](page.md)\n") == ["page.md"]
 
 
 @every_page
-def test_pictures_say_what_one_sees(page):
-    for said in re.findall(r"!\[([^\]]*)\]", page.read_text(encoding="utf-8")):
-        assert len(said.split()) > 5, said
+def test_pictures_have_a_description(page):
+    for description in re.findall(r"!\[([^\]]*)\]", page.read_text(encoding="utf-8")):
+        assert len(description.split()) > 5, description
 
 
 def first_cells(page):
@@ -109,10 +109,10 @@ def test_citation_names_this_version():
     assert f"\nversion: {berlyne.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_the_page_on_citing_says_what_the_file_says():
-    said, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
-    title, doi = re.search(r'^title: "(.+)"$', said, re.MULTILINE)[1], re.search(r"doi: (\S+)", said)[1]
-    paper = re.search(r"^    title: (.+)$", said, re.MULTILINE)[1]
+def test_the_page_on_citing_agrees_with_the_file():
+    citation, page = (ROOT / "CITATION.cff").read_text(encoding="utf-8"), how_to("cite.md")
+    title, doi = re.search(r'^title: "(.+)"$', citation, re.MULTILINE)[1], re.search(r"doi: (\S+)", citation)[1]
+    paper = re.search(r"^    title: (.+)$", citation, re.MULTILINE)[1]
     for entry in (f"version = {{{berlyne.__version__}}}", f"{{{title}}}", f"{{{paper}}}", f"{{{doi}}}", "{1112.1125}"):
         assert entry in page, entry
 
@@ -123,12 +123,12 @@ def how_to(name):
 
 @pytest.mark.parametrize(("command", "page"), [("run", "run-a-study.md"), ("lab", "closed-loop.md")])
 def test_every_option_of_these_commands_is_on_its_page(command, page):
-    found = commands.get_command(None, command)
-    inner = [found] if command == "run" else list(found.commands.values())
+    click_command = commands.get_command(None, command)
+    inner = [click_command] if command == "run" else list(click_command.commands.values())
     options = {name for one in inner for option in one.params for name in option.opts if name.startswith("--")}
     assert len(options) > 5
-    told = "\n".join(line for line in how_to(page).splitlines() if line.startswith("|"))  # in its tables
-    assert [name for name in sorted(options) if f"`{name}" not in told] == []
+    tables = "\n".join(line for line in how_to(page).splitlines() if line.startswith("|"))  # in its tables
+    assert [name for name in sorted(options) if f"`{name}" not in tables] == []
 
 
 @every_page

@@ -1,4 +1,4 @@
-"""The lesson is a notebook that runs from top to bottom; its answers are right, its exercises open."""
+"""Check the lesson: the notebook runs from top to bottom, its answers are right, and its exercises are unanswered."""
 
 import ast
 from pathlib import Path
@@ -51,10 +51,10 @@ def test_the_file_is_a_valid_notebook_without_outputs(lesson):
 
 def test_every_answer_is_right_and_every_exercise_is_open(run):
     verdicts = ("right", "not answered yet", "not quite, try again")
-    said = [line for line in printed(code_cells(run, answers=False)) if line in verdicts]
-    assert said == ["not answered yet"] * N_CHECKS
-    said = [line for line in printed(code_cells(run, answers=True)) if line in verdicts]
-    assert said == ["right"] * N_CHECKS
+    answers_printed = [line for line in printed(code_cells(run, answers=False)) if line in verdicts]
+    assert answers_printed == ["not answered yet"] * N_CHECKS
+    answers_printed = [line for line in printed(code_cells(run, answers=True)) if line in verdicts]
+    assert answers_printed == ["right"] * N_CHECKS
 
 
 def test_the_answers_come_last_and_there_are_as_many_as_exercises(lesson):
@@ -70,7 +70,7 @@ def test_the_answers_come_last_and_there_are_as_many_as_exercises(lesson):
     )
 
 
-def test_a_wrong_answer_is_told_from_a_right_one(lesson, capsys):
+def test_wrong_and_right_answers_are_distinguished(lesson, capsys):
     """The function of the lesson that compares answers, run alone."""
     source = next(cell.source for cell in lesson.cells if cell.cell_type == "code" and "def check" in cell.source)
     tree = ast.parse(source)
@@ -83,7 +83,7 @@ def test_a_wrong_answer_is_told_from_a_right_one(lesson, capsys):
     assert capsys.readouterr().out.splitlines() == ["not answered yet", "right", "right", *[wrong] * 4]
 
 
-def test_the_race_is_won_by_those_who_look_for_information(run):
+def test_utilities_that_seek_information_win_the_race(run):
     """Random comes last of all, and PIG beats the example that it is to be beaten by."""
     lines = printed(code_cells(run, answers=True)[-1:])
     scores = {name.strip(): float(score) for score, name in (line.split(maxsplit=1) for line in lines)}

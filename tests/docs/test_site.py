@@ -1,4 +1,4 @@
-"""What the site has beside its pages: names, commands, verdicts, equations and lists."""
+"""Check the generated parts of the site: reference, commands, verdicts, equations and pictures."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ from PIL import Image
 import berlyne
 from berlyne.cli import commands
 from berlyne.paper.claims import CLAIMS
-from docs import build, lists
+from docs import build
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -37,8 +37,8 @@ def reference(tmp_path_factory):
     """The pages of the reference alone, built with the settings of the site: a folder."""
     folder = tmp_path_factory.mktemp("reference")
     shutil.copytree(ROOT / "docs" / "reference", folder / "docs")
-    said = {"docs_dir": str(folder / "docs"), "site_dir": str(folder / "site"), "hooks": []}
-    config = load_config(str(ROOT / "mkdocs.yml"), **said, strict=False, exclude_docs="")
+    settings = {"docs_dir": str(folder / "docs"), "site_dir": str(folder / "site"), "hooks": []}
+    config = load_config(str(ROOT / "mkdocs.yml"), **settings, strict=False, exclude_docs="")
     config.nav = None
     for name in set(config.plugins) - {"mkdocstrings", "autorefs"}:
         del config.plugins[name]
@@ -48,20 +48,20 @@ def reference(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shown(reference):
-    """Full names of all that the reference shows."""
+    """Return the full names of all objects in the reference."""
     listed = (reference / "objects.inv").read_bytes().split(b"\n", 4)[4]  # after four lines that say what it is
     return {line.split()[0] for line in zlib.decompress(listed).decode().splitlines()}
 
 
 def lacking(names, shown):
     """Names that are shown neither as they are nor as where they are defined; modules are places, and need not be."""
-    found = {}
+    documented = {}
     for name in names:
-        what = pkgutil.resolve_name(name)
-        what = getattr(what, "fget", None) or getattr(what, "func", None) or what  # of a property, its function
-        home = f"{getattr(what, '__module__', None)}.{getattr(what, '__qualname__', None)}"
-        found[name] = isinstance(what, ModuleType) or name in shown or home in shown
-    return sorted(name for name, there in found.items() if not there)
+        public = pkgutil.resolve_name(name)
+        public = getattr(public, "fget", None) or getattr(public, "func", None) or public  # of a property, its function
+        home = f"{getattr(public, '__module__', None)}.{getattr(public, '__qualname__', None)}"
+        documented[name] = isinstance(public, ModuleType) or name in shown or home in shown
+    return sorted(name for name, is_listed in documented.items() if not is_listed)
 
 
 def names_in_code(text):
@@ -100,11 +100,11 @@ def test_inherited_members_are_in_the_reference(of, shown):
     assert sorted(name for name in members if f"berlyne.{of.__name__}.{name}" not in shown) == []
 
 
-def test_the_reference_says_how_an_explorer_is_made(reference):
+def test_the_reference_shows_the_constructor_of_an_explorer(reference):
     html = (reference / "exploring.html").read_text(encoding="utf-8")
-    told = re.sub(r"<[^>]+>", "", html.split('id="berlyne.Explorer"')[1].split("</div>")[0])
-    assert re.search(r"Explorer\(\s*prior", unescape(told))
-    assert re.search(r"=\s*(&quot;|\")PIG\(VI\)", told)
+    signature = re.sub(r"<[^>]+>", "", html.split('id="berlyne.Explorer"')[1].split("</div>")[0])
+    assert re.search(r"Explorer\(\s*prior", unescape(signature))
+    assert re.search(r"=\s*(&quot;|\")PIG\(VI\)", signature)
 
 
 def test_every_command_is_on_its_page():
@@ -116,15 +116,15 @@ def test_every_command_is_on_its_page():
 
 
 def test_verdicts_are_those_of_all_claims():
-    kept = json.loads((ROOT / "docs" / "verdicts" / "claims.json").read_text())
-    assert [claim["id"] for claim in kept] == list(CLAIMS)
-    made = json.loads((ROOT / "docs" / "verdicts" / "made.json").read_text())
-    assert made["n_worlds"] == 200
+    claims = json.loads((ROOT / "docs" / "verdicts" / "claims.json").read_text())
+    assert [claim["id"] for claim in claims] == list(CLAIMS)
+    settings = json.loads((ROOT / "docs" / "verdicts" / "settings.json").read_text())
+    assert settings["n_worlds"] == 200
     page = build.verdicts()
-    for claim in kept:
+    for claim in claims:
         assert f"| [{claim['id']}](#{claim['id']}) | {claim['place']} |" in page
     assert "[R12](readings.md#r12), [R16](readings.md#r16) |" in page
-    failing = [claim["id"] for claim in kept if claim["verdict"] == "does not hold"]
+    failing = [claim["id"] for claim in claims if claim["verdict"] == "does not hold"]
     assert page.count('class="verdict-fails"') == len(failing)
 
 
@@ -164,13 +164,13 @@ def formulas_in_italics(html):
 def test_no_formula_is_shown_as_emphasis():
     assert formulas_in_italics(as_html("PIG = Σ_s* θ[s*] · D(θ by s* ‖ θ)"))
     shown = {path.name: formulas_in_italics(as_html(path.read_text(encoding="utf-8"))) for path in PAGES}
-    assert {name: found for name, found in shown.items() if found} == {}
+    assert {name: formulas for name, formulas in shown.items() if formulas} == {}
 
 
 def test_the_reading_of_theorem_2_shows_its_formula():
     html = as_html((ROOT / "docs" / "paper" / "readings.md").read_text(encoding="utf-8"))
-    told = html.split('id="r2"')[1].split('id="r3"')[0]
-    shown = re.search(r"What we do:.*?(<math.*?</math>)", told, re.DOTALL)[1]
+    section = html.split('id="r2"')[1].split('id="r3"')[0]
+    shown = re.search(r"What we do:.*?(<math.*?</math>)", section, re.DOTALL)[1]
     assert re.sub(r"<[^>]+>|\s", "", unescape(shown)) == "PIG=∑s*θ^s*D(θ^s*‖θ^)"
 
 
@@ -190,8 +190,8 @@ def test_pictures_in_the_repository_are_those_that_the_build_draws():
     drawn = build.common_pictures()
     assert set(drawn) == {"maze.png", "unknown.png", "pictures.png"}
     for name, picture in drawn.items():
-        kept = ROOT / "docs" / "images" / name
-        now, then = (np.asarray(Image.open(file).convert("L"), float) for file in (BytesIO(picture), kept))
+        committed = ROOT / "docs" / "images" / name
+        now, then = (np.asarray(Image.open(file).convert("L"), float) for file in (BytesIO(picture), committed))
         assert now.shape == then.shape, name
         assert np.mean(np.abs(now - then)) < 0.005 * 255, name
 
@@ -203,12 +203,4 @@ def test_a_page_that_prints_something_else_stops_the_build():
 
 def test_pages_of_the_repository_keep_their_links_into_the_site():
     text = "[a](docs/how-to/x.md) [b](src/y.py) [c](CHANGELOG.md) [d](https://e.org) [e](#f)"
-    assert build.adopt(text) == "[a](how-to/x.md) b [c](changelog.md) [d](https://e.org) [e](#f)"
-
-
-def test_lines_of_names_become_lists():
-    text = "Short.\n\nParameters\n----------\nx, y : two\n    numbers.\nz : one.\n\nExamples\n--------\n>>> f : g\n"
-    assert lists.with_lists(text).splitlines() == [
-        "Short.", "", "", "**Parameters**", "", "", "- `x`, `y`: two", "  numbers.", "- `z`: one.", "",
-        "Examples", "--------", ">>> f : g",
-    ]  # fmt: skip
+    assert build.convert_links(text) == "[a](how-to/x.md) b [c](changelog.md) [d](https://e.org) [e](#f)"

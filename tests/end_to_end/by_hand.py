@@ -1,7 +1,7 @@
-"""What a reproduction of four worlds should have found, worked out again in plain NumPy, SciPy and xarray.
+"""Expected results of a reproduction with four worlds, computed again in plain NumPy, SciPy and xarray.
 
-Worlds are drawn, and explored, by berlyne; which stream belongs to which of them is written down again, and so is
-all that is done with them afterwards.
+berlyne draws and explores the worlds. The names of the random streams, and everything computed afterwards, are written
+independently here.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def world(world_class: str, i: int) -> berlyne.World:
 
 @lru_cache(maxsize=128)
 def run(world_class: str, i: int, strategy: str, length: int = 1) -> berlyne.Run:
-    """An exploration as the study has it, or gone on with to `length` times as many steps."""
+    """Return an exploration of the study, or one of `length` times as many steps."""
     seed = stream(f"{world_class}/{i:03d}/{strategy}")
     return berlyne.explore(world(world_class, i), strategy, n_steps=length * N_STEPS[world_class], seed=seed)
 
 
-def counts_after(found: berlyne.Run, t: int) -> np.ndarray:
+def counts_after(exploration: berlyne.Run, t: int) -> np.ndarray:
     """Transitions [a, s, s_next] seen in the first t steps."""
-    counts = np.zeros_like(found.world.theta, dtype=int)
-    np.add.at(counts, (found.actions[:t], found.states[:t], found.next_states[:t]), 1)
+    counts = np.zeros_like(exploration.world.theta, dtype=int)
+    np.add.at(counts, (exploration.actions[:t], exploration.states[:t], exploration.next_states[:t]), 1)
     return counts
 
 
@@ -103,7 +103,7 @@ def gains(world_class: str, i: int, n_obs: int = 20, n_trials: int = 50) -> np.n
 
 
 def _outcomes(row: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """What each uniform number leads to, among what is possible."""
+    """Return the outcome that each uniform number selects among the possible ones."""
     possible = np.flatnonzero(row)
     place = np.searchsorted(np.cumsum(row[possible]), u, side="right")
     return possible[np.minimum(place, len(possible) - 1)]
@@ -111,18 +111,18 @@ def _outcomes(row: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 def _observe_dirichlet(row: np.ndarray, u: np.ndarray, r: int, world_class: str) -> np.ndarray:
     """By the form that PIG has for smoothed histograms over the possible outcomes."""
-    alpha, possible, found = ALPHA[world_class], row > 0, np.empty((2, *u.shape))
+    alpha, possible, pig_and_gain = ALPHA[world_class], row > 0, np.empty((2, *u.shape))
     c = np.where(possible, alpha, 0.0) * np.ones((len(u), 1))
     for k in range(u.shape[1]):
         total = c.sum(axis=1, keepdims=True)
         ratio = np.log2(np.where(possible, c + 1, 1.0) / np.where(possible, c, 1.0))
         shrink = np.log2(total[:, 0] / (total[:, 0] + 1))
-        found[0, :, k] = shrink + np.sum(c * (c + 1) * ratio / (total * (total + 1)), axis=1)
+        pig_and_gain[0, :, k] = shrink + np.sum(c * (c + 1) * ratio / (total * (total + 1)), axis=1)
         s_next = _outcomes(row, u[:, k])
         trials = np.arange(len(u))
-        found[1, :, k] = shrink + row[s_next] * ratio[trials, s_next]
+        pig_and_gain[1, :, k] = shrink + row[s_next] * ratio[trials, s_next]
         c[trials, s_next] += 1
-    return found
+    return pig_and_gain
 
 
 def _observe_1_2_3(row: np.ndarray, u: np.ndarray, r: int, world_class: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""One reproduction of the smallest size, made by the command line once and read by all tests here."""
+"""One reproduction of the smallest size, run once by the command line and read by all tests here."""
 
 from __future__ import annotations
 

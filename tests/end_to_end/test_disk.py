@@ -1,4 +1,4 @@
-"""A disk that is full or cannot be written: one sentence, a non-zero exit, nothing lost."""
+"""A disk that is full or read-only: one sentence, a non-zero exit code, and no data loss."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ def whole(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def asked(tmp_path):
+def write_study(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
 
 
@@ -56,7 +56,7 @@ def size(place):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mounts a tmpfs of so many bytes, if this user may; call it again to change its size."""
+    """Return a function that mounts a tmpfs of a given size in bytes, if permitted. A second call changes its size."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = []
@@ -96,11 +96,11 @@ def test_a_full_disk(tmp_path, whole, small_disk, share):
     if share == 0.0:
         assert list(disk.iterdir()) == []
     else:
-        found = list((disk / "r.zarr" / "area").glob("c.*"))
-        assert len(found) < 6
-        kept = files(disk)
+        chunks = list((disk / "r.zarr" / "area").glob("c.*"))
+        assert len(chunks) < 6
+        before = files(disk)
         assert run(tmp_path, disk / "r.zarr").returncode == 1  # again, in vain
-        assert kept.items() <= files(disk).items()
+        assert before.items() <= files(disk).items()
     small_disk("size=50m")
     assert run(tmp_path, disk / "r.zarr").returncode == 0
     assert_same_store(whole, disk / "r.zarr")
@@ -136,9 +136,9 @@ def test_a_folder_that_cannot_be_written(tmp_path, whole, small_disk):
     else:
         disk.chmod(0o500)
     for name in ("new.zarr", "there.zarr"):
-        told = run(tmp_path, disk / name)
-        assert (told.returncode, told.stdout) == (1, "")
-        assert told.stderr in {
+        message = run(tmp_path, disk / name)
+        assert (message.returncode, message.stdout) == (1, "")
+        assert message.stderr in {
             f"berlyne: cannot write {disk / name}.lock: {why}; nothing was changed{GOES_ON}"
             for why in ("the file system is read-only", "permission denied")
         }
@@ -154,13 +154,13 @@ def test_a_folder_that_cannot_be_written(tmp_path, whole, small_disk):
 
 def test_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "taken").write_text("mine")
-    told = run(tmp_path, "taken/r.zarr")
-    assert (told.returncode, told.stderr) == (
+    message = run(tmp_path, "taken/r.zarr")
+    assert (message.returncode, message.stderr) == (
         1,
         "berlyne: directory taken does not exist, so r.zarr cannot be created in it; create it first\n",
     )
-    told = run(tmp_path, "taken")
-    assert (told.returncode, told.stderr) == (1, "berlyne: taken is not a store of results\n")
+    message = run(tmp_path, "taken")
+    assert (message.returncode, message.stderr) == (1, "berlyne: taken is not a store of results\n")
     assert (tmp_path / "taken").read_text() == "mine"
 
 
@@ -217,23 +217,23 @@ SAVED = {
 
 @pytest.mark.parametrize("keep", [0, 4096, 16384])
 @pytest.mark.parametrize("name", SAVED)
-def test_a_file_that_does_not_fit_is_named_and_what_was_there_stays(name, keep, small_disk):
+def test_a_file_that_does_not_fit_is_named_and_the_old_file_stays(name, keep, small_disk):
     disk = small_disk("size=4m")
     place = disk / name
     place.write_bytes(b"old")
     fill(disk, keep)
     with pytest.raises(OSError, match=r"^cannot write ") as caught:
         SAVED[name](place)
-    told = str(caught.value)
-    assert caught.value.errno == errno.ENOSPC and told.endswith(NO_SPACE) and told.count("\n") == 0
-    assert told.startswith(f"cannot write {disk / place.stem}") and place.read_bytes() == b"old"
+    message = str(caught.value)
+    assert caught.value.errno == errno.ENOSPC and message.endswith(NO_SPACE) and message.count("\n") == 0
+    assert message.startswith(f"cannot write {disk / place.stem}") and place.read_bytes() == b"old"
     assert not [left for left in others(disk) if "partial" in left]
     (disk / "filler").unlink()
     SAVED[name](place)
     assert place.stat().st_size > 16384
 
 
-def test_a_stage_that_does_not_fit_is_named_and_no_part_is_kept(small_disk):
+def test_a_stage_that_does_not_fit_is_named_and_leaves_no_files(small_disk):
     disk = small_disk("size=2m")
     (disk / "data").mkdir()
     fill(disk, 65536)
@@ -258,15 +258,15 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_commands_on_a_full_disk_say_one_sentence(name, request, tmp_path, small_disk):
+def test_commands_on_a_full_disk_print_one_sentence(name, request, tmp_path, small_disk):
     folder = request.getfixturevalue("whole").parent if name.startswith("curves") else tmp_path
     disk = small_disk("size=1m")
     fill(disk)
     command = [sys.executable, "-m", "berlyne", *COMMANDS[name], str(disk / name)]
-    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
-    assert (told.returncode, told.stdout) == (1, "")
+    message = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+    assert (message.returncode, message.stdout) == (1, "")
     lock = f"berlyne: cannot write {disk / name}.lock: no space left on the device; nothing was changed\n"
-    assert told.stderr == (lock if name == "rats.lab" else f"berlyne: cannot write {disk / name}{NO_SPACE}\n")
+    assert message.stderr == (lock if name == "rats.lab" else f"berlyne: cannot write {disk / name}{NO_SPACE}\n")
     assert others(disk) == {}
 
 
@@ -274,8 +274,8 @@ def test_a_line_that_does_not_fit_a_lab_book_is_not_added(small_disk):
     disk = small_disk("size=1m")
     book = LabBook.new(disk / "rats.lab", Dirichlet(1.0, n_states=3, n_actions=2))
     fill(disk, 4096)  # for the lock
-    told = r"^cannot write \S+rats\.lab: no space left on the device; the line was not added$"
-    with pytest.raises(OSError, match=told):  # noqa: PT012  # it is not known which line does not fit
+    message = r"^cannot write \S+rats\.lab: no space left on the device; the line was not added$"
+    with pytest.raises(OSError, match=message):  # noqa: PT012  # it is not known which line does not fit
         for _ in range(1000):
             book.tell(0, 0, 1)
     n_told = book.explorer.n_obs

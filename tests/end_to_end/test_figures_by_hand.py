@@ -1,4 +1,4 @@
-"""The numbers behind every figure, and where they are drawn, worked out again from what is stored."""
+"""The numbers of every figure and their positions, computed again from the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scipy.stats import rankdata, studentized_range
 from berlyne.figures import Drawing
 from berlyne.figures.figure_data import FILES
 from berlyne.paper.claims import CLAIMS
-from berlyne.paper.reproduction import variants as sensitivity
+from berlyne.paper.reproduction import variants
 from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
@@ -66,8 +66,8 @@ def lines(folder: Path, name: str) -> Iterator[dict[str, str]]:
 
 def numbers(folder: Path, name: str, *columns: str, **where: str) -> np.ndarray:
     """Some columns of the lines of a figure that have these labels, (lines, columns)."""
-    found = [line for line in lines(folder, name) if all(line[key] == label for key, label in where.items())]
-    return np.array([[float(line[column]) for column in columns] for line in found])
+    matching = [line for line in lines(folder, name) if all(line[key] == label for key, label in where.items())]
+    return np.array([[float(line[column]) for column in columns] for line in matching])
 
 
 @pytest.mark.parametrize(("name", "world_class"), [("figS1", "dense"), ("figS2", "1-2-3")])
@@ -79,12 +79,12 @@ def test_graphs_are_drawn_of_every_transition_of_the_first_world(name: str, worl
 
 
 def test_two_rows_of_the_first_maze(folder: Path) -> None:
-    found = numbers(folder, "fig1", "action", "room", "next_room", "probability")
-    rows = np.unique(found[:, :2].astype(int), axis=0)
+    values = numbers(folder, "fig1", "action", "room", "next_room", "probability")
+    rows = np.unique(values[:, :2].astype(int), axis=0)
     assert len(rows) == 2
     for a, s in rows:
         drawn = np.zeros(36)
-        of_row = found[(found[:, 0] == a) & (found[:, 1] == s)]
+        of_row = values[(values[:, 0] == a) & (values[:, 1] == s)]
         drawn[of_row[:, 2].astype(int)] = of_row[:, 3]
         assert np.array_equal(drawn, world("maze", 0).theta[a, s])
 
@@ -111,12 +111,12 @@ def test_fig_2_has_the_realised_gain_along_and_the_predicted_gain_up(paper_run: 
 @pytest.mark.parametrize("name", CURVES)
 def test_learning_curves(name: str, folder: Path) -> None:
     measure = "l1_distance" if name == "figS4" else "missing_information"
-    found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    curves: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for line in lines(folder, name):
         numbers_ = (float(line["time"]), float(line["mean"]), float(line["standard_error"]))
-        found.setdefault((line["world_class"], line["strategy"]), []).append(numbers_)
-    assert set(found) == {(world_class, s) for world_class in CLASSES for s in CURVES[name]}
-    for (world_class, strategy), drawn in found.items():
+        curves.setdefault((line["world_class"], line["strategy"]), []).append(numbers_)
+    assert set(curves) == {(world_class, s) for world_class in CLASSES for s in CURVES[name]}
+    for (world_class, strategy), drawn in curves.items():
         values = stored(folder)[world_class][measure].sel(strategy=strategy).values.astype(float)
         error = np.sqrt(((values - values.mean(axis=0)) ** 2).sum(axis=0) / (N_WORLDS * (N_WORLDS - 1)))
         expected = np.stack([np.arange(N_STEPS[world_class] + 1), values.mean(axis=0), error], axis=1)
@@ -139,12 +139,12 @@ def test_curves_are_drawn_in_the_panel_of_their_class(name: str, drawings: dict[
         assert list(labelled(ax)) == list(CURVES[name])
         for strategy, line in labelled(ax).items():
             where = {"world_class": world_class, "strategy": strategy}
-            found = numbers(folder, name, "mean", "standard_error", **where)
+            values = numbers(folder, name, "mean", "standard_error", **where)
             times = line.get_xdata().astype(int)
             assert (times[0], times[-1]) == (0, N_STEPS[world_class])
-            assert np.array_equal(line.get_ydata(), found[times, 0])
+            assert np.array_equal(line.get_ydata(), values[times, 0])
             errors = [other.get_ydata() for other in dotted(ax) if other.get_color() == line.get_color()]
-            expected = {tuple((found @ [1, sign])[times]) for sign in (-1, 1)}
+            expected = {tuple((values @ [1, sign])[times]) for sign in (-1, 1)}
             assert {tuple(error) for error in errors} >= expected
 
 
@@ -162,17 +162,17 @@ def test_differences_from_pig_vi_are_taken_world_by_world(
             apart = (values.sel(strategy=strategy) - values.sel(strategy="PIG(VI)")).values
             expected = np.stack([apart.mean(axis=0), apart.std(axis=0, ddof=1) / 2], axis=1)  # four worlds
             where = {"world_class": world_class, "strategy": strategy}
-            found = numbers(folder, name, "mean_difference", "standard_error_of_difference", **where)
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+            differences = numbers(folder, name, "mean_difference", "standard_error_of_difference", **where)
+            np.testing.assert_allclose(differences, expected, rtol=1e-9, atol=1e-9)
             line = labelled(ax)[strategy]
-            assert np.array_equal(line.get_ydata(), found[line.get_xdata().astype(int), 0])
+            assert np.array_equal(line.get_ydata(), differences[line.get_xdata().astype(int), 0])
 
 
 def beyond(ax: Axes) -> list[Artist]:
-    """What was drawn in a panel and does not lie in it."""
+    """Return the artists that lie outside of their panel."""
     (left, right), (low, high) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
     slack_x, slack_y = 1e-6 * (right - left), 1e-6 * (high - low)
-    found = []
+    outside = []
     for artist in (*ax.lines, *ax.collections):
         if isinstance(artist, Line2D):
             points = artist.get_xydata() if artist.get_transform() == ax.transData else np.zeros((0, 2))
@@ -185,8 +185,8 @@ def beyond(ax: Axes) -> list[Artist]:
         x, y = points.T
         inside = (x >= left - slack_x) & (x <= right + slack_x) & (y >= low - slack_y) & (y <= high + slack_y)
         if not inside.all():
-            found.append(artist)
-    return found
+            outside.append(artist)
+    return outside
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -231,7 +231,7 @@ def test_panels_have_letters_if_there_are_several(name: str, drawings: dict[str,
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_captions_are_sentences_that_say_how_many_worlds(name: str) -> None:
+def test_captions_are_sentences_with_the_number_of_worlds(name: str) -> None:
     caption = FIGURES[name].caption.format(n=N_WORLDS)
     assert "{" not in caption
     assert caption.endswith(".")
@@ -266,8 +266,8 @@ def test_fig_5(world_class: str, folder: Path) -> None:
     assert numbers(folder, "fig5", "x", "y", panel="a", world_class=world_class) == pytest.approx(points, rel=1e-9)
     reach = structure["controllability"].values
     expected = np.stack([np.arange(1, 21), reach.mean(axis=0), reach.std(axis=0, ddof=1)], axis=1)
-    found = numbers(folder, "fig5", "x", "y", "sd", panel="b", world_class=world_class)
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    values = numbers(folder, "fig5", "x", "y", "sd", panel="b", world_class=world_class)
+    assert values == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_fig_5_has_structure_along_and_embodiment_up_and_lags_along_and_bits_up(
@@ -298,8 +298,8 @@ def test_fig_8(world_class: str, folder: Path) -> None:
         ranks = average_ranks(tasks, task)
         expected += [ranks.mean(axis=0), ranks.std(axis=0, ddof=1)]
     columns = ("navigation_rank", "navigation_sd", "reward_rank", "reward_sd")
-    found = numbers(folder, "fig8", *columns, world_class=world_class)
-    assert found == pytest.approx(np.stack(expected, axis=1))
+    values = numbers(folder, "fig8", *columns, world_class=world_class)
+    assert values == pytest.approx(np.stack(expected, axis=1))
     assert [line["strategy"] for line in lines(folder, "fig8") if line["world_class"] == world_class] == list(FIG8)
 
 
@@ -309,8 +309,8 @@ def test_fig_8_has_navigation_along_and_reward_up_with_bounds_of_both_levels(pap
     for ax, name in zip(axes, CLASSES, strict=True):
         assert (ax.get_title(), ax.get_xlabel()) == (TITLES[name], "mean rank in navigation loss")
         points = {line.get_label(): line.get_xydata()[0].tolist() for line in ax.lines if line.get_label() in FIG8}
-        found = numbers(folder, "fig8", "navigation_rank", "reward_rank", world_class=name)
-        assert points == dict(zip(FIG8, found.tolist(), strict=True))
+        values = numbers(folder, "fig8", "navigation_rank", "reward_rank", world_class=name)
+        assert points == dict(zip(FIG8, values.tolist(), strict=True))
         bounds = [line for line in ax.lines if line.get_label().startswith("_child") and len(line.get_xdata()) == 2]
         for along, colour in ((0, "#1a9641"), (1, "#2b55c4")):
             of_task = [line for line in bounds if to_hex(line.get_color()) == colour]
@@ -334,8 +334,8 @@ def test_ranks_at_each_time_point(world_class: str, folder: Path) -> None:
             losses = tasks[f"{task}_loss"].sel(snapshot=share)
             ranks = rankdata(np.stack([losses.sel(strategy=s).values for s in FIG8], axis=1), axis=1)
             where = {"task": task, "world_class": world_class, "snapshot": str(share)}
-            found = numbers(folder, "fig8-times", "mean_rank", "sd", **where)
-            assert found == pytest.approx(np.stack([ranks.mean(axis=0), ranks.std(axis=0, ddof=1)], axis=1))
+            values = numbers(folder, "fig8-times", "mean_rank", "sd", **where)
+            assert values == pytest.approx(np.stack([ranks.mean(axis=0), ranks.std(axis=0, ddof=1)], axis=1))
 
 
 @pytest.mark.parametrize("world_class", ["dense", "maze"])
@@ -343,16 +343,16 @@ def test_fig_s5(world_class: str, folder: Path) -> None:
     learned, n = stage(folder, "learned").sel(world_class=world_class), N_STEPS[world_class] + 1
     columns = ("mean", "standard_error", "median", "percentile_16", "percentile_84")
     for quantity, prior, values in of_learned(learned):
-        there = values[:, :n].astype(float)
-        expected = [there.mean(axis=0), there.std(axis=0, ddof=1) / 2]  # four worlds
-        expected += [np.quantile(there, q, axis=0) for q in (0.5, 0.16, 0.84)]
+        values_so_far = values[:, :n].astype(float)
+        expected = [values_so_far.mean(axis=0), values_so_far.std(axis=0, ddof=1) / 2]  # four worlds
+        expected += [np.quantile(values_so_far, q, axis=0) for q in (0.5, 0.16, 0.84)]
         where = {"quantity": quantity, "world_class": world_class, "prior": prior[0], "start": str(prior[1])}
-        found = numbers(folder, "figS5", *columns, **where)
-        np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=1e-4, atol=1e-5)
+        table = numbers(folder, "figS5", *columns, **where)
+        np.testing.assert_allclose(table, np.stack(expected, axis=1), rtol=1e-4, atol=1e-5)
 
 
 def of_learned(learned: xr.Dataset) -> Iterator[tuple[str, tuple[str, float], np.ndarray]]:
-    """What the stage holds, with the prior and the start that the table calls it by, (world, time)."""
+    """Yield the arrays (world, time) of the stage with the prior and the start of their lines in the table."""
     yield "missing_information", ("given", float(learned["true_alpha"])), learned["given"].values
     for start in (1.0, 10.0):
         yield "missing_information", ("learned", start), learned["learned"].sel(start=start).values
@@ -384,10 +384,10 @@ def test_index_by_length(world_class: str, folder: Path) -> None:
     index = greedy / free - 1
     expected = np.stack([lengths["length"].values, index.mean(axis=0), index.std(axis=0, ddof=1) / 2], axis=1)
     columns = ("run_length", "embodiment_index", "standard_error")
-    found = numbers(folder, "index-by-length", *columns, world_class=world_class)
-    assert found == pytest.approx(expected, rel=1e-9)
-    assert found[49] == pytest.approx(  # runs as long as ours are ours
-        [N_STEPS[world_class], embodiment_index(folder, world_class).mean(), found[49, 2]], rel=1e-9
+    values = numbers(folder, "index-by-length", *columns, world_class=world_class)
+    assert values == pytest.approx(expected, rel=1e-9)
+    assert values[49] == pytest.approx(  # runs as long as ours are ours
+        [N_STEPS[world_class], embodiment_index(folder, world_class).mean(), values[49, 2]], rel=1e-9
     )
 
 
@@ -400,19 +400,23 @@ def test_index_by_length_marks_the_published_index_and_our_lengths(paper_run: Pa
 
 
 def test_sensitivity(paper_run: PaperRun, folder: Path) -> None:
-    found: dict[str, dict[str, tuple[str, str, float]]] = {}
+    cells_drawn: dict[str, dict[str, tuple[str, str, float]]] = {}
     for line in lines(folder, "sensitivity"):
-        found.setdefault(line["variant"], {})[line["claim"]] = (line["verdict"], line["flip"], float(line["change"]))
+        cells_drawn.setdefault(line["variant"], {})[line["claim"]] = (
+            line["verdict"],
+            line["flip"],
+            float(line["change"]),
+        )
     asked = [id_ for id_, claim in CLAIMS.items() if {"explorations", "tasks", "structure"} & set(claim.needs)]
-    assert list(found) == ["as read", *(v.id for v in sensitivity.VARIANTS)]
-    assert all(list(row) == asked for row in found.values())
+    assert list(cells_drawn) == ["as read", *(v.id for v in variants.VARIANTS)]
+    assert all(list(row) == asked for row in cells_drawn.values())
     as_read = {id_: CLAIMS[id_].verdict(paper_run.evidence) for id_ in asked}
-    assert found["as read"] == {id_: (verdict.word, "", 0.0) for id_, verdict in as_read.items()}
-    for variant in (v for v in sensitivity.VARIANTS if v.id in ("ties", "maze-law", "half-length", "pool-all", "cap")):
-        evidence = sensitivity.variant_evidence(paper_run, variant)
+    assert cells_drawn["as read"] == {id_: (verdict.word, "", 0.0) for id_, verdict in as_read.items()}
+    for variant in (v for v in variants.VARIANTS if v.id in ("ties", "maze-law", "half-length", "pool-all", "cap")):
+        evidence = variants.variant_evidence(paper_run, variant)
         for id_ in asked:
             verdict = CLAIMS[id_].verdict(evidence)
-            word, flip, change = found[variant.id][id_]
+            word, flip, change = cells_drawn[variant.id][id_]
             if id_ in ("tasks-top", "tasks-only") and variant.id in ("ties", "maze-law"):
                 assert (word, flip, np.isnan(change)) == ("", "", True)
                 continue
@@ -443,7 +447,7 @@ def test_two_processes_draw_what_one_draws(folder: Path, tmp_path: Path) -> None
             assert (paper_run.folder / "figures" / file).read_bytes() == (folder / "figures" / file).read_bytes()
 
 
-def test_what_a_second_process_does_not_manage_is_drawn_here(
+def test_figures_that_a_second_process_fails_to_draw_are_drawn_here(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paper_run = copied(folder, tmp_path / "copy")

@@ -1,6 +1,6 @@
-"""A lab book whose writer is killed, again and again, at any moment: nothing that was acknowledged is lost.
+"""The writer of a lab book is killed at random moments: no acknowledged observation is lost.
 
-Run by itself with a number to kill more often: `python tests/end_to_end/test_lab_kill.py 500`.
+Run this file with a number to kill more often: `python tests/end_to_end/test_lab_kill.py 500`.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ N = 5
 PRIOR = Dirichlet(1.0, n_states=N, n_actions=2)
 
 
-def told(i):
+def observation(i):
     """Line i of what the experiment does: each is told from its number."""
     return i % N, (i // N) % 2, (3 * i + i // 7) % N
 
 
 def write_until_killed(path, to_parent):
-    """Tell line after line, now and then undoing one and telling it again; acknowledge each once it is told."""
+    """Write observations, sometimes undo and repeat one, and acknowledge each after it is written."""
     book = LabBook(path)
     os.write(to_parent, b"-1\n")
     while True:
         i = book.explorer.n_obs
-        book.tell(*told(i))
+        book.tell(*observation(i))
         os.write(to_parent, f"{i}\n".encode())
         if i % 11 == 5:
             book.undo()
-            book.tell(*told(i))
+            book.tell(*observation(i))
 
 
 def killed_once(path, n_lines, part):
-    """Start a writer, kill it after so many lines and a part of the time that one takes; the last acknowledged line."""
+    """Start a writer, kill it after `n_lines` lines and a fraction of a line, and return the last acknowledged line."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -83,7 +83,7 @@ def kill(path, times, seed=0):
             undone = last % 11 == 5 and n == last  # it was struck out, and not told again yet
             assert n in (last + 1, last + 2) or undone, (n, last)
         assert n >= before - 1
-        assert [tuple(line) for line in history.tolist()] == [told(i) for i in range(n)]
+        assert [tuple(line) for line in history.tolist()] == [observation(i) for i in range(n)]
     return n, cut_off
 
 
@@ -94,7 +94,7 @@ def test_nothing_acknowledged_is_lost(tmp_path):
 
 
 def begun_and_killed(path, after):
-    """Start a process that begins a book, and kill it so many seconds after it set out; the seconds that it lived."""
+    """Start a process that creates a book, kill it after some seconds, and return the seconds that it ran."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -115,7 +115,7 @@ def begun_and_killed(path, after):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to be killed often enough")
-def test_a_book_that_is_killed_while_it_is_begun_is_there_or_can_be_begun(tmp_path):
+def test_a_book_whose_creation_is_killed_exists_or_can_be_created(tmp_path):
     LabBook.new(tmp_path / "first", PRIOR)  # so that those to come find all compiled
     usual, rng = begun_and_killed(tmp_path / "second", None), np.random.default_rng(2)
     for i in range(60):

@@ -1,4 +1,4 @@
-"""The report and claims.json say what the stored numbers say, with the right word, mark and colour."""
+"""The report and claims.json agree with the stored numbers, with the right word, mark and colour."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.robustness import REEVALUATED
 from berlyne.paper.reproduction.variants import VARIANTS, variant_evidence
-from unit.paper.reproduction.reading_page import Page, plain
+from unit.paper.reproduction.html_page import Page, plain
 
 from .by_hand import STRATEGIES, stage, stored
 
@@ -29,7 +29,7 @@ POOLS = {"curves": CURVES, "figure": ("Unembodied", "Random", "LTA", "CB", "PEIG
 
 
 def group(id_: str, word: str) -> str:
-    """What a verdict counts as."""
+    """Return the group of a verdict."""
     if word != "holds":
         return word
     return "holds, but was used to choose a reading" if id_ in CHOSEN else "holds on its own"
@@ -45,14 +45,14 @@ def folder(finished: tuple[Path, str]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def said(folder: Path) -> dict[str, Any]:
-    """What claims.json says, by claim."""
+def claims(folder: Path) -> dict[str, Any]:
+    """Return the contents of claims.json, by claim."""
     return {claim["id"]: claim for claim in json.loads((folder / "claims.json").read_text())}
 
 
 @pytest.fixture(scope="module")
 def evidence(folder: Path) -> Evidence:
-    """What there is to judge by, gathered here."""
+    """Gather the evidence of the reproduction."""
     areas, l1_areas, curves = {}, {}, {}
     for name, here in stored(folder).items():
         by = {s: here.sel(strategy=s) for s in STRATEGIES}
@@ -64,15 +64,15 @@ def evidence(folder: Path) -> Evidence:
 
 
 @pytest.mark.parametrize("id_", CLAIMS)
-def test_claims_json_says_what_the_stored_numbers_say(id_: str, said: dict[str, Any], evidence: Evidence) -> None:
-    verdict, found = CLAIMS[id_].verdict(evidence), said[id_]
-    assert (found["verdict"], found["claim"], found["place"]) == (verdict.word, CLAIMS[id_].text, CLAIMS[id_].place)
-    assert (found["group"], set(found["chose"])) == (
+def test_claims_json_agrees_with_the_stored_numbers(id_: str, claims: dict[str, Any], evidence: Evidence) -> None:
+    verdict, claim = CLAIMS[id_].verdict(evidence), claims[id_]
+    assert (claim["verdict"], claim["claim"], claim["place"]) == (verdict.word, CLAIMS[id_].text, CLAIMS[id_].place)
+    assert (claim["group"], set(claim["chose"])) == (
         group(id_, verdict.word),
         {name for name, fitted in FITTED.items() if id_ in fitted.chosen_by},
     )
-    assert len(found["findings"]) == len(verdict.findings)
-    for ours, theirs in zip(verdict.findings, found["findings"], strict=True):
+    assert len(claim["findings"]) == len(verdict.findings)
+    for ours, theirs in zip(verdict.findings, claim["findings"], strict=True):
         assert (theirs["about"], theirs["expected"], theirs["ok"]) == (ours.about, ours.expected, ours.ok)
         assert (theirs["ours"], theirs["unit"]) == (ours.ours, ours.unit)
         for key in ("effect", "low", "high", "p"):
@@ -83,21 +83,21 @@ def test_claims_json_says_what_the_stored_numbers_say(id_: str, said: dict[str, 
             assert theirs["pools"][pool]["p"] == pytest.approx(test.p, rel=1e-5)
 
 
-def test_a_pair_in_claims_json_worked_out_by_scipy(said: dict[str, Any], evidence: Evidence) -> None:
-    found = said["cb"]["findings"][3]
-    assert found["about"] == "Mazes: CB against PIG(VI)"
+def test_a_pair_in_claims_json_agrees_with_scipy(claims: dict[str, Any], evidence: Evidence) -> None:
+    finding = claims["cb"]["findings"][3]
+    assert finding["about"] == "Mazes: CB against PIG(VI)"
     areas = evidence.areas["maze"]
     for name, pool in POOLS.items():
         values = np.stack([areas[strategy] for strategy in pool], axis=1)
         mean, k = rankdata(values, axis=1).mean(axis=0), len(pool)
         gap = abs(mean[pool.index("CB")] - mean[pool.index("PIG(VI)")])
         p = studentized_range.sf(gap / np.sqrt(k * (k + 1) / 12 / len(values)), k, np.inf)
-        assert found["pools"][name]["p"] == pytest.approx(p, rel=1e-6)
+        assert finding["pools"][name]["p"] == pytest.approx(p, rel=1e-6)
         test = friedmanchisquare(*values.T)
-        assert found["pools"][name]["friedman"] == pytest.approx(
+        assert finding["pools"][name]["friedman"] == pytest.approx(
             {"statistic": test.statistic, "df": k - 1, "p": test.pvalue}
         )
-    assert found["p"] == found["pools"]["curves"]["p"]
+    assert finding["p"] == finding["pools"]["curves"]["p"]
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +112,10 @@ def findings(page: Page) -> dict[str, list[dict[str, str]]]:
     return dict(zip(CLAIMS, tables, strict=True))
 
 
-def test_the_table_of_claims_says_what_claims_json_says(page: Page, said: dict[str, Any]) -> None:
+def test_the_table_of_claims_agrees_with_claims_json(page: Page, claims: dict[str, Any]) -> None:
     lines = page.lines("Every claim, its verdict")
-    assert [line["claim"].split()[0] for line in lines] == list(said)
-    for line, (id_, claim) in zip(lines, said.items(), strict=True):
+    assert [line["claim"].split()[0] for line in lines] == list(claims)
+    for line, (id_, claim) in zip(lines, claims.items(), strict=True):
         word = group(id_, claim["verdict"])
         mark = "(✓)" if word.endswith("reading") else MARKS[claim["verdict"]]
         assert line["verdict"] == f"{mark} {word}"
@@ -123,12 +123,12 @@ def test_the_table_of_claims_says_what_claims_json_says(page: Page, said: dict[s
 
 @pytest.mark.parametrize("id_", CLAIMS)
 def test_the_evidence_of_a_claim_prints_every_finding(
-    id_: str, page: Page, findings: dict[str, list[dict[str, str]]], said: dict[str, Any]
+    id_: str, page: Page, findings: dict[str, list[dict[str, str]]], claims: dict[str, Any]
 ) -> None:
     text = plain(page.text[f"claim-{id_}"])
-    assert plain(said[id_]["claim"]) in text
-    assert len(findings[id_]) == len(said[id_]["findings"])
-    for line, finding in zip(findings[id_], said[id_]["findings"], strict=True):
+    assert plain(claims[id_]["claim"]) in text
+    assert len(findings[id_]) == len(claims[id_]["findings"])
+    for line, finding in zip(findings[id_], claims[id_]["findings"], strict=True):
         word = WORDS[finding["ok"]]
         assert (line["what"], line["the paper says"]) == (finding["about"], finding["expected"])
         assert line["our criterion"] == (finding["ours"] or "\N{EN DASH}")
@@ -143,8 +143,8 @@ def test_the_evidence_of_a_claim_prints_every_finding(
                 assert f"χ²({test['df']}) = {test['statistic']:.1f}, {p_text(test['p'])}" in text
 
 
-def test_the_tally_counts_the_groups(page: Page, said: dict[str, Any]) -> None:
-    groups = [group(id_, claim["verdict"]) for id_, claim in said.items()]
+def test_the_tally_counts_the_groups(page: Page, claims: dict[str, Any]) -> None:
+    groups = [group(id_, claim["verdict"]) for id_, claim in claims.items()]
     texts = {
         "holds on its own": "hold on their own",
         "holds, but was used to choose a reading": "hold, but were used to choose a reading",
@@ -159,10 +159,10 @@ def test_the_tally_counts_the_groups(page: Page, said: dict[str, Any]) -> None:
             assert f"{count} {text if count > 1 else singular.get(word, word)}" in summary
 
 
-def test_every_finding_that_does_not_agree_is_listed(page: Page, said: dict[str, Any]) -> None:
+def test_every_finding_that_does_not_agree_is_listed(page: Page, claims: dict[str, Any]) -> None:
     against = [
         (id_, finding["about"], plain(finding["measured"]))
-        for id_, claim in said.items()
+        for id_, claim in claims.items()
         for finding in claim["findings"]
         if (finding["ok"] is False if claim["verdict"] == "does not hold" else finding["ok"] is None)
     ]
@@ -170,17 +170,17 @@ def test_every_finding_that_does_not_agree_is_listed(page: Page, said: dict[str,
     assert [(line["claim"], line["what"], line["measured"]) for line in lines] == against
 
 
-def test_every_variant_says_which_verdicts_flip(page: Page, folder: Path, said: dict[str, Any]) -> None:
+def test_every_variant_lists_the_verdicts_that_flip(page: Page, folder: Path, claims: dict[str, Any]) -> None:
     paper_run = PaperRun.open(folder)
     for variant in VARIANTS:
         other = variant_evidence(paper_run, variant)
         words = {id_: CLAIMS[id_].verdict(other).word for id_ in REEVALUATED}
         text = plain(page.text[f"variant-{variant.id}"])
-        flips = [id_ for id_ in REEVALUATED if words[id_] != said[id_]["verdict"]]
+        flips = [id_ for id_ in REEVALUATED if words[id_] != claims[id_]["verdict"]]
         number = f"{len(flips)} verdict" if flips else "no verdict flips"
         assert number in text
         for id_ in flips:
-            before = said[id_]["verdict"]
+            before = claims[id_]["verdict"]
             assert f"{id_} {MARKS[before]} {before} → {MARKS[words[id_]]} {words[id_]}" in text
 
 

@@ -1,4 +1,4 @@
-"""`berlyne reproduce --preset smoke`, then figures, claims and the report from what it wrote."""
+"""`berlyne reproduce --preset smoke`, then its figures, claims and report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from waiting import LIMIT
 
 from .conftest import berlyne as run
 
-NEWCOMERS = Path(__file__).parents[1] / "unit" / "paper" / "reproduction" / "newcomers.py"
+ADDITIONS = Path(__file__).parents[1] / "unit" / "paper" / "reproduction" / "additions.py"
 
 
 def test_the_command_prints_every_claim_and_where_the_report_is(finished: tuple[Path, str]) -> None:
@@ -36,7 +36,7 @@ def test_the_command_prints_every_claim_and_where_the_report_is(finished: tuple[
     assert "reproduction/report.html" in printed
 
 
-def test_every_figure_is_there_as_picture_drawing_and_numbers(finished: tuple[Path, str]) -> None:
+def test_every_figure_exists_as_picture_drawing_and_numbers(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     for name in FIGURES:
         assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -71,7 +71,7 @@ def test_claims_are_written_as_data(finished: tuple[Path, str]) -> None:
 
 
 class Page(HTMLParser):
-    """What a page holds: ids, links, sources and the tags left open."""
+    """Parse a page into ids, links, sources and unclosed tags."""
 
     VOID = ("meta", "img", "br", "link", "input", "hr")
 
@@ -85,22 +85,22 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag not in self.VOID:
             self.open.append(tag)
-        if given.get("id"):
-            self.ids.append(str(given["id"]))
-        if given.get("href"):
-            self.links.append(str(given["href"]))
-        if given.get("src"):
-            self.sources.append(str(given["src"]))
-        self.images_without_text += tag == "img" and not given.get("alt")
+        if attributes.get("id"):
+            self.ids.append(str(attributes["id"]))
+        if attributes.get("href"):
+            self.links.append(str(attributes["href"]))
+        if attributes.get("src"):
+            self.sources.append(str(attributes["src"]))
+        self.images_without_text += tag == "img" and not attributes.get("alt")
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
-def test_the_report_is_one_sound_page_that_needs_no_network(finished: tuple[Path, str]) -> None:
+def test_the_report_is_one_valid_page_that_needs_no_network(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     text = (folder / "report.html").read_text()
     page = Page(text)
@@ -123,7 +123,7 @@ def test_the_report_is_one_sound_page_that_needs_no_network(finished: tuple[Path
     assert not re.search(r"https?://", text)
 
 
-def test_a_second_run_works_out_nothing_again(finished: tuple[Path, str]) -> None:
+def test_a_second_run_computes_nothing_again(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     stages = [folder / "data" / f"{name}.zarr" for name in STAGES]
     before = {path: path.stat().st_mtime_ns for stage in stages for path in stage.rglob("*") if path.is_file()}
@@ -135,7 +135,7 @@ def test_a_second_run_works_out_nothing_again(finished: tuple[Path, str]) -> Non
     assert explored == {path: path.stat().st_mtime_ns for path in explored}
 
 
-def test_the_report_can_be_made_again_from_what_is_stored(finished: tuple[Path, str]) -> None:
+def test_the_report_can_be_written_again_from_stored_results(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     report = folder / "report.html"
     before = report.read_text()
@@ -173,8 +173,8 @@ def test_a_second_run_makes_nothing_again(finished: tuple[Path, str]) -> None:
     assert done.returncode == 0, done.stderr
     after = {path: path.stat().st_mtime_ns for path in before}
     assert {path.name for path in before if before[path] != after[path]} <= {"reproduction.json"}
-    table, again = (text.split("Took")[0] for text in (printed, done.stdout))
-    assert again == table
+    table, second_table = (text.split("Took")[0] for text in (printed, done.stdout))
+    assert second_table == table
 
 
 def test_a_figure_that_is_gone_is_drawn_again_and_no_other(finished: tuple[Path, str], tmp_path: Path) -> None:
@@ -202,14 +202,14 @@ def test_claims_alone_are_written(finished: tuple[Path, str], tmp_path: Path) ->
 def test_the_groups_are_the_same_in_the_terminal_and_in_the_file(finished: tuple[Path, str]) -> None:
     folder, printed = finished
     groups = [claim["group"] for claim in json.loads((folder / "claims.json").read_text())]
-    said = {"holds on its own": "hold on their own", "does not hold": "do not hold", "undecided": "are undecided"}
+    phrases = {"holds on its own": "hold on their own", "does not hold": "do not hold", "undecided": "are undecided"}
     for group in set(groups):
-        text = said.get(group, "hold, but were used to choose a reading")
+        text = phrases.get(group, "hold, but were used to choose a reading")
         assert re.search(rf"\b{groups.count(group)}\s+{text}".replace(" ", r"\s+"), printed)
     assert f"{len(groups)} claims:" in printed
 
 
-def test_the_store_of_a_study_is_no_place_for_a_reproduction(finished: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_reproduction_is_refused_in_the_store_of_a_study(finished: tuple[Path, str], tmp_path: Path) -> None:
     copy = tmp_path / "store"
     shutil.copytree(finished[0] / "results.zarr", copy)
     before = sorted(path.relative_to(copy) for path in copy.rglob("*"))
@@ -227,7 +227,7 @@ def test_help_lists_the_parts() -> None:
         assert part in done.stdout
 
 
-def test_an_unknown_assumption_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_unknown_assumption_gives_one_sentence_and_no_files(tmp_path: Path) -> None:
     done = run("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
     assert done.returncode != 0
     assert done.stderr == "berlyne: gama: unknown assumption; did you mean gamma?\n"
@@ -240,12 +240,12 @@ def test_fewer_worlds_than_the_folder_holds_are_refused(finished: tuple[Path, st
         reproduce(folder, 3)
 
 
-def test_newcomers_among_strategies_and_worlds_move_no_number(finished: tuple[Path, str], tmp_path: Path) -> None:
+def test_additional_strategies_and_worlds_change_no_number(finished: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = finished
     shutil.copytree(folder, tmp_path / "beside")
     shutil.rmtree(tmp_path / "beside" / "figures")
     done = subprocess.run(
-        [sys.executable, NEWCOMERS, "reproduce", "beside", "--preset", "smoke"],
+        [sys.executable, ADDITIONS, "reproduce", "beside", "--preset", "smoke"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Every number that a reproduction stores, worked out again without its help."""
+"""Every number that a reproduction stores, computed again independently."""
 
 from __future__ import annotations
 
@@ -46,23 +46,25 @@ def paper_run(folder: Path) -> PaperRun:
 def test_explorations(world_class: str, folder: Path) -> None:
     i = 1 + CLASSES.index(world_class)
     for name in STRATEGIES:
-        found, here = run(world_class, i, name), stored(folder)[world_class].isel(world=i).sel(strategy=name)
-        assert float(here["area"]) == pytest.approx(found.missing_information.sum(), rel=1e-12)
-        np.testing.assert_allclose(here["missing_information"].values, found.missing_information, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(here["l1_distance"].values, found.l1_distance, rtol=1e-6, atol=1e-6)
-        size = found.world.theta.size
+        own_run, here = run(world_class, i, name), stored(folder)[world_class].isel(world=i).sel(strategy=name)
+        assert float(here["area"]) == pytest.approx(own_run.missing_information.sum(), rel=1e-12)
+        np.testing.assert_allclose(
+            here["missing_information"].values, own_run.missing_information, rtol=1e-6, atol=1e-6
+        )
+        np.testing.assert_allclose(here["l1_distance"].values, own_run.l1_distance, rtol=1e-6, atol=1e-6)
+        size = own_run.world.theta.size
         for k, share in enumerate(SNAPSHOTS):
-            counts = counts_after(found, round(share * N_STEPS[world_class])).ravel()
+            counts = counts_after(own_run, round(share * N_STEPS[world_class])).ravel()
             assert np.array_equal(here["counts"].values[k, :size], counts)
 
 
 def test_structure(folder: Path) -> None:
-    found = stage(folder, "structure")
-    assert found["lag"].values.tolist() == list(range(1, 21))
-    assert found.sizes["world"] == N_WORLDS
+    stage_data = stage(folder, "structure")
+    assert stage_data["lag"].values.tolist() == list(range(1, 21))
+    assert stage_data.sizes["world"] == N_WORLDS
     for name in CLASSES:
         for i in range(N_WORLDS):
-            here, theta = found.sel(world_class=name).isel(world=i), world(name, i).theta
+            here, theta = stage_data.sel(world_class=name).isel(world=i), world(name, i).theta
             assert float(here["structure_index"]) == pytest.approx(by_hand.structure_index(theta), abs=1e-9)
             for lag in range(1, 21):
                 expected = by_hand.controllability(theta, lag)
@@ -71,12 +73,12 @@ def test_structure(folder: Path) -> None:
 
 @every_class
 def test_gains(world_class: str, folder: Path) -> None:
-    found = stage(folder, "gains").sel(world_class=world_class)
-    assert found["n_obs"].values.tolist() == list(range(20))
+    stage_data = stage(folder, "gains").sel(world_class=world_class)
+    assert stage_data["n_obs"].values.tolist() == list(range(20))
     samples = np.stack([by_hand.gains(world_class, i) for i in range(N_WORLDS)])  # [world, 2, row, trial, n_obs]
     for j, name in enumerate(("pig", "gain")):
-        assert found[name].values == pytest.approx(samples[:, j].mean(axis=(1, 2)), abs=1e-12)
-        assert found[f"sd_{name}"].values == pytest.approx(samples[:, j].std(axis=(0, 1, 2)), abs=1e-7)
+        assert stage_data[name].values == pytest.approx(samples[:, j].mean(axis=(1, 2)), abs=1e-12)
+        assert stage_data[f"sd_{name}"].values == pytest.approx(samples[:, j].std(axis=(0, 1, 2)), abs=1e-7)
 
 
 def estimate(world_class: str, counts: np.ndarray, theta: np.ndarray) -> np.ndarray:
@@ -96,9 +98,9 @@ JUDGED = [
 
 @pytest.mark.parametrize(("world_class", "i", "strategy", "k"), JUDGED)
 def test_tasks(world_class: str, i: int, strategy: str, k: int, folder: Path) -> None:
-    found = stage(folder, "tasks")
-    assert found["snapshot"].values.tolist() == list(SNAPSHOTS)
-    here = found.sel(world_class=world_class, strategy=strategy, snapshot=SNAPSHOTS[k]).isel(world=i)
+    stage_data = stage(folder, "tasks")
+    assert stage_data["snapshot"].values.tolist() == list(SNAPSHOTS)
+    here = stage_data.sel(world_class=world_class, strategy=strategy, snapshot=SNAPSHOTS[k]).isel(world=i)
     theta = world(world_class, i).theta
     counts = counts_after(run(world_class, i, strategy), round(SNAPSHOTS[k] * N_STEPS[world_class]))
     theta_hat = estimate(world_class, counts, theta)
@@ -132,12 +134,12 @@ def test_tasks_by_iteration_are_tasks_by_enumeration(seed: int) -> None:
 
 @pytest.mark.parametrize(("world_class", "i"), [("dense", 0), ("dense", 3), ("maze", 1), ("maze", 2)])
 def test_learned(world_class: str, i: int, folder: Path) -> None:
-    found = stage(folder, "learned").sel(world_class=world_class)
-    assert float(found["true_alpha"]) == ALPHA[world_class]
-    here, n_times = found.isel(world=i), N_STEPS[world_class] + 1
+    stage_data = stage(folder, "learned").sel(world_class=world_class)
+    assert float(stage_data["true_alpha"]) == ALPHA[world_class]
+    here, n_times = stage_data.isel(world=i), N_STEPS[world_class] + 1
     seed = by_hand.stream(f"{world_class}/{i:03d}/learned prior")
     schedule = Schedule(always=200, tolerance=1e-3)
-    assert found["start"].values.tolist() == [1.0, 10.0]
+    assert stage_data["start"].values.tolist() == [1.0, 10.0]
     for start in (1.0, 10.0):
         mine = explore_learning_alpha(
             world(world_class, i), "PIG(VI)", n_times - 1, seed, start_alpha=start, bounds=(1e-3, 1e3), refit=schedule
@@ -146,20 +148,20 @@ def test_learned(world_class: str, i: int, folder: Path) -> None:
         assert learned[:n_times] == pytest.approx(mine.missing_information, rel=1e-6)
         assert here["alpha"].sel(start=start).values[:n_times] == pytest.approx(mine.alpha, rel=1e-6)
         assert np.all(np.isnan(learned[n_times:]))
-    told = run(world_class, i, "PIG(VI)")
-    assert here["given"].values[:n_times] == pytest.approx(told.missing_information, rel=1e-6)
+    informed = run(world_class, i, "PIG(VI)")
+    assert here["given"].values[:n_times] == pytest.approx(informed.missing_information, rel=1e-6)
     assert np.all(np.isnan(here["given"].values[n_times:]))
 
 
 @every_class
 def test_lengths(world_class: str, folder: Path) -> None:
-    found, n_steps, i = stage(folder, "lengths").sel(world_class=world_class), N_STEPS[world_class], 2
+    stage_data, n_steps, i = stage(folder, "lengths").sel(world_class=world_class), N_STEPS[world_class], 2
     lengths = np.array([round(n_steps * (0.02 + 0.02 * k)) for k in range(150)])
-    assert found["length"].values.tolist() == lengths.tolist()
+    assert stage_data["length"].values.tolist() == lengths.tolist()
     for name in ("PIG(greedy)", "Unembodied"):
         missing = run(world_class, i, name, length=3).missing_information
         expected = [missing[: n + 1].sum() for n in lengths]
-        assert found["area"].sel(strategy=name).isel(world=i).values == pytest.approx(expected, rel=1e-12)
+        assert stage_data["area"].sel(strategy=name).isel(world=i).values == pytest.approx(expected, rel=1e-12)
 
 
 Q = ("PIG(Q)", "PEIG(Q)")
@@ -182,10 +184,10 @@ def explored(world_: berlyne.World, name: str, i: int, world_class: str, **param
     return berlyne.explore(world_, strategy, n_steps=N_STEPS[world_class], seed=seed)
 
 
-def losses(found: berlyne.Run, world_class: str, i: int, t: int, **options: int) -> tuple[float, float]:
+def losses(exploration: berlyne.Run, world_class: str, i: int, t: int, **options: int) -> tuple[float, float]:
     """Navigation and reward loss after t steps, by iteration."""
-    theta = found.world.theta
-    theta_hat = estimate(world_class, counts_after(found, t), theta)
+    theta = exploration.world.theta
+    theta_hat = estimate(world_class, counts_after(exploration, t), theta)
     n = theta.shape[1]
     rewards = np.random.default_rng(by_hand.stream(f"{world_class}/{i:03d}/rewards")).standard_normal((10, n))
     return (
@@ -194,16 +196,16 @@ def losses(found: berlyne.Run, world_class: str, i: int, t: int, **options: int)
     )
 
 
-def test_every_variant_is_looked_at_here() -> None:
+def test_every_variant_is_tested_here() -> None:
     known = {*ALTERED, *REDRAWN, *JUDGED_ONLY, *TASKS_ONLY, "half-length"}
     assert {v.id for v in VARIANTS} == known
 
 
 @pytest.mark.parametrize("variant", ALTERED)
 def test_variants_with_other_strategies(variant: str, folder: Path) -> None:
-    found, (names, parameters) = stage(folder, "sensitivity").sel(variant=variant), ALTERED[variant]
+    stage_data, (names, parameters) = stage(folder, "sensitivity").sel(variant=variant), ALTERED[variant]
     for c, world_class in enumerate(CLASSES):
-        here = found.sel(world_class=world_class)
+        here = stage_data.sel(world_class=world_class)
         assert set(here["strategy"].values[here["area"].notnull().any("world").values]) == set(names)
         name = names[c % len(names)]
         mine = explored(world(world_class, c), name, c, world_class, **parameters)
@@ -221,11 +223,11 @@ def test_variants_with_other_strategies(variant: str, folder: Path) -> None:
 @pytest.mark.parametrize("variant", REDRAWN)
 def test_variants_with_other_worlds(variant: str, folder: Path) -> None:
     world_class, parameters = REDRAWN[variant]
-    found = stage(folder, "sensitivity").sel(variant=variant)
-    assert found["area"].sel(world_class=world_class).notnull().all()
-    assert found["area"].drop_sel(world_class=world_class).isnull().all()
+    stage_data = stage(folder, "sensitivity").sel(variant=variant)
+    assert stage_data["area"].sel(world_class=world_class).notnull().all()
+    assert stage_data["area"].drop_sel(world_class=world_class).isnull().all()
     other = by_hand.MAKE[world_class](by_hand.stream(f"{world_class}/003"), **parameters)
-    here = found.sel(world_class=world_class).isel(world=3)
+    here = stage_data.sel(world_class=world_class).isel(world=3)
     for name in ("Random", "PIG(VI)", "PLC(VI)"):
         mine = explored(other, name, 3, world_class)
         assert float(here["area"].sel(strategy=name)) == pytest.approx(mine.missing_information.sum(), rel=1e-12)
@@ -237,29 +239,29 @@ def test_variants_with_other_worlds(variant: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("world_class", CLASSES)
 def test_the_variant_of_shorter_runs(world_class: str, folder: Path) -> None:
-    found = stage(folder, "sensitivity").sel(variant="half-length", world_class=world_class)
+    stage_data = stage(folder, "sensitivity").sel(variant="half-length", world_class=world_class)
     i, n = CLASSES.index(world_class), N_STEPS[world_class] // 2
     for name in ("Random", "PIG(VI)"):
-        whole, here = run(world_class, i, name), found.sel(strategy=name).isel(world=i)
+        whole, here = run(world_class, i, name), stage_data.sel(strategy=name).isel(world=i)
         assert float(here["area"]) == pytest.approx(whole.missing_information[: n + 1].sum(), rel=1e-12)
         k = 2 + i
         expected = losses(whole, world_class, i, round(SNAPSHOTS[k] * n))
         shown = [float(here[loss][k]) for loss in ("navigation_loss", "reward_loss")]
         assert shown == pytest.approx(expected, abs=2e-5)
     curves = [run(world_class, j, "Random").missing_information[: n + 1] for j in range(N_WORLDS)]
-    assert found["curve"].sel(strategy="LTA").isnull().all()  # no claim looks at it
-    drawn = found["curve"].sel(strategy="Random").values
+    assert stage_data["curve"].sel(strategy="LTA").isnull().all()  # no claim looks at it
+    drawn = stage_data["curve"].sel(strategy="Random").values
     assert drawn[: n + 1] == pytest.approx(np.mean(curves, axis=0), rel=1e-6)
     assert np.all(np.isnan(drawn[n + 1 :]))
 
 
 @every_class
 def test_variants_of_the_tasks(world_class: str, folder: Path) -> None:
-    found, i, k = stage(folder, "sensitivity").sel(world_class=world_class), CLASSES.index(world_class), 3
+    stage_data, i, k = stage(folder, "sensitivity").sel(world_class=world_class), CLASSES.index(world_class), 3
     mine = run(world_class, i, "PMC(VI)")
     t = round(SNAPSHOTS[k] * N_STEPS[world_class])
     for variant, loss in TASKS_ONLY.items():
-        here = found.sel(variant=variant)
+        here = stage_data.sel(variant=variant)
         assert here["area"].isnull().all()
         assert here[({*TASKS_ONLY.values()} - {loss}).pop()].isnull().all()
         expected = losses(mine, world_class, i, t, cap_per_state=5, horizon=99)[loss == "reward_loss"]
@@ -285,11 +287,11 @@ def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(
 ) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
     base, evidence = paper_run.evidence, variant_evidence(paper_run, chosen)
-    found = stage(folder, "sensitivity").sel(variant=variant)
+    stage_data = stage(folder, "sensitivity").sel(variant=variant)
     for world_class in CLASSES:
         n = N_STEPS[world_class] // (2 if variant == "half-length" else 1) + 1
         for s in STRATEGIES:
-            new = found.sel(world_class=world_class, strategy=s)
+            new = stage_data.sel(world_class=world_class, strategy=s)
             altered = bool(new["area"].notnull().all())
             for ours, name, old in (
                 (evidence.areas, "area", base.areas),
@@ -304,7 +306,7 @@ def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(
                 ours, old = (e.stages["tasks"][loss].sel(world_class=world_class, strategy=s) for e in (evidence, base))
                 expected = new[loss].values if new[loss].notnull().all() else old.values
                 assert ours.values.tolist() == expected.tolist()
-        here = found.sel(world_class=world_class)["structure_index"].values
+        here = stage_data.sel(world_class=world_class)["structure_index"].values
         old = base.stages["structure"]["structure_index"].sel(world_class=world_class).values
         expected = old if np.isnan(here).all() else here
         assert evidence.stages["structure"]["structure_index"].sel(world_class=world_class).values.tolist() == (
@@ -323,25 +325,25 @@ def plain(verdicts: dict) -> str:
     return json.dumps(verdicts_as_data(verdicts), sort_keys=True)
 
 
-def test_as_read_the_verdicts_are_those_of_the_claims_file(folder: Path, paper_run: PaperRun) -> None:
-    said = {claim["id"]: claim for claim in json.loads((folder / "claims.json").read_text())}
+def test_verdicts_under_the_default_are_those_of_the_claims_file(folder: Path, paper_run: PaperRun) -> None:
+    claims = {claim["id"]: claim for claim in json.loads((folder / "claims.json").read_text())}
     for by in robustness.cells(paper_run).values():
         for claim, cell in by.items():
-            assert json.loads(plain({claim: cell.before}))[0] == said[claim]
+            assert json.loads(plain({claim: cell.before}))[0] == claims[claim]
     with (folder / "figures" / "sensitivity.csv").open() as file:
         drawn = {line["claim"]: line["verdict"] for line in csv.DictReader(file) if line["variant"] == "as read"}
-    assert drawn == {claim: said[claim]["verdict"] for claim in robustness.REEVALUATED}
+    assert drawn == {claim: claims[claim]["verdict"] for claim in robustness.REEVALUATED}
 
 
 @pytest.mark.parametrize("variant", ["q-epsilon", "cap"])
 def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, paper_run: PaperRun, tmp_path: Path) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
     done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumptions=DEFAULT.replace(chosen.changes))
-    said = {claim["id"]: claim for claim in json.loads((tmp_path / "other" / "claims.json").read_text())}
+    claims = {claim["id"]: claim for claim in json.loads((tmp_path / "other" / "claims.json").read_text())}
     for claim, cell in robustness.cells(paper_run)[variant].items():
         ours = json.loads(plain({claim: cell.after}))[0]
-        assert ours["verdict"] == said[claim]["verdict"] == done.verdicts[claim]
-        for mine, theirs in zip(ours["findings"], said[claim]["findings"], strict=True):
+        assert ours["verdict"] == claims[claim]["verdict"] == done.verdicts[claim]
+        for mine, theirs in zip(ours["findings"], claims[claim]["findings"], strict=True):
             assert (mine["about"], mine["ok"]) == (theirs["about"], theirs["ok"])
             assert mine["effect"] == pytest.approx(theirs["effect"], rel=1e-6)
             assert mine["p"] == pytest.approx(theirs["p"])
@@ -361,11 +363,11 @@ def test_every_setting_of_a_stage_decides_some_number(name: str, folder: Path) -
     paper_run = PaperRun(folder, 2, 0)
     usual = replace(STAGES[name], **SMALL.get(name, {})).compute(paper_run, alone)
     for setting, other in ((s, value) for (stage_, s), value in CHANGES.items() if stage_ == name):
-        found = replace(STAGES[name], **{**SMALL.get(name, {}), setting: other}).compute(paper_run, alone)
-        assert not found.equals(usual), setting
+        changed = replace(STAGES[name], **{**SMALL.get(name, {}), setting: other}).compute(paper_run, alone)
+        assert not changed.equals(usual), setting
 
 
-def test_a_changed_setting_works_out_its_stage_again_and_nothing_else(
+def test_a_changed_setting_recomputes_its_stage_and_nothing_else(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy"
@@ -379,7 +381,7 @@ def test_a_changed_setting_works_out_its_stage_again_and_nothing_else(
     assert stage(copy, "structure").sizes["lag"] == 25
 
 
-def test_no_report_is_made_from_numbers_of_other_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_report_is_written_from_results_of_other_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STAGES, "gains", replace(STAGES["gains"], n_trials=51))
     with pytest.raises(StoreError, match=r"contains results of other settings \(gains\); run: berlyne reproduce"):
         rebuild_report(folder)

@@ -1,8 +1,9 @@
-"""Explorer files, damaged at random: PYTHONPATH=tests python tests/fuzz/explorers.py 10000.
+"""Load randomly damaged explorer files: PYTHONPATH=tests python tests/fuzz/explorers.py 10000.
 
-Each is *refused* with a sentence, or *harmless*: what is loaded is consistent with itself (estimates and utilities are
-those of its counts, actions exist) and, if only bytes were damaged, the very explorer that was saved. *Silent* would be
-one that loads and is neither, *crashed* one that ends otherwise than by a `ValueError`. Both must never happen.
+Each file is *refused* with a one-sentence error, or *harmless*. A harmless file gives a consistent explorer (estimates
+and utilities agree with its counts, actions exist) that equals the saved one if only bytes were damaged. A file that
+loads and is not harmless is *silent*, and one that fails with another error than `ValueError` is *crashed*. Both must
+never happen.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from berlyne import UTILITIES, Dirichlet, Explorer, OneTwoThree, maze
-from unit.resealed import resealed
+from unit.archives import rewrite_archive
 
 PRIORS = {
     "maze": (lambda: maze(0, side=4, n_transporters=6).prior, "PIG(VI)"),
@@ -43,7 +44,7 @@ def saved(kind: str, path: Path) -> None:
 
 
 def digest(explorer: Explorer) -> tuple[object, ...]:
-    """What tells explorers apart."""
+    """Return the contents by which explorers are compared."""
     e = explorer
     return (
         str(e.strategy),
@@ -98,7 +99,7 @@ def damage_content(path: Path, rng: random.Random) -> None:
             else:
                 _damage_array(arrays, rng)
 
-    resealed(path, change)
+    rewrite_archive(path, change)
 
 
 def _damage_settings(settings: dict[str, object], rng: random.Random) -> None:
@@ -138,8 +139,8 @@ def _damage_array(arrays: dict[str, np.ndarray], rng: random.Random) -> None:
         arrays[name] = changed
 
 
-def judged(path: Path, expected: tuple[object, ...], only_bytes: bool) -> str:
-    """What comes of loading a file."""
+def classify(path: Path, expected: tuple[object, ...], only_bytes: bool) -> str:
+    """Load a file and classify the result."""
     try:
         explorer = Explorer.load(path)
     except ValueError as error:
@@ -154,9 +155,9 @@ def judged(path: Path, expected: tuple[object, ...], only_bytes: bool) -> str:
         return "silent"
 
 
-def some(seed: int, n: int, keep: str | None = None) -> Counter[str]:
+def damage_some(seed: int, n: int, keep: str | None = None) -> Counter[str]:
     """Damage and judge `n` files; those that are silent or crash are kept in a folder if one is given."""
-    rng, found = random.Random(seed), Counter[str]()
+    rng, tally = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         healthy = {}
         for kind in PRIORS:
@@ -168,18 +169,18 @@ def some(seed: int, n: int, keep: str | None = None) -> Counter[str]:
             path = Path(folder) / "explorer.npz"
             path.write_bytes(healthy[kind][0])
             (damage_bytes if only_bytes else damage_content)(path, rng)
-            what = judged(path, healthy[kind][1], only_bytes)
-            found[what] += 1
-            if keep and what in ("silent", "crashed"):
-                (Path(keep) / f"{seed}-{i}-{kind}-{what}.npz").write_bytes(path.read_bytes())
-    return found
+            verdict = classify(path, healthy[kind][1], only_bytes)
+            tally[verdict] += 1
+            if keep and verdict in ("silent", "crashed"):
+                (Path(keep) / f"{seed}-{i}-{kind}-{verdict}.npz").write_bytes(path.read_bytes())
+    return tally
 
 
 def in_a_process(seed: int, n: int, keep: str | None) -> Counter[str]:
-    """The same where a crash ends only that process; it counts as one."""
+    """Run `damage_some` in a new process. If that process crashes, this counts as one crash."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         try:
-            return pool.apply_async(some, (seed, n, keep)).get(timeout=600)
+            return pool.apply_async(damage_some, (seed, n, keep)).get(timeout=600)
         except multiprocessing.TimeoutError:
             return Counter(crashed=1)
 
@@ -191,7 +192,7 @@ def main() -> None:
     total: Counter[str] = Counter()
     for seed in range(-(-n // 500)):
         total += in_a_process(seed, min(500, n - 500 * seed), keep)
-    print({what: total[what] for what in ("refused", "harmless", "silent", "crashed")})
+    print({verdict: total[verdict] for verdict in ("refused", "harmless", "silent", "crashed")})
 
 
 if __name__ == "__main__":

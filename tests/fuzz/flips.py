@@ -46,10 +46,10 @@ def content_of_world(path: Path) -> tuple[Any, ...]:
 def content_of_explorer(path: Path) -> tuple[Any, ...]:
     """All that tells the explorer in a file from others."""
     e = Explorer.load(path)
-    told = e._declared_states, e._declared_terminal, e._terminal, e._last_outcomes
+    declared = e._declared_states, e._declared_terminal, e._terminal, e._last_outcomes
     rng, lived = str(e._rng.bit_generator.state), (None if e._history is None else list(e._history))
     arrays = e.model.counts, e.utility(), e._agent.state_dict()["visits"], e._agent.state_dict()["q"]
-    return *map(_bytes, arrays), *told, rng, lived, e.n_obs, tuple(e.states), tuple(e.actions), repr(e)
+    return *map(_bytes, arrays), *declared, rng, lived, e.n_obs, tuple(e.states), tuple(e.actions), repr(e)
 
 
 def _bytes(array: Any) -> bytes | None:
@@ -66,7 +66,7 @@ PRIORS: dict[str, Kind] = {
 def flipped(kind: str, choose: Callable[[bytes], Iterable[int]]) -> Counter[str]:
     """Flip, one after another, the bits of a file that `choose` names, and count what comes of it."""
     save, content_of = PRIORS[kind]
-    found = Counter[str]()
+    tally = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.npz"
         save(path)
@@ -76,20 +76,20 @@ def flipped(kind: str, choose: Callable[[bytes], Iterable[int]]) -> Counter[str]
             damaged[bit // 8] ^= 1 << bit % 8
             path.write_bytes(damaged)
             try:
-                found["equal" if content_of(path) == expected else "silent"] += 1
+                tally["equal" if content_of(path) == expected else "silent"] += 1
             except ValueError as error:
-                found["refused" if "\n" not in str(error) else "crashed"] += 1
+                tally["refused" if "\n" not in str(error) else "crashed"] += 1
             except Exception:  # any other is not for users
-                found["crashed"] += 1
-    return found
+                tally["crashed"] += 1
+    return tally
 
 
 def main() -> None:
     """Flip every bit, and print the counts."""
     for kind in PRIORS:
-        found = flipped(kind, lambda sound: range(8 * len(sound)))
+        tally = flipped(kind, lambda sound: range(8 * len(sound)))
         words = ("refused", "equal", "silent", "crashed")
-        print(f"{kind}: {found.total()} flips", {word: found[word] for word in words})
+        print(f"{kind}: {tally.total()} flips", {word: tally[word] for word in words})
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Damaged stores, by the hundred: python tests/fuzz/stores.py 2000 [SEED] prints how each was met.
+"""Read, resume and repair damaged stores: python tests/fuzz/stores.py 2000 [SEED] prints the result of each.
 
-One small healthy store is copied and damaged at random; then it is read, gone on with, and repaired.
+A small valid store is copied and damaged at random. Then it is read, resumed and repaired. The result is one of
 
-- refused: some of this was answered with one sentence, and nothing else happened;
-- harmless: what is read is what was stored;
-- silent: something else was read, or something outside the store was written, without a word;
-- crashed: an error that is no answer, a hang, or a dead process.
+- refused: an operation gave a one-sentence error, and had no other effect;
+- harmless: the values read are those that were stored;
+- silent: other values were read, or something outside the store was written, without an error;
+- crashed: an unexpected error, a hang, or a dead process.
 
-The last two must not occur. A worker process does the work, so that the count survives it.
+The last two must not occur. A worker process does the work, so that the count survives a crash.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORDS = ("refused", "harmless", "silent", "crashed")
 
 
 def study() -> Any:
-    """Two classes, three strategies (one of which relocates), a measure of one's own; pieces of three worlds."""
+    """Return a study of two classes, three strategies and a custom measure, in pieces of three worlds."""
     import berlyne
     from berlyne.experiments import store
 
@@ -58,8 +58,8 @@ def last(run: Any) -> float:
 
 def some_file(place: Path, rng: np.random.Generator, pattern: str = "*") -> Path:
     """Any file of a store."""
-    found = sorted(path for path in place.rglob(pattern) if path.is_file())
-    return found[rng.integers(len(found))]
+    paths = sorted(path for path in place.rglob(pattern) if path.is_file())
+    return paths[rng.integers(len(paths))]
 
 
 def flip(place: Path, rng: np.random.Generator) -> None:
@@ -95,7 +95,7 @@ def delete(place: Path, rng: np.random.Generator) -> None:
 
 
 def swap(place: Path, rng: np.random.Generator) -> None:
-    """Two chunks, or two seals, of whatever arrays and places; sometimes of one array."""
+    """Swap two chunks or two manifests of any arrays, sometimes of the same array."""
     pattern = "seal.*" if rng.random() < 0.2 else "c.*"
     one = some_file(place, rng, pattern)
     other = some_file(one.parent if rng.random() < 0.5 else place, rng, pattern)
@@ -105,15 +105,15 @@ def swap(place: Path, rng: np.random.Generator) -> None:
 
 
 def swap_columns(place: Path, rng: np.random.Generator) -> None:
-    """All that belongs to one piece with all that belongs to another."""
+    """Swap all files of one piece with those of another."""
     (a, b), (c, d) = rng.integers(0, (2, 3), size=(2, 2))
     for folder in (path for path in place.iterdir() if path.is_dir()):
         for kind in ("c", "seal"):
-            found = [list(folder.glob(f"{kind}.{i}.{j}*")) for i, j in ((a, b), (c, d))]
-            contents = [[p.read_bytes() for p in paths] for paths in found]
-            if len(found[0]) == len(found[1]) == 1:
-                found[0][0].write_bytes(contents[1][0])
-                found[1][0].write_bytes(contents[0][0])
+            columns = [list(folder.glob(f"{kind}.{i}.{j}*")) for i, j in ((a, b), (c, d))]
+            contents = [[p.read_bytes() for p in paths] for paths in columns]
+            if len(columns[0]) == len(columns[1]) == 1:
+                columns[0][0].write_bytes(contents[1][0])
+                columns[1][0].write_bytes(contents[0][0])
 
 
 def duplicate(place: Path, rng: np.random.Generator) -> None:
@@ -132,28 +132,28 @@ def replace(place: Path, rng: np.random.Generator) -> None:
         "device": Path("/dev/zero"), "itself": path,
     }  # fmt: skip
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    what = rng.choice(["folder", "pipe", *target])
-    if what == "folder":
+    replacement = rng.choice(["folder", "pipe", *target])
+    if replacement == "folder":
         path.mkdir()
-    elif what == "pipe":
+    elif replacement == "pipe":
         os.mkfifo(path)
     else:
-        path.symlink_to(target[what])
+        path.symlink_to(target[replacement])
 
 
 def junk(place: Path, rng: np.random.Generator) -> None:
-    """What does not belong there: files, folders, pipes and links, also where files are about to be written."""
+    """Add foreign files, folders, pipes and links, also at paths that will be written."""
     near = some_file(place, rng)
     names = [f"{near.name}.partial", "c.9.9.9", "notes", ".DS_Store", "c.0.0.0.0.0", "seal.7.7", "x.partial"]
     path = near.with_name(str(rng.choice(names)))
     if path.exists():
         return
-    what = rng.integers(4)
-    if what == 0:
+    choice = rng.integers(4)
+    if choice == 0:
         path.write_bytes(rng.bytes(20))
-    elif what == 1:
+    elif choice == 1:
         path.mkdir()
-    elif what == 2:
+    elif choice == 2:
         os.mkfifo(path)
     else:
         path.symlink_to(place.parent / "outside" / "notes")
@@ -176,44 +176,44 @@ def metadata(place: Path, rng: np.random.Generator) -> None:
     from berlyne.experiments.schema import checksum
 
     path = place / "zarr.json" if rng.random() < 0.7 else some_file(place, rng, "zarr.json")
-    said = json.loads(path.read_bytes())
-    ways = leaves(said)
+    messages = json.loads(path.read_bytes())
+    ways = leaves(messages)
     *before, last_key = ways[rng.integers(len(ways))]
-    holder = said
+    holder = messages
     for key in before:
         holder = holder[key]
-    what = rng.integers(4)
-    if what == 0:
+    choice = rng.integers(4)
+    if choice == 0:
         del holder[last_key]
-    elif what == 1 and isinstance(holder, dict):
+    elif choice == 1 and isinstance(holder, dict):
         names = ["../../outside/notes", "/tmp/x", "a/../../../outside", "mine", "", "\0", "state"]
         holder[str(rng.choice(names))] = holder.pop(last_key)
     else:
         holder[last_key] = HOSTILE[rng.integers(len(HOSTILE))]
-    attributes = said.get("attributes")
+    attributes = messages.get("attributes")
     if rng.random() < 0.5 and isinstance(attributes, dict) and "checksum" in attributes:
         attributes.pop("checksum")
-        attributes["checksum"] = checksum(said)
-    path.write_text(json.dumps(said))
+        attributes["checksum"] = checksum(messages)
+    path.write_text(json.dumps(messages))
 
 
 def names_outside(place: Path, rng: np.random.Generator) -> None:
     """An array that would be outside, everywhere in the root, with the right checksum."""
     from berlyne.experiments.schema import checksum
 
-    said = json.loads((place / "zarr.json").read_bytes())
-    arrays = said["consolidated_metadata"]["metadata"]
+    content = json.loads((place / "zarr.json").read_bytes())
+    arrays = content["consolidated_metadata"]["metadata"]
     old, new = str(rng.choice(sorted(arrays))), str(rng.choice(["../outside/notes", "../outside/new", "/tmp/new"]))
     arrays[new] = arrays.pop(old)
     if old == "last":
-        said["attributes"]["settings"]["measures"] = [new]
+        content["attributes"]["settings"]["measures"] = [new]
     if rng.random() < 0.3:
-        said["attributes"]["berlyne_format"] = 2
-        said["attributes"].pop("checksum")
+        content["attributes"]["berlyne_format"] = 2
+        content["attributes"].pop("checksum")
     else:
-        said["attributes"].pop("checksum")
-        said["attributes"]["checksum"] = checksum(said)
-    (place / "zarr.json").write_text(json.dumps(said))
+        content["attributes"].pop("checksum")
+        content["attributes"]["checksum"] = checksum(content)
+    (place / "zarr.json").write_text(json.dumps(content))
 
 
 DAMAGES = (flip, flip, flip_root, truncate, delete, swap, swap, swap_columns, duplicate, replace, junk, metadata,
@@ -227,8 +227,8 @@ def contents(place: Path) -> dict[str, Any]:
     results = berlyne.open_results(place)
     repr(results)
     results.history("maze/001", "Unembodied")
-    found = {str(name): results.dataset[name].values for name in results.dataset.variables}
-    return {**found, "settings": results.settings}
+    arrays = {str(name): results.dataset[name].values for name in results.dataset.variables}
+    return {**arrays, "settings": results.settings}
 
 
 def same(one: dict[str, Any], other: dict[str, Any], forged: bool) -> bool:
@@ -243,13 +243,13 @@ def same(one: dict[str, Any], other: dict[str, Any], forged: bool) -> bool:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """What lies below a folder."""
+    """Return all files below a folder, by path."""
     return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
 
 
-def met(folder: Path, expected: dict[str, Any], forged: bool) -> tuple[str, str]:
+def check_store(folder: Path, expected: dict[str, Any], forged: bool) -> tuple[str, str]:
     """How the damaged store in `folder` is met, and what was said."""
-    place, outside, said = folder / "results.zarr", tree(folder / "outside"), []
+    place, outside, messages = folder / "results.zarr", tree(folder / "outside"), []
     for use in ("read", "run", "repair"):
         try:
             if use != "read":
@@ -261,10 +261,10 @@ def met(folder: Path, expected: dict[str, Any], forged: bool) -> tuple[str, str]
             is_answer |= isinstance(error, OSError) and bool(error.strerror) and isinstance(error.filename, str | Path)
             if not is_answer or "\n" in str(error):
                 return "crashed", f"{use}: {type(error).__name__}: {error}"
-            said.append(f"{use}: {error}")
+            messages.append(f"{use}: {error}")
         if tree(folder / "outside") != outside or len(os.listdir(folder)) != 2:
             return "silent", f"{use}: wrote outside"
-    return ("refused" if said else "harmless"), "; ".join(said)
+    return ("refused" if messages else "harmless"), "; ".join(messages)
 
 
 def work(first: int, last_one: int, seed: int) -> None:
@@ -281,41 +281,41 @@ def work(first: int, last_one: int, seed: int) -> None:
             shutil.copytree(healthy, place)
             damage = DAMAGES[rng.integers(len(DAMAGES))]
             damage(place, rng)
-            word, why = met(folder, expected, damage in (metadata, names_outside))
+            word, why = check_store(folder, expected, damage in (metadata, names_outside))
             print(json.dumps([i, damage.__name__, word, why.replace(str(folder), "...")]), flush=True)
             shutil.rmtree(folder)
 
 
 def fuzz(n: int, seed: int = 0) -> list[tuple[int, str, str, str]]:
     """Meet `n` damages: number, kind, word and what was said of each."""
-    found: list[tuple[int, str, str, str]] = []
-    while len(found) < n:
-        command = [sys.executable, __file__, "--work", str(len(found)), str(n), str(seed)]
+    records: list[tuple[int, str, str, str]] = []
+    while len(records) < n:
+        command = [sys.executable, __file__, "--work", str(len(records)), str(n), str(seed)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as worker:
             assert worker.stdout is not None
             lines, hung = Lines(worker.stdout.fileno()), False
             try:
                 while (line := lines.next(PATIENCE)).endswith("\n"):
-                    found.append(tuple(json.loads(line)))
+                    records.append(tuple(json.loads(line)))
             except TimeoutError:
                 hung = True
             worker.kill()
-        if len(found) < n:
+        if len(records) < n:
             outcome = f"hung for {PATIENCE:.0f} s" if hung else f"ended with {worker.returncode}"
-            found.append((len(found), "unknown", "crashed", outcome))
-    return found
+            records.append((len(records), "unknown", "crashed", outcome))
+    return records
 
 
 def main() -> None:
     """Print a table of counts, and every damage that was not met well."""
     n, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    found = fuzz(n, seed)
-    counts = Counter((kind, word) for _, kind, word, _ in found)
+    records = fuzz(n, seed)
+    counts = Counter((kind, word) for _, kind, word, _ in records)
     print(f"| damage | {' | '.join(WORDS)} |\n|---|{'---:|' * len(WORDS)}")
-    for kind in sorted({kind for _, kind, _, _ in found}):
+    for kind in sorted({kind for _, kind, _, _ in records}):
         print(f"| {kind} | {' | '.join(str(counts[kind, word]) for word in WORDS)} |")
-    print(f"| all | {' | '.join(str(sum(w == word for _, _, w, _ in found)) for word in WORDS)} |")
-    for one in found:
+    print(f"| all | {' | '.join(str(sum(w == word for _, _, w, _ in records)) for word in WORDS)} |")
+    for one in records:
         if one[2] in ("silent", "crashed"):
             print(*one)
 

@@ -1,4 +1,4 @@
-"""Some of the flips of flips.py: all in the directory of a file, which has no checksum of its own, and a few before."""
+"""Some of the bit flips of flips.py: all in the directory of a file, which has no checksum, and a few before it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def in_the_directory(sound: bytes) -> range:
 
 @pytest.mark.parametrize("kind", PRIORS)
 def test_a_flipped_bit_in_the_directory_is_refused_or_changes_nothing(kind: str) -> None:
-    found = flipped(kind, in_the_directory)
-    assert found["silent"] == found["crashed"] == 0
-    assert found["refused"] > 300 and found["equal"] > 100
+    tally = flipped(kind, in_the_directory)
+    assert tally["silent"] == tally["crashed"] == 0
+    assert tally["refused"] > 300 and tally["equal"] > 100
 
 
 @pytest.mark.parametrize("kind", PRIORS)
 def test_a_flipped_bit_elsewhere_is_refused_or_changes_nothing(kind: str) -> None:
-    found = flipped(kind, lambda sound: range(0, 8 * sound.index(b"PK\x01\x02"), 37))
-    assert found["silent"] == found["crashed"] == 0
-    assert found["refused"] > 100
+    tally = flipped(kind, lambda sound: range(0, 8 * sound.index(b"PK\x01\x02"), 37))
+    assert tally["silent"] == tally["crashed"] == 0
+    assert tally["refused"] > 100

@@ -1,4 +1,4 @@
-"""A short round of `stores.py`: no damage passes unnoticed, and none is answered with anything but a sentence."""
+"""A short run of `stores.py`: all damage is detected, and every error is one sentence."""
 
 from collections import Counter
 
@@ -6,8 +6,8 @@ from fuzz.stores import DAMAGES, fuzz
 
 
 def test_damaged_stores_are_refused_or_read_as_they_were():
-    found = fuzz(70)
-    assert [one for one in found if one[2] in ("silent", "crashed")] == []
-    words = Counter(word for _, _, word, _ in found)
+    records = fuzz(70)
+    assert [one for one in records if one[2] in ("silent", "crashed")] == []
+    words = Counter(word for _, _, word, _ in records)
     assert words["refused"] > 35 and words["harmless"] > 5
-    assert {kind for _, kind, _, _ in found} == {damage.__name__ for damage in DAMAGES}
+    assert {kind for _, kind, _, _ in records} == {damage.__name__ for damage in DAMAGES}

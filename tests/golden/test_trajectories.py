@@ -1,4 +1,4 @@
-"""Runs are still what they were; see README.md in this folder."""
+"""Runs are equal to the pinned trajectories; see README.md in this folder."""
 
 import json
 
@@ -18,8 +18,8 @@ def test_every_strategy_is_pinned_in_every_class():
 @pytest.mark.parametrize("key", PINNED)
 def test_trajectory_is_the_pinned_one(key, engine):
     kind, name = key.split("/")
-    found, pinned = trajectory(kind, name, engine), PINNED[key]
-    assert found["actions"] == pinned["actions"]
-    assert found["states"] == pinned["states"]
-    assert found["missing_information"] == pytest.approx(pinned["missing_information"], abs=2e-9)
-    assert found["l1_distance"] == pytest.approx(pinned["l1_distance"], abs=2e-9)
+    computed, pinned = trajectory(kind, name, engine), PINNED[key]
+    assert computed["actions"] == pinned["actions"]
+    assert computed["states"] == pinned["states"]
+    assert computed["missing_information"] == pytest.approx(pinned["missing_information"], abs=2e-9)
+    assert computed["l1_distance"] == pytest.approx(pinned["l1_distance"], abs=2e-9)

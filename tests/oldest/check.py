@@ -54,10 +54,10 @@ def check_installed(constraints: list[str]) -> None:
         sys.exit(f"berlyne is imported from {berlyne.__file__}; it must be installed in {sys.prefix}")
     for constraint in constraints:
         name, wanted = constraint.split("==")
-        there = version(name)
-        if Version(there) != Version(wanted):
-            sys.exit(f"{name} {there} is installed; it must be {wanted}")
-        print(f"{name} {there}", end=", " if constraint != constraints[-1] else "\n")
+        installed = version(name)
+        if Version(installed) != Version(wanted):
+            sys.exit(f"{name} {installed} is installed; it must be {wanted}")
+        print(f"{name} {installed}", end=", " if constraint != constraints[-1] else "\n")
 
 
 def command(*arguments: str) -> None:
@@ -101,8 +101,10 @@ def run_study() -> None:
     frames = [berlyne.open_results(name).to_frame() for name in ("results.zarr", "processes.zarr")]
     assert frames[0].equals(frames[1]) and len(frames[0]) == 3 * 2 * 51, "threads and processes differ"
     two = frames[0][frames[0]["world"].isin(["maze/000", "maze/001"])]
-    again = two.groupby(["strategy", "time"], sort=False)["missing_information"].mean().to_numpy().reshape(first.shape)
-    np.testing.assert_allclose(again, first, rtol=1e-6)
+    from_frame = (
+        two.groupby(["strategy", "time"], sort=False)["missing_information"].mean().to_numpy().reshape(first.shape)
+    )
+    np.testing.assert_allclose(from_frame, first, rtol=1e-6)
 
 
 def run_environments() -> None:

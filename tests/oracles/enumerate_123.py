@@ -36,7 +36,7 @@ class Row:
         return cls(n_states, n_targets, joint)
 
     def seeing(self, *outcomes: int) -> Row:
-        """The same row after more outcomes, each one of its targets with equal probability."""
+        """Return the row after more outcomes, each one of its targets with equal probability."""
         joint = self.joint
         for s in outcomes:
             joint = {targets: p / self.n_targets for targets, p in joint.items() if s in targets}

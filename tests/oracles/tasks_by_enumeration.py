@@ -1,4 +1,4 @@
-"""Navigation and reward by trying every policy; shares no code with berlyne. For a handful of states only."""
+"""Navigation and reward by enumerating all policies, for a few states only; shares no code with berlyne."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def expected_steps(chain: np.ndarray, target: int) -> np.ndarray:
 def best_navigation(theta: np.ndarray, target: int) -> tuple[np.ndarray, list[set[int]]]:
     """Least expected steps from every state, and the actions that some best policy takes there."""
     n_actions, n_states, _ = theta.shape
-    found = {p: expected_steps(chain_of(theta, p), target) for p in product(range(n_actions), repeat=n_states)}
-    least = np.min(list(found.values()), axis=0)
-    best = [p for p, steps in found.items() if np.allclose(steps, least, rtol=1e-10, atol=0)]
+    times = {p: expected_steps(chain_of(theta, p), target) for p in product(range(n_actions), repeat=n_states)}
+    least = np.min(list(times.values()), axis=0)
+    best = [p for p, steps in times.items() if np.allclose(steps, least, rtol=1e-10, atol=0)]
     return least, [{p[s] for p in best} for s in range(n_states)]
 
 

@@ -1,4 +1,4 @@
-"""Navigation and reward in worlds too large for trying every policy; shares no code with berlyne."""
+"""Navigation and reward in worlds that are too large for enumerating policies; shares no code with berlyne."""
 
 from __future__ import annotations
 

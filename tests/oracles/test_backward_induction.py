@@ -10,7 +10,7 @@ from berlyne import UTILITIES, InternalModel, explore
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.strategies.coordination import TrueModel, ValueIteration, View
 from berlyne.strategies.registry import Strategy
-from parity.zoo import CLASSES, sparse_truth, uneven
+from parity.cases import CLASSES, sparse_truth, uneven
 
 WORLDS = {**CLASSES, "uneven": uneven, "sparse truth": sparse_truth}
 

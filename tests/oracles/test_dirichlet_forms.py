@@ -62,7 +62,7 @@ def test_utilities_equal_their_definitions_written_out():
 
 
 def test_peig_is_the_divergence_made_by_the_last_outcome():
-    """Eq. 17: D(now || before), whatever else was observed since."""
+    """Eq. 17: D(now || before), also if other rows were observed since."""
     for model, mask, history, c in random_models(3):
         last = {(a, s): s_next for s, a, s_next in history}
         for (a, s), ci in c.items():

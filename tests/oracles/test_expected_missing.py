@@ -1,4 +1,4 @@
-"""What an explorer says is missing, against draws from its posterior, enumeration, and the truth of many worlds."""
+"""Expected missing information against draws from the posterior, enumeration, and the truth of many worlds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import stats
 import berlyne
 from berlyne import Dirichlet, InternalModel, OneTwoThree
 from berlyne.models.uncertainty import MissingInformationEstimate
-from oracles.drawn import maze_from_the_prior
+from oracles.worlds_from_prior import maze_from_the_prior
 
 CLASSES = {"dense": berlyne.dense_world, "maze": berlyne.maze, "1-2-3": berlyne.one_two_three_world}
 
@@ -35,7 +35,7 @@ def test_mean_and_variance_of_a_dirichlet_row_are_those_of_draws(alpha, counts):
     assert variance == pytest.approx(drawn.var(), rel=5 * np.sqrt((stats.kurtosis(drawn) + 2) / 400_000))
 
 
-def test_rows_of_a_support_are_kept_apart():
+def test_rows_of_a_support_are_separate():
     prior = berlyne.maze(0).prior
     model = InternalModel(prior)
     a, s = 2, 7
@@ -43,9 +43,9 @@ def test_rows_of_a_support_are_kept_apart():
     model.observe_many([(s, a, int(reach[0]))] * 3)
     c = prior.alpha + 3.0 * (np.arange(len(reach)) == 0)
     drawn = divergence(np.random.default_rng(1).dirichlet(c, 400_000), c / c.sum())
-    found = prior.missing_information_variance(model.counts)
-    assert found[a, s] == pytest.approx(drawn.var(), rel=0.03)
-    assert np.count_nonzero(np.abs(found - found[a, s]) < 1e-9) == 1  # no other row was tried
+    variance = prior.missing_information_variance(model.counts)
+    assert variance[a, s] == pytest.approx(drawn.var(), rel=0.03)
+    assert np.count_nonzero(np.abs(variance - variance[a, s]) < 1e-9) == 1  # no other row was tried
 
 
 @pytest.mark.parametrize("formula", ["exact", "printed"])
@@ -69,8 +69,8 @@ def test_mean_and_variance_of_a_1_2_3_row_are_those_of_all_target_sets(p_escape,
         chance = weight[weight > 0] / weight.sum()
         each = divergence(rows, estimate)
         mean = chance @ each
-        found = model.expected_missing_information()
-        assert found.rows[a, 1] == pytest.approx(mean, abs=1e-12)
+        missing = model.expected_missing_information()
+        assert missing.rows[a, 1] == pytest.approx(mean, abs=1e-12)
         variance = prior.missing_information_variance(model.counts)[a, 1]
         assert variance == pytest.approx(chance @ (each - mean) ** 2, abs=1e-12)
 
@@ -90,15 +90,15 @@ def test_draws_of_all_rows_are_those_of_enumeration():
 
 def test_the_whole_is_the_sum_of_the_rows_and_has_quantiles_of_a_gamma():
     model = berlyne.explore(berlyne.maze(3), "Random", n_steps=300, seed=1).model
-    found = model.expected_missing_information(level=0.8)
-    assert found.bits == pytest.approx(found.rows.sum()) and np.array_equal(found.rows, berlyne.novelty(model))
-    assert found.variance == pytest.approx(model.prior.missing_information_variance(model.counts).sum())
-    gamma = stats.gamma(found.bits**2 / found.variance, scale=found.variance / found.bits)
-    assert (found.low, found.high) == pytest.approx((gamma.ppf(0.1), gamma.ppf(0.9)))
-    assert found.quantile(0.5) == pytest.approx(gamma.median())
+    missing = model.expected_missing_information(level=0.8)
+    assert missing.bits == pytest.approx(missing.rows.sum()) and np.array_equal(missing.rows, berlyne.novelty(model))
+    assert missing.variance == pytest.approx(model.prior.missing_information_variance(model.counts).sum())
+    gamma = stats.gamma(missing.bits**2 / missing.variance, scale=missing.variance / missing.bits)
+    assert (missing.low, missing.high) == pytest.approx((gamma.ppf(0.1), gamma.ppf(0.9)))
+    assert missing.quantile(0.5) == pytest.approx(gamma.median())
 
 
-def test_what_is_known_for_sure_has_no_interval():
+def test_certain_rows_have_no_interval():
     known = MissingInformationEstimate(0.0, 0.0, np.zeros((1, 1)))
     assert (known.low, known.high) == (0.0, 0.0)
 
@@ -115,7 +115,7 @@ def misses(make, n_worlds, n_steps):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_steps", [60, 1000])
-def test_expectation_is_unbiased_where_rows_are_drawn_from_the_prior(n_steps):
+def test_expectation_is_unbiased_if_rows_are_drawn_from_the_prior(n_steps):
     """On the supports of mazes, with rows that mazes do not have."""
     off, _ = misses(maze_from_the_prior, 2000, n_steps)
     assert abs(off.mean()) < 3.5 * off.std(ddof=1) / np.sqrt(len(off))
@@ -156,7 +156,7 @@ def test_expectation_and_interval_are_calibrated_in_worlds_from_the_prior(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSES)
-def test_the_rule_for_stopping_is_right_as_often_as_it_says(kind):
+def test_the_stopping_rule_is_right_as_often_as_stated(kind):
     """Asked again and again on the way: at most `bits` are missing where it first says so, in as many worlds."""
     confidence, n_worlds, right = 0.8, 80, []
     for seed in range(n_worlds):

@@ -1,4 +1,4 @@
-"""Predicted and realised gains against the definitions, observation by observation, and against Theorem 2."""
+"""Predicted and realised gains against their definitions, observation by observation, and against Theorem 2."""
 
 import numpy as np
 import pytest
@@ -38,23 +38,23 @@ def by_definition(world, n_obs, n_trials, seed):
 def test_averages_are_those_of_the_definitions(name):
     world = WORLDS[name]()
     predicted, gained = by_definition(world, n_obs=6, n_trials=3, seed=5)
-    found = pig_against_gain(world, n_obs=6, n_trials=3, seed=5)
-    assert found.n_samples == len(predicted)
-    assert found.pig == pytest.approx(predicted.mean(axis=0), abs=1e-12)
-    assert found.gain == pytest.approx(gained.mean(axis=0), abs=1e-12)
-    assert found.pig_sq == pytest.approx((predicted**2).mean(axis=0), abs=1e-12)
-    assert found.gain_sq == pytest.approx((gained**2).mean(axis=0), abs=1e-12)
+    averages = pig_against_gain(world, n_obs=6, n_trials=3, seed=5)
+    assert averages.n_samples == len(predicted)
+    assert averages.pig == pytest.approx(predicted.mean(axis=0), abs=1e-12)
+    assert averages.gain == pytest.approx(gained.mean(axis=0), abs=1e-12)
+    assert averages.pig_sq == pytest.approx((predicted**2).mean(axis=0), abs=1e-12)
+    assert averages.gain_sq == pytest.approx((gained**2).mean(axis=0), abs=1e-12)
 
 
 @pytest.mark.parametrize("prior", [Dirichlet(0.5, n_states=5, n_actions=3), OneTwoThree(8)], ids=["Dirichlet", "1-2-3"])
 def test_prediction_is_right_on_average_over_worlds(prior):
     """Theorem 2: for worlds drawn from the prior, the mean difference is zero within four standard errors."""
     worlds = [World(prior.sample(seed), prior) for seed in range(300)]
-    found = [pig_against_gain(world, n_obs=8, n_trials=10, seed=seed) for seed, world in enumerate(worlds)]
-    difference = np.array([each.gain - each.pig for each in found])
+    averages = [pig_against_gain(world, n_obs=8, n_trials=10, seed=seed) for seed, world in enumerate(worlds)]
+    difference = np.array([each.gain - each.pig for each in averages])
     error = difference.std(axis=0, ddof=1) / np.sqrt(len(worlds))
     assert np.all(np.abs(difference.mean(axis=0)) < 4 * error + 1e-12)
-    predicted = np.mean([each.pig for each in found], axis=0)
+    predicted = np.mean([each.pig for each in averages], axis=0)
     assert np.all(np.diff(predicted) < 0)
     assert np.all(error[:3] < 0.05 * predicted[:3])
 
@@ -71,5 +71,5 @@ def test_only_priors_of_the_paper_are_known():
 @pytest.mark.parametrize("p_escape", [0.0, 1.0])
 def test_a_prior_that_is_certain_of_state_0(p_escape):
     world = berlyne.one_two_three_world(0, n_states=6, p_escape=p_escape, ergodic=False)
-    found = pig_against_gain(world, n_obs=5, n_trials=4)
-    assert np.all(np.isfinite([found.pig, found.gain]))
+    averages = pig_against_gain(world, n_obs=5, n_trials=4)
+    assert np.all(np.isfinite([averages.pig, averages.gain]))

@@ -1,4 +1,4 @@
-"""The concentration learned on the way against one fitted to the same counts, and what follows against the model."""
+"""The learned concentration against a fit to the same counts, and the exploration against the model."""
 
 import numpy as np
 import pytest
@@ -52,13 +52,13 @@ def test_the_one_in_use_is_never_far_from_the_fitted(name):
 
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "Random", "Unembodied", "CB"])
 @pytest.mark.parametrize("name", WORLDS)
-def test_told_the_truth_and_not_refitting_it_explores_as_ever(name, strategy):
+def test_without_refits_the_exploration_is_that_with_the_true_concentration(name, strategy):
     world = WORLDS[name]()
     plain = berlyne.explore(world, strategy, n_steps=300, seed=7)
-    told = explore_learning_alpha(world, strategy, n_steps=300, seed=7, start_alpha=world.prior.alpha, refit=None)
+    informed = explore_learning_alpha(world, strategy, n_steps=300, seed=7, start_alpha=world.prior.alpha, refit=None)
     for name in ("missing_information", "l1_distance", "states", "actions", "next_states"):
-        assert np.array_equal(getattr(told, name), getattr(plain, name)), name
-    assert np.all(told.alpha == world.prior.alpha)
+        assert np.array_equal(getattr(informed, name), getattr(plain, name)), name
+    assert np.all(informed.alpha == world.prior.alpha)
 
 
 def test_steps_one_at_a_time_are_the_same_steps():
@@ -72,7 +72,7 @@ def test_steps_one_at_a_time_are_the_same_steps():
 
 @pytest.mark.parametrize("name_of_strategy", ["PIG(VI)", "PIG(VI+)", "Unembodied", "PLC(greedy)", "CB"])
 @pytest.mark.parametrize("name", ["dense", "maze"])
-def test_every_action_is_the_one_that_the_concentration_in_use_asks_for(name, name_of_strategy):
+def test_every_action_is_the_best_under_the_concentration_in_use(name, name_of_strategy):
     """Each decision again in plain NumPy, from the counts so far and the concentration of that time."""
     world, strategy, n_steps = WORLDS[name](), get_strategy(name_of_strategy), 180
     run = explore_learning_alpha(world, strategy, n_steps, seed=1)
@@ -93,13 +93,13 @@ def test_every_action_is_the_one_that_the_concentration_in_use_asks_for(name, na
     assert len(np.unique(run.alpha)) > 5
 
 
-def test_bounds_are_kept():
+def test_bounds_are_respected():
     run = explore_learning_alpha(WORLDS["maze"](), n_steps=100, seed=0, bounds=(0.5, 2.0))
     assert run.alpha.min() >= 0.5 and run.alpha.max() <= 2.0
     assert np.any(run.alpha == 0.5)
 
 
-def test_what_cannot_learn_a_concentration_is_refused():
+def test_invalid_arguments_for_a_learned_concentration_are_refused():
     with pytest.raises(ValueError, match="Dirichlet"):
         explore_learning_alpha(berlyne.one_two_three_world(0), n_steps=1)
     with pytest.raises(ValueError, match="PEIG"):

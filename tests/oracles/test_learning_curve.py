@@ -1,4 +1,4 @@
-"""What an exploration measures, against the same measured from its history by definition."""
+"""Learning curves of an exploration against the definition, computed from its history."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ import pytest
 
 from berlyne import dense_world, explore, maze, one_two_three_world
 from oracles.learning_curve import enumerated, histogram, learning_curves
-from parity.zoo import sparse_truth, uneven
+from parity.cases import sparse_truth, uneven
 
 
 def rule_of(world):

@@ -1,4 +1,4 @@
-"""Rewards of many steps: what far steps add is added at once, and only once it is the same for good."""
+"""Rewards of many steps: later steps are added at once, and only when the added reward is constant."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def test_totals_are_those_of_every_step(make):
         rewards = draw_rewards(world.n_states, seed, 14)
         for n_steps in (20, 600):
             run = berlyne.explore(world, "PIG(VI)", n_steps=n_steps, seed=seed)
-            found = Tasks(world, rewards, horizon=HORIZON).reward_totals([run.model])[0]
+            totals = Tasks(world, rewards, horizon=HORIZON).reward_totals([run.model])[0]
             plain = step_by_step(world.theta, run.model.theta_hat, rewards, HORIZON)
-            np.testing.assert_allclose(found, plain, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(totals, plain, rtol=0, atol=1e-9)
 
 
 def test_a_world_slower_than_its_model_is_waited_for():
     """The model thinks that states are left at once, so what it believes settles first."""
     theta, theta_hat = np.array([[[0.97, 0.03], [0.03, 0.97]]]), np.full((1, 2, 2), 0.5)
     rewards = np.array([[0.0, 1.0]])
-    found = Tasks(berlyne.World(theta), rewards, horizon=HORIZON).reward_totals([theta_hat])[0]
-    np.testing.assert_allclose(found, step_by_step(theta, theta_hat, rewards, HORIZON), rtol=0, atol=1e-9)
+    totals = Tasks(berlyne.World(theta), rewards, horizon=HORIZON).reward_totals([theta_hat])[0]
+    np.testing.assert_allclose(totals, step_by_step(theta, theta_hat, rewards, HORIZON), rtol=0, atol=1e-9)
 
 
 def test_a_model_slower_than_its_world_is_waited_for():
-    """What is paid settles first, and the model then finds a way that is worth its while only in the long run."""
+    """The reward per step is constant first. Then the model finds a path that pays only in the long run."""
     n = 24
     theta, theta_hat = np.zeros((2, n, n)), np.zeros((2, n, n))
     theta[0, :, 0] = theta[1, :, 1] = 1.0

@@ -1,4 +1,4 @@
-"""The concentration that exploration learns, to nine digits: where SciPy finds that the likelihood has no slope."""
+"""The learned concentration has nine correct digits: SciPy's likelihood has slope zero there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def slope(alpha: float, counts: np.ndarray, support: np.ndarray) -> float:
 
 @pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.maze])
 @pytest.mark.parametrize("strategy", ["Random", "PIG(VI)"])
-def test_the_likelihood_has_no_slope_at_what_is_learned(make, strategy) -> None:
+def test_the_likelihood_has_slope_zero_at_the_learned_value(make, strategy) -> None:
     world, n_steps = make(5), 250
     run = explore_learning_alpha(world, strategy, n_steps, seed=3, refit=Schedule(always=n_steps, tolerance=0.0))
     support = (world.theta > 0).reshape(-1, world.n_states)

@@ -1,4 +1,4 @@
-"""Closed forms far from the ordinary, against decimal numbers of sixty digits."""
+"""Closed forms at extreme values against decimal numbers of sixty digits."""
 
 from decimal import Decimal, localcontext
 

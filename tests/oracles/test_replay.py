@@ -1,4 +1,4 @@
-"""Replay against a statement of its own in NumPy: estimates, PIG by enumeration, planning, softmax, digamma."""
+"""Replay against an independent NumPy version: estimates, PIG by enumeration, planning, softmax, digamma."""
 
 from fractions import Fraction
 

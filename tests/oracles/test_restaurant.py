@@ -1,4 +1,4 @@
-"""The Chinese-restaurant prior and that of Pitman and Yor, against step-by-step definitions and enumeration."""
+"""The priors of the Chinese restaurant and of Pitman and Yor against step-by-step definitions and enumeration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pseudo_counts(c, d, counts):
     return np.where(counts > 0, counts - d, (c + d * n_seen) / (len(counts) - n_seen))
 
 
-rows = st.lists(st.integers(0, 30), min_size=1, max_size=8).map(lambda n: [*n, 0])  # nobody was elsewhere
+rows = st.lists(st.integers(0, 30), min_size=1, max_size=8).map(lambda n: [*n, 0])  # elsewhere was never observed
 
 
 @settings(deadline=None, max_examples=200)
@@ -44,7 +44,7 @@ def test_predictions_sum_to_one_and_are_those_of_the_restaurant(counts, c, d):
 
 @pytest.mark.parametrize("d", [0.0, 0.4])
 @pytest.mark.parametrize("counts", [[0, 0, 0, 0], [3, 0, 1, 0], [1, 1, 1, 0], [40, 0, 0, 0]])
-def test_utilities_are_those_of_every_outcome_on_the_cells_of_now(counts, d):
+def test_utilities_average_over_outcomes_on_the_current_cells(counts, d):
     c = 0.7
     model = InternalModel(ChineseRestaurant(c, d, n_actions=1, n_states=4))
     model.observe_many([(0, 0, i) for i, n in enumerate(counts) for _ in range(n)])
@@ -73,7 +73,7 @@ def test_utilities_are_those_of_every_outcome_on_the_cells_of_now(counts, d):
 
 
 @pytest.mark.parametrize("d", [0.0, 0.4])
-def test_lumping_what_is_new_gives_the_update_of_the_restaurant_itself(d):
+def test_merging_new_cells_gives_the_update_of_the_restaurant(d):
     """On the outcomes of a row and "something new", today's cells change as the restaurant's own predictions do."""
     c, counts = 0.8, np.array([3, 1, 0, 0, 0])
     prior = ChineseRestaurant(c, d, n_actions=1, n_states=5)
@@ -118,14 +118,14 @@ def test_the_likelihoods_of_all_partitions_of_a_row_sum_to_one():
 @pytest.mark.parametrize("d", [0.0, 0.3])
 def test_the_most_likely_c_is_that_of_a_grid(d):
     run = berlyne.explore(berlyne.maze(3), "Random", n_steps=600, seed=2)
-    found = fit_c(run.counts, d)
+    fitted = fit_c(run.counts, d)
     grid = np.exp(np.linspace(np.log(1e-3), np.log(1e3), 4001))
     best = grid[np.argmax([partition_likelihood(c, d, run.counts) for c in grid])]
-    assert found == pytest.approx(best, rel=4e-3)
-    assert partition_likelihood(found, d, run.counts) >= partition_likelihood(best, d, run.counts) - 1e-9
+    assert fitted == pytest.approx(best, rel=4e-3)
+    assert partition_likelihood(fitted, d, run.counts) >= partition_likelihood(best, d, run.counts) - 1e-9
 
 
-def test_c_is_found_where_it_made_the_data():
+def test_the_fitted_c_is_close_to_the_true_one():
     """Rows drawn from a restaurant of c = 2: the estimate is near it, and one row seen once tells nothing."""
     rng, c = np.random.default_rng(0), 2.0
     table = np.zeros((1, 60, 60), dtype=int)
@@ -157,7 +157,7 @@ def test_bad_numbers_are_refused():
         fit_c(np.zeros((1, 2, 2), dtype=int), bounds=(2.0, 1.0))
 
 
-def test_what_pig_leaves_out_where_an_outcome_is_new_to_a_row():
+def test_pig_ignores_part_of_the_update_for_new_outcomes():
     """The numbers of the page on unknown states: PIG on the cells of now, and how far the estimate really moves."""
     explorer = berlyne.Explorer(ChineseRestaurant(1.0), n_actions=1, states=["A", "B", "C"])
     now, moved = explorer.model.theta_hat_row(0, "A"), 0.0

@@ -1,4 +1,4 @@
-"""Our statistics against SciPy and scikit-posthocs."""
+"""Statistics against SciPy and scikit-posthocs."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_comparisons_of_mean_ranks_are_those_of_nemenyi(n, k):
 
 
 def test_with_ties_the_variance_is_that_of_friedmans_test():
-    """What MATLAB's multcompare does with MATLAB's friedman: the tie-corrected sigma instead of k (k + 1) / 12."""
+    """As in MATLAB's multcompare with friedman: the tie-corrected sigma instead of k (k + 1) / 12."""
     values = areas(3, 50, 6, round_to=0)
     n, k = values.shape
     ranked = scipy_stats.rankdata(values, axis=1)
@@ -65,8 +65,8 @@ def test_students_interval_is_scipys():
     rng = np.random.default_rng(4)
     x, y = rng.gamma(5.0, size=30), rng.gamma(6.0, size=30)
     interval = scipy_stats.ttest_1samp(x / y - 1, 0).confidence_interval(0.99)
-    found = stats.relative_difference(x, y, level=0.99)
-    assert found == pytest.approx((np.mean(x / y - 1), interval.low, interval.high))
+    difference = stats.relative_difference(x, y, level=0.99)
+    assert difference == pytest.approx((np.mean(x / y - 1), interval.low, interval.high))
 
 
 def averaged_ranks(n: int, k: int, n_times: int, seed: int) -> np.ndarray:
@@ -78,7 +78,7 @@ def averaged_ranks(n: int, k: int, n_times: int, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_averaged_ranks_are_tested_as_permutations_within_worlds_say(seed: int) -> None:
+def test_averaged_ranks_agree_with_a_permutation_test(seed: int) -> None:
     ranked = averaged_ranks(30, 4, 6, seed)
     test = stats.friedman_of_ranks(ranked)
     p, mean = stats.p_values_of_ranks(ranked)

@@ -1,4 +1,4 @@
-"""The equilibrium against an eigenvector, and controllability against summing over all paths."""
+"""The stationary distribution against an eigenvector, and controllability against a sum over all paths."""
 
 from itertools import product
 

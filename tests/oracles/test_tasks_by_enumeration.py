@@ -1,4 +1,4 @@
-"""Navigation and reward losses against trying every policy of small worlds."""
+"""Navigation and reward losses against enumeration of all policies in small worlds."""
 
 import numpy as np
 import pytest
@@ -72,10 +72,10 @@ def test_reward_is_that_of_the_best_of_all_policies_in_time(seed):
     for r, reward in enumerate(rewards[[0, 5, 12]]):
         best = oracle.best_reward_policy(theta, reward, horizon)
         mine = oracle.best_reward_policy(theta_hat, reward, horizon)
-        which = [0, 5, 12][r]
-        assert tasks.best_totals[which] == pytest.approx(oracle.reward_of(theta, reward, best), abs=1e-12)
+        column = [0, 5, 12][r]
+        assert tasks.best_totals[column] == pytest.approx(oracle.reward_of(theta, reward, best), abs=1e-12)
         expected = oracle.reward_of(theta, reward, mine)
-        assert tasks.reward_totals([theta_hat])[0, which] == pytest.approx(expected, abs=1e-12)
+        assert tasks.reward_totals([theta_hat])[0, column] == pytest.approx(expected, abs=1e-12)
     lost = tasks.best_totals - tasks.reward_totals([theta_hat])[0]
     assert reward_loss(World(theta), theta_hat, rewards, horizon) == pytest.approx(lost.mean(), abs=1e-12)
 

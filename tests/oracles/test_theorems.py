@@ -1,4 +1,4 @@
-"""Theorems 1 and 2, exactly; and the printed variants, which must break them (readings R2, R3)."""
+"""Theorems 1 and 2 hold exactly, and fail for the printed variants (readings R2, R3)."""
 
 from fractions import Fraction
 

@@ -1,8 +1,8 @@
 """Compiled and NumPy agents in random small worlds: python tests/parity/random_worlds.py 500.
 
-Worlds, priors, strategies, temperatures, lapses, ends, starts and labels are drawn. Both agents must take the same
-actions, and value rows and actions alike. What is missing at the end is compared with a direct computation from the
-counts, by formulas that are written down here once more.
+Worlds, priors, strategies, temperatures, lapses, terminal states, starts and labels are drawn at random. Both agents
+must take the same actions, and must compute the same utilities and action values. The final missing information is
+compared with a direct computation from the counts, with formulas that are written independently here.
 """
 
 from __future__ import annotations
@@ -121,13 +121,13 @@ def estimate_123(p_escape, k, row):
 
 
 def estimate_growing(run, counts):
-    """What an explorer that discovers its states predicts; elsewhere is spread over the states that are hidden."""
+    """Return the estimate under unknown states, with elsewhere divided among the undiscovered states."""
     prior, n = run.model.prior, counts.shape[-1]
-    found = np.zeros(n, dtype=bool)
-    found[np.concatenate([run.states, run.next_states])] = True
+    discovered = np.zeros(n, dtype=bool)
+    discovered[np.concatenate([run.states, run.next_states])] = True
     n_seen, total = (counts > 0).sum(axis=-1, keepdims=True), counts.sum(axis=-1, keepdims=True)
-    share = (prior.c + prior.d * n_seen) / (found.sum() + 1 - n_seen)
-    pseudo = np.where(counts > 0, counts - prior.d, np.where(found, share, share / max(1, n - found.sum())))
+    share = (prior.c + prior.d * n_seen) / (discovered.sum() + 1 - n_seen)
+    pseudo = np.where(counts > 0, counts - prior.d, np.where(discovered, share, share / max(1, n - discovered.sum())))
     return pseudo / (prior.c + total)
 
 
@@ -146,9 +146,9 @@ def direct(run):
     else:
         theta_hat = estimate_growing(run, counts)
     theta, going_on = world.theta, np.setdiff1d(np.arange(world.n_states), world.terminal)
-    there = theta > 0
+    positive = theta > 0
     missing = np.zeros(theta.shape)
-    missing[there] = theta[there] * np.log2(theta[there] / theta_hat[there])
+    missing[positive] = theta[positive] * np.log2(theta[positive] / theta_hat[positive])
     return float(missing[:, going_on].sum())
 
 
@@ -184,20 +184,20 @@ def differences(seed, n_steps=60):
         values = [np.array([agent.action_values(s) for s in going_on]) for agent in (one, other)]
     utility = [np.where(np.isfinite(agent.utility()), agent.utility(), 0.0) for agent in (one, other)]
     expected = direct(fast)
-    found = (
+    largest_differences = (
         np.abs(fast.missing_information - plain.missing_information).max(),
         np.abs(fast.l1_distance - plain.l1_distance).max(),
         np.abs(utility[0] - utility[1]).max(),
         np.abs(values[0] - values[1]).max(),
         max(abs(run.missing_information[-1] - expected) for run in (fast, plain)),
     )
-    return dict(zip(MEASURES, map(float, found), strict=True))
+    return dict(zip(MEASURES, map(float, largest_differences), strict=True))
 
 
 def largest(seeds):
     """The largest differences over several worlds."""
-    found = [differences(seed) for seed in seeds]
-    return {name: max(one[name] for one in found) for name in MEASURES}
+    all_differences = [differences(seed) for seed in seeds]
+    return {name: max(one[name] for one in all_differences) for name in MEASURES}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Action values that the compiled plan keeps from step to step, against the sweep of the twin over all states."""
+"""Action values of the compiled plan, updated step by step, against full value iteration of the NumPy twin."""
 
 from dataclasses import replace
 
@@ -8,10 +8,10 @@ import pytest
 from berlyne import InternalModel, explore, maze
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.agents.numpy_agent import NumpyAgent
-from berlyne.engine import value_iteration as plan
+from berlyne.engine import value_iteration
 from berlyne.strategies.coordination import TrueModel
 from berlyne.strategies.registry import get_strategy
-from parity.zoo import AWKWARD, CLASSES, PLANNING
+from parity.cases import AWKWARD, CLASSES, PLANNING
 
 
 def worst_difference(world, strategy, n_steps, seed):
@@ -51,14 +51,14 @@ def test_at_every_step_in_awkward_worlds(kind, name):
 
 @pytest.mark.parametrize("name", ["PIG(VI)", "PIG(VI+)", "PMC(VI)", "PIG(VI, steps_back=1)"])
 def test_at_every_step_without_lists_of_repairs(name, monkeypatch):
-    monkeypatch.setattr(plan, "MAX_LISTED", 0)
+    monkeypatch.setattr(value_iteration, "MAX_LISTED", 0)
     assert worst_difference(maze(2, side=9), get_strategy(name), 200, 0) < 1e-10
 
 
 @pytest.mark.parametrize("listed", [0, 1 << 21])
 def test_in_any_state_asked_for_and_after_any_observation(listed, monkeypatch):
     """An explorer may be put anywhere, asked twice, and told of transitions it did not make."""
-    monkeypatch.setattr(plan, "MAX_LISTED", listed)
+    monkeypatch.setattr(value_iteration, "MAX_LISTED", listed)
     rng = np.random.default_rng(0)
     for make in (maze, AWKWARD["5 actions"], AWKWARD["sparse truth"], CLASSES["1-2-3"]):
         world, strategy = make(8), get_strategy("PIG(VI)")

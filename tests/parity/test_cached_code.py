@@ -1,4 +1,4 @@
-"""Code kept on disk is used again only while nothing that it was made from has changed."""
+"""Cached compiled code is used only if none of its sources has changed."""
 
 import os
 import shutil
@@ -83,17 +83,17 @@ def carved(**environment):
 
 @pytest.mark.parametrize("damage", [lambda old: b"", lambda old: old[: len(old) // 2], lambda old: b"nonsense" * 100])
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
-def test_damaged_code_on_disk_is_thrown_away(tmp_path, kind, damage):
+def test_damaged_cached_code_is_discarded(tmp_path, kind, damage):
     assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"
     files = list(tmp_path.rglob(kind))
     assert files
     for file in files:
         file.write_bytes(damage(file.read_bytes()))
     assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"
-    assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"  # and is made anew
+    assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"  # and is compiled again
 
 
-def test_with_nowhere_to_keep_code_it_is_made_anew_with_one_warning(tmp_path):
+def test_without_a_cache_folder_code_is_compiled_with_one_warning(tmp_path):
     """Numba finds no folder: neither beside the sources, nor at home, nor where the environment says."""
     script = (
         """
@@ -103,5 +103,5 @@ caching.CacheImpl._locator_classes = []
         + QUICK
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
-    number, said = done.stdout.strip().split(" ", 1)
-    assert number == "48" and said.count("no directory for compiled code is writable") == 1
+    number, warning = done.stdout.strip().split(" ", 1)
+    assert number == "48" and warning.count("no directory for compiled code is writable") == 1

@@ -1,4 +1,4 @@
-"""Softmax, lapses, values and chances: the compiled engine as its twin, and asking changes nothing."""
+"""Softmax, lapses, values and probabilities: compiled and NumPy code agree, and queries change nothing."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Relocating
 from berlyne.strategies.registry import get_strategy
+from parity.cases import AWKWARD, CLASSES, VARIANTS
 from parity.test_engine_against_twin import check_parity
-from parity.zoo import AWKWARD, CLASSES, VARIANTS
 
 WARM = [
     *(get_strategy(name, temperature=0.2, lapse=0.05) for name in STRATEGIES if name != "Random"),
@@ -34,7 +34,7 @@ def test_the_same_actions_from_the_same_numbers(kind, strategy):
 
 @pytest.mark.parametrize("strategy", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", ["dense", "maze", "1-2-3", "5 actions", "sparse truth"])
-def test_the_same_values_and_chances_anywhere_at_any_time(kind, strategy):
+def test_values_and_probabilities_are_equal_in_any_state_at_any_time(kind, strategy):
     """Also in states where the explorer is not: there it would have arrived."""
     world = PRIORS[kind](9)
     run = explore(world, strategy, n_steps=40, seed=2)
@@ -57,7 +57,7 @@ def test_the_same_values_and_chances_anywhere_at_any_time(kind, strategy):
 
 
 @pytest.mark.parametrize("strategy", [h for h in EVERYONE if not h.sees_world], ids=str)
-def test_asking_changes_nothing_and_what_is_done_had_a_chance(strategy):
+def test_queries_change_nothing_and_actions_have_positive_probability(strategy):
     world = CLASSES["maze"](3)
     run = explore(world, strategy, n_steps=100, seed=5)
     explorer = Explorer(world.prior, strategy, seed=5)
@@ -80,7 +80,7 @@ def test_asking_changes_nothing_and_what_is_done_had_a_chance(strategy):
         explorer.observe(s, a, s_next)
 
 
-def test_values_are_what_methods_are_named_for():
+def test_values_agree_with_the_definitions_of_the_methods():
     world = CLASSES["maze"](0)
     explorers = {name: Explorer(world.prior, name) for name in ("Random", "LTA", "CB", "PIG(greedy)", "PIG(Q)")}
     run = explore(world, "Random", n_steps=60)
@@ -93,20 +93,22 @@ def test_values_are_what_methods_are_named_for():
     assert explorers["Random"].probabilities(s).tolist() == [0.25] * 4
     assert explorers["LTA"].action_values(s).tolist() == (-model.counts[:, s].sum(axis=1)).tolist()
     assert explorers["CB"].action_values(s) == pytest.approx(-(model.theta_hat[:, s] @ visits))
-    there = visits + (np.arange(world.n_states) == other)  # one would have arrived there
-    assert explorers["CB"].action_values(other) == pytest.approx(-(model.theta_hat[:, other] @ there))
+    visits_after = visits + (np.arange(world.n_states) == other)  # one would have arrived there
+    assert explorers["CB"].action_values(other) == pytest.approx(-(model.theta_hat[:, other] @ visits_after))
     assert explorers["PIG(greedy)"].action_values(s).tolist() == explorers["PIG(greedy)"].utility()[:, s].tolist()
     q = explorers["PIG(Q)"].action_values(s)
     expected = np.full(4, 0.05) + 0.8 * (q == q.max()) / np.count_nonzero(q == q.max())
     assert explorers["PIG(Q)"].probabilities(s) == pytest.approx(expected)
 
 
-def test_questions_that_do_not_fit_the_strategy_are_refused():
+def test_queries_that_a_strategy_cannot_answer_are_refused():
     prior = CLASSES["maze"](0).prior
-    for what in ("action_values", "probabilities"):
-        with pytest.raises(ValueError, match=rf"^PIG\(VI\) acts in the current state; call {what}\(s\)$"):
-            getattr(Explorer(prior, "PIG(VI)"), what)()
-        with pytest.raises(ValueError, match=rf"^Unembodied chooses the state as well as the action; call {what}\(\)$"):
-            getattr(Explorer(prior, "Unembodied"), what)(3)
+    for method in ("action_values", "probabilities"):
+        with pytest.raises(ValueError, match=rf"^PIG\(VI\) acts in the current state; call {method}\(s\)$"):
+            getattr(Explorer(prior, "PIG(VI)"), method)()
+        with pytest.raises(
+            ValueError, match=rf"^Unembodied chooses the state as well as the action; call {method}\(\)$"
+        ):
+            getattr(Explorer(prior, "Unembodied"), method)(3)
         with pytest.raises(ValueError, match=r"^s is 36; it must be 0 to 35$"):
-            getattr(Explorer(prior, "PIG(VI)"), what)(36)
+            getattr(Explorer(prior, "PIG(VI)"), method)(36)

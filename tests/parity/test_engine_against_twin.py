@@ -1,4 +1,4 @@
-"""The compiled engine takes the actions of the plain NumPy twin, and measures what it measures."""
+"""The compiled engine takes the same actions as the plain NumPy twin, with the same measures."""
 
 import sys
 from collections import OrderedDict
@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from berlyne import explore, maze
-from berlyne.engine import caches as kept
-from berlyne.engine import value_iteration as plan
-from berlyne.priors import closed_forms as forms
-from parity.zoo import AWKWARD, CLASSES, EVERY, OURS, PLANNING
+from berlyne.engine import caches, value_iteration
+from berlyne.priors import closed_forms
+from parity.cases import AWKWARD, CLASSES, EVERY, OURS, PLANNING
 
 NAMED = {"ids": str}
 
@@ -47,20 +46,20 @@ def test_over_a_whole_run_of_the_paper(kind):
 
 @pytest.mark.parametrize("strategy", PLANNING, **NAMED)
 def test_in_worlds_too_large_for_lists_of_repairs(strategy, monkeypatch):
-    monkeypatch.setattr(plan, "MAX_LISTED", 0)
+    monkeypatch.setattr(value_iteration, "MAX_LISTED", 0)
     check_parity(maze(1, side=8), strategy, 100, 1)
     check_parity(AWKWARD["5 actions"](1), strategy, 100, 1)
 
 
 def test_with_counts_beyond_the_table_of_logarithms(monkeypatch):
-    monkeypatch.setattr(forms, "TABLE_SIZE", 3)
-    monkeypatch.setattr(kept, "_SHARED_CACHES", OrderedDict())
-    forms.table_over_counts.cache_clear()
+    monkeypatch.setattr(closed_forms, "TABLE_SIZE", 3)
+    monkeypatch.setattr(caches, "_SHARED_CACHES", OrderedDict())
+    closed_forms.table_over_counts.cache_clear()
     for utility in ("PIG", "PEIG", "novelty", "PLC"):
         for kind in ("1 action", "33 states", "5 actions"):
             check_parity(AWKWARD[kind](2), f"{utility}(VI)", 300, 2)
-    assert forms.table_over_counts(1.0, "PIG").shape == (3, 2)
-    forms.table_over_counts.cache_clear()
+    assert closed_forms.table_over_counts(1.0, "PIG").shape == (3, 2)
+    closed_forms.table_over_counts.cache_clear()
 
 
 def test_in_pieces(monkeypatch):

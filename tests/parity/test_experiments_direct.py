@@ -1,4 +1,4 @@
-"""A stored study holds exactly what `explore` gives when it is called by hand."""
+"""A stored study contains exactly the results of direct calls of `explore`."""
 
 import numpy as np
 import pytest
@@ -21,29 +21,29 @@ def by_hand(experiment, kind, index, strategy):
     return explore(world, strategy, n_steps=kind.n_steps, seed=seed, snapshots=steps), steps
 
 
-def assert_stored(experiment, found):
+def assert_stored(experiment, results):
     for kind in experiment.classes:
         for index in range(experiment.n_worlds):
             for strategy in experiment.strategies:
                 run, steps = by_hand(experiment, kind, index, strategy)
-                kept = found.dataset.sel(world=world_id(kind.name, index), strategy=strategy.name)
+                saved = results.dataset.sel(world=world_id(kind.name, index), strategy=strategy.name)
                 n = kind.n_steps
                 for name in ("missing_information", "l1_distance"):
-                    stored = kept[name].values
+                    stored = saved[name].values
                     assert stored.dtype == np.float32
                     assert np.array_equal(stored[: n + 1], getattr(run, name).astype(np.float32))
                     assert np.all(np.isnan(stored[n + 1 :]))
-                assert kept["area"].values == run.area and kept["area"].dtype == np.float64
-                assert np.array_equal(kept["state"].values[: n + 1], run.states)
-                assert np.array_equal(kept["action"].values[:n], run.actions)
-                history = found.history(world_id(kind.name, index), strategy.name)
+                assert saved["area"].values == run.area and saved["area"].dtype == np.float64
+                assert np.array_equal(saved["state"].values[: n + 1], run.states)
+                assert np.array_equal(saved["action"].values[:n], run.actions)
+                history = results.history(world_id(kind.name, index), strategy.name)
                 assert np.array_equal(history, np.stack([run.states[:-1], run.actions, run.next_states], axis=1))
                 m, n_states = run.world.n_actions, run.world.n_states
                 for j, t in enumerate(steps):
-                    flat = kept["counts"].values[j]
+                    flat = saved["counts"].values[j]
                     counts = flat[: m * n_states**2].reshape(m, n_states, n_states)
                     assert np.array_equal(counts, run.snapshots[t].dense()) and flat.sum() == t
-                    from_path = found.counts(world_id(kind.name, index), strategy.name, t, n_states, m)
+                    from_path = results.counts(world_id(kind.name, index), strategy.name, t, n_states, m)
                     assert np.array_equal(from_path.dense(), counts)
 
 
@@ -65,7 +65,7 @@ def last_of(view, s, u):
     return view.n_actions - 1 if hasattr(view, "n_actions") else 0
 
 
-def test_worlds_strategies_and_measures_of_ones_own(tmp_path):
+def test_custom_worlds_strategies_and_measures(tmp_path):
     """A list of worlds, a function of a seed, a function that acts, a utility; what they are told to measure."""
     experiment = study(
         worlds={"given": [maze(i, side=2, n_transporters=i) for i in range(3)], "drawn": even},
@@ -79,11 +79,11 @@ def test_worlds_strategies_and_measures_of_ones_own(tmp_path):
         measures={"final": lambda run: run.missing_information[-1], "moves": lambda run: np.arange(run.n_steps + 1)},
         snapshots=(0.5, 1.0),
     )
-    found = experiment.run(tmp_path / "r.zarr")
-    assert_stored(experiment, found)
-    final = found.of("drawn")["final"].values
-    assert np.array_equal(final.astype(np.float32), found.of("drawn")["missing_information"].values[..., -1])
-    assert np.array_equal(found.of("given")["moves"].values, np.tile(np.arange(16.0), (3, 3, 1)))
+    results = experiment.run(tmp_path / "r.zarr")
+    assert_stored(experiment, results)
+    final = results.of("drawn")["final"].values
+    assert np.array_equal(final.astype(np.float32), results.of("drawn")["missing_information"].values[..., -1])
+    assert np.array_equal(results.of("given")["moves"].values, np.tile(np.arange(16.0), (3, 3, 1)))
 
 
 @pytest.mark.parametrize("seed", [0, 5, 2**40])

@@ -1,4 +1,4 @@
-"""Who computes changes no bit: one thread, several, processes; and a lost worker costs time only."""
+"""Results are bitwise equal on one thread, several threads and processes, also if a worker is lost."""
 
 import gc
 import os
@@ -13,9 +13,8 @@ import warnings
 
 import pytest
 
-from berlyne.experiments import dask as dask_cluster
-from berlyne.experiments import store
-from berlyne.experiments import work_unit as piece
+from berlyne.experiments import dask as dask_backend
+from berlyne.experiments import store, work_unit
 from berlyne.serialization import StoreError
 from unit.experiments.studies import assert_same_store, forget_worlds, study
 from waiting import LIMIT, wait_until
@@ -93,11 +92,11 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
             return [worker.pid for worker in local.workers.values() if busy.get(worker.worker_address)]
 
     def kill_one():
-        found = []
+        pids = []
         wait_until(
-            lambda: (any(tmp_path.glob("killed/area/c.*")) and found.extend(working())) or found, "work", pause=0.02
+            lambda: (any(tmp_path.glob("killed/area/c.*")) and pids.extend(working())) or pids, "work", pause=0.02
         )
-        killed.append(found[0])
+        killed.append(pids[0])
         os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one, daemon=True)
@@ -152,8 +151,8 @@ def test_the_error_of_a_piece_comes_back_with_its_name(tmp_path, local):
 def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
     wanted = r"has numba \S+, but the writer has 0\.1; install the same versions$"
     with pytest.raises(StoreError, match=rf"^the worker {wanted}"):
-        dask_cluster.compute_on_worker(study(), None, None, {"numba": "0.1"})  # on one that came late
-    monkeypatch.setattr(dask_cluster, "versions", lambda: {"numba": "0.1"})
+        dask_backend.compute_on_worker(study(), None, None, {"numba": "0.1"})  # on one that came late
+    monkeypatch.setattr(dask_backend, "versions", lambda: {"numba": "0.1"})
     with pytest.raises(StoreError, match=rf"^the worker at tcp://\S+ {wanted}"):
         study().run(tmp_path / "r.zarr", cluster=local.scheduler_address)
 
@@ -162,7 +161,7 @@ def test_workers_with_other_versions_are_refused(tmp_path, local, monkeypatch):
     "address", ["tcp://127.0.0.1:9", "nonsense", "tcp://", "inproc://", "inproc://a/1/2", "tls://"]
 )
 def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "CONNECT_TIMEOUT", 1.0)
+    monkeypatch.setattr(dask_backend, "CONNECT_TIMEOUT", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler answers at {address}$"):
         study().run(tmp_path / "r.zarr", cluster=address)
     assert dask.config.get("scheduler", None) is None  # or else nothing that Dask does here would work any more
@@ -171,7 +170,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, address, monkeypatch):
 @pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "ucx://a:1"])
 def test_a_scheduler_that_needs_more_than_an_address(tmp_path, address, monkeypatch):
     """Certificates, or a transport that is not installed."""
-    monkeypatch.setattr(dask_cluster, "CONNECT_TIMEOUT", 1.0)
+    monkeypatch.setattr(dask_backend, "CONNECT_TIMEOUT", 1.0)
     with pytest.raises(StoreError, match=f"^no Dask scheduler (can be reached|answers) at {address}"):
         study().run(tmp_path / "r.zarr", cluster=address)
 
@@ -185,9 +184,9 @@ WITHOUT_US = "import sys; sys.modules['berlyne'] = None; "
 WATCHED = """
 import sys, time
 from berlyne.cli import main
-from berlyne.experiments import dask as cluster
+from berlyne.experiments import dask as dask_backend
 from berlyne.experiments import store
-store.BLOCK, cluster.WORKER_TIMEOUT, cluster.NOTICE_DELAY = 2, 4.0, 1.0
+store.BLOCK, dask_backend.WORKER_TIMEOUT, dask_backend.NOTICE_DELAY = 2, 4.0, 1.0
 main()
 """
 STUDY = """
@@ -226,19 +225,19 @@ def a_cluster(tmp_path):
 
 
 def wait_for(address, n_workers):
-    """Until the scheduler answers and has so many workers, however long they take to begin."""
+    """Wait until the scheduler answers and has `n_workers` workers."""
     with distributed.Client(address, timeout=120, set_as_default=False) as watcher:
         if n_workers:
             watcher.wait_for_workers(n_workers, timeout=120)
 
 
-def test_no_workers_are_not_waited_for_for_ever(a_cluster):
+def test_waiting_for_workers_has_a_limit(a_cluster):
     start, use, address = a_cluster
     start(SCHEDULER)
     wait_for(address, 0)
-    _, told = (using := use()).communicate(timeout=LIMIT)
+    _, errors = (using := use()).communicate(timeout=LIMIT)
     assert using.returncode == 1
-    assert told.splitlines() == [
+    assert errors.splitlines() == [
         f"berlyne: waiting for workers of the Dask scheduler at {address}, for 4 s at most",
         f"berlyne: the Dask scheduler at {address} had no workers for 4 s; start some, and run again",
     ]
@@ -249,15 +248,17 @@ def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
     start(SCHEDULER)
     start(WITHOUT_US + WORKER)
     wait_for(address, 1)
-    _, told = (using := use()).communicate(timeout=LIMIT)
+    _, errors = (using := use()).communicate(timeout=LIMIT)
     assert using.returncode == 1
-    *waited, last = told.splitlines()
-    assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), told
+    *waited, last = errors.splitlines()
+    assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), (
+        errors
+    )
     assert len(waited) <= 1 and all("waiting for workers" in line for line in waited)
 
 
 @pytest.mark.parametrize("who", ["workers", "scheduler"])
-def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
+def test_lost_workers_and_schedulers_are_reported(a_cluster, tmp_path, who):
     start, use, address = a_cluster
     scheduler, workers = start(SCHEDULER), [start(WORKER), start(WORKER)]
     wait_for(address, 2)
@@ -270,16 +271,16 @@ def test_workers_and_schedulers_that_die_are_told(a_cluster, tmp_path, who):
     wait_until(begun, "the first piece", pause=0.02)
     for process in workers if who == "workers" else [scheduler]:
         process.kill()
-    _, told = using.communicate(timeout=LIMIT)
+    _, errors = using.communicate(timeout=LIMIT)
     assert using.returncode == 1
     ends = {
         "workers": "had no workers for 4 s; start some, and run again",
         "scheduler": "does not answer any more; finished results are stored, run again to resume",
     }
-    *waited, last = told.splitlines()
+    *waited, last = errors.splitlines()
     assert last == f"berlyne: the Dask scheduler at {address} {ends[who]}" and all(
         "waiting for workers" in line for line in waited
-    ), told
+    ), errors
     assert 0 < len(list(tmp_path.glob("r.zarr/area/c.*"))) < 3000
     assert not (tmp_path / "r.zarr.lock").exists()
 
@@ -300,6 +301,6 @@ def test_nothing_to_compute_needs_no_cluster(tmp_path):
 def test_threads_share_worlds_or_not(tmp_path, monkeypatch):
     """Worlds that are forgotten at once and drawn again give the same bits."""
     larger().run(tmp_path / "kept", jobs=2)
-    monkeypatch.setattr(piece, "_WORLD_CACHE", piece._WorldCache(max_worlds=1))
+    monkeypatch.setattr(work_unit, "_WORLD_CACHE", work_unit._WorldCache(max_worlds=1))
     larger().run(tmp_path / "drawn again", jobs=2)
     assert_same_store(tmp_path / "kept", tmp_path / "drawn again")

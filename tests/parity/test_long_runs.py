@@ -1,7 +1,7 @@
-"""Runs that are long, or in extreme worlds: in a process of their own, because they used to end it.
+"""Long runs and runs in extreme worlds, in separate processes, because they used to crash.
 
-Ties within a tolerance are not transitive: once utilities differ by about as much, a tournament that counts them at
-every node by the node's own bound does not add up.
+Ties within a tolerance are not transitive. Once utilities differ by about the tolerance, a tournament that counts ties
+at every node by the node's own bound gives a wrong total.
 """
 
 import json

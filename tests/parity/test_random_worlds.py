@@ -1,4 +1,4 @@
-"""Sixty of the random worlds in which compiled and NumPy agents must agree; see random_worlds.py."""
+"""Compiled and NumPy agents agree in sixty random worlds; see random_worlds.py."""
 
 import numpy as np
 import pytest
@@ -12,15 +12,15 @@ SOME = 60
 @pytest.mark.parametrize("begin", range(0, SOME, 10))
 def test_agents_agree_with_each_other_and_with_their_counts(begin):
     for seed in range(begin, begin + 10):
-        found = differences(seed)
-        assert all(found[name] < 1e-9 for name in MEASURES), (seed, found)
+        deviations = differences(seed)
+        assert all(deviations[name] < 1e-9 for name in MEASURES), (seed, deviations)
 
 
 def test_the_worlds_are_of_all_kinds():
     cases = [random_case(seed) for seed in range(SOME)]
     kinds = [type(world.prior) for world, _ in cases]
     assert min(kinds.count(kind) for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)) >= 10
-    for some in (
+    for has_kind in (
         [bool(len(world.terminal)) for world, _ in cases],
         [world.state_labels.custom is None for world, _ in cases],
         [strategy.temperature > 0.0 for _, strategy in cases],
@@ -28,7 +28,7 @@ def test_the_worlds_are_of_all_kinds():
         [strategy.relocates for _, strategy in cases],
         [isinstance(world.start, np.ndarray) for world, _ in cases],
     ):
-        assert min(some.count(True), some.count(False)) >= 4
+        assert min(has_kind.count(True), has_kind.count(False)) >= 4
 
 
 def test_the_formula_for_1_2_3_rows_is_that_of_three_states_by_hand():

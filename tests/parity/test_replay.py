@@ -1,4 +1,4 @@
-"""Replay of explorations: own choices are certain but for ties, and the compiled kernel agrees with its twin."""
+"""Replays of explorations: an explorer's own choices are certain up to ties, and compiled and NumPy replays agree."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, novelty, replay
 from berlyne.strategies.coordination import QLearning
 from berlyne.strategies.registry import get_strategy
+from parity.cases import AWKWARD, CLASSES, VARIANTS
 from parity.test_choice import WARM
-from parity.zoo import AWKWARD, CLASSES, VARIANTS
 
 PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse truth", "1 state", "one way", "printed")}}
 EVERYONE = [*STRATEGIES.values(), *VARIANTS, *WARM]
@@ -51,7 +51,7 @@ def test_own_choices_have_probability_one_or_one_over_the_ties(kind, strategy):
 @pytest.mark.parametrize("strategy", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
 def test_the_kernel_agrees_with_the_twin(kind, strategy):
-    """Along a history of somebody else, and one that is found elsewhere now and then."""
+    """For a history of another explorer, and one that sometimes jumps to another state."""
     world = PRIORS[kind](6)
     run = explore(world, "Random", n_steps=90, seed=4)
     lines = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
@@ -67,7 +67,7 @@ def test_the_kernel_agrees_with_the_twin(kind, strategy):
 
 @pytest.mark.parametrize("strategy", [h for h in EVERYONE if not h.sees_world], ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
-def test_it_says_what_an_explorer_says_that_is_told_the_same(kind, strategy):
+def test_replay_agrees_with_an_explorer_with_the_same_observations(kind, strategy):
     world = CLASSES[kind](2)
     run = explore(world, "CB", n_steps=60, seed=9)
     seen, explorer = replay(world.prior, run, strategy), Explorer(world.prior, strategy)
@@ -97,7 +97,7 @@ def test_expected_missing_information_is_that_of_the_model_at_the_time(kind):
         assert (before[t] if t < 120 else after[t - 1]) == pytest.approx(expected, abs=1e-9)
 
 
-def test_slots_are_added_where_more_outcomes_follow_than_there_is_room_for():
+def test_slots_are_added_if_more_outcomes_occur_than_fit():
     """Forty states, all of which can follow: a state begins with sixteen slots, or as many as the world needs."""
     rng = np.random.default_rng(0)
     lines = np.stack([rng.integers(2, size=400), rng.integers(3, size=400), rng.integers(40, size=400)], axis=1)
@@ -105,11 +105,11 @@ def test_slots_are_added_where_more_outcomes_follow_than_there_is_room_for():
     for where in (prior, AWKWARD["sparse truth"](0)):
         for name in ("PIG(VI)", "CB", "Unembodied"):
             fast, plain = (replay(where, lines, name, engine=engine) for engine in ("compiled", "numpy"))
-            for found in FOUND:
-                assert fast[found].values == pytest.approx(plain[found].values, abs=1e-9)
+            for array in FOUND:
+                assert fast[array].values == pytest.approx(plain[array].values, abs=1e-9)
 
 
-def test_one_that_may_see_the_world_plans_with_it_and_needs_it():
+def test_a_strategy_that_sees_the_world_needs_it():
     world = CLASSES["maze"](5)
     run = explore(world, "PIG(VI+)", n_steps=100, seed=1)
     assert float(replay(world, run, "PIG(VI+)").log_likelihood.min()) >= np.log(0.25) - 1e-12

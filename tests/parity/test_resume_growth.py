@@ -1,4 +1,4 @@
-"""A study that grew is the study that was asked for at once, and what was there was not touched."""
+"""A study that grew equals a study that was run at once, and existing results do not change."""
 
 import numpy as np
 import pytest
@@ -39,14 +39,14 @@ def test_more_strategies_change_no_number_of_the_others(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("sizes", [(1, 2, 3, 4), (2, 7), (5, 10), (3, 1, 8)])
 def test_more_worlds_compute_only_the_new_ones(tmp_path, monkeypatch, sizes):
-    """Whether or not the last piece was full, and whatever was asked for in between."""
+    """Also if the last piece was not full, and after other requests in between."""
     place, made, most = tmp_path / "grown", count_explorations(monkeypatch), 0
     for n in sizes:
         made.clear()
-        found = study(n_worlds=n).run(place)
+        results = study(n_worlds=n).run(place)
         assert len(made) == 2 * 3 * max(0, n - most)
         most = max(most, n)
-        assert found.settings["n_worlds"] == most and found.is_complete
+        assert results.settings["n_worlds"] == most and results.is_complete
     study(n_worlds=most).run(tmp_path / "at once")
     assert_same_store(place, tmp_path / "at once")
 
@@ -56,8 +56,8 @@ def test_more_of_both(tmp_path, monkeypatch):
     study(n_worlds=3, strategies=["Random"]).run(place)
     study(n_worlds=2, strategies=["LTA"]).run(place)
     made = count_explorations(monkeypatch)
-    found = study(n_worlds=6, strategies=["LTA", "Unembodied"]).run(place)
-    assert found.strategies == ["Random", "LTA", "Unembodied"] and not found.is_complete  # Random in 3 worlds only
+    results = study(n_worlds=6, strategies=["LTA", "Unembodied"]).run(place)
+    assert results.strategies == ["Random", "LTA", "Unembodied"] and not results.is_complete  # Random in 3 worlds only
     assert len(made) == 2 * (4 + 6)
     everything = {"n_worlds": 6, "strategies": ["Random", "LTA", "Unembodied"]}
     study(**everything).run(place)
@@ -71,14 +71,14 @@ def test_resumed_in_the_middle_of_a_block(tmp_path, monkeypatch):
     study(n_worlds=1).run(place)
     write, written = store.Store.write, []
 
-    def some(self, piece, chunks):
+    def write_some(self, piece, chunks):
         if len(written) == 4:
             raise KeyboardInterrupt
         written.append(piece)
         write(self, piece, chunks)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.Store, "write", some)
+        patch.setattr(store.Store, "write", write_some)
         with pytest.raises(KeyboardInterrupt):
             study(n_worlds=9).run(place, jobs=1)
     made = count_explorations(monkeypatch)

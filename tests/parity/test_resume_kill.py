@@ -1,6 +1,6 @@
-"""The kill test, for real: killed at random moments and resumed, a study ends as if it never was.
+"""A study that is killed at random moments and resumed equals an uninterrupted one.
 
-`python tests/parity/test_resume_kill.py 100` does it a hundred times and says where it hit.
+`python tests/parity/test_resume_kill.py 100` repeats this a hundred times and prints where each run was killed.
 """
 
 import json
@@ -23,7 +23,7 @@ from waiting import Lines, wait_until
 
 RUN = """
 import os, sys, traceback
-import numcodecs, rich.progress, xarray, zarr  # all that a run will import
+import numcodecs, rich.progress, xarray, zarr  # everything that a run imports
 import berlyne
 from berlyne.experiments import store
 
@@ -66,7 +66,7 @@ class Runs:
         return int(self.lines.next())
 
     def status(self):
-        """Of the process begun last, when it has ended: 0 if all went well, 9 if it was killed."""
+        """Return the exit status of the last process: 0 on success, 9 if it was killed."""
         return int(self.lines.next())
 
     def close(self):
@@ -92,7 +92,7 @@ def done(place):
 
 
 def kill_and_resume(folder, runs, jobs, n_worlds, n_kills):
-    """Kill a study so many times and let it end; pieces that were finished at each kill."""
+    """Kill a study `n_kills` times, then let it finish. Return the number of finished pieces at each kill."""
     whole, place = folder / "whole", folder / "killed"
     runs.begin(whole, jobs, n_worlds)
     began = time.monotonic()

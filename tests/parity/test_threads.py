@@ -1,4 +1,4 @@
-"""Threads change no bit, whether they share a world or not, and whoever prepares it first."""
+"""Results do not depend on threads, also if they share a world."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, explore
-from parity.zoo import AWKWARD, CLASSES
+from parity.cases import AWKWARD, CLASSES
 
 PRIORS = {**CLASSES, "5 actions": AWKWARD["5 actions"], "33 states": AWKWARD["33 states"]}
 
@@ -25,7 +25,9 @@ def tasks(world):
 def test_explorations_of_one_shared_world(kind):
     expected = [outcome(task) for task in tasks(PRIORS[kind](7))]
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(outcome, tasks(PRIORS[kind](7))))  # a fresh world, prepared by whoever comes first
+        results = list(
+            pool.map(outcome, tasks(PRIORS[kind](7)))
+        )  # a new world, prepared by the first thread that uses it
     for result, wanted in zip(results, expected, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(result, wanted, strict=True))
 

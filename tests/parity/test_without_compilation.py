@@ -1,4 +1,4 @@
-"""With compilation off the kernels run as plain Python, which says what the vector code must do."""
+"""With compilation off, kernels run as plain Python and must agree with the vector code."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from waiting import LIMIT
 SCRIPT = """
 import json
 from berlyne import STRATEGIES, Dirichlet, Explorer, explore
-from parity.zoo import AWKWARD, CLASSES
+from parity.cases import AWKWARD, CLASSES
 found = {}
 kinds = {**CLASSES, **{name: AWKWARD[name] for name in ("5 actions", "7 actions", "sparse truth", "5 targets")}}
 for kind, make in kinds.items():
@@ -67,7 +67,7 @@ def test_compiled_and_plain_python_kernels_lose_alike():
     compiled, plain = (results(TASKS, NUMBA_DISABLE_JIT=off) for off in ("0", "1"))
     assert compiled.keys() == plain.keys()
     for name in compiled:
-        (steps, reward), (plain_steps, plain_reward) = (np.transpose(found[name]) for found in (compiled, plain))
+        (steps, reward), (plain_steps, plain_reward) = (np.transpose(losses[name]) for losses in (compiled, plain))
         assert plain_steps == pytest.approx(steps, abs=2e-6), name  # rounding decides which sweep is the last
         assert plain_reward == pytest.approx(reward, abs=1e-9), name
         assert min(steps.min(), reward.min()) > 0.1

@@ -1,4 +1,4 @@
-"""What the theory promises of every belief, and no more (reading R21)."""
+"""Properties of every belief that the theory states, and no more (reading R21)."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_estimates_are_distributions(belief):
 
 
 @given(BELIEFS)
-def test_what_was_seen_is_possible(belief):
+def test_observed_outcomes_have_positive_probability(belief):
     model = learn(*belief)
     assert np.all(model.theta_hat[model.counts > 0] > 0)
     assert model.prior.log_marginal_likelihood(model.counts) > -np.inf
@@ -79,7 +79,7 @@ def test_a_surprise_may_raise_pig():
 
 
 def test_pig_of_a_small_1_2_3_world_may_rise_even_on_average():
-    """Two targets among four states: the first outcome tells little, the second all that is left."""
+    """Two targets among four states: the first outcome teaches little, the second everything that is left."""
     prior = OneTwoThree(4)
     fresh = InternalModel(prior)
     later = [pig(learn(prior, [(0, 1, s_star)]))[1, 0] for s_star in range(4)]

@@ -1,7 +1,7 @@
-"""Whatever is done with an `Explorer`, in any order: undo equals never having happened, load equals going on.
+"""Any sequence of calls of an `Explorer`: undo restores the previous state, and load continues exactly.
 
-The model of the machine is a list of what was told and observed. After every step a fresh explorer that is fed what
-survives of that list must be the same in everything that can be asked. There are fourteen tests of 15 examples each;
+The model of the state machine is a list of declared states and observations. After every step a new explorer that gets
+the remaining entries of this list must return the same answers. There are fourteen tests of 15 examples each;
 `BERLYNE_EXAMPLES=150` runs ten times as many.
 """
 
@@ -44,7 +44,7 @@ TESTED_STRATEGIES = [
     Strategy("Unembodied", Relocating(), "PIG", lapse=0.3),
 ]
 STEPS = st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, M - 1), st.integers(0, N - 1)), min_size=2, max_size=6)
-"""What is observed before anything else happens: s, a, and which of the possible outcomes."""
+"""Observations before anything else happens: s, a, and the number of a possible outcome."""
 EXAMPLES = int(os.environ.get("BERLYNE_EXAMPLES", "15"))
 
 
@@ -65,8 +65,8 @@ class Machine(RuleBasedStateMachine):
         self.explorer = self.make()
         self.events = []
         self.fresh = None
-        for s, a, which in steps:
-            self.happens(("observe", s, a, self.outcome(s, a, which), False))
+        for s, a, choice in steps:
+            self.happens(("observe", s, a, self.outcome(s, a, choice), False))
 
     @initialize(prior=st.sampled_from([*FIXED.values()]), labels=st.sampled_from([*LABELS]), steps=STEPS)
     def begin_fixed(self, prior, labels, steps):
@@ -74,14 +74,14 @@ class Machine(RuleBasedStateMachine):
 
     def tell(self, explorer, event):
         """Tell an explorer what the machine remembers."""
-        kind, *what = event
+        kind, *arguments = event
         if kind == "observe":
-            s, a, s_next, ended = what
+            s, a, s_next, ended = arguments
             explorer.observe(self.names[s], a, self.names[s_next], ended=ended)
         elif kind == "discover":
-            explorer.discover([self.names[s] for s in what[0]])
+            explorer.discover([self.names[s] for s in arguments[0]])
         else:
-            explorer.ends_in([self.names[s] for s in what[0]])
+            explorer.ends_in([self.names[s] for s in arguments[0]])
 
     def happens(self, event):
         self.tell(self.explorer, event)
@@ -106,20 +106,20 @@ class Machine(RuleBasedStateMachine):
         row = self.explorer.model.theta_hat_row(a, self.names[s])
         return [s_next for s_next in range(N) if row[s_next] > 0]
 
-    def outcome(self, s, a, which):
+    def outcome(self, s, a, choice):
         """A state that can follow."""
         if self.grows:
-            return which
+            return choice
         possible = self.possible(s, a)
-        return possible[which % len(possible)]
+        return possible[choice % len(possible)]
 
-    @rule(s=st.integers(0, N - 1), a=st.integers(0, M - 1), which=st.integers(0, N - 1), ended=st.booleans())
-    def observe(self, s, a, which, ended):
-        self.happens(("observe", s, a, self.outcome(s, a, which), ended and which % 2 == 0))
+    @rule(s=st.integers(0, N - 1), a=st.integers(0, M - 1), choice=st.integers(0, N - 1), ended=st.booleans())
+    def observe(self, s, a, choice, ended):
+        self.happens(("observe", s, a, self.outcome(s, a, choice), ended and choice % 2 == 0))
 
     @rule(s=st.integers(0, N - 1), a=st.integers(0, M - 1), s_next=st.integers(0, N - 1))
     def observe_the_impossible(self, s, a, s_next):
-        """What is refused leaves nothing behind."""
+        """A refused observation has no effect."""
         if self.grows or s_next in self.possible(s, a):
             return
         with pytest.raises(ValueError, match="has probability zero under the prior"):
@@ -148,7 +148,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.n_obs)
     @rule(n=st.integers(1, 6))
     def undo(self, n):
-        """What was told stays told, as the documentation says; what was observed is gone."""
+        """Declared states stay declared, as documented; undone observations are removed."""
         n = min(n, self.n_obs)
         self.explorer.undo(n)
         left = self.n_obs - n
@@ -205,7 +205,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class Discovering(Machine):
-    """The same where states are discovered."""
+    """The state machine for explorers that discover states."""
 
     begin_fixed = None
 

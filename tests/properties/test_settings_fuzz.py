@@ -1,4 +1,4 @@
-"""Whatever a file says, the command answers in one sentence or runs; a store is made whole or not at all."""
+"""Any settings file runs or gives a one-sentence error; a store is created completely or not at all."""
 
 import os
 import string
@@ -51,15 +51,17 @@ def answer(text):
     with tempfile.TemporaryDirectory() as folder:
         study, place = Path(folder) / "study.toml", Path(folder) / "results.zarr"
         study.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-        code, said, told = command("run", study, place, "--jobs", "1", "--quiet")
+        code, output, errors = command("run", study, place, "--jobs", "1", "--quiet")
         left = sorted(os.listdir(folder))
         if code == 0:
-            assert told == "" and said.startswith("Results(results.zarr: ") and left == ["results.zarr", "study.toml"]
+            assert (
+                errors == "" and output.startswith("Results(results.zarr: ") and left == ["results.zarr", "study.toml"]
+            )
             assert open_results(place).is_complete
         else:
-            assert code == 1 and said == "" and told.startswith("berlyne: ") and told.count("\n") == 1
+            assert code == 1 and output == "" and errors.startswith("berlyne: ") and errors.count("\n") == 1
             assert left == ["study.toml"]
-            assert len(told) < 20_000
+            assert len(errors) < 20_000
     return code
 
 
@@ -75,25 +77,27 @@ small = {"n_worlds": 1, "n_steps": 2}
 @example({"worlds": {"dense": {"n_states": 10**9}}})
 @example({"worlds": {"1-2-3": {"p_escape": 0.0}}})
 @example({"strategies": ["PIG(VI, gamma=nan)"]})
-def test_any_settings_run_or_are_refused(said):
+def test_any_settings_run_or_are_refused(options):
     """Sizes are small unless they are what is wrong, or they would run for hours."""
-    if not isinstance(said.get("n_worlds"), int) or said["n_worlds"] > 2:
-        said = {**said, **({"n_worlds": 1} if _is_count(said.get("n_worlds")) else {})}
-    said = {**small, **said}
-    if _is_count(said["n_steps"]) and said["n_steps"] < 10**8:
-        said["n_steps"] = min(said["n_steps"], 5)
-    if isinstance(said["n_steps"], dict):
-        said["n_steps"] = {key: min(n, 5) if _is_count(n) and n < 10**8 else n for key, n in said["n_steps"].items()}
-        said["n_steps"] = {**{name: 3 for name in WORLDS if name in _classes(said)}, **said["n_steps"]}
-    answer("\n".join(f"{toml(key)} = {toml(value)}" for key, value in said.items()))
+    if not isinstance(options.get("n_worlds"), int) or options["n_worlds"] > 2:
+        options = {**options, **({"n_worlds": 1} if _is_count(options.get("n_worlds")) else {})}
+    options = {**small, **options}
+    if _is_count(options["n_steps"]) and options["n_steps"] < 10**8:
+        options["n_steps"] = min(options["n_steps"], 5)
+    if isinstance(options["n_steps"], dict):
+        options["n_steps"] = {
+            key: min(n, 5) if _is_count(n) and n < 10**8 else n for key, n in options["n_steps"].items()
+        }
+        options["n_steps"] = {**{name: 3 for name in WORLDS if name in _classes(options)}, **options["n_steps"]}
+    answer("\n".join(f"{toml(key)} = {toml(value)}" for key, value in options.items()))
 
 
 def _is_count(value):
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _classes(said):
-    worlds = said.get("worlds", list(WORLDS))
+def _classes(options):
+    worlds = options.get("worlds", list(WORLDS))
     if isinstance(worlds, str):
         return [worlds]
     return [key for key in worlds if isinstance(key, str)] if isinstance(worlds, dict | list) else []
@@ -106,7 +110,7 @@ def _classes(said):
 @example("\ufeffn_worlds = 1")
 @example("seed = 1\nseed = 2")
 @example("worlds = 'maze'\n[worlds.maze]\nside = 3")
-def test_any_text_is_answered(text):
+def test_any_text_gives_a_result_or_one_sentence(text):
     """Nearly nothing of this is a study; what is must not be the paper's, which takes its time."""
     if isinstance(text, bytes):
         try:
@@ -154,28 +158,28 @@ valid = st.fixed_dictionaries(
 
 @settings(max_examples=25)
 @given(valid)
-def test_what_is_right_runs_and_is_kept_as_it_was_said(said):
-    text = "\n".join(f"{key} = {toml(value)}" for key, value in said.items())
+def test_valid_settings_run_and_are_stored_unchanged(options):
+    text = "\n".join(f"{key} = {toml(value)}" for key, value in options.items())
     assert answer(text) == 0
-    python = Experiment(**said)
+    python = Experiment(**options)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "study.toml"
         path.write_text(text, encoding="utf-8")
         assert Experiment.from_toml(path).describe() == python.describe()
-        found = python.run(Path(folder) / "python.zarr", jobs=2)
-        assert found.settings == python.describe()
-        assert found.classes == list(said["worlds"]) and found.strategies == said["strategies"]
+        results = python.run(Path(folder) / "python.zarr", jobs=2)
+        assert results.settings == python.describe()
+        assert results.classes == list(options["worlds"]) and results.strategies == options["strategies"]
         Experiment.from_toml(path).run(Path(folder) / "toml.zarr", jobs=1)
         assert files(Path(folder) / "python.zarr") == files(Path(folder) / "toml.zarr")
 
 
 @given(st.dictionaries(st.sampled_from(NAMES[:7]), anything, min_size=1, max_size=3))
-def test_python_refuses_with_the_key_in_front(said):
-    """The same without a file: what is not TOML can be said, too."""
+def test_python_errors_begin_with_the_key(options):
+    """Settings from Python, which may contain values that TOML has not."""
     try:
-        Experiment(**said)
+        Experiment(**options)
     except SettingsError as error:
         key = str(error).split(":", 1)[0]
         assert key.split(".")[0].split("[")[0] in NAMES[:7]
     except TypeError as error:
-        pytest.fail(f"{said}: {error}")
+        pytest.fail(f"{options}: {error}")

@@ -1,4 +1,4 @@
-"""What must hold of losses and structure whatever the world."""
+"""Properties of losses and structure in any world."""
 
 import numpy as np
 from hypothesis import given
@@ -29,14 +29,14 @@ def test_names_of_states_and_actions_do_not_matter(pair, seed):
         return x[actions][:, states][:, :, states]
 
     losses = Tasks(World(theta), rewards, horizon=15).losses([theta_hat])
-    again = Tasks(World(renamed(theta)), rewards[:, states], horizon=15).losses([renamed(theta_hat)])
-    assert np.allclose(losses, again, atol=5e-6)
+    renamed_losses = Tasks(World(renamed(theta)), rewards[:, states], horizon=15).losses([renamed(theta_hat)])
+    assert np.allclose(losses, renamed_losses, atol=5e-6)
     assert np.isclose(structure_index(World(theta)), structure_index(World(renamed(theta))))
     assert np.allclose(controllability(World(theta), 3), controllability(World(renamed(theta)), 3))
 
 
 @given(worlds(), st.integers(0, 2**32))
-def test_nobody_beats_the_objective_policies(pair, seed):
+def test_no_policy_beats_the_objective_policies(pair, seed):
     theta, theta_hat = pair
     rewards = np.random.default_rng(seed).standard_normal((2, theta.shape[1]))
     tasks = Tasks(World(theta), rewards, cap=10**6, horizon=15)
@@ -60,7 +60,7 @@ def test_the_equilibrium_is_a_distribution_that_a_random_step_leaves_alone(pair)
 
 
 @given(worlds())
-def test_an_action_is_felt_less_and_less(pair):
+def test_the_influence_of_an_action_decreases(pair):
     theta = pair[0]
     information = controllability(World(theta), 6)
     assert np.all(np.diff(information) <= 1e-12)

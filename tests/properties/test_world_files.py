@@ -1,4 +1,4 @@
-"""Any labels, any world: what is written is what is read."""
+"""A world file contains exactly the world that was saved, for any labels and any world."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def test_every_label_comes_back_from_an_archive(states, seed, data):
     ends = data.draw(st.lists(st.sampled_from(states), max_size=n - 1, unique=True))
     start = data.draw(st.none() | st.sampled_from([s for s in states if s not in ends]))
     world = World(drawn(seed, n, 2), states=states, terminal=ends, start=None if start is None else {start: 1.0})
-    again = returned(world, "w.npz")
-    assert again.states == world.states and list(map(type, again.states)) == list(map(type, world.states))
-    np.testing.assert_array_equal(again.rows.data, world.rows.data)
-    np.testing.assert_array_equal(again.terminal, world.terminal)
-    np.testing.assert_array_equal(again.episodes.distribution, world.episodes.distribution)
+    loaded = returned(world, "w.npz")
+    assert loaded.states == world.states and list(map(type, loaded.states)) == list(map(type, world.states))
+    np.testing.assert_array_equal(loaded.rows.data, world.rows.data)
+    np.testing.assert_array_equal(loaded.terminal, world.terminal)
+    np.testing.assert_array_equal(loaded.episodes.distribution, world.episodes.distribution)
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,14 +48,16 @@ def test_every_label_comes_back_from_an_archive(states, seed, data):
 def test_every_word_comes_back_from_a_table(states, seed):
     world = World(drawn(seed, len(states), 2), states=states, actions=["a", "b"])
     try:
-        again = returned(world, "w.csv")
+        loaded = returned(world, "w.csv")
     except ValueError as refused:
-        said = str(refused)
+        message = str(refused)
     else:
-        said = ""
+        message = ""
     numbers, blanks = all(str(s).lstrip("-").isdigit() for s in states), any(s != s.strip() for s in states)
-    if said:
-        assert (numbers and "would be read as numbers" in said) or (blanks and "begins or ends with a blank" in said)
+    if message:
+        assert (numbers and "would be read as numbers" in message) or (
+            blanks and "begins or ends with a blank" in message
+        )
         return
-    assert again.states == world.states and again.actions == world.actions
-    np.testing.assert_array_equal(again.theta, world.theta)
+    assert loaded.states == world.states and loaded.actions == world.actions
+    np.testing.assert_array_equal(loaded.theta, world.theta)

@@ -22,12 +22,12 @@ def test_ergodicity_equals_brute_force_reachability(mask):
     n_states = len(edges)
     reached = []
     for first in range(n_states):
-        found, border = {first}, [first]
+        visited, border = {first}, [first]
         while border:
-            new = set(np.flatnonzero(edges[border.pop()])) - found
-            found |= new
+            new = set(np.flatnonzero(edges[border.pop()])) - visited
+            visited |= new
             border += new
-        reached.append(len(found) == n_states)
+        reached.append(len(visited) == n_states)
     assert is_ergodic(World(even(mask))) == all(reached)
 
 
@@ -40,7 +40,7 @@ def test_sampling_returns_possible_states_only(mask, alpha, seed, u):
 
 
 @given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=9))
-def test_sampling_near_one_stays_in_the_support_whatever_the_rounding(weights):
+def test_sampling_near_one_stays_in_the_support_under_rounding(weights):
     """Running sums may end below one; what follows in memory is a state that is impossible here."""
     p = np.array([*weights, 0.0]) / np.sum(weights)
     theta = np.zeros((1, len(p), len(p)))
@@ -60,7 +60,7 @@ def test_dense_and_sparse_worlds_are_the_same_world(mask, seed):
 
 
 @given(masks(max_states=6))
-def test_a_support_contains_what_its_mask_says(mask):
+def test_a_support_agrees_with_its_mask(mask):
     support = Support.from_mask(mask)
     a, s, s_next = np.indices(mask.shape).reshape(3, -1)
     assert np.array_equal(support.contains(s * mask.shape[0] + a, s_next), mask.ravel())

@@ -1,4 +1,4 @@
-"""What more steps are expected to teach, against what they then teach in many worlds."""
+"""The expected gain against the gain in many worlds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import berlyne
 from berlyne import Explorer, explore
-from oracles.drawn import maze_from_the_prior
+from oracles.worlds_from_prior import maze_from_the_prior
 
 FROM_THE_PRIOR = {
     "maze supports": (maze_from_the_prior, 100, 200),
@@ -31,7 +31,7 @@ def gains(make, n_before, n_steps, n_worlds=300):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FROM_THE_PRIOR)
-def test_the_gain_is_as_expected_where_rows_are_drawn_from_the_prior(kind):
+def test_the_gain_is_as_expected_if_rows_are_drawn_from_the_prior(kind):
     off, _ = gains(*FROM_THE_PRIOR[kind])
     assert abs(off.mean()) < 3.5 * off.std(ddof=1) / np.sqrt(len(off))
 

@@ -1,4 +1,4 @@
-"""The maximum-likelihood concentration finds the one that made the data."""
+"""The maximum-likelihood concentration converges to the true one."""
 
 import numpy as np
 import pytest

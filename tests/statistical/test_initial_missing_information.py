@@ -1,4 +1,4 @@
-"""How much there is to learn at the start: the paper's figures and their exact expectations."""
+"""Missing information before the first step: values of the paper, and exact expectations."""
 
 import math
 

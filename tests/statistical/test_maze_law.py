@@ -1,4 +1,4 @@
-"""Mazes are drawn as readings R9 to R11 say."""
+"""Mazes are drawn according to readings R9 to R11."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def back_to_back(faces):
 
 
 def test_passages_favour_no_direction(geometries):
-    """Of 60 possible passages 35 are open, vertical and horizontal ones alike."""
+    """35 of 60 possible passages are open, vertical and horizontal ones with equal probability."""
     vertical = [g.passages[:, 0].sum() for g in geometries]
     assert abs(z_of_mean(vertical, 35 / 2)) < MANY
 
@@ -81,7 +81,7 @@ def test_corridors_are_those_of_depth_first_search(geometries):
 
 def rows_of_size(mazes, size, law="outcomes"):
     """Probabilities of rows with `size` distinct outcomes: that of the own direction first, then by state."""
-    found = []
+    rows = []
     for world in mazes:
         g = world.geometry
         for s in range(36):
@@ -89,8 +89,8 @@ def rows_of_size(mazes, size, law="outcomes"):
                 for a in range(4):
                     states, p = world.rows.row(a, s)
                     own = states == g.destination[s, a]
-                    found.append([*p[own], *p[~own]])
-    return np.array(found)
+                    rows.append([*p[own], *p[~own]])
+    return np.array(rows)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

@@ -23,7 +23,7 @@ def targets():
 
 
 @pytest.mark.parametrize("a", range(3))
-def test_state_0_is_a_target_as_often_as_the_paper_says(targets, a):
+def test_state_0_is_a_target_as_often_as_in_the_paper(targets, a):
     """With probability 1 - 0.75^k for k targets."""
     hits = targets[:, a, :, 0].sum()
     assert abs(z_of_frequency(hits, 400 * 20, 1 - 0.75 ** (a + 1))) < MANY
@@ -69,9 +69,9 @@ def test_every_target_set_is_as_frequent_as_enumeration_says(n_targets, p_escape
 
 
 def test_the_paper_keeps_ergodic_worlds_only_and_most_are():
-    """Seen from below: a world in which some state is nobody's target cannot be ergodic."""
+    """A lower bound: a world in which some state is no target of any row cannot be ergodic."""
     worlds = [one_two_three_world(seed, ergodic=False).theta for seed in range(200)]
     unreachable = np.mean([np.any((theta > 0).sum(axis=(0, 1)) == 0) for theta in worlds])
-    kept = [one_two_three_world(seed).theta for seed in range(200)]
+    accepted = [one_two_three_world(seed).theta for seed in range(200)]
     assert 0 < unreachable < 0.5
-    assert all(np.all((theta > 0).sum(axis=(0, 1)) > 0) for theta in kept)
+    assert all(np.all((theta > 0).sum(axis=(0, 1)) > 0) for theta in accepted)

@@ -29,7 +29,7 @@ def test_version(tmp_path):
         (("reproduce", "taken/inside"), "berlyne: Not a directory: taken/inside"),
     ],
 )
-def test_mistakes_are_told_without_a_traceback(tmp_path, arguments, why):
+def test_mistakes_are_reported_without_a_traceback(tmp_path, arguments, why):
     (tmp_path / "taken").touch()
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode != 0
@@ -38,7 +38,7 @@ def test_mistakes_are_told_without_a_traceback(tmp_path, arguments, why):
 
 
 def test_strategies_are_listed_with_their_privileges():
-    """What sees the true world, or goes where it likes, is a control and says so."""
+    """Strategies that see the true world, or act in any state, are marked as controls."""
     from berlyne.commands.listing import _strategies
 
     headings, lines = _strategies()
@@ -57,7 +57,7 @@ def test_privileges_are_printed(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
-def test_a_study_that_is_no_file_is_refused_and_not_waited_for(tmp_path, kind):
+def test_a_study_that_is_a_pipe_is_refused(tmp_path, kind):
     path = tmp_path / "study.toml"
     if kind == "pipe":
         os.mkfifo(path)
@@ -89,7 +89,7 @@ def test_results_that_are_a_pipe_are_refused(tmp_path):
         f"PIG(VI, gamma={'9' * 5000})",
     ],
 )
-def test_numbers_too_large_for_a_strategy_are_one_sentence(tmp_path, name):
+def test_numbers_too_large_for_a_strategy_give_one_sentence(tmp_path, name):
     (tmp_path / "study.toml").write_text(f'strategies = ["{name}"]\nn_worlds = 1\nn_steps = 3')
     done = run("run", "study.toml", "r.zarr", cwd=tmp_path)
     assert done.returncode == 1 and done.stderr.startswith("berlyne: strategies[0]: ") and done.stderr.count("\n") == 1

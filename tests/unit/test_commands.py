@@ -1,4 +1,4 @@
-"""Commands: begin a study, look at it, draw it; and help that can be typed."""
+"""Commands that create, show and plot a study, and their help texts."""
 
 import os
 import shlex
@@ -27,9 +27,9 @@ EVERY = dict(all_commands())
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_every_help_ends_in_an_example_that_parses(path, tmp_path, monkeypatch):
-    code, said, told = command(*path[1:], "--help")
-    assert code == 0 and told == ""
-    lines = said.split("\nExample:\n")[1].splitlines()
+    code, output, errors = command(*path[1:], "--help")
+    assert code == 0 and errors == ""
+    lines = output.split("\nExample:\n")[1].splitlines()
     assert lines and all(line.startswith(f"  {' '.join(path)} ") for line in lines)
     monkeypatch.chdir(tmp_path)
     for name in ("study.toml", "results.zarr", "reproduction"):
@@ -43,8 +43,8 @@ def test_every_help_ends_in_an_example_that_parses(path, tmp_path, monkeypatch):
 
 def test_a_new_study_runs_as_it_is_and_nothing_is_overwritten(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, said, told = command("init")
-    assert (code, told) == (0, "") and said.startswith("Wrote study.toml; run it with: berlyne run study.toml")
+    code, output, errors = command("init")
+    assert (code, errors) == (0, "") and output.startswith("Wrote study.toml; run it with: berlyne run study.toml")
     text = (tmp_path / "study.toml").read_text()
     assert sum(line.startswith("#") for line in text.splitlines()) > 10
     asked = Experiment.from_toml("study.toml")
@@ -54,37 +54,42 @@ def test_a_new_study_runs_as_it_is_and_nothing_is_overwritten(tmp_path, monkeypa
         and not asked.custom_measures
     )
     (tmp_path / "study.toml").write_text("mine")
-    code, said, told = command("init")
-    assert (code, said) == (1, "") and (tmp_path / "study.toml").read_text() == "mine"
-    assert told == "berlyne: study.toml already exists and is not overwritten; use another name\n"
+    code, output, errors = command("init")
+    assert (code, output) == (1, "") and (tmp_path / "study.toml").read_text() == "mine"
+    assert errors == "berlyne: study.toml already exists and is not overwritten; use another name\n"
     assert command("init", "other.toml")[0] == 0 and (tmp_path / "other.toml").read_text() == text
     uncommented = text.replace("# [worlds.small]\n# kind", "[worlds.small]\nkind").replace("# side", "side")
     uncommented = uncommented.replace("# n_transporters", "n_transporters").replace("# snapshots", "snapshots")
     (tmp_path / "all.toml").write_text(uncommented)
     assert [c.name for c in Experiment.from_toml("all.toml").classes] == ["maze", "dense", "small"]
-    code, said, told = command("init", "no/where.toml")
-    assert code == 1 and told == "berlyne: cannot write where.toml: folder no does not exist; create it first\n"
+    code, output, errors = command("init", "no/where.toml")
+    assert code == 1 and errors == "berlyne: cannot write where.toml: folder no does not exist; create it first\n"
 
 
-def test_show_says_what_is_in_a_store(tmp_path, monkeypatch):
+def test_show_prints_the_contents_of_a_store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = {"last": lambda run: 0.0, "seen": ("s", lambda run: np.zeros(run.world.n_states))}
     study(n_runs=2, measures=own).run("r.zarr")
     study(n_runs=2, measures=own, strategies=["PEIG(VI)"]).run("p.zarr", shard="1/2")
-    code, said, told = command("show", "r.zarr")
-    assert (code, told) == (0, "")
+    code, output, errors = command("show", "r.zarr")
+    assert (code, errors) == (0, "")
     for line in (
         "Results(r.zarr: maze, dense; 48 of 48 explorations)",
         "worlds: maze (30 steps), dense (20 steps); 4 of each class, 2 runs in each",
         "seed: 1",
         "snapshots: 0.5, 0, 7, 1.0",
     ):
-        assert line in said.splitlines()
-    assert "missing_information (time)" in said and "seen (s)" in said and "; last" in said and "berlyne 0." in said
-    found = open_results("r.zarr")
-    values = found.of("maze")["missing_information"].sel(strategy="PIG(VI)").values[:, 30].astype(float).reshape(4, 2)
+        assert line in output.splitlines()
+    assert (
+        "missing_information (time)" in output
+        and "seen (s)" in output
+        and "; last" in output
+        and "berlyne 0." in output
+    )
+    results = open_results("r.zarr")
+    values = results.of("maze")["missing_information"].sel(strategy="PIG(VI)").values[:, 30].astype(float).reshape(4, 2)
     mean, sem = values.mean(), values.mean(axis=1).std(ddof=1) / 2
-    (line,) = (line for line in said.splitlines() if line.startswith("maze") and "PIG(VI)" in line)
+    (line,) = (line for line in output.splitlines() if line.startswith("maze") and "PIG(VI)" in line)
     assert line.split() == ["maze", "PIG(VI)", "8", "0", f"{mean:.2f}", "±", f"{sem:.2g}", "bits"]
     part = command("show", "p.zarr")[1]
     assert "shard: 1 of 2" in part.splitlines()
@@ -92,12 +97,12 @@ def test_show_says_what_is_in_a_store(tmp_path, monkeypatch):
     assert line.split()[:4] == ["dense", "PEIG(VI)", "4", "4"]
 
 
-def test_show_of_nothing_and_of_what_is_not_measured(tmp_path, monkeypatch):
+def test_show_of_an_empty_store_and_of_missing_measures(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command("show", "r.zarr") == (1, "", "berlyne: there are no results at r.zarr\n")
     study(measures=[], common_random_numbers=True).run("r.zarr")
-    said = command("show", "r.zarr")[1]
-    assert said.count("not stored") == 6 and "seed: 1; common random numbers" in said.splitlines()
+    output = command("show", "r.zarr")[1]
+    assert output.count("not stored") == 6 and "seed: 1; common random numbers" in output.splitlines()
 
 
 def test_plot_draws_a_picture(tmp_path, monkeypatch):
@@ -105,8 +110,8 @@ def test_plot_draws_a_picture(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     study().run("r.zarr")
-    code, said, told = command("plot", "r.zarr")
-    assert (code, said, told) == (0, "Drew curves.png\n", "")
+    code, output, errors = command("plot", "r.zarr")
+    assert (code, output, errors) == (0, "Drew curves.png\n", "")
     with Image.open("curves.png") as picture:
         pixels = np.asarray(picture.convert("RGB"))
     assert pixels.shape[1] == 1440 and (pixels[0, 0] == 255).all()
@@ -128,15 +133,15 @@ def test_plot_draws_a_picture(tmp_path, monkeypatch):
         (("-o", "no/x.png"), "cannot write x.png: folder no does not exist; create it first"),
     ],
 )
-def test_pictures_that_cannot_be_are_one_sentence(tmp_path, monkeypatch, arguments, why):
+def test_invalid_plots_give_one_sentence(tmp_path, monkeypatch, arguments, why):
     monkeypatch.chdir(tmp_path)
     study().run("r.zarr")
-    code, said, told = command("plot", "r.zarr", *arguments)
-    assert (code, said) == (1, "") and told.startswith(f"berlyne: {why}") and told.count("\n") == 1
+    code, output, errors = command("plot", "r.zarr", *arguments)
+    assert (code, output) == (1, "") and errors.startswith(f"berlyne: {why}") and errors.count("\n") == 1
     assert [f.name for f in tmp_path.iterdir()] == ["r.zarr"]
 
 
-def test_results_are_said_once(tmp_path, monkeypatch):
+def test_the_results_path_is_given_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text("n_worlds = 1\nn_steps = 3")
     assert "Missing argument 'RESULTS'" in command("run", "s.toml")[2]
@@ -146,13 +151,13 @@ def test_results_are_said_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("shell", "words"), [("bash", "berlyne sh"), ("zsh", "berlyne sh"), ("fish", "berlyne sh")])
 def test_the_tab_key_completes_commands(shell, words, tmp_path):
     """As the documentation says how to switch it on."""
-    told = {
+    environment = {
         "_BERLYNE_COMPLETE": f"{shell}_complete",
         "COMP_WORDS": words,
         "COMP_CWORD": "sh" if shell == "fish" else "1",
     }
     done = subprocess.run(
-        [sys.executable, "-c", "from berlyne.cli import main; main()"], env={**os.environ, **told}, capture_output=True,
-        text=True, cwd=tmp_path, timeout=LIMIT,
+        [sys.executable, "-c", "from berlyne.cli import main; main()"], env={**os.environ, **environment},
+        capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 0 and "show" in done.stdout and "merge" not in done.stdout

@@ -1,4 +1,4 @@
-"""What caches and compiled records are made from cannot be changed, and says how to make another."""
+"""Objects that caches and compiled records depend on are immutable; the error shows how to create another one."""
 
 import copy
 import dataclasses
@@ -51,12 +51,12 @@ def test_no_attribute_of_a_prior_can_be_assigned_or_deleted(name):
     assert (repr(prior), prior.describe().parameters) == before
 
 
-def test_the_message_names_the_way_that_works():
+def test_the_message_names_replace():
     prior = dense_world(0).prior
-    with pytest.raises(AttributeError) as told:
+    with pytest.raises(AttributeError) as error:
         prior.alpha = 5
     way = "dataclasses.replace(it, alpha=...)"
-    assert str(told.value) == f"alpha of Dirichlet cannot be changed; create a new one with {way}"
+    assert str(error.value) == f"alpha of Dirichlet cannot be changed; create a new one with {way}"
     assert eval(way.replace("...", "5"), {"dataclasses": dataclasses, "it": prior}).alpha == 5.0
 
 
@@ -66,10 +66,10 @@ def test_another_prior_is_the_same_but_for_what_was_replaced(name):
     changes = {"Dirichlet": {"alpha": 0.5}, "OneTwoThree": {"p_escape": 0.5}, "ChineseRestaurant": {"d": 0.25}}
     (changed, value), *_ = changes[type(prior).__name__].items()
     other = dataclasses.replace(prior, **{changed: value})
-    said, now = prior.describe(), other.describe()
-    assert type(other) is type(prior) and now.parameters == {**said.parameters, changed: value}
+    description, now = prior.describe(), other.describe()
+    assert type(other) is type(prior) and now.parameters == {**description.parameters, changed: value}
     assert (other.n_states, other.n_actions) == (prior.n_states, prior.n_actions)
-    assert all(np.array_equal(said.arrays[part], now.arrays[part]) for part in said.arrays)
+    assert all(np.array_equal(description.arrays[part], now.arrays[part]) for part in description.arrays)
 
 
 def test_replacing_is_refused_where_making_is():
@@ -79,13 +79,13 @@ def test_replacing_is_refused_where_making_is():
         dataclasses.replace(ChineseRestaurant("ml"), n_states=4)
 
 
-def test_a_prior_that_learns_says_so_after_replacing():
+def test_an_adaptive_prior_stays_adaptive_after_replace():
     """Its c is no number until an explorer has found one, so that another prior of it learns as well."""
     learning = dataclasses.replace(ChineseRestaurant("ml", n_actions=2), d=0.5)
     assert learning.is_adaptive and learning.c == "ml" and learning.d == 0.5
     counts = InternalModel(learning.sized(3, 2)).sparse_counts
-    found = learning.fitted(counts)
-    assert found is not learning and not found.is_adaptive and found.c == 1.0
+    fitted = learning.fitted(counts)
+    assert fitted is not learning and not fitted.is_adaptive and fitted.c == 1.0
 
 
 def test_a_run_with_a_replaced_prior_is_that_of_a_fresh_one():
@@ -160,7 +160,7 @@ def arrays_of(thing, seen=None):
 
 
 def used(world, n_steps=30):
-    """What is left behind by a run."""
+    """Return the objects that a run creates."""
     run = explore(world, "PIG(VI)", n_steps=n_steps, seed=0, snapshots=[n_steps // 2])
     return run, run.counts, run.episode, run.model.sparse_counts, run.model.expected_missing_information().bits, world
 
@@ -202,16 +202,16 @@ def test_tables_that_priors_share_are_read_only():
 
 def test_arrays_that_are_handed_over_are_not_written_to_behind_a_worlds_back():
     """An array of its own becomes read-only; a view of another is copied."""
-    given = dense_world(0).rows
-    data, indices = given.data.copy(), np.stack([given.indices, given.indices])
-    world = World(dataclasses.replace(given, data=data, indices=indices[0]))
+    rows = dense_world(0).rows
+    data, indices = rows.data.copy(), np.stack([rows.indices, rows.indices])
+    world = World(dataclasses.replace(rows, data=data, indices=indices[0]))
     with pytest.raises(ValueError, match="read-only"):
         data[0] = 0.5
     indices[0, 0] = 7
-    assert world.rows.indices[0] == given.indices[0]
+    assert world.rows.indices[0] == rows.indices[0]
 
 
-def test_explorers_models_and_tasks_keep_what_they_were_made_of():
+def test_components_of_explorers_models_and_tasks_are_read_only():
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     explorer, model, world = Explorer(prior, "PIG(VI)"), InternalModel(prior), dense_world(0)
     for thing, name in [(explorer, "prior"), (explorer, "strategy"), (model, "prior"), (model, "n_states")]:
@@ -224,7 +224,7 @@ def test_explorers_models_and_tasks_keep_what_they_were_made_of():
         with pytest.raises(AttributeError, match=rf"^{name} of Tasks cannot be changed; make another Tasks"):
             setattr(tasks, name, 3)
     best = tasks.best_totals.copy()
-    rewards[:] = 0.0  # its own, which nobody else holds
+    rewards[:] = 0.0  # our own array, of which the tasks have a copy
     assert np.array_equal(Tasks(world, np.eye(10)).best_totals, best) and tasks.rewards[0, 0] == 1.0
 
 
@@ -246,7 +246,7 @@ FIXED = [
 
 
 @pytest.mark.parametrize(("make", "name"), FIXED)
-def test_whatever_is_kept_by_identity_is_frozen(make, name):
+def test_everything_cached_by_identity_is_frozen(make, name):
     thing = make()
     with pytest.raises(AttributeError):
         setattr(thing, name, None)

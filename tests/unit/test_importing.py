@@ -1,4 +1,4 @@
-"""`import berlyne` is enough, and quick."""
+"""`import berlyne` is sufficient and fast."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAVY = ("matplotlib", "numba", "pandas", "xarray", "zarr", "gymnasium", "scipy"
 
 
 def python(script):
-    """What a fresh interpreter prints."""
+    """Run a script in a new interpreter and return its output."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     return done.stdout.strip()
 
@@ -28,20 +28,20 @@ def test_importing_berlyne_imports_nothing_heavy_and_none_of_the_modules_that_co
 @pytest.mark.parametrize(
     ("name", "part"), [("figures", "draw_world"), ("stats", "friedman"), ("claims", "CLAIMS"), ("tasks", "reward_loss")]
 )
-def test_modules_are_there_when_they_are_used(name, part):
+def test_modules_are_imported_when_they_are_used(name, part):
     script = f"import berlyne; assert {name!r} in dir(berlyne); print(hasattr(berlyne.{name}, {part!r}))"
     assert python(script) == "True"
 
 
-def test_all_that_is_listed_is_there_and_a_star_imports_no_more():
+def test_a_star_import_gives_exactly_the_listed_names():
     assert not {"figures", "claims"} & set(berlyne.__all__)
     assert [name for name in berlyne.__all__ if not hasattr(berlyne, name)] == []
 
 
-def test_what_is_not_there_is_missed_in_the_usual_way():
-    with pytest.raises(AttributeError, match=r"^module 'berlyne' has no attribute 'figurs'$") as found:
+def test_missing_attributes_raise_the_usual_error():
+    with pytest.raises(AttributeError, match=r"^module 'berlyne' has no attribute 'figurs'$") as error:
         _ = berlyne.figurs
-    assert found.value.name == "figurs" and found.value.obj is berlyne  # so that Python can say what is nearest
+    assert error.value.name == "figurs" and error.value.obj is berlyne  # so that Python can say what is nearest
 
 
 def test_importing_takes_less_than_half_a_second():

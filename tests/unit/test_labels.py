@@ -1,4 +1,4 @@
-"""Labels of states and actions, from hand to hand."""
+"""Labels of states and actions in all objects."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_a_label_is_looked_up_both_ways():
     assert labels.all == tuple(STATES) == labels.custom
 
 
-@pytest.mark.parametrize("given", [None, range(4), [0, 1, 2, 3], np.arange(4)])
-def test_numbers_stay_numbers_without_a_dictionary(given):
-    labels = Labels("state", 4, given)
+@pytest.mark.parametrize("labels_given", [None, range(4), [0, 1, 2, 3], np.arange(4)])
+def test_numbers_stay_numbers_without_a_dictionary(labels_given):
+    labels = Labels("state", 4, labels_given)
     assert labels.custom is None and labels._number is None and labels.all == range(4)
     assert labels.number(3) == 3 and labels[3] == 3
 
@@ -40,7 +40,7 @@ def test_other_numbers_and_bools_are_labels():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("labels_given", "message"),
     [
         (["a", "b"], "states are 2 labels; there are 3 states, and each needs one"),
         (["a", "b", "a"], "states 0 and 2 have the same label 'a'; every state needs its own label"),
@@ -50,9 +50,9 @@ def test_other_numbers_and_bools_are_labels():
         (["a", float("nan"), "c"], "the label nan of state 1 does not equal itself; use another"),
     ],
 )
-def test_labels_that_cannot_be_are_refused(given, message):
+def test_labels_that_cannot_be_are_refused(labels_given, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
-        World(THETA, states=given)
+        World(THETA, states=labels_given)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_labels_that_cannot_be_are_refused(given, message):
         ([], r"s is \[\]; it must be a state: 'red', .*"),
     ],
 )
-def test_a_label_that_is_not_there_is_told_the_nearest(label, message):
+def test_an_unknown_label_gives_the_nearest_one(label, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         Explorer(coloured().prior, states=STATES, actions=ACTIONS).act(label)
 
@@ -73,11 +73,11 @@ def test_a_message_lists_a_few_labels_only():
         Labels("state", 9, [f"s{i}" for i in range(9)]).number(7.5)
 
 
-def test_a_world_speaks_of_labels():
+def test_a_world_uses_labels():
     world = coloured(start="blue")
     assert world.states == tuple(STATES) and world.actions == tuple(ACTIONS) and world.start == 1
-    again = world.with_prior(None)
-    assert again.states == world.states and again.actions == world.actions and again.start == 1
+    changed = world.with_prior(None)
+    assert changed.states == world.states and changed.actions == world.actions and changed.start == 1
     assert maze(0).states == range(36)
     with pytest.raises(ValueError, match=r"^start is 'green'; it must be a state: 'red'"):
         coloured(start="green")
@@ -101,14 +101,17 @@ def test_errors_of_priors_name_labels():
     prior = Dirichlet(1.0, (np.arange(3) < 2) & np.ones((2, 3, 3), dtype=bool))
     with pytest.raises(ValueError, match=r"^row \(a='l', s='blue'\) can reach state \('a', 1\), which the support"):
         World(THETA, prior, states=STATES, actions=ACTIONS)
-    for told in (InternalModel(prior, states=STATES, actions=ACTIONS), Explorer(prior, states=STATES, actions=ACTIONS)):
+    for learner in (
+        InternalModel(prior, states=STATES, actions=ACTIONS),
+        Explorer(prior, states=STATES, actions=ACTIONS),
+    ):
         with pytest.raises(
             ValueError, match=r"^action 'r' in state 'red' led to state \('a', 1\), which has probability zero"
         ):
-            told.observe("red", "r", ("a", 1))
+            learner.observe("red", "r", ("a", 1))
 
 
-def test_labels_replace_numbers_that_are_states_or_actions_only():
+def test_only_numbers_of_states_and_actions_are_replaced_by_labels():
     states, actions = Labels("state", 2, ["x", "y"]), Labels("action", 2)
     template = "row (a={a}, s={s}) holds {p:g} for state {s_next}, not state {last}; 1 states, {text}"
     error = TransitionError(
@@ -142,7 +145,7 @@ def test_a_labelled_exploration_is_the_same_in_numbers():
     np.testing.assert_array_equal(other.model.theta_hat_row("r", "blue"), one.model.theta_hat[1, 1])
 
 
-def test_a_model_is_told_in_labels():
+def test_a_model_observes_labels():
     model = InternalModel(coloured().prior, states=STATES, actions=ACTIONS)
     model.observe("red", "r", "blue")
     model.observe_many([("red", "r", "blue"), ["blue", "l", ("a", 1)]])
@@ -164,7 +167,7 @@ def test_a_model_is_told_in_labels():
         model.observe_many([("red", "r", "blue"), ("red", "u", "red")])
 
 
-def test_utilities_of_ones_own_read_labelled_models():
+def test_custom_utilities_read_labelled_models():
     class Own:
         def estimate(self, counts):
             return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)
@@ -177,7 +180,7 @@ def test_utilities_of_ones_own_read_labelled_models():
     np.testing.assert_allclose(pig(labelled), pig(numbered))
 
 
-def test_an_explorer_asks_and_is_told_in_labels():
+def test_an_explorer_acts_and_observes_in_labels():
     world = dense_world(1, n_states=3, n_actions=2)
     numbered, labelled = Explorer(world.prior, seed=4), Explorer(world.prior, seed=4, states=STATES, actions=ACTIONS)
     rng, s = np.random.default_rng(0), 0
@@ -203,11 +206,11 @@ def test_an_explorer_keeps_its_labels_in_a_file(tmp_path):
     explorer.observe("red", None, ("a", (1, None)))
     explorer.observe(2.5, 3, True, ended=True)
     explorer.save(tmp_path / "e.npz")
-    again = Explorer.load(tmp_path / "e.npz")
-    assert again.states == tuple(states) and again.actions == tuple(actions)
-    assert list(map(type, again.states)) == [str, tuple, float, bool]
-    np.testing.assert_array_equal(again.utility(), explorer.utility())
-    assert [again.act("red") for _ in range(5)] == [explorer.act("red") for _ in range(5)]
+    loaded = Explorer.load(tmp_path / "e.npz")
+    assert loaded.states == tuple(states) and loaded.actions == tuple(actions)
+    assert list(map(type, loaded.states)) == [str, tuple, float, bool]
+    np.testing.assert_array_equal(loaded.utility(), explorer.utility())
+    assert [loaded.act("red") for _ in range(5)] == [explorer.act("red") for _ in range(5)]
 
 
 def test_a_label_that_json_cannot_hold_is_refused_when_saved(tmp_path):

@@ -1,4 +1,4 @@
-"""Who may import whom: read from the source, so that it holds of imports inside functions too."""
+"""Allowed imports between modules, read from the source, including imports inside functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ every_upper = pytest.mark.parametrize("path", UPPER, ids=lambda path: str(path.r
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Names of all that a piece of source imports, such as berlyne.worlds.WORLDS."""
+    """Yield the names that a source imports, such as berlyne.worlds.WORLDS."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -35,19 +35,19 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def imports(path: Path, *packages: str) -> list[str]:
-    """What a module imports from some packages of ours."""
+    """Return the names that a module imports from some packages of berlyne."""
     ours = tuple(f"berlyne.{package}" for package in packages)
     return [name for name in imported(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith(ours)]
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "figures").glob("*.py")), ids=lambda path: path.name)
-def test_figures_know_no_claims_no_study_and_of_experiments_only_what_results_are(path: Path) -> None:
+def test_figures_import_only_results_from_experiments(path: Path) -> None:
     assert imports(path, "claims", "paper", "cli") == []
     assert set(imports(path, "experiments")) <= {"berlyne.experiments.Results"}
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "paper" / "claims").glob("*.py")), ids=lambda path: path.name)
-def test_claims_know_no_reproduction_and_no_figures(path: Path) -> None:
+def test_claims_import_no_reproduction_and_no_figures(path: Path) -> None:
     assert imports(path, "paper.reproduction", "figures", "cli") == []
 
 
@@ -61,12 +61,12 @@ CORE = [
 
 
 @pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_the_core_reaches_for_figures_through_one_door(path: Path) -> None:
+def test_the_core_imports_figures_only_through_plotting(path: Path) -> None:
     assert imports(path, "figures") == []
 
 
 @every_upper
-def test_nothing_of_ours_is_imported_late(path: Path) -> None:
+def test_no_module_of_berlyne_is_imported_inside_functions(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     assert [name for node in functions for name in imported(node) if name.startswith("berlyne")] == []
@@ -80,23 +80,23 @@ def test_importing_berlyne_imports_nothing_heavy() -> None:
 
 def in_order() -> list[str]:
     """The modules and packages of the map, from the bottom up; files of the engine one by one."""
-    found = []
+    ordered = []
     for line in MAP.read_text(encoding="utf-8").split("## The map")[1].split("|---|---|")[1].splitlines():
         if not line.startswith("| `"):
-            if found:
+            if ordered:
                 break
             continue
         names, about = line.strip("| ").split(" | ", 1)
         listed = re.findall(r"`([^`]+)`", names)
-        found += [f"engine.{file}" for file in re.findall(r"`([^`]+)`", about)] if listed == ["engine"] else listed
-    return found
+        ordered += [f"engine.{file}" for file in re.findall(r"`([^`]+)`", about)] if listed == ["engine"] else listed
+    return ordered
 
 
 ORDER = in_order()
 
 
 def line_of(module: str) -> int:
-    """Where a module such as `worlds.maze`, or the package it is in, stands in the map."""
+    """Return the line of the map with a module such as `worlds.maze`, or with its package."""
     named = [i for i, name in enumerate(ORDER) if module == name or module.startswith(f"{name}.")]
     if not named:
         raise AssertionError(f"{module} is not in the map of CONTRIBUTING.md")
@@ -112,13 +112,13 @@ def own_imports(path: Path) -> set[str]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    found = set()
+    imports_found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and id(node) not in for_types and str(node.module).startswith("berlyne."):
             package = str(node.module).removeprefix("berlyne.")
             modules = [f"{package}.{alias.name}" for alias in node.names]
-            found |= {module if is_there(module) else package for module in modules}
-    return found
+            imports_found |= {module if is_there(module) else package for module in modules}
+    return imports_found
 
 
 def is_there(module: str) -> bool:
@@ -136,7 +136,7 @@ def name_of(path: Path) -> str:
     [p for p in sorted(PACKAGE.rglob("*.py")) if p.parent != PACKAGE or not p.name.startswith("__")],
     ids=name_of,
 )
-def test_a_module_imports_only_what_the_map_puts_above_it(path: Path) -> None:
+def test_a_module_imports_only_modules_above_it_in_the_map(path: Path) -> None:
     here = name_of(path)
     if here == "engine":
         assert own_imports(path) == set()
@@ -144,5 +144,5 @@ def test_a_module_imports_only_what_the_map_puts_above_it(path: Path) -> None:
         assert line_of(other) <= line_of(here), f"{here} imports {other}"
 
 
-def test_the_map_names_only_what_is_there() -> None:
+def test_the_map_names_only_existing_modules() -> None:
     assert [name for name in ORDER if not is_there(name)] == []

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and a disk that fails is one sentence that names the file."""
+"""Files are written completely or not at all, and disk errors are one sentence that names the file."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def test_the_order_is_file_then_name_then_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", SENTENCES)
-@pytest.mark.parametrize("what", ["_sync", "os.replace", "os.open", "fill"])
+@pytest.mark.parametrize("reason", ["_sync", "os.replace", "os.open", "fill"])
 @pytest.mark.parametrize("locked", [True, False])
-def test_a_disk_that_fails_is_one_sentence_and_the_file_stays(number, what, locked, tmp_path, monkeypatch):
+def test_a_failing_disk_gives_one_sentence_and_keeps_the_file(number, reason, locked, tmp_path, monkeypatch):
     place = tmp_path / "maze.csv"
     place.write_bytes(b"old")
-    content = failing(number) if what == "fill" else b"new"
-    if what != "fill":
-        where, name = (os, what[3:]) if what.startswith("os.") else (serialization, what)
+    content = failing(number) if reason == "fill" else b"new"
+    if reason != "fill":
+        where, name = (os, reason[3:]) if reason.startswith("os.") else (serialization, reason)
         monkeypatch.setattr(where, name, failing(number))
     with pytest.raises(OSError) as caught:  # noqa: PT011  # the message is compared below
         atomic_write(place, content, locked=locked)
@@ -80,12 +80,12 @@ def test_the_error_survives_a_journey_between_processes():
     assert str(error) == "cannot write a.csv: no space left on the device; the file was not changed"
 
 
-def test_a_folder_that_cannot_be_synced_is_told_only_if_the_disk_fails(tmp_path, monkeypatch):
+def test_an_unsynced_folder_is_reported_only_if_the_disk_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))  # as file systems without this do
     atomic_write(tmp_path / "file", b"one")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
-    told = r"input/output error; the file is written, but a power failure may undo that$"
-    with pytest.raises(WriteError, match=told):
+    message = r"input/output error; the file is written, but a power failure may undo that$"
+    with pytest.raises(WriteError, match=message):
         atomic_write(tmp_path / "file", b"two")
     assert (tmp_path / "file").read_bytes() == b"two"
 
@@ -131,7 +131,7 @@ def test_folders_pipes_and_devices_are_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_nothing_is_overwritten_if_that_is_asked(links, tmp_path, monkeypatch):
+def test_nothing_is_overwritten_on_request(links, tmp_path, monkeypatch):
     if not links:
         monkeypatch.setattr(os, "link", failing(errno.EPERM))
     atomic_write(tmp_path / "file", b"one", overwrite=False)
@@ -143,7 +143,7 @@ def test_nothing_is_overwritten_if_that_is_asked(links, tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["file", "link"] and (tmp_path / "file").read_bytes() == b"one"
 
 
-def test_threads_that_write_the_same_file_leave_one_of_theirs(tmp_path):
+def test_one_of_several_threads_that_write_a_file_wins(tmp_path):
     """Each has a partial file of its own: none is taken for what a killed process left."""
     contents, failures = [bytes([k]) * 200_000 for k in range(8)], []
 
@@ -166,7 +166,7 @@ def test_threads_that_write_the_same_file_leave_one_of_theirs(tmp_path):
     assert failures == [] and os.listdir(tmp_path) == ["file"]
 
 
-def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
+def test_a_folder_is_written_completely_or_not_at_all(tmp_path):
     place = tmp_path / "it"
     with atomic_folder(place, sync=True) as partial:
         (partial / "below").mkdir()
@@ -195,7 +195,7 @@ def large_explorer():
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv", ".parquet", "explorer"])
-def test_a_limit_on_the_size_of_files_is_one_sentence(suffix, tmp_path):
+def test_a_limit_on_the_size_of_files_gives_one_sentence(suffix, tmp_path):
     """The system itself refuses to write more, as it does on a full disk."""
     thing = large_explorer() if suffix == "explorer" else large_world()
     place = tmp_path / f"it{suffix}"
@@ -207,8 +207,8 @@ def test_a_limit_on_the_size_of_files_is_one_sentence(suffix, tmp_path):
             thing.save(place)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    told = f"cannot write {place}: the file is larger than the system allows; the file was not changed"
-    assert (str(caught.value), caught.value.errno) == (told, errno.EFBIG)
+    message = f"cannot write {place}: the file is larger than the system allows; the file was not changed"
+    assert (str(caught.value), caught.value.errno) == (message, errno.EFBIG)
     assert os.listdir(tmp_path) == [place.name] and place.read_bytes() == b"old"
     thing.save(place)
     assert place.stat().st_size > 20_000
@@ -219,8 +219,8 @@ def called(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            given = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-            yield name, given
+            texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            yield name, texts
 
 
 def test_nothing_else_in_the_package_writes_whole_files():
@@ -229,7 +229,7 @@ def test_nothing_else_in_the_package_writes_whole_files():
     for path in sorted(package.rglob("*.py")):
         if path.name == "serialization.py":
             continue
-        for name, given in called(ast.parse(path.read_text(encoding="utf-8"))):
+        for name, texts in called(ast.parse(path.read_text(encoding="utf-8"))):
             assert name not in ("write_bytes", "mkstemp", "to_csv", "fsync", "link"), path
             assert name != "write_text" or path.name == "paper.py", path  # Click's, for a page of help
-            assert name != "open" or not any(mode[:1] in "wxa" and len(mode) <= 3 for mode in given if mode), path
+            assert name != "open" or not any(mode[:1] in "wxa" and len(mode) <= 3 for mode in texts if mode), path

@@ -54,7 +54,7 @@ def test_the_range_of_nothing_is_exceeded_for_sure():
     assert stats.studentized_range_isf(1.0, 3) == 0.0
 
 
-def test_what_is_no_table_is_refused():
+def test_invalid_tables_are_refused():
     for wrong in ([1.0, 2.0], [[1.0], [2.0]], [[1.0, np.nan]]):
         with pytest.raises(ValueError, match="values have shape"):
             stats.ranks(wrong)

@@ -1,4 +1,4 @@
-"""Where a policy for a task changes its mind: by the tolerance of ties, and by the chance of giving up."""
+"""Thresholds of policies for tasks: the tolerance of ties, and the probability of giving up."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_sure_way_of_a_million_trillion_trillion_steps_is_no_better_than_a_gam
     assert bool(Tasks(World(theta), cap=40).navigation_times([believed])[0, 0, 1] == 1.0) is sure
 
 
-def test_what_a_task_is_unless_told_otherwise() -> None:
+def test_defaults_of_a_task() -> None:
     theta = np.array([[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.9, 0.1]]])
     assert (N_REWARDS, HORIZON, CAP_PER_STATE) == (10, 100, 20)
     assert draw_rewards(7, seed=0).shape == (10, 7)
@@ -62,8 +62,8 @@ def test_steps_of_policies_that_may_never_arrive(trap: float, cap: int) -> None:
     theta[:, n - 1, n - 1] = 1.0
     tasks = Tasks(World(theta), cap=cap)
     for estimate in rng.dirichlet(np.ones(n), size=(3, 2, n)):
-        found = tasks.navigation_times([estimate])[0]  # [start, target]
+        times = tasks.navigation_times([estimate])[0]  # [start, target]
         for target in range(n):
             taken = tasks_by_iteration.best_actions(estimate, target)
             expected = tasks_by_iteration.capped_steps(np.einsum("sa,ast->st", taken, theta), target, cap)
-            assert found[:, target] == pytest.approx(expected, abs=2e-6, rel=2e-9)
+            assert times[:, target] == pytest.approx(expected, abs=2e-6, rel=2e-9)

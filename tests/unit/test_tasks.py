@@ -67,7 +67,7 @@ def test_a_target_out_of_reach_for_the_model_has_a_policy_all_the_same():
     assert times[2, 2] == 0.0
 
 
-def test_the_surest_way_is_taken_where_none_is_sure():
+def test_the_most_probable_path_is_taken_if_none_is_certain():
     """The model thinks that action 0 arrives with chance 0.9 and action 1 with 0.5; otherwise one is stuck in 2."""
     believed = np.array([[[0, 0.9, 0.1], [0, 1, 0], [0, 0, 1]], [[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]]])
     theta = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 1], [0, 0, 1], [1, 0, 0]]], dtype=float)
@@ -98,7 +98,7 @@ def test_every_form_of_a_model_is_the_same_model(make):
     assert tasks.reward_loss([run.counts]).tolist() == [losses[0, 1]]
 
 
-def test_a_prior_of_ones_own_is_read_through_its_estimate():
+def test_a_custom_prior_is_read_through_its_estimate():
     theta = ring(5, 0.5)
     believed = 0.9 * theta[::-1] + 0.1 * theta  # takes forth for back
 
@@ -128,7 +128,7 @@ def test_rewards_are_standard_normal_and_seeded():
     assert abs(rewards.mean()) < 0.04 and abs(rewards.std() - 1) < 0.03
 
 
-def test_what_cannot_be_judged_is_refused():
+def test_invalid_models_are_refused():
     world = World(ring(3))
     with pytest.raises(ValueError, match="'uniform' or 'lowest'"):
         Tasks(world, ties="first")

@@ -1,4 +1,4 @@
-"""What stands still is ended: a test, and the whole of `.ci/run`."""
+"""Time limits stop a test that hangs, and the whole of `.ci/run`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run_pytest(folder, test, *options):
 
 
 @pytest.mark.parametrize("processes", ["0", "1"])
-def test_a_test_that_stands_still_fails_with_its_stack(tmp_path, processes):
+def test_a_test_that_hangs_fails_with_its_stack(tmp_path, processes):
     done = run_pytest(tmp_path, HANGS, "-o", "timeout=2", "-n", processes)
     assert done.returncode == 1, done.stdout
     assert done.stderr.startswith("Timeout (0:00:02)!\n"), done.stderr
@@ -107,7 +107,7 @@ def ci(tmp_path):
     return run
 
 
-def test_ci_ends_with_a_message_and_with_all_that_it_started(ci, tmp_path):
+def test_ci_stops_all_its_processes_with_a_message(ci, tmp_path):
     began = time.monotonic()
     done = ci(f"sleep 500 & echo $! > {tmp_path}/pid; wait", "2s")
     assert done.returncode == 124 and time.monotonic() - began < 30
@@ -116,6 +116,6 @@ def test_ci_ends_with_a_message_and_with_all_that_it_started(ci, tmp_path):
     wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", "the end of sleep")
 
 
-def test_ci_hands_on_what_failed(ci):
+def test_ci_returns_the_exit_code_of_a_failure(ci):
     done = ci("exit 7", "60s")
     assert (done.returncode, done.stderr) == (7, "")

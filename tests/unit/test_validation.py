@@ -19,7 +19,7 @@ def test_a_generator_is_used_as_it_is():
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "7", None, True, [1], np.random.RandomState(0)])
-def test_what_is_not_a_seed_is_refused(seed):
+def test_invalid_seeds_are_refused(seed):
     with pytest.raises(ValueError, match=r"seed is .*; it must be a non-negative int, a numpy SeedSequence"):
         generator(seed)
 

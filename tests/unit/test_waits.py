@@ -1,4 +1,4 @@
-"""Every wait in the tests ends by itself, so that what stands still is a failure that says what did not happen."""
+"""Every wait in the tests has a limit, so that a hang is a failure that names the missing event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STARTED = ("run", "call", "check_call", "check_output")
 
 def unbounded(source: str) -> list[int]:
     """Lines with a wait that has no limit."""
-    found = []
+    calls = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             called, owner = node.func.attr, ast.unparse(node.func.value)
@@ -28,10 +28,10 @@ def unbounded(source: str) -> list[int]:
             reads = called == "readline" and "stdout" in owner
             waits = ast.unparse(node).startswith("os.waitpid(") and "WNOHANG" not in ast.unparse(node)
             if ((starts or joins) and not limited) or reads or waits:
-                found.append(node.lineno)
+                calls.append(node.lineno)
         elif isinstance(node, ast.While) and "time.sleep(" in ast.unparse(node):
-            found.append(node.lineno)
-    return sorted(found)
+            calls.append(node.lineno)
+    return sorted(calls)
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
@@ -47,25 +47,25 @@ def test_every_wait_has_a_limit(path):
         "event.wait()", "os.waitpid(child, 0)", "process.stdout.readline()", "while True:\n    time.sleep(0.1)",
     ],
 )  # fmt: skip
-def test_waits_without_a_limit_are_seen(line):
+def test_waits_without_a_limit_are_detected(line):
     assert unbounded(line) == [1]
 
 
-def test_waits_with_a_limit_are_not_complained_of():
+def test_waits_with_a_limit_are_accepted():
     for fine in ("subprocess.run(x, timeout=1)", "p.wait(timeout=1)", "t.join(timeout=2)", "', '.join(x)", "e.wait(3)"):
         assert unbounded(fine) == []
 
 
-def test_what_does_not_happen_is_named():
+def test_events_that_do_not_happen_are_named():
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"^the end of the world: not within 0 s$"):
         wait_until(lambda: False, "the end of the world", limit=0.05)
     assert 0.05 <= time.monotonic() - began < 20
 
 
-def test_lines_are_read_one_by_one_and_their_absence_is_noticed():
-    said = "import sys, time; sys.stdout.write('a\\nb\\nc'); sys.stdout.flush(); sys.stdin.readline()"
-    asked = [sys.executable, "-c", said]
+def test_lines_are_read_one_by_one_and_their_absence_is_detected():
+    script = "import sys, time; sys.stdout.write('a\\nb\\nc'); sys.stdout.flush(); sys.stdin.readline()"
+    asked = [sys.executable, "-c", script]
     with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         lines = Lines(process.stdout.fileno())
         assert [lines.next(), lines.next()] == ["a\n", "b\n"]

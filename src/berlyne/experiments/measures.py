@@ -26,7 +26,7 @@ RESERVED_NAMES = (
 """Names of arrays in a store besides those of `MEASURES`. A custom measure cannot have any of these names."""
 KNOWN_DIMS = ("time", "step", "snapshot", "a", "s", "s_next")
 """Dimensions with known sizes: times 0..n_steps, steps, snapshots, actions, states, next states."""
-DEFAULT_MEANING = "a measure of one's own"  # written to stores, so it must not change
+DEFAULT_MEANING = "a user-defined measure"
 EXPECTED_MISSING = "expected_missing_information"
 """The learning curve of environments without a transition table, whose missing information is unknown."""
 

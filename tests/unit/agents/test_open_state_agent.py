@@ -1,4 +1,4 @@
-"""States that appear while one explores: what is believed of them, measured, undone, and refused."""
+"""Unknown states that are discovered: beliefs, measures, undo, and errors."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def _utility(strategy, prior, agent):
     name = strategy.partition("(")[0]
     model = InternalModel.from_counts(prior, agent.counts(), {})
     known = {"PIG": berlyne.pig, "PLC": berlyne.plc, "PMC": berlyne.pmc, "novelty": berlyne.novelty}
-    found = known[name](model) if name in known else agent.utility()
+    values = known[name](model) if name in known else agent.utility()
     if name == "novelty":
-        found[:, -1] = agent.utility()[:, -1]  # nothing is said to be missing elsewhere
-    return found
+        values[:, -1] = agent.utility()[:, -1]  # nothing is said to be missing elsewhere
+    return values
 
 
 def by_hand(world, prior, states, actions, outcomes):
     """Missing information after a path, from the definition: dense, all rows, elsewhere spread evenly."""
-    n, m, found = world.n_states, world.n_actions, []
+    n, m, curve = world.n_states, world.n_actions, []
     for s in np.concatenate([[states[0]], np.stack([states[:-1], outcomes], axis=1).ravel()]).tolist():
-        if s not in found:
-            found.append(s)
+        if s not in curve:
+            curve.append(s)
     counts = np.zeros((m, n, n))
     np.add.at(counts, (actions, states[:-1], outcomes), 1)
     total, apart = 0.0, 0.0
     for a in range(m):
         for s in range(n):
             row, n_seen = counts[a, s], np.count_nonzero(counts[a, s])
-            unseen = (prior.c + prior.d * n_seen) / (len(found) + 1 - n_seen)
+            unseen = (prior.c + prior.d * n_seen) / (len(curve) + 1 - n_seen)
             theta_hat = np.where(row > 0, row - prior.d, unseen)
-            hidden = [z for z in range(n) if z not in found]
+            hidden = [z for z in range(n) if z not in curve]
             theta_hat[hidden] = unseen / max(len(hidden), 1)
             theta_hat = theta_hat / (prior.c + row.sum())
             theta = world.theta[a, s]
@@ -111,29 +111,29 @@ def test_states_appear_and_all_rows_are_valued_again():
     assert explorer.utility() == pytest.approx(berlyne.pig(model), abs=1e-12)
 
 
-def test_what_is_left_does_not_depend_on_how_many_states_there_may_be():
-    """More states that nobody has seen, in the world: what the explorer says is left to learn is the same."""
-    said = []
+def test_expected_missing_information_does_not_depend_on_undiscovered_states():
+    """More undiscovered states in the world do not change the expected missing information."""
+    remaining = []
     for n in (6, 60):
         theta = np.zeros((1, n, n))
         theta[0, np.arange(n), (np.arange(n) + 1) % 5] = 1.0
         with pytest.warns(UserWarning, match="cannot be reached from its start"):
             run = explore(World(theta, ChineseRestaurant(1.0), start=0), "Random", n_steps=30)
-        said.append(run.model.expected_missing_information().bits)
-    assert said[0] == said[1] > 0
+        remaining.append(run.model.expected_missing_information().bits)
+    assert remaining[0] == remaining[1] > 0
 
 
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)"])
 def test_undoing_forgets_states_too(strategy):
     explorer = Explorer(ChineseRestaurant(0.5, 0.2), strategy, seed=1, n_actions=2, states=["start"])
-    told = [("start", 0, "b"), ("b", 1, "c"), ("c", 0, "start"), ("start", 1, "d")]
+    history = [("start", 0, "b"), ("b", 1, "c"), ("c", 0, "start"), ("start", 1, "d")]
     answers = []
-    for line in told:
+    for line in history:
         answers.append(explorer.act(line[0]))
         explorer.observe(*line)
     explorer.undo(3)
-    assert explorer.states == ["start", "b"] and explorer.history == told[:1]
-    for line, answer in zip(told[1:], answers[1:], strict=True):
+    assert explorer.states == ["start", "b"] and explorer.history == history[:1]
+    for line, answer in zip(history[1:], answers[1:], strict=True):
         assert explorer.act(line[0]) == answer
         explorer.observe(*line)
     explorer.undo(4)
@@ -149,7 +149,7 @@ def test_a_lab_book_keeps_an_explorer_that_grows(tmp_path, monkeypatch):
     assert LabBook("lab").ask("b") == book.ask("b") and LabBook("lab").explorer.states == ["a", "b"]
 
 
-def test_episodes_end_in_states_that_were_found():
+def test_episodes_end_in_discovered_states():
     theta = np.zeros((2, 4, 4))
     theta[0, np.arange(4), (np.arange(4) + 1) % 4] = theta[1, :, 0] = 1.0
     world = World(theta, ChineseRestaurant(1.0), start=0, terminal=[3])
@@ -160,7 +160,7 @@ def test_episodes_end_in_states_that_were_found():
     assert not explorer.utility()[:, 1].any() and explorer.utility()[:, 0].all()
 
 
-def test_what_cannot_grow_is_refused():
+def test_invalid_arguments_for_unknown_states_are_refused():
     prior = ChineseRestaurant(1.0)
     with pytest.raises(ValueError, match="but its states are unknown"):
         explore(berlyne.maze(0).with_prior(prior), "PIG(VI+)", n_steps=3)
@@ -204,7 +204,7 @@ def test_a_prior_with_a_number_of_cells_explores_nothing(engine):
 
 @pytest.mark.parametrize("c", [0.7, "ml"])
 def test_a_model_of_discovered_states_measures_itself_as_the_run_did(c):
-    """Elsewhere is spread over the states that are not discovered, whoever measures."""
+    """Run and model divide elsewhere among the undiscovered states."""
     run = explore(berlyne.maze(2).with_prior(ChineseRestaurant(c, 0.2)), "PIG(VI)", n_steps=60, seed=1)
     for t in (0, 7, 60):
         model = run.model_at(t)
@@ -223,7 +223,7 @@ class Even:
 
 
 @pytest.mark.parametrize("engine", ["auto", "numpy"])
-def test_a_prior_of_ones_own_may_grow(engine):
+def test_a_custom_prior_may_grow(engine):
     world = World(np.roll(np.eye(4), 1, axis=1)[None], name="ring").with_prior(Even())  # 0, 1, 2, 3, 0, ...
     run = explore(world, "PIG(VI)", n_steps=2, seed=0, start=1, engine=engine)
     assert run.next_states.tolist() == [2, 3]
@@ -237,7 +237,7 @@ def test_a_prior_of_ones_own_may_grow(engine):
     assert rows[0, :2].all() and rows[0, 2] == 0.0  # nothing is known to be missing elsewhere
 
 
-def test_a_prior_that_grows_must_say_how():
+def test_a_prior_that_grows_needs_its_methods():
     class Grows:
         grows = True
 

@@ -1,11 +1,11 @@
-"""How kernels are compiled, and what is asked of Numba beyond its public interface."""
+"""Compilation of kernels, and the private features of Numba that it needs."""
 
 import numba
 import numpy as np
 import pytest
 from numba.core.options import DefaultOptions
 
-from berlyne.engine import jit as compiling
+from berlyne.engine import jit
 from berlyne.engine.jit import dispatch, entry_point, jit_inline, jit_nrt_off, kernel
 
 
@@ -16,7 +16,7 @@ def test_a_numba_without_the_option_to_count_no_references_is_refused(monkeypatc
 
 
 def test_bare_kernels_count_no_references():
-    """What has no use for the runtime that counts them cannot make an array."""
+    """A kernel without the runtime that counts references cannot create an array."""
 
     @kernel
     def make(n):
@@ -36,14 +36,14 @@ def test_a_numba_that_keeps_its_cache_otherwise_is_refused(monkeypatch):
         _cache = None
 
     with pytest.raises(RuntimeError, match="has another disk cache"):
-        compiling._stamp_cache(Otherwise(), "anything")
-    monkeypatch.setattr(compiling.numba, "njit", lambda **options: lambda function: Otherwise())
+        jit._stamp_cache(Otherwise(), "anything")
+    monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: Otherwise())
     with pytest.raises(RuntimeError, match="has another disk cache"):
         kernel(lambda x: x)
 
 
 def test_kernels_are_stamped_with_all_sources():
-    assert kernel(lambda x: x)._cache._cache_file._source_stamp == compiling._hash_of_sources()
+    assert kernel(lambda x: x)._cache._cache_file._source_stamp == jit._hash_of_sources()
 
 
 @pytest.mark.parametrize("inline", [False, True])

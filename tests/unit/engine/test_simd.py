@@ -1,4 +1,4 @@
-"""Vector operations, compiled, against plain NumPy; and so are the plain forms that replace them."""
+"""Vector operations, and the plain functions that replace them, against NumPy."""
 
 import inspect
 import os
@@ -95,15 +95,15 @@ def test_operations_on_bundles_of_any_size(operation, n):
     out, with_four, written = np.zeros_like(x), z.copy(), np.zeros(len(x), dtype=bool)
     operation(out, places, x, y, with_four)
     for place in places:
-        here, there, to = (slice(place + i, place + i + LANES) for i in (0, 2, 1))
-        assert out[to] == pytest.approx(in_numpy(z[here], x[here], y[there]), rel=1e-15, abs=0.0)
+        here, second, to = (slice(place + i, place + i + LANES) for i in (0, 2, 1))
+        assert out[to] == pytest.approx(in_numpy(z[here], x[here], y[second]), rel=1e-15, abs=0.0)
         assert with_four[here] == pytest.approx(in_numpy(2.0, x[here], 0.5), rel=1e-15, abs=0.0)
         written[to] = True
     assert not out[~written].any()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.__name__)
-def test_plain_forms_say_the_same(operation):
+def test_plain_forms_agree(operation):
     plain, in_numpy = OPERATIONS[operation]
     z, x, y = np.random.default_rng(0).integers(1, 9, size=(3, LANES)) / 8.0
     y[1] = x[1]
@@ -155,7 +155,7 @@ def test_one_item_is_set(setter):
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 40, 5000])
-def test_what_is_lined_up_begins_with_a_line_of_the_cache(n):
+def test_aligned_arrays_start_at_a_cache_line(n):
     zeros, copies = [aligned_zeros(n) for _ in range(5)], aligned_copies(np.arange(float(n)), np.ones(3), -np.ones(n))
     assert all(array.ctypes.data % 64 == 0 for array in (*zeros, *copies))
     assert all(array.tolist() == [0.0] * n for array in zeros)

@@ -1,4 +1,4 @@
-"""Outcomes in slots, against sets of states."""
+"""Outcome slots of the successor graph against sets of states."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from berlyne.engine.successor_graph import (
     slot_positions,
     slot_weights,
 )
-from parity.zoo import AWKWARD
+from parity.cases import AWKWARD
 
 WORLDS = {"dense": dense_world, "maze": maze, "1-2-3": one_two_three_world, **AWKWARD}
 
@@ -47,8 +47,8 @@ def test_probabilities_are_spread_over_slots(kind):
             theta[:, s, graph.succ[k]] += inside[k, : world.n_actions]  # those that fill up have none
     assert np.array_equal(theta, world.theta)
     assert np.all(inside[:, world.n_actions :] == 0.0)
-    found = slot_positions(graph, world.rows.support)
-    assert np.array_equal(inside.ravel()[found], world.rows.data)
+    slots = slot_positions(graph, world.rows.support)
+    assert np.array_equal(inside.ravel()[slots], world.rows.data)
 
 
 def test_a_graph_is_complete_if_every_state_can_follow_every_other():

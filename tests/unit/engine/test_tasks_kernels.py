@@ -1,4 +1,4 @@
-"""Parts of the kernels that plan for tasks."""
+"""Kernels that plan for tasks."""
 
 import numpy as np
 import pytest
@@ -109,8 +109,8 @@ def test_actions_of_fewest_steps_are_taken_equally_often_or_the_lowest_always(lo
     for lane in range(LANES):
         least = q[:, lane].min()
         tied = np.flatnonzero(q[:, lane] <= least + TIE_TOLERANCE * (1 + least))
-        kept = tied[:1] if lowest else tied
-        assert taken[1, :, lane].tolist() == (np.isin(np.arange(n_actions), kept) / len(kept)).tolist()
+        chosen = tied[:1] if lowest else tied
+        assert taken[1, :, lane].tolist() == (np.isin(np.arange(n_actions), chosen) / len(chosen)).tolist()
     assert lowest or n_actions == 1 or np.any((q != q.min(axis=0)) & (taken[1] > 0))  # some tie, but are not equal
     assert not taken[[0, 2]].any()
 
@@ -175,7 +175,7 @@ def test_policies_do_not_depend_on_where_policy_iteration_starts(make):
     tasks, reader = Tasks(world), Reader(world)
     ((layout, weights),) = reader.read([run.counts])
     n, m = world.n_states, world.n_actions
-    found = []
+    policies = []
     for seed in range(3):
         taken, search = np.zeros(n * m * LANES), navigate.new_search(layout.elimination, m)
         actions = np.random.default_rng(seed).integers(m, size=n * LANES).astype(np.int32)
@@ -184,8 +184,8 @@ def test_policies_do_not_depend_on_where_policy_iteration_starts(make):
         navigate.best_actions(Chain(layout.graph, weights[0]), search, 0, False, actions, taken)
         by_state = taken.reshape(n, m, LANES).copy()
         by_state[np.arange(min(n, LANES)), :, np.arange(min(n, LANES))] = 0.0  # at the target all is over
-        found.append(by_state[:, :, : min(n, LANES)])
-    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+        policies.append(by_state[:, :, : min(n, LANES)])
+    assert np.array_equal(policies[0], policies[1]) and np.array_equal(policies[0], policies[2])
 
 
 def spoil(record):
@@ -199,7 +199,7 @@ def spoil(record):
 
 
 @pytest.mark.parametrize("cap", [1, 2, 40])
-def test_what_scratch_holds_does_not_matter(cap, monkeypatch):
+def test_contents_of_scratch_arrays_do_not_matter(cap, monkeypatch):
     world = berlyne.maze(1)
     counts = berlyne.explore(world, "Random", n_steps=100, seed=0).counts
     rewards = np.random.default_rng(0).random((3, world.n_states))
@@ -209,8 +209,8 @@ def test_what_scratch_holds_does_not_matter(cap, monkeypatch):
         make = getattr(berlyne.tasks, name)
         monkeypatch.setattr(berlyne.tasks, name, lambda *sizes, make=make: spoil(make(*sizes)))
     after = Tasks(world, rewards, cap=cap, horizon=5)
-    found = after.best_times, after.navigation_times([counts]), after.reward_totals([counts])
-    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(found, expected, strict=True))
+    computed = after.best_times, after.navigation_times([counts]), after.reward_totals([counts])
+    assert all(np.array_equal(mine, theirs) for mine, theirs in zip(computed, expected, strict=True))
 
 
 @pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.maze, berlyne.one_two_three_world])
@@ -250,7 +250,7 @@ def counted(prior, *seen):
         (1e-20, [(1, 2, 3), (1, 2, 4)], True),  # hardly ever drawn, but not impossible
     ],
 )
-def test_what_a_prior_calls_impossible_is_refused_and_nothing_else(p_escape, seen, possible):
+def test_only_counts_that_are_impossible_under_the_prior_are_refused(p_escape, seen, possible):
     prior = OneTwoThree(9, 3, p_escape=p_escape)
     models = [counted(prior), counted(prior, *seen), counted(prior, (2, 1, 0))][: 2 if p_escape == 1.0 else 3]
     if possible:

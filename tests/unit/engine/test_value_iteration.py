@@ -1,4 +1,4 @@
-"""Which values a step can change, against the definition; plans themselves are in parity and oracles."""
+"""Which values a step can change, against the definition; the plans themselves are tested in parity and oracles."""
 
 import numpy as np
 import pytest
@@ -6,19 +6,19 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from berlyne import dense_world, maze
-from berlyne.engine import value_iteration as plan
+from berlyne.engine import value_iteration
 from berlyne.engine.successor_graph import build_graph
 from berlyne.engine.value_iteration import NO_REPAIRS, REPAIR_ALL, list_repairs
-from parity.zoo import AWKWARD
+from parity.cases import AWKWARD
 
 
 def repairs_by_definition(world, depth):
     """For every step x -> y the sorted states to repair at levels 1, ..., depth - 1."""
     reach = csr_array((world.theta.max(axis=0) > 0).astype(float))
     distance = shortest_path(reach, unweighted=True)
-    found = {}
+    repairs = {}
     for x, y in zip(*reach.nonzero(), strict=True):
-        found[int(x), int(y)] = [
+        repairs[int(x), int(y)] = [
             [
                 z
                 for z in range(world.n_states)
@@ -26,7 +26,7 @@ def repairs_by_definition(world, depth):
             ]
             for j in range(1, depth)
         ]
-    return found
+    return repairs
 
 
 @pytest.mark.parametrize("at_once", [1, 1 << 22])
@@ -35,7 +35,7 @@ def repairs_by_definition(world, depth):
     "make", [maze, lambda seed: maze(seed, side=8), AWKWARD["5 actions"]], ids=["6", "8", "uneven"]
 )
 def test_the_lists_hold_what_a_step_can_change(make, depth, at_once, monkeypatch):
-    monkeypatch.setattr(plan, "BATCH_ENTRIES", at_once)
+    monkeypatch.setattr(value_iteration, "BATCH_ENTRIES", at_once)
     world = make(2)
     graph = build_graph(world.rows.support)
     repairs, expected = list_repairs(graph, depth), repairs_by_definition(world, depth)
@@ -54,16 +54,16 @@ def test_the_lists_hold_what_a_step_can_change(make, depth, at_once, monkeypatch
     assert seen == set(expected)
 
 
-def test_nothing_is_listed_where_it_is_too_much_or_saves_nothing(monkeypatch):
+def test_lists_are_empty_if_they_are_too_long_or_save_nothing(monkeypatch):
     small = build_graph(maze(0).rows.support)
     assert list_repairs(small, 10) is not NO_REPAIRS
     assert list_repairs(small, 1) is NO_REPAIRS  # V_0 is always up to date
     assert list_repairs(build_graph(dense_world(0).rows.support), 10) is REPAIR_ALL
     total = len(list_repairs(small, 10).states)
-    monkeypatch.setattr(plan, "BATCH_ENTRIES", 1)
-    monkeypatch.setattr(plan, "MAX_LISTED", total)
+    monkeypatch.setattr(value_iteration, "BATCH_ENTRIES", 1)
+    monkeypatch.setattr(value_iteration, "MAX_LISTED", total)
     assert len(list_repairs(small, 10).states) == total
-    monkeypatch.setattr(plan, "MAX_LISTED", total - 1)
+    monkeypatch.setattr(value_iteration, "MAX_LISTED", total - 1)
     assert list_repairs(small, 10) is NO_REPAIRS
 
 
@@ -71,4 +71,4 @@ def test_states_beyond_the_depth_are_farther_than_it():
     world = maze(1, side=7)
     graph = build_graph(world.rows.support)
     exact = shortest_path(csr_array((world.theta.max(axis=0) > 0).astype(float)), unweighted=True)
-    assert np.array_equal(plan._distances(graph, 4), np.minimum(exact, 5))
+    assert np.array_equal(value_iteration._distances(graph, 4), np.minimum(exact, 5))

@@ -1,4 +1,4 @@
-"""Our worlds as environments of Gymnasium."""
+"""Worlds as Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ every_id = pytest.mark.parametrize("name", list(ENVIRONMENTS))
 
 
 @every_id
-def test_gymnasium_is_content(name):
+def test_gymnasium_accepts_the_environments(name):
     check_env(gymnasium.make(name).unwrapped)
 
 
@@ -64,7 +64,7 @@ def test_steps_follow_the_world():
     assert np.all(np.abs(deviation[world.theta > 1e-6]) < 5)
 
 
-def test_episodes_begin_and_end_as_the_world_says():
+def test_episodes_begin_and_end_as_in_the_world():
     theta = np.tile(np.eye(3)[[1, 2, 2]], (1, 1, 1))
     where = {"a": (0, 0), "b": (1, 0), "c": (0, 1)}
     world = World(theta, start={"a": 0.5, "b": 0.5}, terminal=["c"], states=["a", "b", "c"], positions=where)
@@ -85,16 +85,16 @@ def test_states_are_painted_where_they_lie_and_none_over_another(make):
     world = make()
     image = state_image(world, None)
     white = np.all(image == 255, axis=2)
-    found = []
+    pixels = []
     for s in range(world.n_states):
         other = np.any(state_image(world, s) != image, axis=2)
         assert white[other].all()
-        found.append(np.argwhere(other).mean(axis=0)[::-1])
+        pixels.append(np.argwhere(other).mean(axis=0)[::-1])
         white[other] = False  # so that no pixel belongs to two
     assert not white.any()
-    found, where = np.array(found), places(world)
-    scale = np.ptp(found, axis=0) / np.ptp(where, axis=0)
-    np.testing.assert_allclose(found - found.min(axis=0), (where - where.min(axis=0)) * scale, atol=1.0)
+    pixels, where = np.array(pixels), places(world)
+    scale = np.ptp(pixels, axis=0) / np.ptp(where, axis=0)
+    np.testing.assert_allclose(pixels - pixels.min(axis=0), (where - where.min(axis=0)) * scale, atol=1.0)
     assert scale[0] == pytest.approx(scale[1], rel=0.03)
     assert len(state_image(World(np.ones((1, 1, 1))), 0)) == 24
 
@@ -130,7 +130,7 @@ def test_a_maze_is_painted_as_it_is():
         (lambda: WorldEnv(four_rooms()).reset(options={"start": (0, 0)}), r"start is \(0, 0\); .*"),
     ],
 )
-def test_mistakes_are_told(call, message):
+def test_mistakes_are_reported(call, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()
 

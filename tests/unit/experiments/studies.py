@@ -1,4 +1,4 @@
-"""Small studies, and what tests ask of the stores they leave."""
+"""Small studies and helpers that compare stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STEPS = {"maze": 30, "dense": 20}
 
 def study(**changes):
     """Two classes, three strategies (one of which relocates), four worlds of each: quick, and nothing is trivial."""
-    said = {
+    settings = {
         "worlds": WORLDS,
         "strategies": ["Random", "PIG(VI)", "Unembodied"],
         "n_worlds": 4,
@@ -27,7 +27,7 @@ def study(**changes):
         "seed": 1,
         "snapshots": (0.5, 0, 7, 1.0),
     }
-    return berlyne.Experiment(**{**said, **changes})
+    return berlyne.Experiment(**{**settings, **changes})
 
 
 def files(folder):
@@ -69,15 +69,15 @@ def command(*arguments):
 
 def count_explorations(monkeypatch):
     """A list that grows by "class/strategy/n_steps" whenever the machinery explores."""
-    from berlyne.experiments import work_unit as piece
+    from berlyne.experiments import work_unit
 
-    made, explore = [], piece.explore
+    made, explore = [], work_unit.explore
 
     def counted(world, strategy, **options):
         made.append((world.name, strategy.name, options["n_steps"]))
         return explore(world, strategy, **options)
 
-    monkeypatch.setattr(piece, "explore", counted)
+    monkeypatch.setattr(work_unit, "explore", counted)
     return made
 
 

@@ -1,11 +1,11 @@
-"""Chunks are what Zarr would have written, and are noticed when damaged."""
+"""Chunks are equal to those that Zarr writes, and damage is detected."""
 
 import threading
 
 import numpy as np
 import pytest
 
-from berlyne import serialization as files
+from berlyne import serialization
 from berlyne.experiments import chunks
 from waiting import LIMIT
 
@@ -31,7 +31,7 @@ def test_zarr_reads_what_is_encoded_here(tmp_path, values):
         compressors=[zarr.codecs.BloscCodec(**codecs), zarr.codecs.Crc32cCodec()],
     )
     place = tmp_path / "a" / "c" / "/".join("0" * len(shape))
-    files.put(place, chunks.encode(values))
+    serialization.write_store_file(place, chunks.encode(values))
     assert array[:].tobytes() == values.tobytes()
     array[:] = values.reshape(shape)
     assert place.read_bytes() == chunks.encode(values)
@@ -43,20 +43,20 @@ def test_zarr_reads_the_labels(tmp_path):
 
     labels = ["maze/000", "", "Häuser/1", "a much longer label"]
     array = zarr.create_array(tmp_path / "a", shape=(4,), chunks=(6,), dtype=str, compressors=None)
-    files.put(tmp_path / "a" / "c" / "0", chunks.encode_labels(labels, 6))
+    serialization.write_store_file(tmp_path / "a" / "c" / "0", chunks.encode_labels(labels, 6))
     assert array[:].tolist() == labels
 
 
 def test_bytes_do_not_depend_on_the_thread():
     values = np.sin(np.arange(200_000)).astype(np.float32)
-    found = []
-    thread = threading.Thread(target=lambda: found.append(chunks.encode(values)))
+    encoded = []
+    thread = threading.Thread(target=lambda: encoded.append(chunks.encode(values)))
     thread.start()
     thread.join(timeout=LIMIT)
-    assert found == [chunks.encode(values)]
+    assert encoded == [chunks.encode(values)]
 
 
-def test_every_flipped_bit_is_noticed():
+def test_every_flipped_bit_is_detected():
     content = chunks.encode(ARRAYS[1])
     assert chunks.has_valid_checksum(content)
     for i in range(8 * len(content)):
@@ -66,5 +66,5 @@ def test_every_flipped_bit_is_noticed():
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 10, -1])
-def test_cut_and_empty_chunks_are_noticed(n):
+def test_cut_and_empty_chunks_are_detected(n):
     assert not chunks.has_valid_checksum(chunks.encode(ARRAYS[1])[:n])

@@ -1,4 +1,4 @@
-"""Whatever happens to the files of a store: right values, or a sentence that says what is wrong."""
+"""Any damage to the files of a store gives correct values or an error that names the problem."""
 
 import json
 import os
@@ -44,8 +44,8 @@ def place(tmp_path, healthy):
 
 def everything(place):
     """All values that are read of a store."""
-    found = berlyne.open_results(place)
-    return {name: found.dataset[name].values.tobytes() for name in found.dataset.variables if name != "world_class"}
+    results = berlyne.open_results(place)
+    return {name: results.dataset[name].values.tobytes() for name in results.dataset.variables if name != "world_class"}
 
 
 def chunks(place, array):
@@ -53,7 +53,7 @@ def chunks(place, array):
 
 
 @pytest.mark.parametrize("array", ["missing_information", "state", "next_state", "counts", "area"])
-def test_a_deleted_chunk_is_named_by_whoever_reads(place, array):
+def test_a_deleted_chunk_is_named_when_it_is_read(place, array):
     path = chunks(place, array)[-1]
     path.unlink()
     with pytest.raises(StoreError) as caught:
@@ -74,7 +74,7 @@ def test_a_deleted_folder_is_not_a_study_that_was_never_run(place, healthy):
     assert_same_store(place, healthy)
 
 
-def test_every_chunk_in_the_place_of_every_other_is_noticed(place):
+def test_every_chunk_in_the_place_of_every_other_is_detected(place):
     """Those of one array between worlds and strategies, and those of arrays that have the same type."""
     n = 0
     for arrays in (["area"], ["state", "action", "next_state"], ["missing_information", "l1_distance"], ["counts"]):
@@ -96,7 +96,7 @@ def test_every_chunk_in_the_place_of_every_other_is_noticed(place):
     assert n > 60
 
 
-def test_a_whole_piece_in_the_place_of_another_is_noticed(place):
+def test_a_whole_piece_in_the_place_of_another_is_detected(place):
     for path in [p for p in place.rglob("*.0.0*") if p.name.startswith(("c.0.0", "seal.0.0"))]:
         other = path.with_name(path.name.replace(".0.0", ".0.1", 1))
         if other.exists():
@@ -108,7 +108,7 @@ def test_a_whole_piece_in_the_place_of_another_is_noticed(place):
             use(place)
 
 
-def test_a_piece_of_another_study_is_noticed(place, tmp_path):
+def test_a_piece_of_another_study_is_detected(place, tmp_path):
     study(seed=2).run(tmp_path / "other")
     for path in place.rglob("*.0.1*"):
         shutil.copy(tmp_path / "other" / path.relative_to(place), path)
@@ -117,7 +117,7 @@ def test_a_piece_of_another_study_is_noticed(place, tmp_path):
             use(place)
 
 
-def test_a_seal_that_is_gone_is_noticed_even_if_the_run_was_interrupted(place):
+def test_a_missing_manifest_is_detected_even_if_the_run_was_interrupted(place):
     root = json.loads((place / "zarr.json").read_text())
     del root["attributes"]["explored"]
     forge(place, root)
@@ -137,8 +137,8 @@ def forge(place, root):
     (place / "zarr.json").write_text(json.dumps(root))
 
 
-def test_every_flipped_byte_of_what_had_no_checksum_is_noticed_or_harmless(place, healthy):
-    """The root, coordinates and labels: whoever reads gets the same, or a sentence."""
+def test_every_flipped_byte_is_detected_or_harmless(place, healthy):
+    """The root, coordinates and labels: reading returns the same values, or an error of one sentence."""
     rng, expected, refused = np.random.default_rng(0), everything(place), []
     paths = [place / "zarr.json", *(place / name / "c.0" for name in ("time", "snapshot", "world", "strategy"))]
     for i in range(200):
@@ -216,7 +216,7 @@ def test_a_root_that_contradicts_itself_is_refused_though_its_checksum_fits(plac
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, '{"attributes": {"berlyne_format": 3}}', "\0" * 50, "null"])
-def test_a_root_that_is_no_root(place, text):
+def test_invalid_roots_are_refused(place, text):
     (place / "zarr.json").write_text(text)
     for use in (study().run, everything):
         with pytest.raises(StoreError, match=f"^{place} is (not a store of results|damaged: )"):
@@ -250,7 +250,7 @@ for place in sys.argv[2:]:
 
 
 @pytest.mark.parametrize("kind", PRIORS)
-def test_what_is_no_file_is_refused_and_not_waited_for(healthy, tmp_path, kind):
+def test_pipes_and_folders_are_refused_without_waiting(healthy, tmp_path, kind):
     names = ["zarr.json", "state/c.0.0.0", "area/c.0.0", "area/seal.0.0", "world/c.0"]
     places = [tmp_path / str(i) for i in range(len(names))]
     for place, name in zip(places, names, strict=True):
@@ -258,11 +258,11 @@ def test_what_is_no_file_is_refused_and_not_waited_for(healthy, tmp_path, kind):
         (place / name).unlink()
         PRIORS[kind](place / name)
     asked = [sys.executable, "-c", TIMED, str(Path(__file__).parents[2]), *map(str, places)]
-    told = subprocess.run(asked, capture_output=True, text=True, timeout=90)
+    errors = subprocess.run(asked, capture_output=True, text=True, timeout=90)
     expected = [f"StoreError {p / name} is a {kind}; it must be a file" for p, name in zip(places, names, strict=True)]
     both = [line for line in expected for _ in range(2)]
-    both[-2] = "nothing"  # labels are worked out, so reading does not meet it
-    assert told.stdout.splitlines() == both, told.stderr
+    both[-2] = "nothing"  # labels are computed, so reading does not use it
+    assert errors.stdout.splitlines() == both, errors.stderr
 
 
 def test_folders_that_are_links_are_not_written_through(place, tmp_path):
@@ -291,7 +291,7 @@ def test_a_link_to_nothing_is_no_place(tmp_path):
     assert os.listdir(tmp_path) == ["link"]
 
 
-def test_the_command_is_as_brief_about_all_this(place, tmp_path, monkeypatch):
+def test_the_command_prints_one_sentence_for_damage(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(TOML)
     for harm in (
@@ -300,8 +300,8 @@ def test_the_command_is_as_brief_about_all_this(place, tmp_path, monkeypatch):
         lambda: os.mkfifo(place / "zarr.json"),
     ):
         harm()
-        code, said, told = command("run", "study.toml", "results.zarr")
-        assert (code, said) == (1, "") and told.startswith("berlyne: results.zarr") and told.count("\n") == 1
+        code, output, errors = command("run", "study.toml", "results.zarr")
+        assert (code, output) == (1, "") and errors.startswith("berlyne: results.zarr") and errors.count("\n") == 1
 
 
 def test_a_store_of_an_older_format_is_refused_like_an_unknown_one(place):
@@ -338,8 +338,8 @@ def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(pl
             patch.setattr(store, "write_store_file", killed)
             with pytest.raises(KeyboardInterrupt):
                 study(n_worlds=5).run(place, jobs=1)
-        found = everything(place)
-        assert len(found["area"]) > len(expected["area"])  # and no complaint
+        parsed = everything(place)
+        assert len(parsed["area"]) > len(expected["area"])  # and no complaint
         made = count_explorations(monkeypatch)
         study(n_worlds=5).run(place, jobs=1)
         assert made

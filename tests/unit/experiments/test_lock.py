@@ -1,4 +1,4 @@
-"""One writer at a time, and a dead one is none."""
+"""Only one process writes at a time, and a lock of a dead process is released."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from berlyne import serialization as lock
+from berlyne import serialization
 from berlyne.serialization import StoreError, exclusive_lock
 from unit.experiments.studies import study
 from waiting import LIMIT, Lines
@@ -39,13 +39,13 @@ def holder(tmp_path):
     process.stdout.close()
 
 
-def test_the_second_run_is_told_who_holds_the_store(holder):
+def test_the_error_of_a_second_run_names_the_holder(holder):
     process, place = holder
     with pytest.raises(StoreError) as caught:
         study().run(place)
-    said = str(caught.value)
-    assert said.startswith(f"{place} is being written by process {process.pid} on {socket.gethostname()} since 20")
-    assert said.endswith("; wait for it, or use another path")
+    message = str(caught.value)
+    assert message.startswith(f"{place} is being written by process {process.pid} on {socket.gethostname()} since 20")
+    assert message.endswith("; wait for it, or use another path")
     assert not place.exists()
 
 
@@ -61,8 +61,8 @@ def test_a_dead_holder_does_not_block(holder):
 def test_nothing_is_left_behind(tmp_path):
     place = tmp_path / "results.zarr"
     with exclusive_lock(place):
-        said = json.loads(place.with_name("results.zarr.lock").read_text())
-        assert said["pid"] == os.getpid()
+        lock_content = json.loads(place.with_name("results.zarr.lock").read_text())
+        assert lock_content["pid"] == os.getpid()
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(RuntimeError, match="mine"), exclusive_lock(place):
         raise RuntimeError("mine")
@@ -75,7 +75,7 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch)
     a third process would make a new file, and both would write.
     """
     place, beside = tmp_path / "results.zarr", tmp_path / "results.zarr.lock"
-    take = lock._try_lock
+    take = serialization._try_lock
     removed = []
 
     def slowly(file):
@@ -83,10 +83,10 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch)
             removed.append(beside.unlink())
         return take(file)
 
-    monkeypatch.setattr(lock, "_try_lock", slowly)
+    monkeypatch.setattr(serialization, "_try_lock", slowly)
     with exclusive_lock(place):
         assert removed and beside.exists()
-        monkeypatch.setattr(lock, "_try_lock", take)
+        monkeypatch.setattr(serialization, "_try_lock", take)
         with pytest.raises(StoreError, match=f"is being written by process {os.getpid()} on"), exclusive_lock(place):
             pass
 
@@ -110,11 +110,11 @@ def test_never_two_at_once(tmp_path):
 
 
 @pytest.mark.parametrize("written", ["", "[]", "{", '{"pid": 1}', "null"])
-def test_a_holder_that_has_not_said_who_it_is(written):
-    assert lock._lock_holder(written) == "another process"
+def test_a_lock_without_a_holder_name(written):
+    assert serialization._lock_holder(written) == "another process"
 
 
-def test_a_folder_that_knows_no_locks_is_told(tmp_path, monkeypatch):
+def test_a_folder_without_locks_is_reported(tmp_path, monkeypatch):
     import fcntl
 
     def unsupported(*_):
@@ -149,7 +149,7 @@ def test_two_names_of_a_store_share_one_lock(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["link", "link to nothing", "folder", "pipe"])
-def test_what_is_no_lock_is_left_alone(tmp_path, kind):
+def test_files_that_are_not_locks_are_not_changed(tmp_path, kind):
     place, beside, notes = tmp_path / "results.zarr", tmp_path / "results.zarr.lock", tmp_path / "notes"
     notes.write_text("mine")
     if kind.startswith("link"):
@@ -161,7 +161,7 @@ def test_what_is_no_lock_is_left_alone(tmp_path, kind):
     assert sorted(os.listdir(tmp_path)) == ["notes", "results.zarr.lock"] and notes.read_text() == "mine"
 
 
-def test_a_file_of_somebody_else_is_not_taken_for_a_lock(tmp_path):
+def test_a_foreign_file_is_not_used_as_a_lock(tmp_path):
     (tmp_path / "results.zarr.lock").write_text("combination: 1 2 3")
     with pytest.raises(
         StoreError, match=r"results\.zarr\.lock is not a lock of berlyne and would be overwritten; move it"

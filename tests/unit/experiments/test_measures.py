@@ -1,4 +1,4 @@
-"""The table of measures decides what is stored."""
+"""The table of measures determines what is stored."""
 
 import json
 
@@ -14,10 +14,10 @@ TOY = Measure("toy", lambda run: np.arange(run.n_steps + 1) + run.states[0] / 16
 
 def test_a_measure_that_is_added_to_the_table_is_stored_listed_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setitem(MEASURES, "toy", TOY)
-    found = study(n_worlds=2).run(tmp_path / "r.zarr")
-    toy = found.of("dense")["toy"]
+    results = study(n_worlds=2).run(tmp_path / "r.zarr")
+    toy = results.of("dense")["toy"]
     assert toy.dtype == np.float32 and toy.attrs == {"units": "parsec", "long_name": "how far"}
-    starts = found.of("dense")["state"].values[..., 0]
+    starts = results.of("dense")["state"].values[..., 0]
     assert np.array_equal(toy, np.arange(21) + starts[..., None] / 16)
     grown = study(n_worlds=3).run(tmp_path / "r.zarr")
     assert grown.is_complete and np.array_equal(grown.of("dense")["toy"].values[:2], toy)
@@ -27,7 +27,7 @@ def test_a_measure_that_is_added_to_the_table_is_stored_listed_and_resumed(tmp_p
         study(measures={"toy": lambda run: 0.0})
 
 
-def test_a_store_without_it_is_read_but_not_gone_on_with(tmp_path, monkeypatch):
+def test_a_store_without_it_is_read_but_not_resumed(tmp_path, monkeypatch):
     place = tmp_path / "r.zarr"
     study().run(place)
     before = files(place)

@@ -1,4 +1,4 @@
-"""Environments that show no transition table, in a study: explored by acting alone, measured by what is expected."""
+"""Environments without a transition table in a study: explored by acting, measured by expected missing information."""
 
 import functools
 
@@ -60,8 +60,8 @@ def total(run):
     return run.rewards.sum()
 
 
-def asked(**changes):
-    said = {
+def make_study(**changes):
+    settings = {
         "worlds": {"cards": "Blackjack-v1", "switches": [Switches(), Switches(0.5)], "made": made, "plain": "berlyne"},
         "strategies": ["Random", "PIG(VI)"],
         "n_worlds": 1,
@@ -70,77 +70,77 @@ def asked(**changes):
         "seed": 3,
         "snapshots": (0.5, 1.0),
     }
-    said["worlds"]["plain"] = dense_world(1)
-    return Experiment(**{**said, **changes})
+    settings["worlds"]["plain"] = dense_world(1)
+    return Experiment(**{**settings, **changes})
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     place = tmp_path_factory.mktemp("untabled") / "r.zarr"
-    asked().run(place, jobs=1)
+    make_study().run(place, jobs=1)
     return place
 
 
 def test_an_exploration_is_that_of_explore_env_with_the_stream_of_its_id(place):
-    found = open_results(place)
+    results = open_results(place)
     for label, env in (
         ("cards/000/run-002", gymnasium.make("Blackjack-v1")),
         ("switches/000/run-002", Switches()),
         ("made/000/run-002", made(stream(3, "made/000"))),
     ):
-        n_steps = found.n_steps(label)
+        n_steps = results.n_steps(label)
         run = explore_env(env, "PIG(VI)", n_steps, seed=stream(3, f"{label}/PIG(VI)"))
         np.testing.assert_array_equal(
-            found.history(label, "PIG(VI)"), np.stack([run.states, run.actions, run.next_states], axis=1)
+            results.history(label, "PIG(VI)"), np.stack([run.states, run.actions, run.next_states], axis=1)
         )
-        stored = found.of(label.split("/")[0]).sel(world=label, strategy="PIG(VI)")
+        stored = results.of(label.split("/")[0]).sel(world=label, strategy="PIG(VI)")
         np.testing.assert_array_equal(stored[EXPECTED].values, run.expected_missing_information)
         assert float(stored["area"]) == run.expected_missing_information.sum() == run.area
         assert stored["missing_information"].isnull().all() and stored["l1_distance"].isnull().all()
         assert stored["counts"].isnull().all()
-    assert found.of("plain")["counts"].isel(snapshot=-1).sum("transition").values.tolist() == [[15.0] * 2] * 4
+    assert results.of("plain")["counts"].isel(snapshot=-1).sum("transition").values.tolist() == [[15.0] * 2] * 4
 
 
-def test_a_run_in_a_world_expects_what_replay_says(place):
-    found, world = open_results(place), dense_world(1)
+def test_expected_missing_information_of_a_run_agrees_with_replay(place):
+    results, world = open_results(place), dense_world(1)
     run = explore(world, "PIG(VI)", n_steps=15, seed=stream(3, "plain/000/PIG(VI)"))
-    told = replay(world, run, "PIG(VI)")
-    stored = found.of("plain").sel(world="plain/000/run-000", strategy="PIG(VI)")[EXPECTED].values
-    np.testing.assert_allclose(stored[:-1], told.expected_missing_information.values, rtol=1e-12)
-    np.testing.assert_allclose(stored[-1], told.expected_missing_information_after.values[-1], rtol=1e-12)
+    replayed = replay(world, run, "PIG(VI)")
+    stored = results.of("plain").sel(world="plain/000/run-000", strategy="PIG(VI)")[EXPECTED].values
+    np.testing.assert_allclose(stored[:-1], replayed.expected_missing_information.values, rtol=1e-12)
+    np.testing.assert_allclose(stored[-1], replayed.expected_missing_information_after.values[-1], rtol=1e-12)
 
 
-def test_other_studies_keep_what_is_expected_only_on_request(tmp_path):
-    said = {"worlds": {"task": maze(0, side=3, n_transporters=2)}, "strategies": ["Random"], "n_steps": 9}
-    assert EXPECTED not in Experiment(**said).run(tmp_path / "usual.zarr").dataset
-    found = Experiment(**said, measures=[EXPECTED, "states_visited"]).run(tmp_path / "asked.zarr")
-    assert found.dataset[EXPECTED].notnull().all() and found.dataset[EXPECTED].attrs["units"] == "bits"
+def test_other_studies_store_expected_missing_information_only_on_request(tmp_path):
+    settings = {"worlds": {"task": maze(0, side=3, n_transporters=2)}, "strategies": ["Random"], "n_steps": 9}
+    assert EXPECTED not in Experiment(**settings).run(tmp_path / "usual.zarr").dataset
+    results = Experiment(**settings, measures=[EXPECTED, "states_visited"]).run(tmp_path / "asked.zarr")
+    assert results.dataset[EXPECTED].notnull().all() and results.dataset[EXPECTED].attrs["units"] == "bits"
 
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("options", [{"jobs": 1}, {"jobs": 3}])
 def test_threads_leave_the_same_store(tmp_path, options):
-    asked(n_runs=2).run(tmp_path / "one.zarr", jobs=1)
-    asked(n_runs=2).run(tmp_path / "other.zarr", **options)
+    make_study(n_runs=2).run(tmp_path / "one.zarr", jobs=1)
+    make_study(n_runs=2).run(tmp_path / "other.zarr", **options)
     assert_same_store(tmp_path / "one.zarr", tmp_path / "other.zarr")
 
 
 def test_processes_shards_and_growth_leave_the_same_store(place, tmp_path):
     pytest.importorskip("distributed")
-    asked().run(tmp_path / "processes.zarr", workers=2)
+    make_study().run(tmp_path / "processes.zarr", workers=2)
     assert_same_store(place, tmp_path / "processes.zarr")
     shards = [tmp_path / f"shard-{k}.zarr" for k in (1, 2, 3)]
     for k, shard in enumerate(shards, start=1):
-        asked().run(shard, shard=f"{k}/3")
+        make_study().run(shard, shard=f"{k}/3")
     merge(tmp_path / "joined.zarr", shards)
     assert_same_store(place, tmp_path / "joined.zarr")
-    asked(n_runs=1, strategies=["Random"]).run(tmp_path / "grown.zarr")
-    asked(n_runs=3).run(tmp_path / "grown.zarr")
-    asked().run(tmp_path / "grown.zarr")
+    make_study(n_runs=1, strategies=["Random"]).run(tmp_path / "grown.zarr")
+    make_study(n_runs=3).run(tmp_path / "grown.zarr")
+    make_study().run(tmp_path / "grown.zarr")
     assert_same_store(place, tmp_path / "grown.zarr")
 
 
-def test_a_run_that_failed_half_way_is_gone_on_with(place, tmp_path, monkeypatch):
+def test_a_run_that_failed_is_resumed(place, tmp_path, monkeypatch):
     from berlyne.experiments.opaque_env import OpaqueEnv
 
     explored, done = OpaqueEnv.explore, []
@@ -154,13 +154,13 @@ def test_a_run_that_failed_half_way_is_gone_on_with(place, tmp_path, monkeypatch
     monkeypatch.setattr(OpaqueEnv, "explore", fails)
     monkeypatch.setattr("berlyne.experiments.store.BLOCK", 192)
     with pytest.raises(RuntimeError, match="no more"):
-        asked().run(tmp_path / "r.zarr", jobs=1)
+        make_study().run(tmp_path / "r.zarr", jobs=1)
     assert open_results(tmp_path / "r.zarr").dataset["area"].notnull().any()
     monkeypatch.undo()
-    asked().run(tmp_path / "r.zarr")
+    make_study().run(tmp_path / "r.zarr")
     assert_same_store(place, tmp_path / "r.zarr")
     before = files(tmp_path / "r.zarr")
-    asked().run(tmp_path / "r.zarr")
+    make_study().run(tmp_path / "r.zarr")
     assert files(tmp_path / "r.zarr") == before
 
 
@@ -173,11 +173,11 @@ def test_environments_with_a_table_are_worlds(tmp_path):
     }
     study = Experiment(worlds=worlds, strategies=["PIG(VI+)"], n_steps=30)
     slippery, dry = from_gymnasium("FrozenLake-v1"), from_gymnasium(lake)
-    found = study.run(tmp_path / "r.zarr")
-    assert [fingerprint(found.world(f"{name}/000")) for name in worlds] == [
+    results = study.run(tmp_path / "r.zarr")
+    assert [fingerprint(results.world(f"{name}/000")) for name in worlds] == [
         fingerprint(world) for world in (slippery, slippery, dry)
     ]
-    assert found.dataset["missing_information"].notnull().all() and EXPECTED not in found.dataset
+    assert results.dataset["missing_information"].notnull().all() and EXPECTED not in results.dataset
     (tmp_path / "s.toml").write_text(
         "worlds = {lake = 'FrozenLake-v1'}\nstrategies = ['Random']\nn_steps = 9\nn_runs = 2"
     )
@@ -185,11 +185,11 @@ def test_environments_with_a_table_are_worlds(tmp_path):
     assert fingerprint(open_results(tmp_path / "toml.zarr").world("lake/000")) == fingerprint(slippery)
 
 
-def test_measures_by_name_and_of_ones_own(tmp_path):
+def test_measures_by_name_and_custom_measures(tmp_path):
     measures = {"paid": total, **{name: _measure(name) for name in ("states_visited", "rows_tried")}}
-    found = asked(worlds={"switches": Switches()}, n_steps=30, measures=measures).run(tmp_path / "r.zarr")
+    results = make_study(worlds={"switches": Switches()}, n_steps=30, measures=measures).run(tmp_path / "r.zarr")
     run = explore_env(Switches(), "Random", 30, seed=stream(3, "switches/000/Random"))
-    stored = found.dataset.sel(world="switches/000/run-000", strategy="Random")
+    stored = results.dataset.sel(world="switches/000/run-000", strategy="Random")
     assert float(stored["paid"]) == run.rewards.sum()
     met = [len({*run.states[: t + 1].tolist()}) for t in range(30)]
     assert stored["states_visited"].values.tolist() == [*met, len({*run.states.tolist(), int(run.next_states[-1])})]
@@ -203,42 +203,42 @@ def _measure(name):
     return OPTIONAL_MEASURES[name]
 
 
-def test_visits_are_kept_where_states_are_known(tmp_path):
+def test_visits_are_stored_if_states_are_known(tmp_path):
     study = Experiment(worlds={"ring": Counted()}, strategies=["Random"], n_steps=50, measures=["visits"])
-    found = study.run(tmp_path / "r.zarr")
-    s, a, _ = found.history("ring/000", "Random").T
+    results = study.run(tmp_path / "r.zarr")
+    s, a, _ = results.history("ring/000", "Random").T
     visits = np.zeros((2, 4))
     np.add.at(visits, (a, s), 1)
-    np.testing.assert_array_equal(found.dataset["visits"].values[0, 0], visits)
+    np.testing.assert_array_equal(results.dataset["visits"].values[0, 0], visits)
 
 
-def test_what_there_is_of_a_run_is_said_and_drawn(place, tmp_path):
-    found = open_results(place, asked())
-    for call in (lambda: found.world("cards/000"), lambda: found.run("cards/000/run-001", "Random")):
+def test_available_results_are_printed_and_drawn(place, tmp_path):
+    results = open_results(place, make_study())
+    for call in (lambda: results.world("cards/000"), lambda: results.run("cards/000/run-001", "Random")):
         with pytest.raises(ValueError, match=r"^worlds\.cards of .* has no transition table, so there is no World and"):
             call()
-    frame = found.to_frame(world_class="cards")
+    frame = results.to_frame(world_class="cards")
     assert len(frame) == 4 * 2 * 26 and frame[EXPECTED].notna().all()
-    s, _, s_next = found.history("cards/000/run-001", "Random")[:10].T
-    counts = found.counts("cards/000/run-001", "Random", 10, 60, 2)
+    s, _, s_next = results.history("cards/000/run-001", "Random")[:10].T
+    counts = results.counts("cards/000/run-001", "Random", 10, 60, 2)
     assert counts.n.sum() == 10
     with pytest.raises(
         ValueError,
         match=rf"^n_states is 2; the path of Random in cards/000/run-001 contains {max(*s, *s_next)}, so it m",
     ):
-        found.counts("cards/000/run-001", "Random", 10, 2, 2)
-    curves = found.curves("cards")["mean"].sel(strategy="Random").values
-    np.testing.assert_allclose(curves, found.of("cards")[EXPECTED].sel(strategy="Random").mean("world").values)
-    labels = [ax.get_ylabel() for ax in found.plot()]
+        results.counts("cards/000/run-001", "Random", 10, 2, 2)
+    curves = results.curves("cards")["mean"].sel(strategy="Random").values
+    np.testing.assert_allclose(curves, results.of("cards")[EXPECTED].sel(strategy="Random").mean("world").values)
+    labels = [ax.get_ylabel() for ax in results.plot()]
     assert labels == ["expected missing information (bits)", "", "", "missing information (bits)"]
-    assert all(len(ax.lines) == 2 for ax in found.plot())
-    assert "least area, plain" in found._repr_html_() and "least area, cards" not in found._repr_html_()
-    code, said, _ = command("show", place)
-    lines = [line for line in said.splitlines() if line.startswith("cards") and "Random" in line]
+    assert all(len(ax.lines) == 2 for ax in results.plot())
+    assert "least area, plain" in results._repr_html_() and "least area, cards" not in results._repr_html_()
+    code, output, _ = command("show", place)
+    lines = [line for line in output.splitlines() if line.startswith("cards") and "Random" in line]
     assert code == 0 and len(lines) == 1 and lines[0].rstrip().endswith("bits expected")
     assert command("plot", place, "-o", tmp_path / "c.png")[0] == 0
-    code, _, said = command("plot", place, "--class", "cards", "--measure", "l1_distance", "-o", tmp_path / "no.png")
-    assert code == 1 and "contains no data to plot for this choice" in said and not (tmp_path / "no.png").exists()
+    code, _, output = command("plot", place, "--class", "cards", "--measure", "l1_distance", "-o", tmp_path / "no.png")
+    assert code == 1 and "contains no data to plot for this choice" in output and not (tmp_path / "no.png").exists()
 
 
 class Pushed(Switches):
@@ -259,10 +259,10 @@ class Bare:
         return self.s, 0.0, False, False, {}
 
 
-def test_the_interface_is_all_that_is_asked_for(tmp_path):
-    found = Experiment(worlds=Bare(), strategies=["LTA"], n_steps=8).run(tmp_path / "r.zarr")
-    s, a, s_next = found.history("Bare/000", "LTA").T
-    assert found.classes == ["Bare"] and np.array_equal(s ^ a, s_next)
+def test_the_gymnasium_interface_is_sufficient(tmp_path):
+    results = Experiment(worlds=Bare(), strategies=["LTA"], n_steps=8).run(tmp_path / "r.zarr")
+    s, a, s_next = results.history("Bare/000", "LTA").T
+    assert results.classes == ["Bare"] and np.array_equal(s ^ a, s_next)
 
 
 def mixed(seed):
@@ -270,7 +270,7 @@ def mixed(seed):
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("settings", "message"),
     [
         (
             {"strategies": ["PIG(VI+)"]},
@@ -293,10 +293,10 @@ def mixed(seed):
         ({"worlds": {"x": "Nope-v0"}}, "worlds.x: Gymnasium cannot make 'Nope-v0': Environment `Nope` doesn't exist"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_runs(said, message):
+def test_invalid_settings_are_refused_before_anything_runs(settings, message):
     usual = {"worlds": {"x": Switches()}, "strategies": ["Random"], "n_steps": 9}
     with pytest.raises(SettingsError) as caught:
-        Experiment(**{**usual, **said})
+        Experiment(**{**usual, **settings})
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
 
 
@@ -306,7 +306,7 @@ def test_a_function_gives_worlds_of_one_kind(tmp_path):
 
 
 class Pose(gymnasium.ObservationWrapper, gymnasium.utils.RecordConstructorArgs):
-    """Where the agent of a MiniGrid stands, and which way it looks."""
+    """Return the position and direction of the agent of a MiniGrid."""
 
     def __init__(self, env, turned=False):
         gymnasium.utils.RecordConstructorArgs.__init__(self, turned=turned)
@@ -348,19 +348,19 @@ def test_a_level_of_minigrid_is_explored_with_its_wrappers(tmp_path):
         measures=["rows_tried"],
     )
     assert len({*(fingerprint(kind.worlds[0]) for kind in study.classes)}) == 3
-    found = study.run(tmp_path / "r.zarr", jobs=2)
-    met = found.dataset[["state", "next_state"]].max("time").to_dataframe()
+    results = study.run(tmp_path / "r.zarr", jobs=2)
+    met = results.dataset[["state", "next_state"]].max("time").to_dataframe()
     assert (met[["state", "next_state"]].max(axis=1) == 8 * 4 + 2 - 1).all()  # all poses but some at the goal
-    assert (found.dataset["rows_tried"].isel(time=-1) > 32 * 7 * 0.8).all()
-    assert found.dataset["area"].notnull().all()
+    assert (results.dataset["rows_tried"].isel(time=-1) > 32 * 7 * 0.8).all()
+    assert results.dataset["area"].notnull().all()
 
 
-def test_fingerprints_tell_what_the_spec_says():
-    def told(*arguments, **options):
+def test_fingerprints_depend_on_the_spec():
+    def fingerprint_of(*arguments, **options):
         return fingerprint(
             Experiment({"x": gymnasium.make(*arguments, **options)}, ["Random"], n_steps=5).classes[0].worlds[0]
         )
 
-    assert told("Blackjack-v1") == told("Blackjack-v1")
-    others = told("Blackjack-v1", natural=True), told("Blackjack-v1", max_episode_steps=2)
-    assert len({told("Blackjack-v1"), *others}) == 3
+    assert fingerprint_of("Blackjack-v1") == fingerprint_of("Blackjack-v1")
+    others = fingerprint_of("Blackjack-v1", natural=True), fingerprint_of("Blackjack-v1", max_episode_steps=2)
+    assert len({fingerprint_of("Blackjack-v1"), *others}) == 3

@@ -1,4 +1,4 @@
-"""Measures by name, and of any shape, with labels on their axes."""
+"""Measures by name and custom measures of any shape, with labelled axes."""
 
 import numpy as np
 import pytest
@@ -40,25 +40,25 @@ OWN = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def results(tmp_path_factory):
     return study(measures=OWN).run(tmp_path_factory.mktemp("measures") / "r.zarr")
 
 
-def test_axes_have_their_labels_and_room_for_the_largest(found):
+def test_axes_have_their_labels_and_room_for_the_largest(results):
     n, m, n_times = 8, 3, 31
-    sizes = {name: dict(found.dataset[name].sizes) for name in OWN}
+    sizes = {name: dict(results.dataset[name].sizes) for name in OWN}
     both = {"world": n, "strategy": m}
     assert sizes["transitions"] == both | {"a": 4, "s": 9, "s_next": 9}
     assert sizes["moves"] == both | {"step": n_times - 1} and sizes["quartiles"] == both | {"quartile": 3}
     assert sizes["by_time"] == both | {"time": n_times} and sizes["scalar"] == sizes["plain"] == both
-    assert found.dataset["quartiles"].attrs == {"units": "bits", "long_name": "of the curve"}
-    assert found.dataset["transitions"].attrs == {"long_name": "a measure of one's own"}
+    assert results.dataset["quartiles"].attrs == {"units": "bits", "long_name": "of the curve"}
+    assert results.dataset["transitions"].attrs == {"long_name": "a measure of one's own"}
 
 
 @pytest.mark.parametrize("world", ["maze/001", "dense/003"])
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "Unembodied"])
-def test_values_are_those_of_the_run_and_nothing_behind_them(found, world, strategy):
-    kept = found.dataset.sel(world=world, strategy=strategy)
+def test_values_are_those_of_the_run_and_nothing_behind_them(results, world, strategy):
+    stored = results.dataset.sel(world=world, strategy=strategy)
     name, index = world.split("/")
     asked = study()
     position = 2 * int(index) + asked.classes.index(next(c for c in asked.classes if c.name == name))
@@ -72,19 +72,19 @@ def test_values_are_those_of_the_run_and_nothing_behind_them(found, world, strat
         "by_time": run.l1_distance * 2,
         "scalar": run.area,
     }.items():
-        values = kept[label].values
+        values = stored[label].values
         inside = tuple(slice(n) for n in np.shape(expected))
         assert np.array_equal(values[inside], expected), label
-        there = np.zeros(values.shape, dtype=bool)
-        there[inside] = True
-        assert np.all(np.isnan(values[~there])), label
+        occupied = np.zeros(values.shape, dtype=bool)
+        occupied[inside] = True
+        assert np.all(np.isnan(values[~occupied])), label
 
 
 def test_a_value_for_each_snapshot(tmp_path):
-    found = study(measures={"known": ("snapshot", known)}).run(tmp_path / "r.zarr")
-    assert found.dataset["known"].dims == ("world", "strategy", "snapshot")
-    assert found.dataset["snapshot"].values.tolist() == [0.5, 0, 7, 1]
-    assert np.array_equal(found.of("maze")["known"], np.broadcast_to([15, 0, 7, 30], (4, 3, 4)))
+    results = study(measures={"known": ("snapshot", known)}).run(tmp_path / "r.zarr")
+    assert results.dataset["known"].dims == ("world", "strategy", "snapshot")
+    assert results.dataset["snapshot"].values.tolist() == [0.5, 0, 7, 1]
+    assert np.array_equal(results.of("maze")["known"], np.broadcast_to([15, 0, 7, 30], (4, 3, 4)))
     twice = study(measures={"known": ("snapshot", known)}, snapshots=(20, 1.0, 0.5)).run(tmp_path / "twice.zarr")
     assert np.array_equal(twice.of("dense")["known"], np.broadcast_to([20, 20, 10], (4, 3, 3)))
 
@@ -104,7 +104,7 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("measure", "message"),
     [
         (("a", transitions), r"^measures\.mine: returned shape \(4, 9, 9\); it must have an axis for each of \(a\)$"),
         (
@@ -124,13 +124,13 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
         (("none", lambda run: []), r"^measures\.mine: has shape \(0,\); it must have from 1 to 134217728 values$"),
     ],
 )
-def test_wrong_shapes_are_named(tmp_path, said, message):
+def test_wrong_shapes_are_named(tmp_path, measure, message):
     with pytest.raises(ValueError, match=message):
-        study(measures={"mine": said}).run(tmp_path / "r.zarr", jobs=1)
+        study(measures={"mine": measure}).run(tmp_path / "r.zarr", jobs=1)
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("measures", "message"),
     [
         (
             {"x": (("a", "a"), len)},
@@ -151,9 +151,9 @@ def test_wrong_shapes_are_named(tmp_path, said, message):
         ([Measure("area", len)], "measures.area: must be a new name"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(said, message):
+def test_invalid_measures_are_refused(measures, message):
     with pytest.raises(SettingsError) as caught:
-        study(measures=said)
+        study(measures=measures)
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
     with pytest.raises(
         SettingsError, match=r"^measures\.k: has a value for each snapshot, and there are no snapshots$"
@@ -161,12 +161,12 @@ def test_what_cannot_be_measured_is_refused(said, message):
         study(measures={"k": ("snapshot", known)}, snapshots=())
 
 
-def test_a_list_is_all_that_is_kept(tmp_path):
-    found = study(measures=["visits", "l1_distance", Measure("mine", moves, dims=("step",))]).run(tmp_path / "r.zarr")
-    assert {"visits", "l1_distance", "mine"} <= set(found.dataset) and "missing_information" not in found.dataset
+def test_a_list_names_all_stored_measures(tmp_path):
+    results = study(measures=["visits", "l1_distance", Measure("mine", moves, dims=("step",))]).run(tmp_path / "r.zarr")
+    assert {"visits", "l1_distance", "mine"} <= set(results.dataset) and "missing_information" not in results.dataset
     usual = study().run(tmp_path / "usual.zarr")
-    assert np.array_equal(found.dataset["area"], usual.dataset["area"])
-    assert np.array_equal(found.dataset["l1_distance"], usual.dataset["l1_distance"], equal_nan=True)
+    assert np.array_equal(results.dataset["area"], usual.dataset["area"])
+    assert np.array_equal(results.dataset["l1_distance"], usual.dataset["l1_distance"], equal_nan=True)
     with pytest.raises(SettingsError, match=r"was made with the measure missing_information, which you do not ask for"):
         study(measures="l1_distance").run(tmp_path / "usual.zarr")
     none = study(measures=[]).run(tmp_path / "none.zarr")
@@ -195,14 +195,14 @@ def test_toml_names_measures(tmp_path, monkeypatch):
     text = 'worlds = {maze = {side = 3, n_transporters = 4}}\nstrategies = ["Random"]\nn_worlds = 2\nn_steps = 9\n'
     (tmp_path / "s.toml").write_text(f"{text}measures = ['missing_information', 'visits']")
     assert command("run", "s.toml", "r.zarr")[0] == 0
-    found = open_results("r.zarr")
-    assert found.dataset["visits"].dims == ("world", "strategy", "a", "s")
-    assert np.all(found.dataset["visits"].sum(["a", "s"]) == 9)
-    assert found.dataset["visits"].attrs["long_name"] == OPTIONAL_MEASURES["visits"].meaning
+    results = open_results("r.zarr")
+    assert results.dataset["visits"].dims == ("world", "strategy", "a", "s")
+    assert np.all(results.dataset["visits"].sum(["a", "s"]) == 9)
+    assert results.dataset["visits"].attrs["long_name"] == OPTIONAL_MEASURES["visits"].meaning
     (tmp_path / "s.toml").write_text(f"{text}measures = ['missing']")
-    code, _, told = command("run", "s.toml", "x.zarr")
-    assert (code, told) == (1, "berlyne: measures[0]: there is no measure 'missing'; there are missing_information, " +
-        "l1_distance, states_visited, rows_tried, expected_missing_information, visits; " +
+    code, _, errors = command("run", "s.toml", "x.zarr")
+    assert (code, errors) == (1, "berlyne: measures[0]: there is no measure 'missing'; there are " +
+        "missing_information, l1_distance, states_visited, rows_tried, expected_missing_information, visits; " +
         "see docs/how-to/own-measure.md\n")  # fmt: skip
     python = Experiment({"maze": {"side": 3, "n_transporters": 4}}, "Random", 2, 9, measures=["missing_information"])
     assert python.standard_measures == ("missing_information",) and python.custom_measures == {}

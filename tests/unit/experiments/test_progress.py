@@ -1,4 +1,4 @@
-"""How far a run has come: counted by explorations, as each of them ends."""
+"""Progress of a run, counted in finished explorations."""
 
 import re
 import threading
@@ -6,15 +6,14 @@ import time
 
 import pytest
 
-from berlyne.experiments import progress
-from berlyne.experiments import run as running
-from berlyne.experiments import work_unit as piece
+from berlyne.experiments import progress, work_unit
+from berlyne.experiments import run as run_module
 from berlyne.experiments.work_unit import Layout, WorkUnit, compute_arrays
 from unit.experiments.studies import command, study
 
 
 @pytest.mark.parametrize(
-    ("per_second", "said"),
+    ("per_second", "text"),
     [
         (12345.6, "12,346 explorations/s"),
         (212.4, "212 explorations/s"),
@@ -25,15 +24,15 @@ from unit.experiments.studies import command, study
         (0.05, "3.0 explorations/min"),
     ],
 )
-def test_rates_have_their_unit(per_second, said):
-    assert progress.format_rate(per_second) == said
+def test_rates_have_their_unit(per_second, text):
+    assert progress.format_rate(per_second) == text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.4, "0:00:00"), (61, "0:01:01"), (3723.2, "1:02:03"), (360000, "100:00:00")]
+    ("seconds", "text"), [(0.4, "0:00:00"), (61, "0:01:01"), (3723.2, "1:02:03"), (360000, "100:00:00")]
 )
-def test_durations(seconds, said):
-    assert progress.format_duration(seconds) == said
+def test_durations(seconds, text):
+    assert progress.format_duration(seconds) == text
 
 
 def test_a_line_by_hand():
@@ -42,20 +41,20 @@ def test_a_line_by_hand():
     assert progress.progress_line(0, 2000, 3.0) == "0 of 2,000 explorations"
 
 
-def test_explorations_are_told_one_by_one_as_they_end(monkeypatch):
-    asked, told, seen, explore = study(), [], [], piece.explore
+def test_explorations_are_counted_as_they_end(monkeypatch):
+    asked, counted, seen, explore = study(), [], [], work_unit.explore
     monkeypatch.setattr(
-        piece, "explore", lambda *given, **options: (seen.append(list(told)), explore(*given, **options))[1]
+        work_unit, "explore", lambda *args, **options: (seen.append(list(counted)), explore(*args, **options))[1]
     )
-    compute_arrays(asked, WorkUnit(0, 8, "Random", (1, 4, 6)), Layout.for_experiment(asked), None, told.append)
-    assert told == [1, 4, 6] and seen == [[], [1], [1, 4]]
+    compute_arrays(asked, WorkUnit(0, 8, "Random", (1, 4, 6)), Layout.for_experiment(asked), None, counted.append)
+    assert counted == [1, 4, 6] and seen == [[], [1], [1, 4]]
 
 
 def test_pieces_from_elsewhere_are_counted_as_they_come():
-    told, pieces = [], [WorkUnit(0, 8, "Random", (1, 4)), WorkUnit(0, 8, "PIG(VI)", (6,))]
-    coming = running._report_progress(((piece, {}) for piece in pieces), told.append)
-    assert next(coming) == (pieces[0], {}) and told == [1, 4]
-    assert list(coming) == [(pieces[1], {})] and told == [1, 4, 6]
+    counted, pieces = [], [WorkUnit(0, 8, "Random", (1, 4)), WorkUnit(0, 8, "PIG(VI)", (6,))]
+    coming = run_module._report_progress(((piece, {}) for piece in pieces), counted.append)
+    assert next(coming) == (pieces[0], {}) and counted == [1, 4]
+    assert list(coming) == [(pieces[1], {})] and counted == [1, 4, 6]
 
 
 def test_without_a_terminal_a_line_comes_now_and_then(tmp_path, capfd, monkeypatch):
@@ -71,7 +70,7 @@ def test_without_a_terminal_a_line_comes_now_and_then(tmp_path, capfd, monkeypat
     assert not [thread for thread in threading.enumerate() if thread.name == "berlyne-progress"]
 
 
-def test_quiet_says_nothing(tmp_path, capfd, monkeypatch):
+def test_quiet_prints_nothing(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(progress, "LINE_INTERVAL", 0.01)
     monkeypatch.chdir(tmp_path)
     study(measures={"slow": lambda run: time.sleep(0.02) or 0.0}).run(tmp_path / "r.zarr", progress=False)

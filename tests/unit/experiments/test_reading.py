@@ -1,4 +1,4 @@
-"""Worlds, runs, frames and pictures from what is stored; what is missing is NaN."""
+"""Worlds, runs, frames and plots from a store; missing values are NaN."""
 
 import numpy as np
 import pytest
@@ -27,15 +27,15 @@ def half(tmp_path_factory):
 
 
 def test_worlds_are_drawn_again(place):
-    found, asked = open_results(place), study(n_runs=2)
+    results, asked = open_results(place), study(n_runs=2)
     for name in ("maze", "dense"):
         for i in range(4):
             expected = fingerprint(world_at(asked, name, i))
-            assert fingerprint(found.world(f"{name}/{i:03d}")) == expected
-            assert fingerprint(found.world(f"{name}/{i:03d}/run-001")) == expected
+            assert fingerprint(results.world(f"{name}/{i:03d}")) == expected
+            assert fingerprint(results.world(f"{name}/{i:03d}/run-001")) == expected
     for label in ("maze/009", "mice/000", "maze/000/run-002", "maze"):
         with pytest.raises(ValueError, match=f"^there is no world '{label}"):
-            found.world(label)
+            results.world(label)
 
 
 @pytest.mark.parametrize("strategy", ["Random", "PIG(VI)", "Unembodied"])
@@ -61,9 +61,9 @@ def test_runs_are_put_together_and_not_run(place, monkeypatch, strategy, label, 
     assert run.model.missing_information(world) == pytest.approx(expected.missing_information[-1])
 
 
-def test_a_curve_that_is_not_kept_is_nan(tmp_path):
-    found = study(measures=["l1_distance"]).run(tmp_path / "r.zarr")
-    run = found.run("maze/000", "Random")
+def test_a_curve_that_is_not_stored_is_nan(tmp_path):
+    results = study(measures=["l1_distance"]).run(tmp_path / "r.zarr")
+    run = results.run("maze/000", "Random")
     assert np.isnan(run.missing_information).all() and not np.isnan(run.l1_distance).any()
 
 
@@ -71,7 +71,7 @@ def made(seed):
     return maze(seed, side=2, n_transporters=1)
 
 
-def test_worlds_and_strategies_of_ones_own_come_from_the_experiment(tmp_path):
+def test_custom_worlds_and_strategies_come_from_the_experiment(tmp_path):
     asked = Experiment(
         {"mine": [maze(i, side=3, n_transporters=2) for i in range(2)], "made": made},
         ["Random", Strategy("always 0", lambda view, s, u: 0), "PMC(Q)"],
@@ -90,7 +90,7 @@ def test_worlds_and_strategies_of_ones_own_come_from_the_experiment(tmp_path):
         open_results(tmp_path / "r.zarr", other)
 
 
-def test_a_strategy_of_ones_own_needs_the_experiment(tmp_path):
+def test_a_custom_strategy_needs_the_experiment(tmp_path):
     own = Strategy("PIG(VI)", lambda view, s, u: 0)
     study(strategies=["Random", own]).run(tmp_path / "r.zarr")
     alone = open_results(tmp_path / "r.zarr")
@@ -135,31 +135,31 @@ def test_counts_are_masked_wherever_they_are_cut(half, key):
 
 
 def test_frames_have_a_line_for_each_time(place):
-    found = open_results(place)
-    frame = found.to_frame()
+    results = open_results(place)
+    frame = results.to_frame()
     assert list(frame.columns) == [
         "world_class", "world", "run", "strategy", "time",
         "missing_information", "l1_distance", "state", "action", "next_state",
     ]  # fmt: skip
     assert len(frame) == 4 * 2 * 3 * (31 + 21) and frame["action"].isna().sum() == 4 * 2 * 3 * 2
     one = frame[(frame["world"] == "dense/002/run-001") & (frame["strategy"] == "Unembodied")]
-    stored = found.dataset.sel(world="dense/002/run-001", strategy="Unembodied", time=slice(0, 20))
+    stored = results.dataset.sel(world="dense/002/run-001", strategy="Unembodied", time=slice(0, 20))
     assert np.array_equal(one["missing_information"], stored["missing_information"])
     assert one["time"].tolist() == list(range(21)) and set(one["run"]) == {1}
     for name in ("PIG(VI)", "Unembodied"):
-        some = frame[(frame["world"] == "dense/002/run-001") & (frame["strategy"] == name)].iloc[:20]
-        path = some[["state", "action", "next_state"]].to_numpy(dtype=np.int64)
-        assert np.array_equal(path, found.history("dense/002/run-001", name))
+        rows = frame[(frame["world"] == "dense/002/run-001") & (frame["strategy"] == name)].iloc[:20]
+        path = rows[["state", "action", "next_state"]].to_numpy(dtype=np.int64)
+        assert np.array_equal(path, results.history("dense/002/run-001", name))
     assert str(frame["action"].dtype) == "Int64"
-    assert set(found.to_frame(world_class="maze")["world_class"]) == {"maze"}
+    assert set(results.to_frame(world_class="maze")["world_class"]) == {"maze"}
 
 
 def test_frames_of_other_shapes(place, half):
     areas = open_results(place).to_frame(["area", "last"])
     assert list(areas.columns) == ["world_class", "world", "run", "strategy", "area", "last"] and len(areas) == 48
-    kept = open_results(place).dataset
+    stored = open_results(place).dataset
     for _, line in areas.iterrows():
-        assert line["area"] == kept["area"].sel(world=line["world"], strategy=line["strategy"]).item()
+        assert line["area"] == stored["area"].sel(world=line["world"], strategy=line["strategy"]).item()
     assert len(half.to_frame("area")) == 12 and "run" not in half.to_frame("area")
     counts = half.to_frame("counts", "dense")
     assert list(counts.columns) == ["world_class", "world", "strategy", "snapshot", "transition", "counts"]
@@ -178,31 +178,31 @@ def test_frames_of_other_shapes(place, half):
 def test_a_picture_has_the_means_and_bands_of_the_curves(place):
     import matplotlib.pyplot as plt
 
-    found = open_results(place)
-    axes = found.plot()
+    results = open_results(place)
+    axes = results.plot()
     assert [ax.get_title() for ax in axes] == ["Mazes", "Dense Worlds"]
-    for ax, name in zip(axes, found.classes, strict=True):
-        curves = found.curves(name)
-        for line, band, strategy in zip(ax.lines, ax.collections, found.strategies, strict=True):
+    for ax, name in zip(axes, results.classes, strict=True):
+        curves = results.curves(name)
+        for line, band, strategy in zip(ax.lines, ax.collections, results.strategies, strict=True):
             mean, sem = curves["mean"].sel(strategy=strategy).values, curves["sem"].sel(strategy=strategy).values
             assert line.get_label() == strategy and np.array_equal(line.get_ydata(), mean)
             edges = band.get_paths()[0].vertices[:, 1]
             assert edges.min() == pytest.approx((mean - sem).min()) and edges.max() == pytest.approx((mean + sem).max())
     assert axes[0].get_ylabel() == "missing information (bits)" and axes[1].get_xlim() == (0, 20)
     mine = plt.subplots()[1]
-    same = found.plot("l1_distance", world_class="dense", strategies=["PIG(VI)"], ax=mine)
+    same = results.plot("l1_distance", world_class="dense", strategies=["PIG(VI)"], ax=mine)
     assert (
         same is mine and len(mine.lines) == 1 and mine.get_ylabel() == "l1 distance" and mine.get_legend() is not None
     )
-    refused = r"^ax holds 1 axes for 2 classes; give one for each, or select a world_class$"
-    with pytest.raises(ValueError, match=refused):
-        found.plot(ax=mine)
+    message = r"^ax holds 1 axes for 2 classes; give one for each, or select a world_class$"
+    with pytest.raises(ValueError, match=message):
+        results.plot(ax=mine)
     with pytest.raises(ValueError, match=r"^there is no strategy 'Randon' in .*; the nearest is 'Random'$"):
-        found.plot(strategies=["Randon"])
+        results.plot(strategies=["Randon"])
     plt.close("all")
 
 
-def test_strategies_of_a_sweep_are_told_apart():
+def test_strategies_of_a_sweep_have_different_styles():
     from berlyne.figures.palette import distinct_looks
 
     names = ["Random", "PIG(VI)", "PIG(VI, gamma=0.5)", "PIG(VI, gamma=0.9)", "mine", "yours"]
@@ -211,9 +211,9 @@ def test_strategies_of_a_sweep_are_told_apart():
     assert looks["Random"].colour == "#d7191c"
 
 
-def test_a_picture_of_an_unfinished_study_shows_what_there_is(tmp_path):
+def test_a_plot_of_an_unfinished_study_shows_the_finished_explorations(tmp_path):
     study(strategies=["Random"]).run(tmp_path / "r.zarr")
     study(strategies=["Random", "PIG(VI)"], n_worlds=1).run(tmp_path / "r.zarr")
-    found = open_results(tmp_path / "r.zarr")
-    axes = found.plot()
+    results = open_results(tmp_path / "r.zarr")
+    axes = results.plot()
     assert [line.get_label() for line in axes[0].lines] == ["Random", "PIG(VI)"] and len(axes[0].collections) == 1

@@ -1,4 +1,4 @@
-"""Running: options, progress, interruptions; and the command that does it."""
+"""Running a study: options, progress, interruptions, and the command."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import pytest
 
 from berlyne import Experiment
 from berlyne.experiments import progress
-from berlyne.experiments import run as running
+from berlyne.experiments import run as run_module
 from berlyne.experiments.schema import FORMAT
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
@@ -57,14 +57,14 @@ def test_impossible_numbers_of_workers(place, options):
 
 def test_all_cores_by_default(place, monkeypatch):
     seen = []
-    compute = running._compute_in_threads
-    monkeypatch.setattr(running, "_compute_in_threads", lambda *given: (seen.append(given[-1]), compute(*given))[1])
+    compute = run_module._compute_in_threads
+    monkeypatch.setattr(run_module, "_compute_in_threads", lambda *args: (seen.append(args[-1]), compute(*args))[1])
     study().run(place)
     assert seen == [len(os.sched_getaffinity(0))]
 
 
 @pytest.mark.parametrize("path", ["nowhere/results.zarr", "/", "taken/results.zarr"])
-def test_a_place_that_cannot_be(tmp_path, monkeypatch, path):
+def test_invalid_output_paths_are_refused(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").touch()
     with pytest.raises(
@@ -96,7 +96,7 @@ def test_progress_counts_only_what_is_missing(place, capfd):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_an_error_stops_the_run_and_keeps_what_is_finished(place, monkeypatch, jobs):
+def test_an_error_stops_the_run_and_finished_results_are_stored(place, monkeypatch, jobs):
     def fails_late(run):
         if run.strategy.name == "Unembodied":
             wait_until(lambda: any(place.glob("area/c.*")), "the first finished piece", pause=0.001)
@@ -158,24 +158,24 @@ def test_the_command_runs_and_resumes(tmp_path, monkeypatch, place):
     assert sorted(f.name for f in tmp_path.iterdir()) == ["python.zarr", "results.zarr", "study.toml"]
     (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 5"))
     monkeypatch.chdir(tmp_path)
-    again = command("run", "study.toml", "results.zarr")
-    assert again == (0, "Results(results.zarr: maze, dense; 30 of 30 explorations)\n", "")
+    second = command("run", "study.toml", "results.zarr")
+    assert second == (0, "Results(results.zarr: maze, dense; 30 of 30 explorations)\n", "")
 
 
-def test_the_command_mends_when_asked(tmp_path, monkeypatch, place):
+def test_the_command_repairs_on_request(tmp_path, monkeypatch, place):
     (tmp_path / "study.toml").write_text(TOML)
     study().run(place)
     sound = files(place)
     (place / "state" / "c.0.0.0").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
-    code, said, told = command("run", "study.toml", "results.zarr")
-    assert code == 1 and said == ""
-    assert told.startswith("berlyne: results.zarr: state of Random in worlds maze/000 to dense/003 is damaged")
+    code, output, errors = command("run", "study.toml", "results.zarr")
+    assert code == 1 and output == ""
+    assert errors.startswith("berlyne: results.zarr: state of Random in worlds maze/000 to dense/003 is damaged")
     assert command("run", "study.toml", "results.zarr", "--repair")[0] == 0
     assert files(place) == sound
 
 
-def test_control_c_is_answered_with_a_sentence(tmp_path, place):
+def test_control_c_prints_one_sentence(tmp_path, place):
     (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 100000"))
     asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--quiet"]
     process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -186,9 +186,9 @@ def test_control_c_is_answered_with_a_sentence(tmp_path, place):
 
     wait_until(begun, "the first piece")
     process.send_signal(signal.SIGINT)
-    said, told = process.communicate(timeout=LIMIT)
-    assert process.returncode == 1 and said == ""
-    assert told == "berlyne: stopped; finished runs are in results.zarr, run the same command again to continue\n"
+    output, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1 and output == ""
+    assert errors == "berlyne: stopped; finished runs are in results.zarr, run the same command again to continue\n"
     assert not place.with_name("results.zarr.lock").exists()
 
 
@@ -211,49 +211,49 @@ def test_control_c_is_answered_with_a_sentence(tmp_path, place):
         (("list", "nothing"), "'nothing' is not one of"),
     ],
 )
-def test_mistakes_are_one_sentence(tmp_path, monkeypatch, arguments, why):
+def test_mistakes_give_one_sentence(tmp_path, monkeypatch, arguments, why):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(TOML)
     (tmp_path / "wrong.toml").write_text("[worlds.maze]\nsides = 3")
     (tmp_path / "odd.toml").write_text('worlds = ["a\\n\\u001b"]')
     before = files(tmp_path)
-    code, said, told = command(*arguments)
-    assert code != 0 and said == ""
-    assert why in told
-    if told.startswith("berlyne: "):
-        assert told.count("\n") == 1
+    code, output, errors = command(*arguments)
+    assert code != 0 and output == ""
+    assert why in errors
+    if errors.startswith("berlyne: "):
+        assert errors.count("\n") == 1
     assert files(tmp_path) == before
 
 
-def test_a_store_of_a_newer_format_is_one_sentence(tmp_path, monkeypatch, place):
+def test_a_store_of_a_newer_format_gives_one_sentence(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(TOML)
     study().run(place)
     root = (place / "zarr.json").read_text()
     (place / "zarr.json").write_text(root.replace(f'"berlyne_format": {FORMAT}', '"berlyne_format": 99'))
     before = files(tmp_path)
-    code, said, told = command("run", "study.toml", "results.zarr")
-    assert (code, said) == (1, "")
-    assert told.startswith(
+    code, output, errors = command("run", "study.toml", "results.zarr")
+    assert (code, output) == (1, "")
+    assert errors.startswith(
         f"berlyne: results.zarr has format 99; this version of berlyne reads format {FORMAT}, use the"
     )
-    assert told.count("\n") == 1 and files(tmp_path) == before
+    assert errors.count("\n") == 1 and files(tmp_path) == before
 
 
-@pytest.mark.parametrize("what", ["worlds", "benchmarks", "strategies", "utilities", "measures"])
-def test_lists_name_everything(what):
+@pytest.mark.parametrize("table", ["worlds", "benchmarks", "strategies", "utilities", "measures"])
+def test_lists_name_everything(table):
     from berlyne import STRATEGIES, UTILITIES
     from berlyne.experiments.measures import MEASURES, OPTIONAL_MEASURES
     from berlyne.worlds import BENCHMARKS, WORLDS
 
     measures, worlds = {**MEASURES, **OPTIONAL_MEASURES}, {"worlds": WORLDS, "benchmarks": BENCHMARKS}
     tables = {**worlds, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": measures}
-    code, said, told = command("list", what)
-    assert code == 0 and told == ""
-    begun = [line.split()[0] for line in said.splitlines()[1:] if line[:1].strip()]
-    assert begun == list(tables[what])
+    code, output, errors = command("list", table)
+    assert code == 0 and errors == ""
+    begun = [line.split()[0] for line in output.splitlines()[1:] if line[:1].strip()]
+    assert begun == list(tables[table])
 
 
 def test_an_experiment_runs_itself(place):
-    found = Experiment("maze", "Random", n_worlds=2, n_steps=10).run(place)
-    assert found.is_complete and found.path == place
+    results = Experiment("maze", "Random", n_worlds=2, n_steps=10).run(place)
+    assert results.is_complete and results.path == place

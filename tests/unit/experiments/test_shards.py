@@ -1,4 +1,4 @@
-"""A study in parts that know nothing of each other, joined into what a run at once would have left."""
+"""A study computed in separate shards and merged equals a study run at once."""
 
 import json
 from itertools import product
@@ -38,9 +38,9 @@ def how_often(run):
     ],
 )
 def test_shards_joined_are_the_study_at_once(tmp_path, n, changes):
-    found = merge(tmp_path / "joined.zarr", parts(tmp_path, n, **changes))
+    results = merge(tmp_path / "joined.zarr", parts(tmp_path, n, **changes))
     study(**changes).run(tmp_path / "once.zarr")
-    assert found.is_complete
+    assert results.is_complete
     assert_same_store(tmp_path / "joined.zarr", tmp_path / "once.zarr")
     assert not list(tmp_path.glob("*.lock")) and not list(tmp_path.glob("*.partial"))
 
@@ -49,16 +49,16 @@ def test_shards_joined_are_the_study_at_once(tmp_path, n, changes):
 def test_every_position_is_in_one_part_and_classes_are_shared_out(n_classes, n_positions, of):
     held = [[p for p in range(n_positions) if Shard(k, of).contains(p, n_classes)] for k in range(1, of + 1)]
     assert sorted(p for one in held for p in one) == list(range(n_positions))
-    for which, one in product(range(n_classes), held):
-        n_here = sum(p % n_classes == which for p in one)
+    for class_number, one in product(range(n_classes), held):
+        n_here = sum(p % n_classes == class_number for p in one)
         assert abs(n_here - n_positions / n_classes / of) < 1
 
 
-def test_a_shard_computes_its_own_part_only_and_is_gone_on_with(tmp_path, monkeypatch):
+def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeypatch):
     made = count_explorations(monkeypatch)
     place = tmp_path / "part.zarr"
-    found = study().run(place, shard="2/4")
-    assert len(made) == 2 * 3 and not found.is_complete
+    results = study().run(place, shard="2/4")
+    assert len(made) == 2 * 3 and not results.is_complete
     before = files(place)
     study().run(place, shard="2/4")
     assert len(made) == 6 and files(place) == before
@@ -72,45 +72,50 @@ def test_a_shard_computes_its_own_part_only_and_is_gone_on_with(tmp_path, monkey
         study().run(tmp_path / "whole.zarr", shard="2/4")
 
 
-@pytest.mark.parametrize("said", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)])
-def test_bad_shards_are_one_sentence(said):
+@pytest.mark.parametrize(
+    "shard", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)]
+)
+def test_invalid_shards_give_one_sentence(shard):
     with pytest.raises(
         SettingsError, match=r"^shard: is .*; it must be a part and a number of parts, such as 3/10; see"
     ):
-        parse_shard(said)
+        parse_shard(shard)
 
 
 def test_shards_are_read(tmp_path):
     assert parse_shard("3/10") == parse_shard(Shard(3, 10)) == (3, 10) and str(Shard(3, 10)) == "3/10"
 
 
-def test_what_is_missing_is_said(tmp_path):
+def test_missing_shards_are_named(tmp_path):
     one, _, three, four = parts(tmp_path, 4)
     with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given; run"):
         merge(tmp_path / "j.zarr", [one, three])
     with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given; run"):
         merge(tmp_path / "j.zarr", [one, three, four])
     assert not (tmp_path / "j.zarr").exists()
-    some = merge(tmp_path / "j.zarr", [one, three, four], partial=True)
-    assert not some.is_complete
+    partial_results = merge(tmp_path / "j.zarr", [one, three, four], partial=True)
+    assert not partial_results.is_complete
     study().run(tmp_path / "j.zarr")
     study().run(tmp_path / "once.zarr")
     assert_same_store(tmp_path / "j.zarr", tmp_path / "once.zarr")
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_what_is_joined_in_part_tells_what_is_not_there_from_what_is_damaged(tmp_path):
-    """Of three blocks, one shard of eight has lines in one: the others are not explored, and nothing is missing."""
+def test_a_partial_merge_distinguishes_missing_from_damaged_pieces(tmp_path):
+    """One shard of eight has lines in one of three blocks. The other blocks are not explored, and not damaged."""
     study().run(tmp_path / "one.zarr", shard="1/8")
-    some = merge(tmp_path / "j.zarr", [tmp_path / "one.zarr"], partial=True)
-    assert repr(some) == "Results(j.zarr: maze, dense; 3 of 24 explorations)"
-    assert np.isnan(some.dataset["state"].values[1:]).all() and not np.isnan(some.dataset["state"].values[0]).any()
+    partial_results = merge(tmp_path / "j.zarr", [tmp_path / "one.zarr"], partial=True)
+    assert repr(partial_results) == "Results(j.zarr: maze, dense; 3 of 24 explorations)"
+    assert (
+        np.isnan(partial_results.dataset["state"].values[1:]).all()
+        and not np.isnan(partial_results.dataset["state"].values[0]).any()
+    )
     study().run(tmp_path / "j.zarr")
     study().run(tmp_path / "once.zarr")
     assert_same_store(tmp_path / "j.zarr", tmp_path / "once.zarr")
 
 
-def test_a_shard_that_was_interrupted_is_found_out(tmp_path, monkeypatch):
+def test_an_interrupted_shard_is_detected(tmp_path, monkeypatch):
     one = parts(tmp_path, 2)[0]
 
     def killed(*_):
@@ -156,7 +161,7 @@ def set_attribute(place, key, value):
         ),
     ],
 )
-def test_strangers_are_refused(tmp_path, changes, n, message):
+def test_stores_of_other_studies_are_refused(tmp_path, changes, n, message):
     one = parts(tmp_path, 2)[0]
     study(**changes).run(tmp_path / "other.zarr", shard=f"2/{n}")
     with pytest.raises(StoreError, match=message):
@@ -202,38 +207,38 @@ def test_the_commands_do_the_same(tmp_path, monkeypatch):
     )
     for k in (1, 2):
         assert command("run", "s.toml", "--shard", f"{k}/2", "-o", f"part-{k}.zarr")[0] == 0
-    code, said, told = command("merge", "all.zarr", "part-1.zarr", "part-2.zarr")
-    assert (code, said, told) == (0, "Results(all.zarr: dense; 5 of 5 explorations)\n", "")
+    code, output, errors = command("merge", "all.zarr", "part-1.zarr", "part-2.zarr")
+    assert (code, output, errors) == (0, "Results(all.zarr: dense; 5 of 5 explorations)\n", "")
     assert command("run", "s.toml", "once.zarr")[0] == 0
     assert_same_store(tmp_path / "all.zarr", tmp_path / "once.zarr")
     assert open_results("part-1.zarr").dataset["area"].notnull().sum() == 3
-    code, said, told = command("run", "s.toml", "x.zarr", "--shard", "11/10")
-    assert code == 1 and told.startswith("berlyne: shard: is '11/10'; it must be") and told.count("\n") == 1
-    code, said, told = command("merge", "x.zarr", "part-1.zarr")
-    assert code == 1 and told.startswith("berlyne: 2 of 5 explorations are missing: shard 2 of 2") and not said
+    code, output, errors = command("run", "s.toml", "x.zarr", "--shard", "11/10")
+    assert code == 1 and errors.startswith("berlyne: shard: is '11/10'; it must be") and errors.count("\n") == 1
+    code, output, errors = command("merge", "x.zarr", "part-1.zarr")
+    assert code == 1 and errors.startswith("berlyne: 2 of 5 explorations are missing: shard 2 of 2") and not output
     assert command("merge", "some.zarr", "part-1.zarr", "--partial")[0] == 0
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_worlds_with_and_without_ends_in_one_study_leave_the_same_store_however_it_is_run(tmp_path):
-    """Of a world without ends a line never says where actions led, whatever shares its piece."""
+def test_worlds_with_and_without_terminal_states_give_the_same_store_in_any_order(tmp_path):
+    """Lines of worlds without terminal states never store next states, also if other worlds of the piece do."""
     worlds = {"tv": noisy_tv(), "lake": shore()}
 
-    def asked(n_runs=4):
+    def make_study(n_runs=4):
         return Experiment(worlds=worlds, strategies=["Random", "PIG(VI)"], n_runs=n_runs, n_steps=15, seed=2)
 
-    asked().run(tmp_path / "once.zarr", jobs=1)
-    asked().run(tmp_path / "threads.zarr", jobs=2)
+    make_study().run(tmp_path / "once.zarr", jobs=1)
+    make_study().run(tmp_path / "threads.zarr", jobs=2)
     places = [tmp_path / f"part-{k}.zarr" for k in (1, 2, 3)]
     for k, place in enumerate(places, start=1):
-        asked().run(place, shard=f"{k}/3", jobs=1)
+        make_study().run(place, shard=f"{k}/3", jobs=1)
     merge(tmp_path / "joined.zarr", places)
-    asked(1).run(tmp_path / "grown.zarr", jobs=1)
-    found = asked().run(tmp_path / "grown.zarr", jobs=2)
+    make_study(1).run(tmp_path / "grown.zarr", jobs=1)
+    results = make_study().run(tmp_path / "grown.zarr", jobs=2)
     for other in ("threads.zarr", "joined.zarr", "grown.zarr"):
         assert_same_store(tmp_path / "once.zarr", tmp_path / other)
-    assert found.of("tv")["next_state"].isnull().all()
-    assert found.of("lake")["next_state"].isel(time=slice(15)).notnull().all()
+    assert results.of("tv")["next_state"].isnull().all()
+    assert results.of("lake")["next_state"].isel(time=slice(15)).notnull().all()
 
 
 def shore():

@@ -1,4 +1,4 @@
-"""A study is described once: what is wrong is named by its key, what is right is kept."""
+"""Description of a study: errors name the key, and valid settings are stored."""
 
 import functools
 
@@ -21,7 +21,7 @@ def test_the_papers_experiment_is_the_default():
     assert (default.n_worlds, default.seed, default.n_positions) == (200, 0, 600)
 
 
-def test_repr_says_what_would_be_run():
+def test_repr_describes_the_study():
     assert repr(study()) == "Experiment(maze: 4 worlds of 30 steps, dense: 4 worlds of 20 steps; 3 strategies; seed 1)"
     assert repr(Experiment("maze", ["Random"], 1)) == "Experiment(maze: 1 world of 2,500 steps; 1 strategy; seed 0)"
 
@@ -32,7 +32,7 @@ def test_classes_take_turns():
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("settings", "message"),
     [
         ({"n_worlds": 0}, "n_worlds: is 0; it must be a whole number of at least 1"),
         ({"n_worlds": True}, "n_worlds: is True; it must be a whole number of at least 1"),
@@ -89,9 +89,9 @@ def test_classes_take_turns():
         ({"measures": {"mine": 3}}, "measures.mine: must be a new name (an identifier) and a function of a run"),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_key(said, message):
+def test_invalid_settings_are_refused_by_key(settings, message):
     with pytest.raises(SettingsError) as caught:
-        study(**said)
+        study(**settings)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -101,7 +101,7 @@ def test_worlds_too_large_for_the_memory_are_refused():
         study(worlds={"maze": {"side": 10**7}}, n_steps=5)
 
 
-def test_a_class_may_go_by_another_name():
+def test_a_class_may_have_another_name():
     named = study(worlds={"small": {"kind": "maze", "side": 3, "n_transporters": 2}, "maze": {}}, n_steps=9)
     small, usual = named.classes
     assert small.make is usual.make is berlyne.maze
@@ -119,7 +119,7 @@ def test_worlds_depend_on_seed_class_and_number_alone():
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**63 - 1])
 def test_streams_are_those_of_the_seed_and_the_hash_of_the_id(seed):
-    """As NumPy documents it, whatever shortcut is taken: names are part of the data format."""
+    """As documented by NumPy. Names are part of the data format."""
     import hashlib
 
     words = np.frombuffer(hashlib.sha256(b"maze/017/PIG(VI)").digest(), dtype="<u4").tolist()
@@ -138,7 +138,7 @@ def test_times_of_snapshots_in_steps():
     assert snapshot_steps((0, 7, 0.5, 1.0), 21) == [0, 7, 10, 21]
 
 
-def test_worlds_of_ones_own_are_told_apart_by_all_that_matters():
+def test_custom_worlds_are_identified_by_all_their_contents():
     theta = np.array([[[0.5, 0.5], [1.0, 0.0]]])
     everywhere, even = np.ones((1, 2, 2), dtype=bool), Dirichlet(1.0, n_states=2, n_actions=1)
     worlds = [
@@ -153,35 +153,37 @@ def test_worlds_of_ones_own_are_told_apart_by_all_that_matters():
     assert fingerprint(World(theta, even)) == fingerprint(worlds[0])
 
 
-def test_functions_are_told_apart_by_their_names_and_first_worlds():
+def test_functions_are_identified_by_name_and_first_worlds():
     def mine(seed):
         return maze(seed, side=3, n_transporters=1)
 
     assert function_name(functools.partial(maze, side=3)) == "maze(side=3)"
     assert function_name(type("Maker", (), {"__call__": lambda self, seed: maze(seed)})()) == "Maker"
-    said = study(worlds={"mine": mine}, n_steps=9).describe()["worlds"]["mine"]
+    description = study(worlds={"mine": mine}, n_steps=9).describe()["worlds"]["mine"]
     other = study(worlds={"mine": lambda seed: maze(seed, side=2, n_transporters=1)}, n_steps=9).describe()["worlds"][
         "mine"
     ]
-    assert said["make"].endswith("mine") and said["first world"] != other["first world"]
+    assert description["make"].endswith("mine") and description["first world"] != other["first world"]
 
 
 def test_description_is_plain_data():
     import json
 
-    said = study(worlds={"maze": {"side": np.int64(7)}}, n_steps={"maze": np.int64(9)}, seed=np.int64(5)).describe()
-    assert json.loads(json.dumps(said)) == said
-    assert said["worlds"] == {"maze": {"n_steps": 9, "make": "maze", "parameters": {"side": 7}}}
-    assert said["snapshots"] == [0.5, 0, 7, 1.0] and said["seed"] == 5
+    description = study(
+        worlds={"maze": {"side": np.int64(7)}}, n_steps={"maze": np.int64(9)}, seed=np.int64(5)
+    ).describe()
+    assert json.loads(json.dumps(description)) == description
+    assert description["worlds"] == {"maze": {"n_steps": 9, "make": "maze", "parameters": {"side": 7}}}
+    assert description["snapshots"] == [0.5, 0, 7, 1.0] and description["seed"] == 5
 
 
-def test_only_strategies_that_their_name_does_not_tell_are_described():
+def test_only_strategies_that_their_name_does_not_define_are_described():
     assert "own strategies" not in study(strategies=["PMC(Q, epsilon=0.2)", "PIG(VI, gamma=0.5)"]).describe()
-    said = study(strategies=["PIG(VI)", "PMC(Q)"]).describe()["own strategies"]  # whose epsilon was another once
-    assert set(said) == {"PMC(Q)"} and "epsilon=0.2" in said["PMC(Q)"]
+    description = study(strategies=["PIG(VI)", "PMC(Q)"]).describe()["own strategies"]  # whose epsilon was another once
+    assert set(description) == {"PMC(Q)"} and "epsilon=0.2" in description["PMC(Q)"]
     own = [Strategy("PIG(VI)", ValueIteration(steps_back=3), "PIG"), Strategy("left", lambda view, s, u: 0)]
-    said = study(strategies=own).describe()["own strategies"]
-    assert "steps_back=3" in said["PIG(VI)"] and "<lambda>" in said["left"]
+    description = study(strategies=own).describe()["own strategies"]
+    assert "steps_back=3" in description["PIG(VI)"] and "<lambda>" in description["left"]
     mine = Strategy("mine", Greedy(), lambda now, after: 1.0)
     assert "Greedy()" in study(strategies=[mine]).describe()["own strategies"]["mine"]
 
@@ -192,7 +194,7 @@ def write(tmp_path, text):
     return path
 
 
-def test_toml_says_the_same_as_python(tmp_path):
+def test_toml_and_python_give_the_same_study(tmp_path):
     text = """
         strategies = ["Random", "PIG(VI)", "Unembodied"]
         n_worlds = 4
@@ -245,7 +247,7 @@ def test_the_file_in_the_documentation_is_the_study_in_the_documentation(tmp_pat
     assert Experiment.from_toml(write(tmp_path, text)).describe() == namespace["study"].describe()
 
 
-def test_benchmarks_and_files_are_said_in_toml(tmp_path):
+def test_benchmarks_and_files_can_be_named_in_toml(tmp_path):
     world = berlyne.double_chain_russo(4)
     world.save(tmp_path / "task.npz")
     text = """
@@ -258,10 +260,10 @@ def test_benchmarks_and_files_are_said_in_toml(tmp_path):
         [worlds.task]
         file = "task.npz"
     """
-    found = Experiment.from_toml(write(tmp_path, text))
+    experiment = Experiment.from_toml(write(tmp_path, text))
     expected = berlyne.river_swim(), berlyne.river_swim(9), world
-    assert [fingerprint(kind.worlds[0]) for kind in found.classes] == [fingerprint(one) for one in expected]
-    assert found.n_worlds == 1 and found.classes[2].worlds[0].states == world.states
+    assert [fingerprint(kind.worlds[0]) for kind in experiment.classes] == [fingerprint(one) for one in expected]
+    assert experiment.n_worlds == 1 and experiment.classes[2].worlds[0].states == world.states
     assert Experiment(worlds=["river_swim"]).classes[0].worlds[0].name == berlyne.river_swim().name
 
 
@@ -276,7 +278,7 @@ def test_benchmarks_and_files_are_said_in_toml(tmp_path):
         ({"t": {"file": "t.csv", "kind": "maze"}}, "worlds.t.kind: there is no such parameter; there are file"),
     ],
 )
-def test_tables_that_say_no_world_are_refused(worlds, message, tmp_path, monkeypatch):
+def test_tables_without_a_world_are_refused(worlds, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("s,a,s_next,p\nx,go,x,1\n")
     with pytest.raises(SettingsError) as caught:

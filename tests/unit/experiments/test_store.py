@@ -1,4 +1,4 @@
-"""The store: complete or not there, grown behind what is there, and never silently wrong."""
+"""The store: complete or absent, extended without changes to existing results, and never silently wrong."""
 
 import json
 import os
@@ -9,10 +9,7 @@ import xarray as xr
 
 import berlyne
 from berlyne import Strategy, maze
-from berlyne.experiments import schema as creation
-from berlyne.experiments import schema as metadata
-from berlyne.experiments import schema as root
-from berlyne.experiments import store
+from berlyne.experiments import schema, store
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
@@ -29,31 +26,31 @@ def place(tmp_path):
 
 def test_dataset_is_labelled(place):
     study(measures={"last": lambda run: run.missing_information[-1]}).run(place)
-    with xr.open_zarr(place) as found:
-        assert dict(found.sizes) == {"world": 8, "strategy": 3, "time": 31, "snapshot": 4, "transition": 324}
-        assert found["missing_information"].dims == ("world", "strategy", "time")
-        assert found["area"].dims == found["last"].dims == ("world", "strategy")
-        assert found["counts"].dims == ("world", "strategy", "snapshot", "transition")
-        assert list(found["strategy"].values) == ["Random", "PIG(VI)", "Unembodied"]
-        assert list(found["world"].values[:3]) == ["maze/000", "dense/000", "maze/001"]
-        assert list(found["world_class"].values[:3]) == ["maze", "dense", "maze"]
-        assert "world_class" in found.coords
-        assert np.array_equal(found["time"], np.arange(31)) and list(found["snapshot"].values) == [0.5, 0, 7, 1.0]
-        units = {name: found[name].attrs.get("units") for name in found.variables}
+    with xr.open_zarr(place) as dataset:
+        assert dict(dataset.sizes) == {"world": 8, "strategy": 3, "time": 31, "snapshot": 4, "transition": 324}
+        assert dataset["missing_information"].dims == ("world", "strategy", "time")
+        assert dataset["area"].dims == dataset["last"].dims == ("world", "strategy")
+        assert dataset["counts"].dims == ("world", "strategy", "snapshot", "transition")
+        assert list(dataset["strategy"].values) == ["Random", "PIG(VI)", "Unembodied"]
+        assert list(dataset["world"].values[:3]) == ["maze/000", "dense/000", "maze/001"]
+        assert list(dataset["world_class"].values[:3]) == ["maze", "dense", "maze"]
+        assert "world_class" in dataset.coords
+        assert np.array_equal(dataset["time"], np.arange(31)) and list(dataset["snapshot"].values) == [0.5, 0, 7, 1.0]
+        units = {name: dataset[name].attrs.get("units") for name in dataset.variables}
         assert units["missing_information"] == units["area"] == "bits"
         assert units["time"] == "steps" and units["snapshot"] == "steps, or share of the run"
-        assert all(found[name].attrs["long_name"] for name in found.variables)
+        assert all(dataset[name].attrs["long_name"] for name in dataset.variables)
 
 
 def test_attributes_hold_everything(place):
     study().run(place)
-    with xr.open_zarr(place) as found:
-        assert found.attrs["berlyne_format"] == root.FORMAT
-        assert found.attrs["settings"] == study().describe()
-        assert found.attrs["settings"]["seed"] == 1
-        assert set(found.attrs["versions"]) == {"berlyne", "numpy", "numba", "llvmlite", "python"}
-        assert found.attrs["versions"]["berlyne"] == berlyne.__version__
-        assert found.attrs["versions"]["numpy"] == np.__version__
+    with xr.open_zarr(place) as dataset:
+        assert dataset.attrs["berlyne_format"] == schema.FORMAT
+        assert dataset.attrs["settings"] == study().describe()
+        assert dataset.attrs["settings"]["seed"] == 1
+        assert set(dataset.attrs["versions"]) == {"berlyne", "numpy", "numba", "llvmlite", "python"}
+        assert dataset.attrs["versions"]["berlyne"] == berlyne.__version__
+        assert dataset.attrs["versions"]["numpy"] == np.__version__
 
 
 def test_plain_zarr_opens_it_with_and_without_the_metadata_in_the_root(place):
@@ -70,13 +67,13 @@ def test_a_store_is_made_complete_or_not_at_all(place, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(creation, "write_root", fail)
+    monkeypatch.setattr(schema, "write_root", fail)
     with pytest.raises(OSError, match="No space left"):
         study().run(place)
     assert list(place.parent.iterdir()) == []
 
 
-def test_what_killed_runs_left_is_cleaned_away(place):
+def test_files_left_by_killed_runs_are_removed(place):
     study().run(place)
     untouched = files(place)
     beside = place.with_name("results.zarr.4711.partial")
@@ -106,9 +103,9 @@ def test_finished_pieces_are_not_computed_again(place, monkeypatch):
 def test_asking_for_less_changes_nothing(place, monkeypatch, fewer):
     study().run(place)
     before, made = files(place), count_explorations(monkeypatch)
-    found = study(**fewer).run(place)
+    results = study(**fewer).run(place)
     assert made == [] and files(place) == before
-    assert found.strategies == study().strategy_names
+    assert results.strategies == study().strategy_names
 
 
 def test_classes_in_another_order_are_the_same_study(place, monkeypatch):
@@ -128,7 +125,7 @@ def mine(seed):
 
 
 @pytest.mark.parametrize(
-    ("kept", "asked", "message"),
+    ("stored", "asked", "message"),
     [
         ({}, {"seed": 2}, "made with seed = 1, but you ask for seed = 2;"),
         (
@@ -173,11 +170,11 @@ def mine(seed):
         ),
     ],
 )  # fmt: skip
-def test_other_settings_are_an_error_that_names_the_difference(place, kept, asked, message):
-    study(**kept).run(place)
+def test_other_settings_are_an_error_that_names_the_difference(place, stored, asked, message):
+    study(**stored).run(place)
     before = files(place)
     with pytest.raises(SettingsError) as caught:
-        study(**{**kept, **asked}).run(place)
+        study(**{**stored, **asked}).run(place)
     assert message in str(caught.value) and str(caught.value).startswith(f"{place} was made with")
     assert files(place) == before
     assert [f.name for f in place.parent.iterdir()] == ["results.zarr"]
@@ -208,7 +205,7 @@ def test_own_worlds_that_do_not_fit_are_refused_before_anything_changes(place):
 
 
 @pytest.mark.parametrize("made", ["file", "folder", "other zarr", "no json", "no attributes"])
-def test_what_is_no_store_of_ours_is_left_alone(place, made):
+def test_folders_that_are_not_stores_are_not_changed(place, made):
     import zarr
 
     if made == "file":
@@ -229,15 +226,15 @@ def test_what_is_no_store_of_ours_is_left_alone(place, made):
     assert files(place.parent) == before
 
 
-def test_a_newer_format_is_told(place):
+def test_a_newer_format_is_reported(place):
     study().run(place)
-    said = json.loads((place / "zarr.json").read_text())
-    said["attributes"]["berlyne_format"] = root.FORMAT + 1
-    said["attributes"]["versions"]["berlyne"] = "9.8.7"
-    (place / "zarr.json").write_text(json.dumps(said))
+    content = json.loads((place / "zarr.json").read_text())
+    content["attributes"]["berlyne_format"] = schema.FORMAT + 1
+    content["attributes"]["versions"]["berlyne"] = "9.8.7"
+    (place / "zarr.json").write_text(json.dumps(content))
     before = files(place)
     message = (
-        f"^{place} has format {root.FORMAT + 1}; this version of berlyne reads format {root.FORMAT}, "
+        f"^{place} has format {schema.FORMAT + 1}; this version of berlyne reads format {schema.FORMAT}, "
         r"use the version that wrote it \(9\.8\.7\)$"
     )
     for use in (study(n_worlds=9).run, berlyne.open_results):
@@ -250,8 +247,8 @@ ARRAYS = ["missing_information", "l1_distance", "state", "action", "counts", "ar
 
 
 def chunk_of(place, array, block=0, column=0):
-    (found,) = (place / array).glob(f"c.{block}.{column}*")
-    return found
+    (path,) = (place / array).glob(f"c.{block}.{column}*")
+    return path
 
 
 def flip(path, bit):
@@ -262,7 +259,7 @@ def flip(path, bit):
 
 @pytest.mark.parametrize("array", [*ARRAYS, "next_state", "mine"])
 @pytest.mark.parametrize("harm", ["bit", "cut", "empty", "gone"])
-def test_damage_is_noticed_named_and_mended_when_asked(place, monkeypatch, array, harm):
+def test_damage_is_detected_named_and_repaired_on_request(place, monkeypatch, array, harm):
     own = {"measures": {"mine": lambda run: run.missing_information[-1]}}
     study(**own).run(place)
     sound = files(place)
@@ -274,23 +271,23 @@ def test_damage_is_noticed_named_and_mended_when_asked(place, monkeypatch, array
     else:
         path.write_bytes(path.read_bytes()[:-7] if harm == "cut" else b"")
     made, damaged = count_explorations(monkeypatch), files(place)
-    what = "is missing" if harm == "gone" else "is damaged (its checksum is wrong)"
-    told = (
-        f"{place}: {array} of Unembodied in worlds dense/001 to dense/002 {what}; "
+    problem = "is missing" if harm == "gone" else "is damaged (its checksum is wrong)"
+    message = (
+        f"{place}: {array} of Unembodied in worlds dense/001 to dense/002 {problem}; "
         "run again with --repair (repair=True) to compute it again"
     )
     with pytest.raises(StoreError) as caught:
         study(**own).run(place)
-    assert str(caught.value) == told and made == [] and files(place) == damaged
-    with pytest.raises(StoreError) as caught:  # whoever reads is told, too
+    assert str(caught.value) == message and made == [] and files(place) == damaged
+    with pytest.raises(StoreError) as caught:  # readers get the error, too
         berlyne.open_results(place).dataset[array].load()
-    assert str(caught.value) == told
+    assert str(caught.value) == message
     study(**own).run(place, repair=True)
     assert len(made) == 3 and {name for _, name, _ in made} == {"Unembodied"}
     assert files(place) == sound
 
 
-def test_all_damage_is_counted_and_mended_at_once(place, monkeypatch):
+def test_all_damage_is_counted_and_repaired_at_once(place, monkeypatch):
     study().run(place)
     sound = files(place)
     for column, array in enumerate(["state", "area", "next_state"]):
@@ -302,7 +299,7 @@ def test_all_damage_is_counted_and_mended_at_once(place, monkeypatch):
     assert len(made) == 9 and files(place) == sound
 
 
-def test_mending_less_than_a_block_restores_all_of_it(place):
+def test_repairing_a_part_of_a_block_restores_all_of_it(place):
     """A block is one chunk: the worlds beyond those that are asked for were damaged with it."""
     study().run(place)
     sound = files(place)
@@ -311,7 +308,7 @@ def test_mending_less_than_a_block_restores_all_of_it(place):
     assert files(place) == sound
 
 
-def test_damage_of_strategies_that_are_not_asked_for_waits_for_them(place):
+def test_damage_of_strategies_that_are_not_requested_is_repaired_later(place):
     study().run(place)
     flip(chunk_of(place, "state", 0, 1), 5)
     damaged = files(place)
@@ -326,15 +323,15 @@ def test_repairing_own_worlds_when_fewer_are_at_hand(place):
     study(worlds={"mine": worlds}, **own).run(place)
     sound = files(place)
     flip(chunk_of(place, "state"), 5)
-    found = study(worlds={"mine": worlds[:2]}, n_worlds=2, **own).run(place, repair=True)
-    assert int(found.dataset["area"].notnull().sum()) == 3  # the third world of the block was not at hand
+    results = study(worlds={"mine": worlds[:2]}, n_worlds=2, **own).run(place, repair=True)
+    assert int(results.dataset["area"].notnull().sum()) == 3  # the third world of the block was not at hand
     study(worlds={"mine": worlds}, **own).run(place)
     assert files(place) == sound
 
 
 @pytest.mark.parametrize("name", ["world", "strategy", "world_class", "time", "snapshot"])
-def test_labels_and_metadata_are_put_right(place, name):
-    """They can be worked out from the root, so whatever happened to them is mended without a word."""
+def test_labels_and_metadata_are_repaired(place, name):
+    """They can be computed from the root, so any damage to them is repaired without a message."""
     study().run(place)
     sound = files(place)
     (place / name / "c.0").write_bytes(b"")
@@ -349,7 +346,7 @@ def killed(*_):
 
 @pytest.mark.parametrize("more", [{"n_worlds": 9}, {"strategies": ["CB", "Random", "PIG(VI)", "Unembodied"]}])
 @pytest.mark.parametrize("when", ["before the labels", "before the root"])
-def test_growth_that_is_interrupted_heals(place, monkeypatch, more, when):
+def test_interrupted_growth_is_completed(place, monkeypatch, more, when):
     first = study().run(place)
     areas = first.dataset["area"].values
 
@@ -370,7 +367,7 @@ def test_growth_that_is_interrupted_heals(place, monkeypatch, more, when):
     assert_same_store(place, place.with_name("at once"))
 
 
-def test_an_interrupted_growth_may_be_given_up(place, monkeypatch):
+def test_interrupted_growth_may_be_abandoned(place, monkeypatch):
     """The smaller study goes on as if nothing had been asked."""
     study().run(place)
     sound = files(place)
@@ -382,9 +379,9 @@ def test_an_interrupted_growth_may_be_given_up(place, monkeypatch):
     assert files(place) == sound
 
 
-def test_versions_that_wrote_parts_are_all_kept(place, monkeypatch):
+def test_all_versions_that_wrote_parts_are_stored(place, monkeypatch):
     study().run(place)
-    earlier = metadata.versions()
+    earlier = schema.versions()
     later = {**earlier, "berlyne": "99.0"}
     monkeypatch.setattr(store, "versions", lambda: later)
     study().run(place)  # nothing to compute: nothing to say
@@ -397,7 +394,7 @@ def test_versions_that_wrote_parts_are_all_kept(place, monkeypatch):
 
 
 def test_a_piece_is_done_only_when_its_areas_are_there(place, monkeypatch):
-    """`area` is put last, whatever the arrays are called: `zz` sorts behind it."""
+    """`area` is written last, also if the name of another array (`zz`) sorts after it."""
     write_store_file, order = store.write_store_file, []
     monkeypatch.setattr(
         store,
@@ -431,10 +428,10 @@ def test_measures_that_change_their_shape_between_strategies_are_refused(place):
 
 
 def test_many_labels_take_several_chunks(place, monkeypatch):
-    monkeypatch.setattr(metadata, "LABELS", 3)
-    found = study().run(place)
+    monkeypatch.setattr(schema, "LABELS", 3)
+    results = study().run(place)
     assert sorted(f.name for f in (place / "world").glob("c.*")) == ["c.0", "c.1", "c.2"]
-    assert list(found.dataset["world"].values) == [f"{c}/{i:03d}" for c in WORLDS for i in range(4)]
+    assert list(results.dataset["world"].values) == [f"{c}/{i:03d}" for c in WORLDS for i in range(4)]
 
 
 def test_names_of_folders_may_be_patterns(tmp_path):

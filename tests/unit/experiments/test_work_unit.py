@@ -1,4 +1,4 @@
-"""The unit of work: which worlds it meets, how its numbers are laid out, and how it is divided."""
+"""The work unit: its worlds, the layout of its arrays, and how it is divided."""
 
 import dataclasses
 import functools
@@ -30,7 +30,7 @@ def computed(experiment, name, *positions, size=8):
 
 
 def test_classes_of_the_same_kind_have_worlds_of_their_own():
-    """Worlds that were drawn lately are kept under all that they depend on."""
+    """Recent worlds are cached under everything that they depend on."""
     same = {"kind": "maze", "side": 3, "n_transporters": 4}
     twins = study(worlds={"a": same, "b": same}, n_steps=9)
     assert fingerprint(world_at(twins, "a", 0)) == fingerprint(twins.classes[0].world(1, 0))
@@ -56,7 +56,7 @@ def test_given_worlds_are_met_as_they_are():
     assert [world_at(study(worlds={"mine": worlds}, n_steps=9), "mine", i) for i in range(4)] == worlds
 
 
-def test_only_so_many_worlds_are_kept():
+def test_the_number_of_cached_worlds_is_limited():
     recent = _WorldCache(max_worlds=3)
     kind = study().classes[0]
     first = recent.get(0, kind, 0)
@@ -67,7 +67,7 @@ def test_only_so_many_worlds_are_kept():
     assert recent.entries == sum(len(world.rows.data) for _, world in recent.cached.values())
 
 
-def test_large_worlds_are_not_kept_beside_each_other(monkeypatch):
+def test_large_worlds_are_not_cached_together(monkeypatch):
     recent = _WorldCache()
     kind = study().classes[0]
     monkeypatch.setattr("berlyne.experiments.work_unit.MAX_CACHED_ENTRIES", len(kind.world(0, 0).rows.data) + 1)
@@ -177,7 +177,7 @@ def test_measures_of_the_wrong_shape_are_named(measure, message):
 
 def test_missing_information_that_is_no_number_is_refused(monkeypatch):
     """An area that is not a number would mean that nothing is there, for ever."""
-    from berlyne.experiments import work_unit as piece
+    from berlyne.experiments import work_unit
 
     def broken(*arguments, **options):
         run = explore(*arguments, **options)
@@ -185,12 +185,12 @@ def test_missing_information_that_is_no_number_is_refused(monkeypatch):
         missing[3] = np.nan
         return dataclasses.replace(run, missing_information=missing)
 
-    monkeypatch.setattr(piece, "explore", broken)
+    monkeypatch.setattr(work_unit, "explore", broken)
     with pytest.raises(ValueError, match=r"^Random in Maze: the missing information is not a number$"):
         computed(study(), "Random", 0)
 
 
-def test_a_piece_that_is_not_wanted_any_more_is_given_up():
+def test_a_cancelled_piece_is_not_computed():
     stop = threading.Event()
     stop.set()
     with pytest.raises(CancelledError):

@@ -1,4 +1,4 @@
-"""One exploration: what it returns, what it depends on, and what it refuses."""
+"""One exploration: its results, the inputs they depend on, and invalid arguments."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from berlyne import STRATEGIES, Dirichlet, InternalModel, OneTwoThree, World, dense_world, explore, maze
 from berlyne.strategies.registry import get_strategy
-from parity.zoo import CLASSES, sparse_truth
+from parity.cases import CLASSES, sparse_truth
 
 EMBODIED = [name for name, strategy in STRATEGIES.items() if not strategy.relocates]
 PRIORS = {**CLASSES, "sparse truth": sparse_truth}
@@ -57,7 +57,7 @@ def test_snapshots_change_nothing_else():
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_same_seed_same_run_in_any_company(name):
+def test_same_seed_same_run_beside_other_runs(name):
     """Neither the strategies run before it nor the world object make a difference."""
     alone = explore(maze(4), name, n_steps=150, seed=6)
     world = maze(4)
@@ -97,7 +97,7 @@ def test_every_form_of_seed():
     assert not np.array_equal(by_int.actions, explore(world, "Random", n_steps=50, seed=6).actions)
 
 
-def test_start_state_is_asked_for_or_the_worlds_or_drawn():
+def test_the_start_state_is_an_argument_or_the_worlds_or_drawn():
     world = maze(0)
     fixed = World(world.rows, world.prior, start=7)
     assert explore(world, "Random", n_steps=1, start=3).states[0] == 3
@@ -146,7 +146,7 @@ def test_a_first_outcome_of_probability_zero_is_skipped():
 
 
 def _outcomes(world, u_world, engine):
-    """What happens for these uniform numbers of the world."""
+    """Return the outcomes for these uniform numbers of the world."""
     from berlyne.agents.base import make_agent
     from berlyne.engine.records import RunRecord
 
@@ -166,7 +166,7 @@ def test_plot_draws_the_learning_curve():
     plt.close(ax.figure)
 
 
-def test_repr_tells_what_was_learned():
+def test_repr_shows_what_was_learned():
     text = repr(explore(maze(0), "PIG(VI)", n_steps=2500))
     assert text.startswith("Run(PIG(VI) in Maze: ") and text.endswith(" bits in 2,500 steps)")
 
@@ -195,7 +195,7 @@ def test_a_world_without_a_prior_is_refused():
         explore(World(maze(0).theta), "PIG(VI)")
 
 
-def test_the_engine_cannot_be_made_to_run_what_it_does_not_know():
+def test_the_compiled_engine_refuses_custom_components():
     with pytest.raises(
         ValueError,
         match=r"has a part that cannot be compiled; use engine='numpy' or 'auto'; see docs/explanation/engine\.md$",
@@ -208,7 +208,7 @@ def test_plain_numpy_refuses_worlds_too_large_for_it():
         explore(maze(0, side=100), "PIG(VI)", n_steps=1, engine="numpy")
 
 
-def test_a_world_that_does_what_the_printed_formula_calls_impossible_is_told():
+def test_transitions_that_are_impossible_under_the_printed_formula_are_reported():
     """A prior that is wrong about the world is found out, and named, at the step it happens."""
     theta = np.zeros((1, 3, 3))
     theta[0, :, 1:] = 0.5

@@ -1,4 +1,4 @@
-"""Environments of others: their tables read, and explored by acting alone."""
+"""Gymnasium environments: reading transition tables, and exploring by acting."""
 
 from __future__ import annotations
 
@@ -66,12 +66,14 @@ def test_a_table_can_be_explored_as_a_world(name, lost):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run = explore(world, "PIG(greedy)", n_steps=300, seed=1)
-    said = [str(warning.message) for warning in caught]
-    assert said == ([] if not lost else [m for m in said if m.startswith(f"{lost} of the {world.n_states} states")])
-    assert len(said) == (lost > 0) and not np.isin(run.states, world.terminal).any()
+    messages = [str(warning.message) for warning in caught]
+    assert messages == (
+        [] if not lost else [m for m in messages if m.startswith(f"{lost} of the {world.n_states} states")]
+    )
+    assert len(messages) == (lost > 0) and not np.isin(run.states, world.terminal).any()
 
 
-def test_what_is_expected_to_be_missing_leaves_out_the_ends_of_a_world():
+def test_expected_missing_information_excludes_terminal_states():
     """Nothing was seen: each row of Dir(1) over N states is expected to miss the same; rows of ends do not count."""
     lake = from_gymnasium("FrozenLake-v1")
     model = InternalModel(lake.prior)
@@ -108,7 +110,7 @@ class Tabled:
     step = reset
 
 
-def test_what_cannot_be_read_is_refused():
+def test_invalid_tables_are_refused():
     with pytest.raises(ValueError, match=r"^Blackjack-v1 has no transition table; explore it with berlyne.explore_"):
         from_gymnasium("Blackjack-v1")
     with pytest.raises(ValueError, match=r"^in Tabled an episode ends in state 1 after some transitions but not after"):
@@ -118,7 +120,7 @@ def test_what_cannot_be_read_is_refused():
 
 
 @pytest.mark.parametrize("name", ["PIG(VI)", "Random", "LTA", "PEIG(Q)"])
-def test_an_environment_is_explored_by_acting_alone(name):
+def test_an_environment_is_explored_by_acting(name):
     env = gymnasium.make("FrozenLake-v1")
     run = explore_env(env, name, n_steps=400, seed=3)
     table = env.unwrapped.P
@@ -163,7 +165,7 @@ def test_an_episode_that_is_cut_short_ends_nothing():
     assert not run.terminated.any() and np.all(run.explorer.utility() > 0.0)
 
 
-def test_observations_that_are_tuples_are_told_in_advance():
+def test_tuple_observations_can_be_listed_in_advance():
     """Blackjack ends where one could also go on: standing leaves the observation as it was."""
     hands = list(itertools.product(range(32), range(11), range(2)))
     run = explore_env("Blackjack-v1", "PIG(greedy)", n_steps=600, seed=1, states=hands)
@@ -213,7 +215,7 @@ def test_actions_and_observations_may_begin_at_another_number():
         (lambda: explore_env("FrozenLake-v1", n_steps=-1), "n_steps is -1; it must be a whole number of at least 0"),
     ],
 )
-def test_what_cannot_be_explored_is_refused(call, message):
+def test_invalid_environments_are_refused(call, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()
 
@@ -241,15 +243,15 @@ def test_a_level_of_minigrid_is_explored_without_a_table():
         assert np.argmax(model.theta_hat[0, s]) == left and np.argmax(model.theta_hat[1, s]) == right
 
 
-def test_states_that_nobody_knows_are_discovered():
+def test_unknown_states_are_discovered():
     """A lake whose squares are only met on the way: each observation is a state, named by its square."""
     run = explore_env("FrozenLake-v1", n_steps=800, seed=1, prior=ChineseRestaurant(), observe=lambda s: f"square {s}")
     assert set(run.explorer.states) == {f"square {s}" for s in range(16)}
     assert run.explorer.states[0] == "square 0" and run.explorer.model.states[-1] == "elsewhere"
     table = from_gymnasium(gymnasium.make("FrozenLake-v1"))
     for s, a, s_next in run.history:
-        here, there = int(s.split()[1]), int(s_next.split()[1])
-        assert table.theta[a, here, there] > 0
+        here, next_place = int(s.split()[1]), int(s_next.split()[1])
+        assert table.theta[a, here, next_place] > 0
 
 
 class Switches(gymnasium.Env):
@@ -329,7 +331,7 @@ def test_no_step_is_a_curve_of_one_point():
     assert repr(run) == "EnvRun(PIG(VI): 0 steps in 0 episodes, 16 states)"
 
 
-def test_a_prior_that_does_not_say_what_is_missing_has_no_curve():
+def test_a_prior_without_expected_missing_information_has_no_curve():
     class Counting:
         def estimate(self, counts):
             return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)
@@ -380,7 +382,7 @@ def test_parts_of_parts_of_observations_are_states():
     assert set(run.explorer.states) == {((0, 0), (1, 0)), ((0, 1), (1, 0)), ((1, 0), (1, 0))}
 
 
-def test_real_numbers_within_observations_are_noticed():
+def test_real_numbers_within_observations_are_detected():
     parts = gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(0, 1, (1,))
     for space in (gymnasium.spaces.Tuple(parts), gymnasium.spaces.Dict(a=parts[0], b=parts[1])):
         with pytest.raises(ValueError, match=r"which rarely repeat; say in observe= which state each stands for"):
@@ -388,9 +390,9 @@ def test_real_numbers_within_observations_are_noticed():
 
 
 @pytest.mark.parametrize(("name", "answer"), [("reset", 0), ("step", (0, 0.0, False, {}))])
-def test_environments_of_the_old_gym_are_told_by_what_they_give(name, answer, monkeypatch):
+def test_environments_of_the_old_gym_are_recognised_by_their_results(name, answer, monkeypatch):
     env = Little(RING, lambda s: s + 7)
-    monkeypatch.setattr(env, name, lambda *given, **options: answer)
+    monkeypatch.setattr(env, name, lambda *args, **options: answer)
     where = "before step 0" if name == "reset" else r"step 0, action [123]"
     with pytest.raises(
         ValueError, match=rf"^{where}: {name}\(\) returned .*; it must return \(obs.*\), as in Gymnasium$"
@@ -398,21 +400,21 @@ def test_environments_of_the_old_gym_are_told_by_what_they_give(name, answer, mo
         explore_env(env, n_steps=5)
 
 
-def test_a_run_is_replayed_in_its_labels_where_states_are_discovered():
+def test_a_run_with_discovered_states_is_replayed_by_its_labels():
     """Numbers of a run are no labels: its own choices are as likely with or without states that are told."""
     space = gymnasium.spaces.MultiDiscrete([3])
     run = explore_env(Little(space, lambda s: np.array([s])), "PIG(VI)", n_steps=40, seed=0)
     assert set(run.explorer.states) == {(0,), (1,), (2,)}
-    for told in ({}, {"states": run.explorer.states[:1]}):
-        found = replay(ChineseRestaurant(1.0), run, "PIG(VI)", actions=[1, 2, 3], **told)
-        assert [tuple(s) for s in found.s.values] == [s for s, _, _ in run.history]
-        assert found.a.values.tolist() == [a for _, a, _ in run.history]
-        assert np.exp(found.log_likelihood.values).min() > 0.3
-        last = found.expected_missing_information_after.values[-1]
+    for options in ({}, {"states": run.explorer.states[:1]}):
+        replayed = replay(ChineseRestaurant(1.0), run, "PIG(VI)", actions=[1, 2, 3], **options)
+        assert [tuple(s) for s in replayed.s.values] == [s for s, _, _ in run.history]
+        assert replayed.a.values.tolist() == [a for _, a, _ in run.history]
+        assert np.exp(replayed.log_likelihood.values).min() > 0.3
+        last = replayed.expected_missing_information_after.values[-1]
         assert last == pytest.approx(run.explorer.expected_missing_information().bits, rel=1e-9)
 
 
-def test_states_that_are_told_in_advance_count_from_the_first_step():
+def test_states_listed_in_advance_count_from_the_first_step():
     """They may come from a generator, and the learning curve knows them, too."""
     env = Little(RING, lambda s: s + 7)
     run = explore_env(env, "PIG(VI)", n_steps=20, seed=0, prior=ChineseRestaurant(1.0), states=(s for s in (9, 8, 70)))
@@ -442,7 +444,7 @@ class Counting(Tabled):
         return self.s, 0.0, False, self.t % 4 == 0, {}
 
 
-def test_where_an_episode_is_cut_short_there_is_no_end():
+def test_truncated_episodes_have_no_terminal_state():
     run = explore_env(Counting(), "PIG(greedy)", n_steps=8)
     assert run.next_states.tolist() == [1, 2, 3, 4, 1, 2, 3, 4] and not run.terminated.any()
     assert np.all(run.explorer.utility()[:, 4] > 0.0)  # nothing was tried there, and it is worth trying

@@ -1,4 +1,4 @@
-"""An explorer for somebody else's world: what it does, saves, and refuses."""
+"""Explorers: choices, files, and invalid arguments."""
 
 import contextlib
 import json
@@ -20,12 +20,12 @@ from berlyne import (
     explore,
     maze,
     pig,
+    serialization,
 )
-from berlyne import serialization as packed
 from berlyne.strategies.coordination import Relocating, ValueIteration
 from berlyne.strategies.registry import get_strategy
-from parity.zoo import AWKWARD, CLASSES, VARIANTS
-from unit.resealed import resealed
+from parity.cases import AWKWARD, CLASSES, VARIANTS
+from unit.archives import rewrite_archive
 
 EMBODIED = [
     strategy for strategy in [*STRATEGIES.values(), *VARIANTS] if not strategy.relocates and not strategy.sees_world
@@ -61,7 +61,7 @@ def test_unembodied_chooses_pairs(kind):
         explorer.observe(s, a, s_next)
 
 
-def test_utility_says_why():
+def test_utility_returns_the_values_behind_a_choice():
     world = maze(0)
     explorer = Explorer(world.prior, "PIG(VI)")
     explorer.observe(3, 1, int(world.prior.support.row(1, 3)[0]))
@@ -72,7 +72,7 @@ def test_utility_says_why():
     assert not Explorer(world.prior, "LTA").utility().any()
 
 
-def test_it_can_be_told_of_transitions_that_it_did_not_make():
+def test_it_can_observe_transitions_of_other_agents():
     prior = Dirichlet(1.0, n_states=4, n_actions=2)
     explorer, model = Explorer(prior, "PIG(greedy)"), InternalModel(prior)
     for step in [(0, 0, 1), (3, 1, 2), (3, 1, 2), (1, 0, 0), (2, 1, 3)]:
@@ -89,7 +89,7 @@ def test_the_model_it_hands_out_is_a_copy():
     assert explorer.n_obs == 0 and explorer.model.n_obs == 0
 
 
-def test_a_prior_of_ones_own_needs_sizes():
+def test_a_custom_prior_needs_sizes():
     class Even:
         def estimate(self, counts):
             return np.full(counts.shape, 1.0 / counts.shape[-1])
@@ -153,7 +153,7 @@ def test_impossible_observations_are_refused_under_every_prior():
             diagonal.observe(1, 0, 2)
 
 
-def test_strategies_with_privileges_are_told_apart():
+def test_strategies_with_privileges_are_refused():
     with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is unknown; use a "):
         Explorer(maze(0).prior, "PIG(VI+)")
     with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call choose_pair\(\)$"):
@@ -178,7 +178,7 @@ def go_on(explorer, run, since, until):
 
 @pytest.mark.parametrize("strategy", SAVED, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
-def test_a_loaded_explorer_goes_on_as_the_saved_one(kind, strategy, tmp_path):
+def test_a_loaded_explorer_continues_as_the_saved_one(kind, strategy, tmp_path):
     world = PRIORS[kind](3)
     run = explore(world, "Random", n_steps=160, seed=5)  # the other's history, so that choices may differ from it
     whole = Explorer(world.prior, strategy, seed=1)
@@ -201,8 +201,8 @@ def test_many_outcomes_of_one_state_are_remembered(tmp_path):
     whole, model = Explorer(prior, "PIG(VI)", seed=1), InternalModel(prior)
     outcomes = np.random.default_rng(0).permutation(100).tolist()
 
-    def tell(explorer, some):
-        for s_next in some:
+    def tell(explorer, outcomes):
+        for s_next in outcomes:
             explorer.observe(7, explorer.act(7), s_next)
 
     assert whole._agent.belief.graph.capacity < 30
@@ -250,14 +250,14 @@ def test_the_file_holds_no_pickle(tmp_path):
     assert all(values.dtype != object for values in arrays.values())
 
 
-def test_parts_of_ones_own_cannot_be_saved(tmp_path):
+def test_custom_components_cannot_be_saved(tmp_path):
     mine = Strategy("mine", lambda view, s, u: 0)
     with pytest.raises(ValueError, match=r"^mine with .* uses a custom component, which cannot be saved$"):
         Explorer(maze(0).prior, mine).save(tmp_path / "explorer.npz")
     assert os.listdir(tmp_path) == []
 
 
-def test_a_strategy_is_saved_by_what_it_does_not_by_its_name(tmp_path):
+def test_a_strategy_is_saved_by_its_parameters_not_by_its_name(tmp_path):
     misnamed = Strategy("PIG(VI)", ValueIteration(2, 0.5), "PMC")
     Explorer(maze(0).prior, misnamed).save(tmp_path / "explorer.npz")
     assert Explorer.load(tmp_path / "explorer.npz").strategy == misnamed
@@ -280,7 +280,7 @@ def saved(tmp_path):
 
 
 def test_other_formats_are_refused_by_number(saved):
-    resealed(saved, lambda settings, arrays: settings.update(format=99))
+    rewrite_archive(saved, lambda settings, arrays: settings.update(format=99))
     with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads format 3$"):
         Explorer.load(saved)
 
@@ -327,24 +327,24 @@ NOT_OURS = r"^\S+explorer.npz is not an explorer saved by berlyne, or it is dama
     ],
 )
 def test_incomplete_files_are_refused(saved, change):
-    resealed(saved, change)
+    rewrite_archive(saved, change)
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(saved)
 
 
 def test_priors_of_another_kind_are_refused(tmp_path):
     Explorer(OneTwoThree(20)).save(tmp_path / "explorer.npz")
-    resealed(tmp_path / "explorer.npz", lambda settings, arrays: settings["prior"].update(kind="Gamma"))
+    rewrite_archive(tmp_path / "explorer.npz", lambda settings, arrays: settings["prior"].update(kind="Gamma"))
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(tmp_path / "explorer.npz")
 
 
-def test_what_a_prior_cannot_have_seen_is_refused(tmp_path):
+def test_counts_that_are_impossible_under_the_prior_are_refused(tmp_path):
     path = tmp_path / "explorer.npz"
     e = Explorer(OneTwoThree(20), seed=1)
     e.observe(3, 0, 5)
     e.save(path)
-    resealed(path, lambda settings, arrays: arrays.update(counts=np.array([[9, 5, 1], [9, 6, 1]])))
+    rewrite_archive(path, lambda settings, arrays: arrays.update(counts=np.array([[9, 5, 1], [9, 6, 1]])))
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(path)
 
@@ -353,7 +353,7 @@ def test_what_a_prior_cannot_have_seen_is_refused(tmp_path):
 def test_a_table_of_q_that_is_not_finite_is_refused(tmp_path, wrong):
     path = tmp_path / "explorer.npz"
     Explorer(maze(0).prior, "PIG(Q)").save(path)
-    resealed(path, lambda settings, arrays: arrays["q"].__setitem__((3, 2), wrong))
+    rewrite_archive(path, lambda settings, arrays: arrays["q"].__setitem__((3, 2), wrong))
     with pytest.raises(ValueError, match=NOT_OURS):
         Explorer.load(path)
 
@@ -361,9 +361,9 @@ def test_a_table_of_q_that_is_not_finite_is_refused(tmp_path, wrong):
 def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path, monkeypatch):
     path = tmp_path / "explorer.npz"
     Explorer(maze(0).prior).save(path)
-    resealed(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
+    rewrite_archive(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
     assert Explorer.load(path).n_obs == 0  # what is not asked for is not looked at
-    monkeypatch.setattr(packed, "MAX_ARCHIVE_BYTES", 1 << 20)
+    monkeypatch.setattr(serialization, "MAX_ARCHIVE_BYTES", 1 << 20)
     with pytest.raises(ValueError, match=NOT_OURS) as caught:
         Explorer.load(path)
     assert "unpacks to" in str(caught.value.__cause__)
@@ -381,8 +381,8 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypat
     assert saved.read_bytes() == whole and os.listdir(saved.parent) == [saved.name]
 
 
-def test_a_saved_explorer_goes_on_bit_for_bit(tmp_path):
-    """Estimates and utilities are worked out again, and come out the same."""
+def test_a_saved_explorer_continues_bit_for_bit(tmp_path):
+    """Estimates and utilities are computed again and are equal."""
     for prior, name in [
         (maze(0).prior, "PIG(VI)"),
         (Dirichlet(0.3, n_states=50, n_actions=3), "PEIG(VI)"),
@@ -397,12 +397,12 @@ def test_a_saved_explorer_goes_on_bit_for_bit(tmp_path):
             whole.observe(s, a, s_next)
             s = s_next
         whole.save(tmp_path / "explorer.npz")
-        again = Explorer.load(tmp_path / "explorer.npz")
+        loaded = Explorer.load(tmp_path / "explorer.npz")
         for field in ("weight", "base_weight", "n", "row_stats", "utility"):
-            mine, theirs = (getattr(e._agent.belief, field) for e in (again, whole))
-            if again._agent.belief.graph.capacity == whole._agent.belief.graph.capacity:
+            mine, theirs = (getattr(e._agent.belief, field) for e in (loaded, whole))
+            if loaded._agent.belief.graph.capacity == whole._agent.belief.graph.capacity:
                 assert np.array_equal(mine, theirs), (name, field)
-        assert np.array_equal(again.utility(), whole.utility()) and again.n_obs == 120
+        assert np.array_equal(loaded.utility(), whole.utility()) and loaded.n_obs == 120
 
 
 def test_threads_that_share_an_explorer_lose_nothing():
@@ -416,9 +416,9 @@ def test_threads_that_share_an_explorer_lose_nothing():
 
     with ThreadPoolExecutor(n) as pool:
         list(pool.map(work, range(n)))
-    told = np.concatenate([np.random.default_rng(k).integers(200, size=(1500, 2)) for k in range(n)])
-    assert e.n_obs == len(told)
-    assert np.array_equal(e.model.counts.sum(axis=0).ravel(), np.bincount(told @ [200, 1], minlength=40_000))
+    pairs = np.concatenate([np.random.default_rng(k).integers(200, size=(1500, 2)) for k in range(n)])
+    assert e.n_obs == len(pairs)
+    assert np.array_equal(e.model.counts.sum(axis=0).ravel(), np.bincount(pairs @ [200, 1], minlength=40_000))
 
 
 def test_more_observations_than_can_be_counted_are_refused():
@@ -467,7 +467,7 @@ def test_a_file_that_is_not_there_is_pythons_own_error(tmp_path):
 
 @pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=3, n_actions=2), ChineseRestaurant(1.0, n_actions=2)])
 @pytest.mark.parametrize("wrong", [1, 0, 1.0, None, "no", float("nan"), np.array([True, False])], ids=str)
-def test_an_end_that_is_neither_true_nor_false_is_refused_before_anything_is_learned(prior, wrong):
+def test_an_invalid_end_is_refused_before_anything_is_learned(prior, wrong):
     explorer = Explorer(prior)
     explorer.observe(0, 0, 1)
     n_states = explorer.n_states

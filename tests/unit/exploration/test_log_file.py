@@ -1,4 +1,4 @@
-"""Lab books that something happened to: restored, begun and cut off, edited, written by several, of other contents."""
+"""Lab books that are damaged, shortened, edited, or written by several processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def written(*lines):
 # --- the file is not what it was --------------------------------------------------------------------------------------
 
 
-def test_a_book_that_became_shorter_is_refused_and_left_as_it_is(tmp_path):
+def test_a_book_that_became_shorter_is_refused_and_not_changed(tmp_path):
     """As when a backup is restored while a process has the book open."""
     path = tmp_path / "lab"
     book = LabBook.new(path, PRIOR)
@@ -47,12 +47,12 @@ def test_a_book_that_became_shorter_is_refused_and_left_as_it_is(tmp_path):
         with pytest.raises(StoreError, match=r"^\S+lab has become shorter since it was read; open it again$"):
             use()
         assert path.read_bytes() == backup
-    again = LabBook(path)
-    again.tell(0, 1, 1)
+    reopened = LabBook(path)
+    reopened.tell(0, 1, 1)
     assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 1]]
 
 
-def test_a_book_that_became_another_is_refused_and_left_as_it_is(tmp_path):
+def test_a_book_that_was_replaced_is_refused_and_not_changed(tmp_path):
     """The backup was told more by others, so that it is as long, or longer."""
     path = tmp_path / "lab"
     book = LabBook.new(path, PRIOR)
@@ -70,7 +70,7 @@ def test_a_book_that_became_another_is_refused_and_left_as_it_is(tmp_path):
         assert path.read_bytes() == restored and LabBook(path).explorer.n_obs == n
 
 
-def test_a_book_that_is_gone_is_told(tmp_path):
+def test_a_missing_book_is_reported(tmp_path):
     book = LabBook.new(tmp_path / "lab", PRIOR)
     (tmp_path / "lab").unlink()
     for use in (lambda: book.tell(0, 1, 1), lambda: book.ask(0)):
@@ -82,7 +82,7 @@ def test_a_book_that_is_gone_is_told(tmp_path):
 # --- the beginning and the end of the file ----------------------------------------------------------------------------
 
 
-def test_a_book_that_was_cut_off_while_it_was_begun_is_begun_again(tmp_path):
+def test_a_book_that_was_cut_off_during_creation_is_created_again(tmp_path):
     path = tmp_path / "lab"
     LabBook.new(path, PRIOR)
     whole = path.read_bytes()
@@ -103,7 +103,7 @@ def test_a_book_that_was_cut_off_while_it_was_begun_is_begun_again(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lab"]
 
 
-def test_a_book_is_begun_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_a_book_is_created_completely_or_not_at_all(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -134,7 +134,7 @@ def test_blank_lines_that_an_editor_left_at_the_end_do_no_harm(end, tmp_path):
         LabBook(path)
 
 
-def test_the_lines_before_a_damaged_one_can_be_kept(tmp_path):
+def test_the_lines_before_a_damaged_one_can_be_used(tmp_path):
     """As the how-to page says it."""
     path = tmp_path / "lab"
     book = LabBook.new(path, PRIOR)
@@ -163,7 +163,7 @@ for i in range(40):
 """
 
 
-def test_processes_that_tell_one_book_take_turns(tmp_path):
+def test_processes_that_write_to_one_book_take_turns(tmp_path):
     LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=5, n_actions=2))
     command = [sys.executable, "-c", TELLER, str(tmp_path / "lab")]
     pipe = subprocess.PIPE
@@ -266,7 +266,7 @@ def refused(*arguments):
     return str(result.exception)
 
 
-def test_what_is_looked_up_is_looked_for_beside_the_book_too(tmp_path, monkeypatch):
+def test_modules_are_also_searched_beside_the_book(tmp_path, monkeypatch):
     away, here = tmp_path / "away", tmp_path / "here"
     away.mkdir(), here.mkdir()
     (away / "beside_lab.py").write_text(MYLAB)
@@ -287,7 +287,7 @@ def test_what_is_looked_up_is_looked_for_beside_the_book_too(tmp_path, monkeypat
     assert sys.path == path_before
 
 
-def test_a_module_of_the_same_name_beside_another_book_is_not_taken_for_it(tmp_path):
+def test_modules_of_the_same_name_beside_two_books_are_separate(tmp_path):
     for i, folder in enumerate((tmp_path / "one", tmp_path / "two")):
         folder.mkdir()
         (folder / "same_name_lab.py").write_text(MYLAB.replace("0.5", f"{i + 1}.5"))
@@ -316,7 +316,7 @@ def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("x = 1\ny = 1 / 0\n", r"ZeroDivisionError: division by zero in broken_\d+\.py, line 2"),
         ("import nope_mod\nx = 1\n", r"ModuleNotFoundError: No module named 'nope_mod' in broken_\d+\.py, line 1"),
@@ -326,17 +326,17 @@ def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
         ("def f():\n    raise RuntimeError\n\nx = f()\n", r"RuntimeError in broken_\d+\.py, line 4"),
     ],
 )  # fmt: skip
-def test_an_error_in_a_module_of_ones_own_is_one_sentence(content, said, tmp_path, monkeypatch):
+def test_an_error_in_a_custom_module_gives_one_sentence(content, message, tmp_path, monkeypatch):
     name = f"broken_{zlib.crc32(content.encode())}"
     (tmp_path / f"{name}.py").write_text(content)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=rf"^'{name}:x' cannot be imported: {said}$"):
+    with pytest.raises(ValueError, match=rf"^'{name}:x' cannot be imported: {message}$"):
         LabBook.new("lab", f"{name}:x")
     refused("lab", "new", "lab", "--prior", f"{name}:x", "--states", 2, "--actions", 2)
     assert not (tmp_path / "lab").exists()
 
 
-def test_a_book_speaks_of_its_own_methods(tmp_path):
+def test_errors_of_a_book_name_its_own_methods(tmp_path):
     free = LabBook.new(tmp_path / "free", PRIOR, "Unembodied")
     with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call ask_pair\(\)$"):
         free.ask(0)
@@ -365,7 +365,7 @@ TOLD = {"told": [0, 0, 1]}
      {**TOLD, "ended": "x"}, {**TOLD, "ended": 1}, {**TOLD, "ended": None}, {"undo": 2}, {"undo": "1"}, {"undo": 3}],
     ids=str,
 )  # fmt: skip
-def test_a_line_of_another_kind_is_told_by_its_number(line, tmp_path):
+def test_a_line_of_an_unknown_kind_is_reported_by_number(line, tmp_path):
     path = tmp_path / "lab"
     path.write_bytes(written(HEADER, TOLD))
     book = LabBook(path)
@@ -378,7 +378,7 @@ def test_a_line_of_another_kind_is_told_by_its_number(line, tmp_path):
 
 
 @pytest.mark.parametrize("line", [{"told": [0, 0, 9]}, {"told": [[0], 0, 1]}, {"told": [{"x": 1}, 0, 1]}], ids=str)
-def test_a_line_that_does_not_fit_is_told_by_its_number(line, tmp_path):
+def test_a_line_that_does_not_fit_is_reported_by_number(line, tmp_path):
     path = tmp_path / "lab"
     path.write_bytes(written(HEADER, TOLD))
     book = LabBook(path)
@@ -388,7 +388,7 @@ def test_a_line_that_does_not_fit_is_told_by_its_number(line, tmp_path):
             use()
 
 
-def test_nothing_is_undone_where_nothing_was_told(tmp_path):
+def test_nothing_is_undone_in_an_empty_book(tmp_path):
     path = tmp_path / "lab"
     path.write_bytes(written(HEADER))
     book = LabBook(path)

@@ -1,4 +1,4 @@
-"""The lab book: what it keeps, what it refuses, and who else may write in it."""
+"""The lab book: contents, invalid input, and several writers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_book_opened_anew_for_every_line_is_one_exploration(make, strategy, tm
     assert np.array_equal(book.explorer.history, lines(run)) and repr(book.explorer) in repr(book)
 
 
-def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
+def test_undone_lines_stay_in_the_log_without_effect(tmp_path):
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     book = LabBook.new(tmp_path / "lab", prior, "Random", seed=2)
     asked = []
@@ -38,13 +38,13 @@ def test_what_is_undone_stays_in_the_log_and_counts_no_more(tmp_path):
         asked.append(book.ask(0))
         book.tell(0, 1, s_next)
     assert book.undo() == (0, 1, 0) and book.undo() == (0, 1, 2)
-    again = LabBook(tmp_path / "lab")
-    assert again.ask(0) == book.ask(0) == asked[1]
-    assert again.explorer.history.tolist() == [[0, 1, 1]]
+    reopened = LabBook(tmp_path / "lab")
+    assert reopened.ask(0) == book.ask(0) == asked[1]
+    assert reopened.explorer.history.tolist() == [[0, 1, 1]]
     assert len((tmp_path / "lab").read_text().splitlines()) == 6
-    again.undo()
+    reopened.undo()
     with pytest.raises(ValueError, match=r"^\S+lab has no observation to undo$"):
-        again.undo()
+        reopened.undo()
 
 
 def test_several_may_use_a_book(tmp_path, monkeypatch):
@@ -58,24 +58,24 @@ def test_several_may_use_a_book(tmp_path, monkeypatch):
     assert one.ask(1) == other.ask(1)
     assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
     monkeypatch.setattr("berlyne.exploration.log_file.LOCK_TIMEOUT", 0.1)
-    said = r"^\S+lab has been locked for 0\.1 seconds by process \d+ on \S+ since \S+; nothing was written"
-    with exclusive_lock(tmp_path / "lab"), pytest.raises(StoreError, match=said):
+    message = r"^\S+lab has been locked for 0\.1 seconds by process \d+ on \S+ since \S+; nothing was written"
+    with exclusive_lock(tmp_path / "lab"), pytest.raises(StoreError, match=message):
         one.tell(0, 0, 0)
     assert one.explorer.n_obs == 2
 
 
-def test_labels_and_ends_are_kept(tmp_path):
+def test_labels_and_terminal_states_are_stored(tmp_path):
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     states, actions = [("room", 1), "hall", None], ["go", 7]
     book = LabBook.new(tmp_path / "lab", prior, states=states, actions=actions)
     book.tell(("room", 1), 7, None, ended=True)
     book.tell("hall", "go", ("room", 1))
-    again = LabBook(tmp_path / "lab")
-    assert again.explorer.history == [(("room", 1), 7, None), ("hall", "go", ("room", 1))]
-    assert not again.explorer.utility()[:, 2].any() and np.array_equal(
-        again.explorer.utility(), book.explorer.utility()
+    reopened = LabBook(tmp_path / "lab")
+    assert reopened.explorer.history == [(("room", 1), 7, None), ("hall", "go", ("room", 1))]
+    assert not reopened.explorer.utility()[:, 2].any() and np.array_equal(
+        reopened.explorer.utility(), book.explorer.utility()
     )
-    assert again.ask("hall", among=["go"]) == "go"
+    assert reopened.ask("hall", among=["go"]) == "go"
 
 
 class Own:
@@ -87,7 +87,7 @@ class Own:
         return (counts + 0.5) / (counts + 0.5).sum(axis=-1, keepdims=True)
 
 
-def test_parts_of_ones_own_are_given_again_or_looked_up(tmp_path, monkeypatch):
+def test_custom_components_are_passed_again_or_imported(tmp_path, monkeypatch):
     mine = Strategy("mine", lambda view, s, u: 1)
     book = LabBook.new(tmp_path / "lab", Own(), mine)
     book.tell(0, book.ask(0), 2)
@@ -108,7 +108,7 @@ def test_parts_of_ones_own_are_given_again_or_looked_up(tmp_path, monkeypatch):
     assert not (tmp_path / "other").exists()
 
 
-def test_what_is_refused_is_not_written(tmp_path):
+def test_refused_observations_are_not_written(tmp_path):
     world = berlyne.maze(0)
     book = LabBook.new(tmp_path / "lab", world.prior)
     before = (tmp_path / "lab").read_bytes()
@@ -132,9 +132,9 @@ def test_an_end_is_true_or_false(tmp_path):
     assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
     book.tell(0, 1, 2, ended=np.True_)
     book.tell(0, 1, 1, ended=np.False_)
-    again = LabBook(tmp_path / "lab").explorer
-    assert again.history.tolist() == book.explorer.history.tolist() == [[0, 1, 2], [0, 1, 1]]
-    assert not again.utility()[:, 2].any() and again.utility()[:, 1].any()
+    reopened = LabBook(tmp_path / "lab").explorer
+    assert reopened.history.tolist() == book.explorer.history.tolist() == [[0, 1, 2], [0, 1, 1]]
+    assert not reopened.utility()[:, 2].any() and reopened.utility()[:, 1].any()
 
 
 def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, mon
     assert LabBook(tmp_path / "lab").explorer.n_obs == 2
 
 
-def test_a_line_that_was_cut_off_is_dropped_and_written_over(tmp_path):
+def test_an_incomplete_line_is_dropped_and_overwritten(tmp_path):
     path = tmp_path / "lab"
     book = LabBook.new(path, Dirichlet(1.0, n_states=3, n_actions=2))
     book.tell(0, 0, 1)
@@ -214,8 +214,8 @@ def test_the_command_line_asks_and_tells(tmp_path):
         assert run("lab", "tell", path, s, answer, s_next).endswith(f"{s} {answer} {s_next}")
         twin.observe(s, answer, s_next)
     assert LabBook(path).explorer.history == twin.history
-    said = run("lab", "status", path)
-    assert "3 observations" in said and f"{twin.expected_missing_information().bits:.2f} bits expected" in said
+    output = run("lab", "status", path)
+    assert "3 observations" in output and f"{twin.expected_missing_information().bits:.2f} bits expected" in output
     assert run("lab", "undo", path) == f"Removed b {twin.history[-1][1]} c; 2 left"
     assert (
         run("lab", "new", tmp_path / "n", "--states", 3, "--actions", 2)
@@ -231,9 +231,9 @@ def test_status_answers_after_an_episode(begun, tmp_path):
     path = tmp_path / "s.lab"
     run("lab", "new", path, *begun, "--actions", "2")
     run("lab", "tell", path, 0, 1, 2, "--ended")
-    said = run("lab", "status", path)
-    assert "bits expected, " in said and "expected to be learned" not in said
-    assert "the episode is over; printed when the next one has started" in said and said.endswith("0 1 2")
+    output = run("lab", "status", path)
+    assert "bits expected, " in output and "expected to be learned" not in output
+    assert "the episode is over; printed when the next one has started" in output and output.endswith("0 1 2")
     explorer = LabBook(path).explorer
     assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
     run("lab", "tell", path, 0, 1, 1)
@@ -251,9 +251,9 @@ def test_status_of_a_strategy_that_may_go_anywhere_looks_ahead_after_an_episode(
 def test_scalars_of_numpy_are_the_values_that_they_stand_for(prior, tmp_path):
     book = LabBook.new(tmp_path / "lab", prior)
     book.tell(np.int64(1), np.int32(0), np.int64(2))
-    again = LabBook(tmp_path / "lab")
-    assert list(map(tuple, again.explorer.history)) == list(map(tuple, book.explorer.history)) == [(1, 0, 2)]
-    assert again.ask(np.int64(1)) == book.ask(1)
+    reopened = LabBook(tmp_path / "lab")
+    assert list(map(tuple, reopened.explorer.history)) == list(map(tuple, book.explorer.history)) == [(1, 0, 2)]
+    assert reopened.ask(np.int64(1)) == book.ask(1)
 
 
 def test_labels_may_be_scalars_of_numpy(tmp_path):
@@ -303,7 +303,7 @@ def refused(*arguments):
     return str(result.exception)
 
 
-def test_a_prior_without_sizes_is_told_them(tmp_path, monkeypatch):
+def test_sizes_are_passed_for_a_prior_without_sizes(tmp_path, monkeypatch):
     (tmp_path / "sticky_lab.py").write_text(STICKY)
     monkeypatch.chdir(tmp_path)
     assert "3 states, 2 actions" in run("lab", "new", "x", "--prior", "sticky_lab:prior", "--states", 3, "--actions", 2)
@@ -324,7 +324,7 @@ def test_a_prior_without_sizes_is_told_them(tmp_path, monkeypatch):
     assert not (tmp_path / "z").exists()
 
 
-def test_sizes_are_kept_in_the_book(tmp_path):
+def test_sizes_are_stored_in_the_book(tmp_path):
     book = LabBook.new(tmp_path / "lab", Own(), n_states=np.int64(3))
     book.tell(0, 1, 2)
     assert LabBook(tmp_path / "lab", Own()).explorer.n_states == 3
@@ -340,7 +340,7 @@ def test_sizes_are_kept_in_the_book(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
+def test_errors_of_the_command_line_name_commands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("lab", "new", "rats.lab", "--states", "a,b", "--actions", "l,r")
     run("lab", "new", "u.lab", "--states", "a,b", "--actions", "l,r", "--strategy", "Unembodied")
@@ -355,7 +355,7 @@ def test_the_command_line_speaks_of_commands(tmp_path, monkeypatch):
     )
 
 
-def test_a_file_that_is_no_lab_book_is_told(tmp_path):
+def test_a_file_that_is_not_a_lab_book_is_reported(tmp_path):
     for content in (b"import berlyne\n\nprint(1)\n", b"\xff\xfe\n", b'{"berlyne": "study"}\n', b"x" * 50):
         (tmp_path / "some.py").write_bytes(content)
         with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book$"):
@@ -368,12 +368,12 @@ def test_status_shows_no_interval_that_the_prior_does_not_give(tmp_path, monkeyp
     (tmp_path / "more_lab.py").write_text(STICKY + more)
     monkeypatch.chdir(tmp_path)
     run("lab", "new", "x", "--prior", "more_lab:more", "--states", 3, "--actions", 2)
-    said = run("lab", "status", "x")
-    assert "12.00 bits expected" in said and "nan" not in said
+    output = run("lab", "status", "x")
+    assert "12.00 bits expected" in output and "nan" not in output
 
 
-def test_a_whole_number_that_is_typed_is_the_one_that_python_tells(tmp_path):
-    """Where states are discovered, and all that are known are whole numbers."""
+def test_typed_integers_equal_integers_from_python(tmp_path):
+    """With unknown states, if all known states are integers."""
     path = tmp_path / "d.lab"
     LabBook.new(path, ChineseRestaurant(1.0), actions=["l", "r"]).tell(1, "l", 2)
     run("lab", "tell", path, 2, "r", 3)
@@ -387,7 +387,7 @@ def test_a_whole_number_that_is_typed_is_the_one_that_python_tells(tmp_path):
     assert LabBook(path).explorer.states == [1, 2, 3, -1, "hall", "4"]
 
 
-def test_a_book_that_knows_of_no_state_yet_is_told_of_numbers(tmp_path):
+def test_typed_values_match_integers_and_other_labels(tmp_path):
     run("lab", "new", tmp_path / "d.lab", "--discover", "--actions", "l,r")
     run("lab", "tell", tmp_path / "d.lab", 0, "l", 1)
     LabBook(tmp_path / "d.lab").tell(1, "r", 0)

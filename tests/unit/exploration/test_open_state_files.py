@@ -1,4 +1,4 @@
-"""Explorers that discover states, on disk: what they answer next, what they are called, what they were told."""
+"""Files of explorers with unknown states: next actions, labels, and declared states."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Explorer, World, load_world
-from unit.resealed import resealed
+from unit.archives import rewrite_archive
 
 TOLD = [(("a", 1), 0, "b"), ("b", 1, "c"), ("c", 0, 7), (7, 1, "b"), ("b", 0, None), (None, 1, "b"), ("b", 1, "b")]
 
@@ -26,20 +26,20 @@ def lived(strategy, c=0.7):
 
 
 def answers(explorer, n=25):
-    """What it does next where states come up in a fixed order, some of them new."""
-    rng, said, s = np.random.default_rng(9), [], "b"
+    """Return the next actions of an explorer that visits given states, some of them new."""
+    rng, collected, s = np.random.default_rng(9), [], "b"
     for _ in range(n):
         s, a = explorer.choose_pair() if explorer.strategy.relocates else (s, explorer.act(s))
         s_next = ("b", "c", 7, "told", "d", ("e", 2))[rng.integers(6)]
         explorer.observe(s, a, s_next)
-        said.append((s, a))
+        collected.append((s, a))
         s = s_next
-    return said
+    return collected
 
 
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "PEIG(Q)", "CB", "PMC(greedy)", "Unembodied", "Random"])
 @pytest.mark.parametrize("c", [0.7, "ml"])
-def test_a_loaded_explorer_goes_on_as_it_would_have(strategy, c, tmp_path):
+def test_a_loaded_explorer_continues_exactly(strategy, c, tmp_path):
     explorer = lived(strategy, c)
     explorer.save(tmp_path / "saved.npz")
     loaded = Explorer.load(tmp_path / "saved.npz")
@@ -57,7 +57,7 @@ def test_a_loaded_explorer_goes_on_as_it_would_have(strategy, c, tmp_path):
     assert answers(loaded) == answers(explorer)
 
 
-def test_the_draws_of_a_choice_that_was_asked_for_are_drawn_again(tmp_path):
+def test_random_numbers_of_a_pending_choice_are_drawn_again(tmp_path):
     explorer = lived("Random")
     asked = explorer.act("b")
     explorer.save(tmp_path / "saved.npz")
@@ -84,24 +84,24 @@ DAMAGE = {
     "another order": lambda settings, arrays: arrays.update(history=arrays["history"][::-1]),
     "a label too few": lambda settings, arrays: settings["states"].pop(),
     "a label twice": lambda settings, arrays: settings["states"].__setitem__(1, "c"),
-    "a label more": lambda settings, arrays: settings["states"].append("nobody"),
+    "a label more": lambda settings, arrays: settings["states"].append("unknown"),
     "told too late": lambda settings, arrays: arrays["told_states"].__setitem__((0, 1), 50),
-    "told of nobody": lambda settings, arrays: arrays["told_closed"].__setitem__((0, 0), 50),
+    "told of an unknown state": lambda settings, arrays: arrays["told_closed"].__setitem__((0, 0), 50),
     "no history": lambda settings, arrays: arrays.pop("history"),
     "an impossible c": lambda settings, arrays: settings["prior"].__setitem__("c", "most"),
 }
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_file_is_refused(what, tmp_path):
+@pytest.mark.parametrize("key", DAMAGE)
+def test_a_damaged_file_is_refused(key, tmp_path):
     lived("PIG(VI)").save(tmp_path / "saved.npz")
-    resealed(tmp_path / "saved.npz", DAMAGE[what], tmp_path / "bad.npz")
+    rewrite_archive(tmp_path / "saved.npz", DAMAGE[key], tmp_path / "bad.npz")
     with pytest.raises(ValueError, match=r"bad.npz is not an explorer saved by berlyne, or it is damaged$"):
         Explorer.load(tmp_path / "bad.npz")
 
 
 @pytest.mark.parametrize("strategy", ["PIG(Q)", "PIG(VI)"])
-def test_undoing_keeps_what_it_was_told_and_when(strategy):
+def test_undo_keeps_declared_states_and_their_times(strategy):
     """As one who never made the last observations, and was told the same."""
     explorer, other = (Explorer(ChineseRestaurant(1.0), strategy, seed=2, n_actions=2) for _ in range(2))
     for one, lines in ((explorer, TOLD), (other, TOLD[:2])):
@@ -122,7 +122,7 @@ def test_undoing_keeps_what_it_was_told_and_when(strategy):
     assert answers(explorer) == answers(other)
 
 
-def test_a_state_that_ends_episodes_is_found_by_being_told():
+def test_a_declared_terminal_state_is_discovered():
     explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
     explorer.ends_in(["goal", "pit"])
     assert list(explorer.states) == ["goal", "pit"]

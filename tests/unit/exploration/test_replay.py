@@ -1,4 +1,4 @@
-"""Histories in every form, several subjects, episodes, parts of one's own, and what is refused."""
+"""Histories in every format, several subjects, episodes, custom components, and invalid histories."""
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ def test_three_lines_are_lines_and_three_arrays_are_columns():
     assert read_history(columns, Labels("state", 3), Labels("action", 2)).steps.tolist() == lines[:2]
 
 
-def test_the_dataset_says_what_it_is():
+def test_the_dataset_has_attributes():
     seen = replay(WORLD, RUN, "PIG(VI)")
     assert dict(seen.sizes) == {"step": 40, "action": 4} and seen.attrs["strategy"] == "PIG(VI)"
     assert seen.action_values.dims == seen.probabilities.dims == seen.utilities.dims == ("step", "action")
@@ -75,7 +75,7 @@ def test_a_history_of_nothing(history, name):
     assert dict(replay(WORLD, history, name).sizes) == {"step": 0, "action": 4}
 
 
-def test_every_subject_has_an_explorer_of_its_own_and_keeps_it_through_episodes():
+def test_every_subject_has_one_explorer_through_all_episodes():
     other = explore(WORLD, "Random", n_steps=40, seed=9)
     theirs = pd.DataFrame({"s": other.states[:-1], "a": other.actions, "s_next": other.next_states})
     both = pd.concat(
@@ -90,8 +90,8 @@ def test_every_subject_has_an_explorer_of_its_own_and_keeps_it_through_episodes(
     for name, alone in (("anna", RUN), ("ben", other)):
         part = seen.isel(step=np.flatnonzero(seen.subject == name))
         single = replay(WORLD, alone, "PIG(VI)")
-        for found in ("action_values", "log_likelihood", "expected_missing_information_after", "s"):
-            assert np.array_equal(part[found].values, single[found].values)
+        for array_name in ("action_values", "log_likelihood", "expected_missing_information_after", "s"):
+            assert np.array_equal(part[array_name].values, single[array_name].values)
     assert seen.log_likelihood.groupby("subject").sum().sizes == {"subject": 2}
 
 
@@ -104,7 +104,7 @@ def test_labels_may_be_anything_hashable(labels):
     assert fresh.tolist() == [i == 0 or labels[i] not in labels[:i] for i in range(3)]
 
 
-def test_a_new_episode_is_found_where_it_begins():
+def test_the_explorer_moves_to_the_start_of_a_new_episode():
     """CB counts a visit of the state that the agent was put into; nothing is learned of how it came there."""
     frame = pd.DataFrame({"s": [0, 2], "a": [0, 1], "s_next": [1, 0], "episode": [0, 1]})
     counts = np.zeros((2, 3, 3), dtype=int)
@@ -154,7 +154,7 @@ def test_an_episode_that_begins_where_the_last_one_ended_is_no_second_visit(ende
         (pd.DataFrame({"s": [0, 1], "a": 0, "s_next": 1, "subject": ["x", None]}), r"subject is missing in line 1 .*"),
     ],
 )  # fmt: skip
-def test_histories_that_are_none_are_refused_with_the_line(history, message):
+def test_invalid_histories_are_refused_with_the_line(history, message):
     with pytest.raises(ValueError, match=rf"^{message}$"):
         replay(PRIOR, history)
 
@@ -192,18 +192,18 @@ class Telling(Sticky):
         return 1.0 / (1.0 + counts.sum(axis=-1))
 
 
-def test_priors_of_ones_own():
+def test_custom_priors():
     lines = [(0, 0, 1), (1, 1, 1), (1, 1, 2)]
     seen = replay(Sticky(), lines, "PIG(greedy)", n_states=3, n_actions=2)
     assert np.all(np.isnan(seen.expected_missing_information)) and np.all(np.isfinite(seen.action_values))
-    told = replay(Telling(), lines, "PIG(greedy)", n_states=3, n_actions=2)
-    assert told.expected_missing_information.values == pytest.approx([6.0, 5.5, 5.0])
-    assert told.expected_missing_information_after.values == pytest.approx([5.5, 5.0, 4.0 + 1 / 2 + 1 / 3])
+    replayed = replay(Telling(), lines, "PIG(greedy)", n_states=3, n_actions=2)
+    assert replayed.expected_missing_information.values == pytest.approx([6.0, 5.5, 5.0])
+    assert replayed.expected_missing_information_after.values == pytest.approx([5.5, 5.0, 4.0 + 1 / 2 + 1 / 3])
     with pytest.raises(ValueError, match="does not define the number of states"):
         replay(Sticky(), lines)
 
 
-def test_methods_of_ones_own():
+def test_custom_methods():
     class Mine:
         def values(self, view, s):
             return view.counts[:, s].sum(axis=1)
@@ -240,15 +240,15 @@ def test_a_history_in_labels_is_that_of_its_numbers():
     numbers = np.stack([run.states[:-1], run.actions, run.next_states], axis=1)
     spoken = [(states[s], actions[a], states[z]) for s, a, z in numbers.tolist()]
     plain = berlyne.replay(prior, numbers, "PIG(VI)")
-    for said in (
+    for history in (
         berlyne.replay(named, spoken, "PIG(VI)"),
         berlyne.replay(named, run, "PIG(VI)"),
         berlyne.replay(prior, spoken, "PIG(VI)", states=states, actions=actions),
     ):
         for name in ("action_values", "probabilities", "log_likelihood", "expected_missing_information"):
-            assert np.array_equal(said[name].values, plain[name].values)
-        assert said.action.values.tolist() == actions
-        assert list(zip(said.s.values, said.a.values, said.s_next.values, strict=True)) == spoken
+            assert np.array_equal(history[name].values, plain[name].values)
+        assert history.action.values.tolist() == actions
+        assert list(zip(history.s.values, history.a.values, history.s_next.values, strict=True)) == spoken
     with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'rde'; .* nearest is 'red'$"):
         berlyne.replay(named, [("red", "l", None), ("rde", "l", None)])
 
@@ -263,13 +263,13 @@ def two_subjects():
     "levels", [["subject"], ["subject", "episode"], ["s"], ["episode", "a", "ended"], ["s", "a", "s_next", "subject"]]
 )
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
-def test_what_stands_in_the_index_of_a_frame_counts_as_a_column_does(levels, engine):
+def test_index_levels_of_a_frame_count_as_columns(levels, engine):
     frame = two_subjects()
     expected = replay(WORLD.prior, frame, "PIG(VI, temperature=0.1)", engine=engine)
-    found = replay(WORLD.prior, frame.set_index(levels), "PIG(VI, temperature=0.1)", engine=engine)
-    assert found.identical(expected)
+    replayed = replay(WORLD.prior, frame.set_index(levels), "PIG(VI, temperature=0.1)", engine=engine)
+    assert replayed.identical(expected)
     alone = replay(WORLD.prior, LINES[20:40], "PIG(VI, temperature=0.1)", engine=engine)
-    assert np.array_equal(found.log_likelihood.values[20:], alone.log_likelihood.values)
+    assert np.array_equal(replayed.log_likelihood.values[20:], alone.log_likelihood.values)
 
 
 @pytest.mark.parametrize("name", ["Subject", " subject", "EPISODE", "S", "s_next ", "Ended"])
@@ -302,7 +302,7 @@ def test_a_run_is_replayed_by_its_labels_where_they_are_in_another_order():
     one = World(theta, prior, states=["a", "b", "c"], actions=["l", "r"])
     other = World(theta, prior, states=["c", "a", "b"], actions=["r", "l"])
     run = explore(one, "PIG(VI)", n_steps=30, seed=1)
-    by_run, by_lines = (berlyne.replay(other, told, "PIG(VI)") for told in (run, run.history))
+    by_run, by_lines = (berlyne.replay(other, replayed, "PIG(VI)") for replayed in (run, run.history))
     assert by_run.s.values.tolist() == [s for s, _, _ in run.history]
     assert by_run.a.values.tolist() == [a for _, a, _ in run.history]
     np.testing.assert_array_equal(by_run.action_values, by_lines.action_values)

@@ -1,4 +1,4 @@
-"""Replays in which episodes end: what was known or learned of ends counts, however the history is given."""
+"""Replays with terminal states that are known or learned, in every format of a history."""
 
 import gymnasium
 import numpy as np
@@ -29,9 +29,9 @@ def test_choices_in_an_environment_are_those_of_its_explorer(lake):
     for s, a, s_next, ended in zip(lake.states, lake.actions, lake.next_states, lake.terminated, strict=True):
         chances.append(explorer.probabilities(int(s))[a])
         explorer.observe(int(s), int(a), int(s_next), ended=bool(ended))
-    found = berlyne.replay(lake.explorer.prior, lake, "PIG(VI)")
-    assert np.allclose(np.exp(found.log_likelihood), chances, rtol=1e-12)
-    assert np.all(np.isin(np.round(np.exp(found.log_likelihood), 9), np.round([1, 1 / 2, 1 / 3, 1 / 4], 9)))
+    replayed = berlyne.replay(lake.explorer.prior, lake, "PIG(VI)")
+    assert np.allclose(np.exp(replayed.log_likelihood), chances, rtol=1e-12)
+    assert np.all(np.isin(np.round(np.exp(replayed.log_likelihood), 9), np.round([1, 1 / 2, 1 / 3, 1 / 4], 9)))
 
 
 def discover(explorer, states):
@@ -39,23 +39,23 @@ def discover(explorer, states):
         explorer.discover(states)
 
 
-def asked_and_told(explorer, steps, ended):
-    """What an explorer says before each line of a history, told line by line: the oracle of replays."""
-    found = {name: [] for name in (*ARRAYS, "expected_missing_information_after")}
+def ask_and_tell(explorer, steps, ended):
+    """Return the values of an explorer before each line of a history, observed line by line: the oracle of replays."""
+    collected = {name: [] for name in (*ARRAYS, "expected_missing_information_after")}
     begins = [s for s, _, _ in steps]
     for t, ((s, a, s_next), over) in enumerate(zip(steps, ended, strict=True)):
         discover(explorer, begins[t : t + 1])
         number = explorer.state_labels.number(s)
-        found["expected_missing_information"].append(explorer.expected_missing_information().bits)
+        collected["expected_missing_information"].append(explorer.expected_missing_information().bits)
         with explorer._as_nonterminal(number):  # a line that begins in an end shows that it is none
-            found["utilities"].append(explorer.utility()[:, number])
+            collected["utilities"].append(explorer.utility()[:, number])
             goes = explorer.strategy.relocates
-            found["action_values"].append(explorer.action_values()[number] if goes else explorer.action_values(s))
-            found["probabilities"].append(explorer.probabilities()[number] if goes else explorer.probabilities(s))
+            collected["action_values"].append(explorer.action_values()[number] if goes else explorer.action_values(s))
+            collected["probabilities"].append(explorer.probabilities()[number] if goes else explorer.probabilities(s))
         explorer.observe(s, a, s_next, ended=bool(over))
         discover(explorer, begins[t + 1 : t + 2])
-        found["expected_missing_information_after"].append(explorer.expected_missing_information().bits)
-    return found
+        collected["expected_missing_information_after"].append(explorer.expected_missing_information().bits)
+    return collected
 
 
 PRIORS = {
@@ -71,7 +71,7 @@ SOME = {"Dirichlet": 8, "wide": 40, "1-2-3": 3, "restaurant": 25}
 @pytest.mark.parametrize("engine", ["auto", "numpy"])
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "PEIG(greedy)", "LTA", "CB", "Unembodied", "PMC(VI)"])
 @pytest.mark.parametrize("kind", PRIORS)
-def test_ends_are_learned_and_forgotten_on_the_way(kind, strategy, engine):
+def test_terminal_states_are_learned_and_unlearned_during_replay(kind, strategy, engine):
     """A history that begins again elsewhere, ends where it has been, and goes on from what seemed to be an end."""
     prior, rng = PRIORS[kind], np.random.default_rng(3)
     n_states = getattr(prior, "n_states", None) or 60
@@ -82,17 +82,17 @@ def test_ends_are_learned_and_forgotten_on_the_way(kind, strategy, engine):
     if kind == "1-2-3":
         steps[:, 2] = few[(steps[:, 0] + steps[:, 1]) % 3]  # an outcome for each row
     table = pandas.DataFrame({"s": steps[:, 0], "a": steps[:, 1], "s_next": steps[:, 2], "ended": ended})
-    found = berlyne.replay(prior, table, strategy, n_actions=2, engine=engine)
-    for name, expected in asked_and_told(Explorer(prior, strategy, n_actions=2), steps.tolist(), ended).items():
-        np.testing.assert_allclose(found[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
+    replayed = berlyne.replay(prior, table, strategy, n_actions=2, engine=engine)
+    for name, expected in ask_and_tell(Explorer(prior, strategy, n_actions=2), steps.tolist(), ended).items():
+        np.testing.assert_allclose(replayed[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
 
 
-def test_a_frame_may_say_where_episodes_ended(lake):
-    told = berlyne.replay(lake.explorer.prior, frame(lake, ended=lake.terminated), "PIG(VI)")
+def test_a_frame_may_mark_ends_of_episodes(lake):
+    replayed = berlyne.replay(lake.explorer.prior, frame(lake, ended=lake.terminated), "PIG(VI)")
     untold = berlyne.replay(lake.explorer.prior, frame(lake), "PIG(VI)")
     same = berlyne.replay(lake.explorer.prior, lake, "PIG(VI)")
     for name in ARRAYS:
-        assert np.array_equal(told[name], same[name]), name
+        assert np.array_equal(replayed[name], same[name]), name
     assert not np.array_equal(untold.action_values, same.action_values)
 
 
@@ -141,14 +141,14 @@ def test_states_may_be_discovered_as_well(strategy):
         chances.append(explorer.probabilities(s)[a])
         left.append(explorer.expected_missing_information().bits)
         explorer.observe(s, a, s_next, ended=bool(ended))
-    found = berlyne.replay(ChineseRestaurant(1.0), run, strategy, n_actions=2)
-    np.testing.assert_allclose(np.exp(found.log_likelihood), chances, rtol=1e-12)
-    np.testing.assert_allclose(found.expected_missing_information, left, rtol=1e-9, atol=1e-10)
+    replayed = berlyne.replay(ChineseRestaurant(1.0), run, strategy, n_actions=2)
+    np.testing.assert_allclose(np.exp(replayed.log_likelihood), chances, rtol=1e-12)
+    np.testing.assert_allclose(replayed.expected_missing_information, left, rtol=1e-9, atol=1e-10)
     if strategy == "PIG(VI)":
         assert set(np.round(chances, 12)) <= {0.5, 1.0}
 
 
-def test_what_is_impossible_is_still_told_by_its_line():
+def test_impossible_transitions_are_reported_by_line():
     world = berlyne.maze(0, side=3, n_transporters=2)
     table = pandas.DataFrame({"s": [0, 0], "a": [0, 0], "s_next": [0, 8], "ended": [True, False]})
     with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0, says that action 0 in state 0 led"):
@@ -163,19 +163,19 @@ def test_other_than_true_or_false_is_refused(bad):
 
 
 @pytest.mark.parametrize("prior", [Dirichlet(1.0, n_states=16, n_actions=4), ChineseRestaurant(1.0)])
-def test_a_world_knows_better_where_episodes_end(lake, prior):
+def test_terminal_states_of_a_world_are_used_instead_of_those_of_a_history(lake, prior):
     world = berlyne.from_gymnasium("FrozenLake-v1", prior)
     assert len(world.terminal)
     for terminal in (world.terminal, ()):  # as it is, and as if episodes never ended
         of = World(world.theta, prior, terminal=terminal)
-        told = berlyne.replay(of, frame(lake, ended=lake.terminated), "PIG(VI)")
+        replayed = berlyne.replay(of, frame(lake, ended=lake.terminated), "PIG(VI)")
         untold = berlyne.replay(of, frame(lake), "PIG(VI)")
         for name in ARRAYS:
-            assert np.array_equal(told[name], untold[name]), name
+            assert np.array_equal(replayed[name], untold[name]), name
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
-def test_what_is_impossible_is_named_though_an_end_is_learned_later(engine):
+def test_impossible_transitions_are_named_before_later_terminal_states(engine):
     prior = OneTwoThree(n_states=9, n_actions=2)
     lines = [(0, 0, outcome) for outcome in (1, 2, 3, 4, 5)]
     table = pandas.DataFrame(lines, columns=["s", "a", "s_next"]).assign(ended=[False] * 3 + [True] * 2)
@@ -186,7 +186,7 @@ def test_what_is_impossible_is_named_though_an_end_is_learned_later(engine):
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
-def test_a_line_that_begins_in_an_end_of_the_world_shows_that_it_is_none(engine):
+def test_a_line_that_begins_in_a_terminal_state_makes_it_non_terminal(engine):
     """By hand: novelty of an untried row of three is 0.38272 bits, after one observation 0.2977."""
     world = World(np.full((2, 3, 3), 1 / 3), Dirichlet(1.0, n_states=3, n_actions=2), terminal=[2], start=0)
     lines = [(2, 0, 1), (1, 1, 2), (2, 1, 0)]

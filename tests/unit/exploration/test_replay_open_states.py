@@ -1,4 +1,4 @@
-"""A history led through by explorers that discover states: own choices, likelihoods, subjects, labels."""
+"""Replays with unknown states: an explorer's own choices, likelihoods, subjects, labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, World, explore, replay
 from berlyne.agents.base import make_open_state_agent
-from unit.exploration.test_replay_ends import asked_and_told
+from unit.exploration.test_replay_ends import ask_and_tell
 
 TESTED_STRATEGIES = [
     "PIG(VI)",
@@ -49,25 +49,25 @@ def test_own_choices_are_certain_but_for_ties(strategy, c):
     assert after[-1] == pytest.approx(run.model.expected_missing_information().bits, abs=1e-9)
 
 
-def test_states_that_episodes_begin_in_are_found_there_and_then():
+def test_start_states_of_episodes_are_discovered_when_they_begin():
     """By the explorer before it chooses, and by its replay: both see the same number of cells."""
     theta = np.zeros((2, 8, 8))
     theta[:, :, 7] = 1.0  # every step ends an episode, and only beginnings lead on
     start = np.array([0.3, 0.3, 0.1, 0.1, 0.1, 0.05, 0.05, 0.0])
     world = World(theta, ChineseRestaurant(1.0), start=start, terminal=[7])
     run = explore(world, "PIG(greedy)", n_steps=25, seed=2)
-    led, found, counts = replay(world, run, "PIG(greedy)"), set(), np.zeros((2, 8))
+    led, discovered, counts = replay(world, run, "PIG(greedy)"), set(), np.zeros((2, 8))
     for t, (s, a) in enumerate(zip(run.states, run.actions, strict=False)):
-        found |= {int(s)}
-        n_cells = len(found) + 1
+        discovered |= {int(s)}
+        n_cells = len(discovered) + 1
         worth = [pig(row(1.0, 0.0, [("s", 0, "end")] * int(counts[b, s]), "s", 0, n_cells)) for b in (0, 1)]
         assert led.utilities.values[t] == pytest.approx(worth, abs=1e-12)
         counts[a, s] += 1
-        found |= {7} | {int(run.states[t + 1])}
+        discovered |= {7} | {int(run.states[t + 1])}
         now = np.array([[counts[b, z] / (counts[b, z] + 1.0) for z in range(7)] for b in (0, 1)])
-        unseen = 1.0 / (counts[:, :7] + 1.0) / (len(found) + 1 - (counts[:, :7] > 0))
+        unseen = 1.0 / (counts[:, :7] + 1.0) / (len(discovered) + 1 - (counts[:, :7] > 0))
         assert run.missing_information[t + 1] == pytest.approx(-np.log2(np.where(counts[:, :7] > 0, now, unseen)).sum())
-    assert len(found) == 8
+    assert len(discovered) == 8
 
 
 def row(c, d, lines, s, a, n_cells):
@@ -88,23 +88,23 @@ def pig(pseudo):
     return total
 
 
-def test_the_likelihood_is_that_of_a_plain_statement():
+def test_the_likelihood_is_that_of_an_independent_version():
     """Softmax of PIG of the actions, each on the states found by then; subjects know nothing of each other."""
     pd = pytest.importorskip("pandas")
-    told = {
+    history = {
         "ann": [("a", "x", "b"), ("b", "y", "c"), ("a", "x", "b"), ("b", "x", "a")],
         "bob": [("c", "y", "c"), ("c", "y", "d"), ("a", "x", "a"), ("a", "y", "c")],
     }
     frame = pd.DataFrame(
-        [(who, *line) for pair in zip(*told.values(), strict=True) for who, line in zip(told, pair, strict=True)],
+        [(who, *line) for pair in zip(*history.values(), strict=True) for who, line in zip(history, pair, strict=True)],
         columns=["subject", "s", "a", "s_next"],
     )
     led = replay(ChineseRestaurant(0.7, 0.2), frame, "PIG(greedy, temperature=0.3)", actions=["x", "y"])
-    for who, lines in told.items():
+    for who, lines in history.items():
         own = led.isel(step=np.flatnonzero(led.subject.values == who))
         for t, (s, a, _) in enumerate(lines):
-            found = {z for line in lines[:t] for z in line[::2]} | {s}
-            worth = np.array([pig(row(0.7, 0.2, lines[:t], s, b, len(found) + 1)) for b in ("x", "y")])
+            discovered = {z for line in lines[:t] for z in line[::2]} | {s}
+            worth = np.array([pig(row(0.7, 0.2, lines[:t], s, b, len(discovered) + 1)) for b in ("x", "y")])
             chance = np.exp(worth / 0.3) / np.exp(worth / 0.3).sum()
             assert own.utilities.values[t] == pytest.approx(worth, abs=1e-12)
             assert own.log_likelihood.values[t] == pytest.approx(np.log(chance["xy".index(a)]), abs=1e-12)
@@ -112,7 +112,7 @@ def test_the_likelihood_is_that_of_a_plain_statement():
     assert led.s_next.values.tolist() == frame["s_next"].tolist()
 
 
-def test_what_is_left_is_what_an_explorer_says():
+def test_expected_missing_information_is_that_of_an_explorer():
     lines = [(10, 0, 20), (20, 1, 10), (10, 0, 10), (30, 1, 20)]
     led = replay(ChineseRestaurant(1.3), lines, "PIG(VI)", n_actions=2)
     explorer = Explorer(ChineseRestaurant(1.3), "PIG(VI)", n_actions=2)
@@ -130,7 +130,7 @@ def test_what_is_left_is_what_an_explorer_says():
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(VI)", "PIG(Q)", "CB", "PIG(greedy, temperature=0.2, lapse=0.1)"])
 @pytest.mark.parametrize("prior", [ChineseRestaurant(0.7, 0.1), ChineseRestaurant("ml")], ids=repr)
-def test_long_histories_are_those_of_an_explorer_that_is_asked_and_told(prior, strategy, engine):
+def test_long_replays_agree_with_an_explorer(prior, strategy, engine):
     """Most lines discover nothing; some states have more outcomes than there is room for at first; ends come and go."""
     pd, rng = pytest.importorskip("pandas"), np.random.default_rng(8)
     usual, rare = np.array([40, 3, 77]), np.setdiff1d(np.arange(90), [40, 3, 77])
@@ -140,20 +140,20 @@ def test_long_histories_are_those_of_an_explorer_that_is_asked_and_told(prior, s
     table = pd.DataFrame({"s": steps[:, 0], "a": steps[:, 1], "s_next": steps[:, 2], "ended": ended})
     led = replay(prior, table, strategy, n_actions=2, engine=engine)
     explorer = Explorer(prior, strategy, n_actions=2)
-    for name, said in asked_and_told(explorer, steps.tolist(), ended).items():
-        np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
+    for name, expected in ask_and_tell(explorer, steps.tolist(), ended).items():
+        np.testing.assert_allclose(led[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
     assert explorer.n_states == len(np.unique(steps[:, ::2])) > 32
 
 
 @pytest.mark.parametrize("strategy", ["Unembodied", "Unembodied(temperature=0.2, lapse=0.1)", "Unembodied(ties=first)"])
-def test_so_are_those_of_one_who_may_relocate(strategy):
+def test_replays_of_a_relocating_explorer_agree_too(strategy):
     rng = np.random.default_rng(2)
     steps = np.stack([rng.integers(4, size=80), rng.integers(2, size=80), rng.integers(4, size=80)], axis=1)
     steps[[30, 50], 2] = 7, 9
     led = replay(ChineseRestaurant(0.7), steps.tolist(), strategy, n_actions=2)
     explorer = Explorer(ChineseRestaurant(0.7), strategy, n_actions=2)
-    for name, said in asked_and_told(explorer, steps.tolist(), np.zeros(80)).items():
-        np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
+    for name, expected in ask_and_tell(explorer, steps.tolist(), np.zeros(80)).items():
+        np.testing.assert_allclose(led[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
 
 
 def test_nothing_needs_to_be_discovered():
@@ -162,8 +162,8 @@ def test_nothing_needs_to_be_discovered():
     led = replay(ChineseRestaurant(1.0), lines, "PIG(VI)", n_actions=2, states=[0, 1])
     explorer = Explorer(ChineseRestaurant(1.0), "PIG(VI)", n_actions=2)
     explorer.discover([0, 1])
-    for name, said in asked_and_told(explorer, lines, np.zeros(15)).items():
-        np.testing.assert_allclose(led[name], said, rtol=1e-9, atol=1e-10, err_msg=name)
+    for name, expected in ask_and_tell(explorer, lines, np.zeros(15)).items():
+        np.testing.assert_allclose(led[name], expected, rtol=1e-9, atol=1e-10, err_msg=name)
 
 
 def test_states_that_are_named_are_known_from_the_start():
@@ -175,18 +175,18 @@ def test_states_that_are_named_are_known_from_the_start():
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("make", [berlyne.dense_world, berlyne.one_two_three_world])
-def test_ends_are_not_left_to_learn_where_states_are_known_either(make, engine):
+def test_terminal_states_have_nothing_to_learn_if_states_are_known(make, engine):
     world = make(1, n_states=6).replace(start=1, terminal=[4])
     run = explore(world, "PIG(VI)", n_steps=40, seed=1)
     led = replay(world, run, "PIG(VI)", engine=engine)
-    for t, said in ((0, led.expected_missing_information), (-1, led.expected_missing_information_after)):
+    for t, estimate in ((0, led.expected_missing_information), (-1, led.expected_missing_information_after)):
         model = run.model if t else berlyne.InternalModel(world.prior)
         expected = model.expected_missing_information(without=[4]).bits
-        assert said.values[t] == pytest.approx(expected, abs=1e-9)
+        assert estimate.values[t] == pytest.approx(expected, abs=1e-9)
         assert expected < model.expected_missing_information().bits
 
 
-def test_ends_of_episodes_are_not_left_to_learn():
+def test_terminal_states_have_nothing_to_learn():
     world = world_of(terminal=[4])
     run = explore(world, "PIG(VI)", n_steps=80, seed=1)
     assert 4 in run.next_states
@@ -198,18 +198,18 @@ def test_ends_of_episodes_are_not_left_to_learn():
     assert led.expected_missing_information_after.values[-1] == pytest.approx(expected, abs=1e-9)
 
 
-def test_what_is_left_does_not_count_cells_that_nobody_saw():
+def test_expected_missing_information_ignores_unobserved_cells():
     """Room for states in a world, or in a list of labels, is no state that was found."""
     agent = make_open_state_agent(ChineseRestaurant(1.0), 2, berlyne.strategy("PIG(VI)"))
     agent.observe(5, 0, 900)
     assert not agent.expected_missing()[:, -1].any() and agent.expected_missing()[:, :2].all()
     few, many = (berlyne.InternalModel(ChineseRestaurant(1.0, n_actions=1, n_states=n)) for n in (2, 3))
     assert few.expected_missing_information().bits < many.expected_missing_information().bits  # one that was found
-    told = Explorer(ChineseRestaurant(1.0), n_actions=2)
-    told.observe("a", 0, "b")
-    before = told.expected_missing_information().bits
-    told.act("never seen before"), told.action_values("nor this"), told.expected_gain(20, n_samples=5)
-    assert told.expected_missing_information().bits == before == pytest.approx(agent.expected_missing().sum())
+    explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
+    explorer.observe("a", 0, "b")
+    before = explorer.expected_missing_information().bits
+    explorer.act("never seen before"), explorer.action_values("nor this"), explorer.expected_gain(20, n_samples=5)
+    assert explorer.expected_missing_information().bits == before == pytest.approx(agent.expected_missing().sum())
 
 
 def test_bad_histories_are_refused():

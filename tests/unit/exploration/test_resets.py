@@ -1,4 +1,4 @@
-"""Where an episode begins again: exactly by inversion, compiled and plain, up to the last state there is."""
+"""Start states of episodes are drawn exactly by inversion, in compiled and plain code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ending(prior):
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy", "growing"])
-def test_every_mind_draws_the_same_beginnings(engine):
+def test_every_agent_draws_the_same_start_states(engine):
     u_start = np.array([0.0, 0.4999, 0.5, 0.25, LAST, 0.5])
     prior = ChineseRestaurant(1.0) if engine == "growing" else Dirichlet(1.0, n_states=3, n_actions=1)
     world, strategy = ending(prior), get_strategy("PIG(VI)")
@@ -57,7 +57,7 @@ def test_the_last_beginning_takes_what_rounding_leaves():
     assert episodes.draw(LAST) == n - 1
 
 
-def test_probabilities_of_a_start_that_are_nearly_right_are_put_right():
+def test_start_probabilities_are_normalised():
     world = ending(Dirichlet(1.0, n_states=3, n_actions=1)).replace(start=np.array([0.25, 0.7500008, 0.0]))
     assert world.episodes.distribution.sum() == pytest.approx(1.0, abs=1e-15)
     assert world.episodes.distribution[0] == pytest.approx(0.25 / 1.0000008, abs=1e-15)

@@ -1,4 +1,4 @@
-"""Explorers and models that learn a log: in any form that `replay` takes, with its ends, whole or not at all."""
+"""Explorers and models that learn an existing log, in every format that `replay` accepts, completely or not at all."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "CB"])
-def test_a_log_in_any_form_is_the_same_told_line_by_line(form, strategy):
+def test_a_log_in_any_format_equals_single_observations(form, strategy):
     history = FORMS[form]() if callable(FORMS[form]) else FORMS[form]
-    told = Explorer(PRIOR, strategy, seed=2)
-    told.observe_many(history)
-    same(told, one_by_one(Explorer(PRIOR, strategy, seed=2), LINES.tolist()))
+    learner = Explorer(PRIOR, strategy, seed=2)
+    learner.observe_many(history)
+    same(learner, one_by_one(Explorer(PRIOR, strategy, seed=2), LINES.tolist()))
     model, counts = InternalModel(PRIOR), np.zeros((3, 5, 5), dtype=int)
     np.add.at(counts, (LINES[:, 1], LINES[:, 0], LINES[:, 2]), 1)
     model.observe_many(FORMS[form]() if callable(FORMS[form]) else history)
@@ -81,28 +81,28 @@ def ending_run(n_steps=40):
 
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "CB", "LTA"])
 @pytest.mark.parametrize("prior", [PRIOR, ChineseRestaurant(1.0, n_actions=3)], ids=["known", "discovered"])
-def test_a_frame_tells_ends(strategy, prior):
+def test_a_frame_marks_ends_of_episodes(strategy, prior):
     run, ended = ending_run()
     assert 2 < np.count_nonzero(ended) < 20
     named = {"actions": ACTIONS} if prior is not PRIOR else {"states": STATES, "actions": ACTIONS}
-    told = Explorer(prior, strategy, seed=4, **named)
-    told.observe_many(pd.DataFrame(run.history, columns=["s", "a", "s_next"]).assign(ended=ended))
-    same(told, one_by_one(Explorer(prior, strategy, seed=4, **named), run.history, ended))
+    learner = Explorer(prior, strategy, seed=4, **named)
+    learner.observe_many(pd.DataFrame(run.history, columns=["s", "a", "s_next"]).assign(ended=ended))
+    same(learner, one_by_one(Explorer(prior, strategy, seed=4, **named), run.history, ended))
 
 
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "CB", "Unembodied"])
 def test_a_run_brings_its_ends(strategy):
     run, _ = ending_run()
-    told, expected = (Explorer(PRIOR, strategy, seed=4, states=STATES, actions=ACTIONS) for _ in range(2))
-    told.observe_many(run)
+    learner, expected = (Explorer(PRIOR, strategy, seed=4, states=STATES, actions=ACTIONS) for _ in range(2))
+    learner.observe_many(run)
     expected.ends_in(["4"])
     one_by_one(expected, run.history)
-    assert np.array_equal(told.utility(), expected.utility()) and told.history == expected.history
+    assert np.array_equal(learner.utility(), expected.utility()) and learner.history == expected.history
     if strategy != "Unembodied":
         seen = replay(PRIOR, run, strategy, states=STATES, actions=ACTIONS)
-        told.undo()
-        assert np.array_equal(told.action_values(run.history[-1][0]), seen.action_values.values[-1])
-        assert told.expected_missing_information().bits == pytest.approx(
+        learner.undo()
+        assert np.array_equal(learner.action_values(run.history[-1][0]), seen.action_values.values[-1])
+        assert learner.expected_missing_information().bits == pytest.approx(
             float(seen.expected_missing_information[-1]), abs=1e-9
         )
 
@@ -111,19 +111,19 @@ def test_a_run_brings_its_ends(strategy):
 def test_a_run_of_other_states_is_discovered_with_its_ends(strategy):
     run, ended = ending_run()
     prior = ChineseRestaurant(1.0, n_actions=3)
-    told, expected = (Explorer(prior, strategy, seed=4, actions=ACTIONS) for _ in range(2))
-    told.observe_many(run)
-    same(told, one_by_one(expected, run.history, ended))
+    learner, expected = (Explorer(prior, strategy, seed=4, actions=ACTIONS) for _ in range(2))
+    learner.observe_many(run)
+    same(learner, one_by_one(expected, run.history, ended))
 
 
-def test_what_an_environment_did_is_learned_with_its_ends():
+def test_a_run_of_an_environment_is_learned_with_its_ends():
     run, ended = ending_run()
-    told, expected = Explorer(PRIOR), Explorer(PRIOR)
-    told.observe_many(
+    learner, expected = Explorer(PRIOR), Explorer(PRIOR)
+    learner.observe_many(
         SimpleNamespace(states=run.states, actions=run.actions, next_states=run.next_states, terminated=ended)
     )
     lines = zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True)
-    same(told, one_by_one(expected, lines, ended))
+    same(learner, one_by_one(expected, lines, ended))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_an_impossible_line_is_named_with_what_was_seen_before():
             Explorer(prior).observe_many(history)
 
 
-def test_a_row_of_many_outcomes_is_told_in_short():
+def test_a_row_of_many_outcomes_is_abbreviated():
     model = InternalModel(berlyne.OneTwoThree(20, 12))
     seen = list(range(1, 13))
     with pytest.raises(ValueError, match=r"; before, it led to 1, 2, 3, 4, 5, 6 and 6 more$"):

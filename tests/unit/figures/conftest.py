@@ -1,4 +1,4 @@
-"""What the tests of pictures share."""
+"""Fixtures for the tests of figures."""
 
 import matplotlib.pyplot as plt
 import pytest

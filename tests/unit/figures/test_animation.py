@@ -1,4 +1,4 @@
-"""Films of runs: every frame shows its own time, and files can be written."""
+"""Animations of runs: every frame shows its own time, and files can be written."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def run():
 
 
 def artist(ax, gid):
-    (found,) = [child for child in ax.get_children() if child.get_gid() == gid]
-    return found
+    (match,) = [child for child in ax.get_children() if child.get_gid() == gid]
+    return match
 
 
 @pytest.mark.parametrize("frame", [17, 3, 99])  # not in their order
@@ -34,9 +34,9 @@ def test_a_frame_shows_agent_trail_missing_information_and_cursor_of_its_time(ru
     t = 3 * frame
     left, right = film.figure.axes[:2]
     np.testing.assert_array_equal(np.ravel(artist(left, "agent").get_data()), places(run.world)[run.states[t]])
-    theta, theta_hat, there = run.world.theta, run.model_at(t).theta_hat, run.world.theta > 0
+    theta, theta_hat, possible = run.world.theta, run.model_at(t).theta_hat, run.world.theta > 0
     bits = np.zeros(theta.shape)
-    bits[there] = theta[there] * np.log2(theta[there] / theta_hat[there])
+    bits[possible] = theta[possible] * np.log2(theta[possible] / theta_hat[possible])
     np.testing.assert_allclose(artist(left, "states").get_array(), bits.sum(axis=(0, 2)), atol=1e-12)
     assert len(artist(left, "walks").get_paths()) + len(artist(left, "leaps").get_paths()) == 5
     assert artist(right, "cursor").get_xdata() == [t, t]
@@ -57,18 +57,18 @@ def test_two_scales_side_by_side_have_different_names(run):
     assert (right.get_ylabel(), bar.get_ylabel()) == ("missing information (bits)", "visits")
 
 
-def test_frames_are_few_unless_asked_for():
+def test_there_are_few_frames_by_default():
     assert len(frame_times(2500)) == N_FRAMES and frame_times(2500)[[0, -1]].tolist() == [0, 2500]
     assert frame_times(10).tolist() == list(range(11))
     assert frame_times(10, every=4).tolist() == [0, 4, 8, 10] and frame_times(8, every=4).tolist() == [0, 4, 8]
     assert frame_times(10, n_frames=3).tolist() == [0, 5, 10] and frame_times(10, n_frames=1).tolist() == [10]
     assert frame_times(0).tolist() == [0]
-    for options, said in (
+    for options, message in (
         ({"every": 2, "n_frames": 3}, r"^every is 2 and n_frames is 3; give only one of them$"),
         ({"every": 0}, r"^every is 0; it must be a whole number of at least 1$"),
         ({"n_frames": 0}, r"^n_frames is 0; it must be a whole"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             frame_times(10, **options)
 
 
@@ -105,8 +105,8 @@ def test_a_film_of_many_states_and_of_states_that_are_discovered():
     film = _Film(explore(ring, "Random", n_steps=6), frame_times(6), 3, "missing information", None)
     film.show(5)
     assert artist(film.figure.axes[0], "agent").get_ydata() == [5, 5]
-    found = explore(maze(0, side=3, n_transporters=4).with_prior(ChineseRestaurant()), "Random", n_steps=6)
-    film = _Film(found, frame_times(6), 3, "missing information", None)
+    discovering_run = explore(maze(0, side=3, n_transporters=4).with_prior(ChineseRestaurant()), "Random", n_steps=6)
+    film = _Film(discovering_run, frame_times(6), 3, "missing information", None)
     film.show(4)
     bits = artist(film.figure.axes[0], "states").get_array()
-    assert bits.shape == (9,) and bits.sum() == pytest.approx(found.missing_information[4])
+    assert bits.shape == (9,) and bits.sum() == pytest.approx(discovering_run.missing_information[4])

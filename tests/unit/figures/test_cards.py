@@ -1,4 +1,4 @@
-"""What notebooks show: well-formed, escaped, quick, without figures, and with the right numbers."""
+"""Notebook cards: well-formed, escaped, fast, without figures, and with the right numbers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parsed(thing):
     return ElementTree.fromstring(thing._repr_html_())
 
 
-def told(thing):
+def facts(thing):
     return {row.find("th").text: row.find("td").text for row in parsed(thing).iter("tr")}
 
 
@@ -72,8 +72,8 @@ def test_cards_leave_the_plain_repr_alone(things):
     assert repr(things["Experiment"]).startswith("Experiment(") and repr(things["Results"]).startswith("Results(")
 
 
-def test_a_world_tells_its_size_and_where_episodes_begin_and_end(things):
-    lines = told(things["World"])
+def test_a_card_of_a_world_shows_size_starts_and_terminal_states(things):
+    lines = facts(things["World"])
     assert lines["states"] == "5" and lines["actions"] == "2: <b>, &amp;" and lines["transitions"] == "15"
     assert lines["start"] == NASTY[0] and lines["terminal states"] == f"1: {NASTY[4]}"
     assert next(parsed(things["World"]).iter("caption")).text == things["World"].name
@@ -84,8 +84,8 @@ def test_a_world_tells_its_size_and_where_episodes_begin_and_end(things):
         assert len(text.text) * 0.56 * float(text.get("font-size")) <= 2 * node  # as wide as letters are on average
 
 
-def test_a_run_tells_what_it_learned(things):
-    run, lines = things["Run"], told(things["Run"])
+def test_a_card_of_a_run_shows_what_it_learned(things):
+    run, lines = things["Run"], facts(things["Run"])
     first, last = run.missing_information[0], run.missing_information[-1]
     assert lines["missing information"] == f"{first:.1f} → {last:.1f} bits"
     assert lines["area under the curve"] == f"{run.missing_information.sum():,.0f} bits" and lines["steps"] == "40"
@@ -98,25 +98,25 @@ def test_a_run_tells_what_it_learned(things):
     np.testing.assert_allclose(y, expected, atol=0.06)
 
 
-def test_a_model_and_an_explorer_tell_what_they_expect(things):
+def test_cards_of_models_and_explorers_show_expected_missing_information(things):
     model, explorer = things["Run"].model, things["Explorer"]
     expected = model.expected_missing_information()
-    lines = told(model)
+    lines = facts(model)
     assert (
         lines["expected missing information"] == f"{expected.bits:.1f} bits ({expected.low:.1f} to {expected.high:.1f})"
     )
     assert lines["observations"] == "40"
     tried = {(s, a) for s, a, _ in things["Run"].history}
     assert lines["rows tried"] == f"{len(tried)} of 10"
-    assert told(explorer)["current state"] == NASTY[1]
+    assert facts(explorer)["current state"] == NASTY[1]
     strength = [float(c.get("fill-opacity", 0)) for c in parsed(model).iter(SVG + "circle")]
     per_state = expected.rows.sum(axis=0)
     np.testing.assert_allclose(strength, per_state / per_state.max(), atol=0.006)
 
 
-def test_a_study_tells_how_much_it_is_and_results_who_was_best(things):
-    assert told(things["Experiment"])["explorations"] == "2"
-    lines, results = told(things["Results"]), things["Results"]
+def test_cards_of_studies_show_their_size_and_cards_of_results_the_best_strategy(things):
+    assert facts(things["Experiment"])["explorations"] == "2"
+    lines, results = facts(things["Results"]), things["Results"]
     assert lines["explorations"] == "2 of 2"
     areas = results.areas("<u>").values[0]
     best = results.strategies[int(np.argmin(areas))]
@@ -190,10 +190,10 @@ def strengths(thing):
     """How warm each cell of a strip of states is, from left to right."""
     cells = [rect for rect in parsed(thing).iter(SVG + "rect") if rect.get("fill")]
     wide = float(cells[0].get("width"))
-    found = np.zeros(round(170 / wide))
+    shares = np.zeros(round(170 / wide))
     for rect in cells:
-        found[round(float(rect.get("x")) / wide)] = float(rect.get("fill-opacity"))
-    return found
+        shares[round(float(rect.get("x")) / wide)] = float(rect.get("fill-opacity"))
+    return shares
 
 
 def test_models_and_explorers_of_many_states_have_a_strip_of_states():
@@ -224,9 +224,9 @@ def test_utilities_below_zero_are_coloured_from_their_least():
     for s, n in ((0, 1), (1, 4), (2, 9)):
         for _ in range(n):
             explorer.observe(s, 0, 3)
-    found = -explorer.model.theta_hat.max(axis=2)[0]
+    values = -explorer.model.theta_hat.max(axis=2)[0]
     strength = [float(c.get("fill-opacity", 0)) for c in list(parsed(explorer).iter(SVG + "circle"))[:5]]
-    np.testing.assert_allclose(strength, (found - found.min()) / -found.min(), atol=0.006)
+    np.testing.assert_allclose(strength, (values - values.min()) / -values.min(), atol=0.006)
 
 
 def test_large_numbers_are_written_out_and_black_is_the_colour_of_the_text():
@@ -238,7 +238,7 @@ def test_large_numbers_are_written_out_and_black_is_the_colour_of_the_text():
     assert colours[0] == "currentColor" and colours[1].startswith("#")
 
 
-def test_what_cannot_be_said_is_left_out_and_nothing_fails():
+def test_unknown_numbers_are_left_out_of_cards():
     class Silent:
         """A prior that knows nothing but its estimate."""
 
@@ -254,11 +254,11 @@ def test_what_cannot_be_said_is_left_out_and_nothing_fails():
             raise RuntimeError("no")
 
     model = InternalModel(Silent(), n_states=3, n_actions=2)
-    assert "expected missing information" not in told(model) and told(model)["observations"] == "0"
+    assert "expected missing information" not in facts(model) and facts(model)["observations"] == "0"
     assert "<svg" in model._repr_html_()
     assert card(object.__new__(Broken)).startswith("<pre>&lt;") and card(3) == "<pre>3</pre>"
-    found = explore(maze(0, side=3, n_transporters=5).with_prior(ChineseRestaurant()), "Random", n_steps=9)
-    assert "<table" in found._repr_html_() and "<table" in found.model._repr_html_()
+    run = explore(maze(0, side=3, n_transporters=5).with_prior(ChineseRestaurant()), "Random", n_steps=9)
+    assert "<table" in run._repr_html_() and "<table" in run.model._repr_html_()
     assert "<table" in Explorer(ChineseRestaurant(), "Random", n_actions=2)._repr_html_()
 
 

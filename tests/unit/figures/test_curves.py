@@ -1,4 +1,4 @@
-"""Curves of a study: strategies can be told apart, and all of their names are in the figure."""
+"""Learning curves of a study: strategies have different styles, and all their names are in the figure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def apart(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("names", [["Random", "PIG(VI)", SOFT, "CB"], [SOFT, "CB", "PIG(VI)", "Random"]])
-def test_a_strategy_keeps_its_look_beside_a_variant_of_it_which_is_told_from_all(names: list[str]) -> None:
+def test_a_strategy_keeps_its_style_beside_a_variant_with_another_style(names: list[str]) -> None:
     looks = distinct_looks(names)
     assert list(looks) == names
     assert all(looks[name] == look(name) for name in ("Random", "PIG(VI)", "CB"))
@@ -88,9 +88,9 @@ def assert_in_sight(figure: Figure) -> None:
 def test_all_names_of_a_legend_are_in_the_figure(n: int, length: int, dpi: float) -> None:
     figure = figure_of(long_names(n, length), dpi)
     assert_in_sight(figure)
-    said = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert ["".join(name.split()) for name in said] == ["".join(name.split()) for name in long_names(n, length)]
-    assert length > 100 or said == long_names(n, length)  # in one line if that is at all possible
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ["".join(name.split()) for name in names] == ["".join(name.split()) for name in long_names(n, length)]
+    assert length > 100 or names == long_names(n, length)  # in one line if that is at all possible
 
 
 def test_all_strategies_of_the_table_have_their_names_in_the_figure() -> None:

@@ -1,4 +1,4 @@
-"""What is drawn, not how it looks: artists are found by their gid."""
+"""Artists of a drawn maze, found by their gid."""
 
 import numpy as np
 import pytest
@@ -115,13 +115,13 @@ def test_every_probability_is_written_once(world, s):
         assert min(apart, default=1.0) > 0.3
 
 
-def test_a_bar_says_which_shade_is_which_probability(world):
+def test_a_colour_bar_shows_probabilities(world):
     drawn = draw_maze_and_rows(world, [(0, 0)])
     assert drawn.figure.axes[1].get_ylabel() == "probability of the transition"
     assert drawn.figure.axes[1].get_ylim() == (0, 1)
 
 
-def test_rows_are_two_telling_ones_or_those_asked_for(world, ax):
+def test_drawn_rows_are_two_typical_ones_or_those_requested(world, ax):
     draw_maze(world, ax)
     assert len(artists(ax, "start")) == 2
     assert not artists(draw_maze(world, Figure().subplots(), rows=()), "start")

@@ -1,4 +1,4 @@
-"""What a drawing is saved as, and what becomes of its colours in the dark."""
+"""Files of a drawing, and its colours in dark mode."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def test_white_becomes_the_ground_and_black_the_ink() -> None:
 
 
 def test_colours_stand_out_from_the_dark_ground_and_from_each_other() -> None:
-    found = {name: in_the_dark(colour) for name, colour in UTILITY_COLOURS.items()}
-    for rgb in found.values():
+    dark_colours = {name: in_the_dark(colour) for name, colour in UTILITY_COLOURS.items()}
+    for rgb in dark_colours.values():
         assert (luminance(rgb) + 0.05) / (luminance(in_the_dark("white")) + 0.05) > 3.0
-    pairs = [(one, other) for one in found for other in found if one < other]
-    assert min(np.linalg.norm(found[one] - found[other]) for one, other in pairs) > 60
+    pairs = [(one, other) for one in dark_colours for other in dark_colours if one < other]
+    assert min(np.linalg.norm(dark_colours[one] - dark_colours[other]) for one, other in pairs) > 60
 
 
 def test_edges_stay_as_smooth_as_they_were() -> None:
     for colour in ("#1a9641", "#2b55c4", "black"):
         mixtures = np.linspace(np.array(to_rgb(colour)), np.ones(3), 30)
-        found = dark(np.round(255 * mixtures).astype(np.uint8)).astype(float)
-        np.testing.assert_allclose(found, np.linspace(found[0], found[-1], 30), atol=2)
+        converted = dark(np.round(255 * mixtures).astype(np.uint8)).astype(float)
+        np.testing.assert_allclose(converted, np.linspace(converted[0], converted[-1], 30), atol=2)

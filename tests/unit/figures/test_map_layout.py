@@ -1,4 +1,4 @@
-"""Maps of worlds: what is drawn, found by its gid."""
+"""Maps of worlds: artists found by their gid."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def test_transitions_are_as_probable_as_the_best_action_makes_them_or_the_one_as
     both, go = map_of(world), map_of(world, "wait")
     theta = world.theta
     for drawn, expected in ((both, theta.max(axis=0)), (go, theta[1])):
-        found = np.zeros((5, 5))
-        found[drawn.begin, drawn.end] = drawn.p
-        np.testing.assert_array_equal(found, expected)
+        strongest = np.zeros((5, 5))
+        strongest[drawn.begin, drawn.end] = drawn.p
+        np.testing.assert_array_equal(strongest, expected)
     with pytest.raises(ValueError, match=r"^action is 'jump'; it must be an action: 'go', 'wait'$"):
         world.plot(action="jump")
 
@@ -83,7 +83,7 @@ def test_a_graph_has_an_arrow_for_each_transition_as_dark_as_it_is_probable():
 
 
 @pytest.mark.parametrize(("n_states", "each"), [(10, 10), (12, 12), (20, 8), (60, 2)])
-def test_of_too_many_transitions_the_likeliest_of_each_state_are_drawn(n_states, each):
+def test_only_the_likeliest_transitions_are_drawn_if_there_are_many(n_states, each):
     ax = Figure().subplots()
     world = dense_world(0, n_states=n_states)
     world.plot(ax, bar=False)
@@ -110,8 +110,8 @@ def test_labels_are_written_as_they_are_shortened_and_fit():
     world = house()
     ax = world.plot()
     texts = artists(ax, "labels")
-    said = [text.get_text() for text in texts]
-    assert said == ["kitchen", "hall", "a bedroom w…", "garden", "$\\frac{<scr…"]
+    written = [text.get_text() for text in texts]
+    assert written == ["kitchen", "hall", "a bedroom w…", "garden", "$\\frac{<scr…"]
     figure, drawn = ax.figure, map_of(world)
     figure.canvas.draw()
     inside = 2 * drawn.radius * points_per_unit(ax, drawn) * figure.dpi / 72
@@ -240,10 +240,10 @@ def lightness(colours):
 
 
 def test_shades_are_even_to_the_eye_and_ever_darker_in_grey():
-    found = lightness(SHADES(np.linspace(0, 1, 17))[:, :3])
-    steps = np.linalg.norm(np.diff(found, axis=0), axis=1)
+    lightnesses = lightness(SHADES(np.linspace(0, 1, 17))[:, :3])
+    steps = np.linalg.norm(np.diff(lightnesses, axis=0), axis=1)
     assert steps.max() / steps.min() < 1.25
-    assert np.all(np.diff(found[:, 0]) < -1.0) and found[-1, 0] > 45  # black lines stay visible
+    assert np.all(np.diff(lightnesses[:, 0]) < -1.0) and lightnesses[-1, 0] > 45  # black lines stay visible
 
 
 def test_a_map_of_one_state():

@@ -1,4 +1,4 @@
-"""States coloured by quantities, and the trail of an agent: what is drawn, found by its gid."""
+"""States coloured by quantities, and the trail of an agent: artists found by their gid."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def artists(ax, gid):
 
 
 def coloured(ax):
-    (found,) = artists(ax, "states")
-    return np.asarray(found.get_array().filled(np.nan) if np.ma.isMA(found.get_array()) else found.get_array())
+    (collection,) = artists(ax, "states")
+    return np.asarray(
+        collection.get_array().filled(np.nan) if np.ma.isMA(collection.get_array()) else collection.get_array()
+    )
 
 
 def bar_label(ax):
@@ -50,9 +52,9 @@ def bar_label(ax):
 def test_rooms_have_the_missing_information_of_their_rows(run, ax):
     model = run.model_at(50)
     assert model.plot("missing information", ax, world=run.world) is ax
-    theta, theta_hat, there = run.world.theta, model.theta_hat, run.world.theta > 0
+    theta, theta_hat, possible = run.world.theta, model.theta_hat, run.world.theta > 0
     bits = np.zeros(theta.shape)
-    bits[there] = theta[there] * np.log2(theta[there] / theta_hat[there])
+    bits[possible] = theta[possible] * np.log2(theta[possible] / theta_hat[possible])
     np.testing.assert_allclose(coloured(ax), bits.sum(axis=(0, 2)), atol=1e-12)
     assert coloured(ax).sum() == pytest.approx(run.missing_information[50])
     assert bar_label(ax) == "missing information (bits)"
@@ -71,13 +73,13 @@ def test_visits_are_counted_and_utilities_have_a_part_for_each_action(run):
     assert bar_label(ax) == "largest PMC"
 
 
-def test_what_the_model_expects_needs_no_world(run):
+def test_expected_missing_information_needs_no_world(run):
     ax = run.model.plot()
     np.testing.assert_allclose(coloured(ax), berlyne.novelty(run.model).sum(axis=0))
     assert bar_label(ax) == "expected missing information (bits)" and artists(ax, "labels")
 
 
-def test_numbers_of_ones_own_by_state_and_by_row(episodes):
+def test_custom_values_by_state_and_by_row(episodes):
     by_state, by_row = np.arange(4.0), np.arange(8.0).reshape(2, 4)
     np.testing.assert_array_equal(coloured(episodes.model.plot(by_state)), by_state)
     ax = episodes.model.plot(by_row, world=episodes.world)
@@ -92,7 +94,7 @@ def _paths(ax):
 
 
 @pytest.mark.parametrize(
-    ("what", "options", "said"),
+    ("quantity", "options", "message"),
     [
         ("missing information", {}, r"^missing information needs the true world; give world="),
         (
@@ -110,9 +112,9 @@ def _paths(ax):
         ("visits", {"world": four_rooms()}, r"^the world has 104 states and the model 4; they must be the same$"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_in_a_sentence(episodes, what, options, said):
-    with pytest.raises(ValueError, match=said):
-        episodes.model.plot(what, **options)
+def test_invalid_quantities_give_one_sentence(episodes, quantity, options, message):
+    with pytest.raises(ValueError, match=message):
+        episodes.model.plot(quantity, **options)
 
 
 def test_ends_of_episodes_have_no_colour(episodes):
@@ -200,8 +202,8 @@ def test_no_jump_leaves_the_map(world):
 
 def test_arrows_are_fainter_than_the_trail_that_goes_over_them():
     world = berlyne.dense_world(1)
-    found = explore(world, "PIG(VI)", n_steps=50, seed=0)
-    opaque, faded = (artists(ax, "arrows")[0].get_edgecolor()[:, 3] for ax in (world.plot(), found.plot_path(50)))
+    exploration = explore(world, "PIG(VI)", n_steps=50, seed=0)
+    opaque, faded = (artists(ax, "arrows")[0].get_edgecolor()[:, 3] for ax in (world.plot(), exploration.plot_path(50)))
     assert opaque.min() == 1.0 and faded.max() < 0.6
     many = World(np.roll(np.eye(61), 1, axis=1)[None], Dirichlet(1.0, n_states=61, n_actions=1))
     assert len(artists(explore(many, "Random", n_steps=5).plot_path(5), "matrix")) == 1
@@ -229,7 +231,7 @@ def test_the_beginning_of_another_episode_is_a_jump(episodes):
     assert resets == np.flatnonzero(episodes.next_states == 3).tolist() and resets
 
 
-def test_the_agent_stands_where_it_was_and_the_trail_is_as_long_as_asked(run, ax):
+def test_the_agent_and_its_trail_are_drawn_at_the_given_time(run, ax):
     assert run.plot_path(120, ax, last=7) is ax
     (agent,), (walks,), (leaps,) = artists(ax, "agent"), artists(ax, "walks"), artists(ax, "leaps")
     np.testing.assert_array_equal(np.ravel(agent.get_data()), places(run.world)[run.states[120]])
@@ -242,7 +244,7 @@ def test_the_agent_stands_where_it_was_and_the_trail_is_as_long_as_asked(run, ax
     assert artists(start, "walks")[0].get_paths() == []
 
 
-def test_a_path_can_be_coloured_by_what_was_missing_then(run, ax):
+def test_a_path_can_be_coloured_by_missing_information_at_that_time(run, ax):
     run.plot_path(40, ax, what="missing information")
     assert coloured(ax).sum() == pytest.approx(run.missing_information[40])
 
@@ -257,11 +259,11 @@ def test_a_path_among_many_states_is_dots_on_the_matrix(ax):
 
 
 @pytest.mark.parametrize(
-    ("t", "last", "said"),
+    ("t", "last", "message"),
     [(201, 3, r"^t is 201; it must be a whole number from 0 to 200$"), (3, -1, r"^last is -1; it must be a whole")],
 )
-def test_times_that_there_are_not_are_refused(run, t, last, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_times_are_refused(run, t, last, message):
+    with pytest.raises(ValueError, match=message):
         run.plot_path(t, last=last)
 
 

@@ -1,4 +1,4 @@
-"""More states than a graph can have: beside the matrix of transitions is a column of states that has the colours."""
+"""Worlds with too many states for a graph: a coloured column of states beside the matrix of transitions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def column(ax):
 
 
 def missing(run, t):
-    theta, theta_hat, there = run.world.theta, run.model_at(t).theta_hat, run.world.theta > 0
+    theta, theta_hat, possible = run.world.theta, run.model_at(t).theta_hat, run.world.theta > 0
     bits = np.zeros(theta.shape)
-    bits[there] = theta[there] * np.log2(theta[there] / theta_hat[there])
+    bits[possible] = theta[possible] * np.log2(theta[possible] / theta_hat[possible])
     return bits.sum(axis=(0, 2))
 
 
-def test_a_path_among_many_states_has_the_colours_that_were_asked_for(run):
+def test_a_path_among_many_states_has_the_requested_colours(run):
     ax = run.plot_path(30, what="visits")
     np.testing.assert_array_equal(column(ax), np.bincount(run.states[:30], minlength=N))
     assert [other.get_ylabel() for other in ax.figure.axes if other is not ax] == ["visits"]
@@ -59,7 +59,7 @@ def test_the_column_lies_line_by_line_beside_the_matrix_and_not_under_the_bar(ru
         assert image.get_extent()[2:] == [N - 0.5, -0.5] and image.get_clim() == (0.0, image.get_array().max())
 
 
-def test_a_film_of_many_states_shows_what_is_missing_where(run):
+def test_an_animation_of_many_states_shows_missing_information(run):
     film = _Film(run, frame_times(40, every=10), 5, "missing information", None)
     left = film.figure.axes[0]
     for frame in (3, 1):
@@ -69,11 +69,11 @@ def test_a_film_of_many_states_shows_what_is_missing_where(run):
     assert _Film(run, frame_times(2), 5, None, None).figure.axes[0].child_axes == []
 
 
-def test_of_very_many_states_the_column_has_the_largest_of_each_block_of_the_matrix():
+def test_the_column_of_very_many_states_shows_the_largest_value_of_each_block():
     values = np.random.default_rng(0).random(1000)
     values[:7] = np.nan
-    found = _column(values)[:, 0]
-    assert len(found) == 400
+    block_values = _column(values)[:, 0]
+    assert len(block_values) == 400
     blocks = [[values[s] for s in range(1000) if s * 400 // 1000 == i] for i in range(400)]
     expected = [max((x for x in block if x == x), default=np.nan) for block in blocks]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(block_values, expected)

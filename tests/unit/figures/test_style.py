@@ -1,4 +1,4 @@
-"""One look for all figures."""
+"""One style for all figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_no_two_strategies_look_alike_in_grey() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_curves_are_marked_at_a_few_times_evenly_however_they_were_thinned(name: str) -> None:
+def test_markers_on_curves_are_evenly_spaced_after_thinning(name: str) -> None:
     times = thinned(3001)
     marked = times[look(name).curve(times)["markevery"]]
     assert 5 <= len(marked) <= 6

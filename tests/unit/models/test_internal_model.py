@@ -238,7 +238,7 @@ def test_sizes_come_from_the_prior_or_must_be_given():
     assert (model.n_states, model.n_actions) == (4, 3)
 
 
-def test_what_is_not_a_prior_is_refused():
+def test_invalid_priors_are_refused():
     with pytest.raises(ValueError, match=r"prior is 0.5; it must have a method estimate\(counts\)"):
         InternalModel(0.5)
 

@@ -117,7 +117,7 @@ def test_the_support_decides_what_is_admitted():
     assert Dirichlet(1.0, n_states=3, n_actions=1).admits(0, 0, (), 2)
 
 
-def test_repr_tells_alpha_and_support():
+def test_repr_shows_alpha_and_support():
     assert repr(Dirichlet(0.25, MASK)) == "Dirichlet(alpha=0.25, n_actions=2, n_states=3, support of 12 transitions)"
     assert repr(Dirichlet(1, n_states=3, n_actions=2)) == "Dirichlet(alpha=1, n_actions=2, n_states=3, all states)"
 

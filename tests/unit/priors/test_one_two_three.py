@@ -124,6 +124,6 @@ def test_uneven_targets_are_refused():
         World(theta, OneTwoThree(3, 2))
 
 
-def test_repr_tells_the_parameters():
+def test_repr_shows_the_parameters():
     assert repr(OneTwoThree(5)) == "OneTwoThree(n_states=5, n_actions=3, p_escape=0.75)"
     assert repr(OneTwoThree(5, formula="printed")).endswith("p_escape=0.75, formula='printed')")

@@ -1,4 +1,4 @@
-"""From values to actions: softmax, lapses and ties, in plain NumPy and compiled; names, files and settings say them."""
+"""From values to actions: softmax, lapses and ties, in plain NumPy and compiled, in names, files and settings."""
 
 import json
 import zipfile
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from berlyne import STRATEGIES, Dirichlet, Experiment, Explorer, Strategy, explore, maze
-from berlyne.engine import argmax as pick
+from berlyne.engine import argmax
 from berlyne.strategies.choice import ChoiceRule, sample_index
 from berlyne.strategies.coordination import QLearning, UniformChoice, ValueIteration
 from berlyne.strategies.registry import get_strategy
@@ -36,7 +36,7 @@ def test_softmax_against_scipy(temperature):
     "rule", [ChoiceRule(), ChoiceRule(0.7), ChoiceRule(lapse=0.3), ChoiceRule(0.7, 0.3)], ids=lambda rule: repr(rule)
 )
 @pytest.mark.parametrize("values", [VALUES, np.array([1.0, 2.0, 2.0]), np.zeros(5), np.array([-3.0])])
-def test_what_is_chosen_has_the_probabilities_that_are_said(rule, values):
+def test_choices_have_the_stated_probabilities(rule, values):
     probabilities = rule.probabilities(values)
     assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
     assert shares(rule, values) == pytest.approx(probabilities, abs=4e-3)
@@ -58,7 +58,7 @@ def test_softmax_of_any_values_is_safe(temperature):
         assert np.all(np.isfinite(probabilities)) and probabilities.sum() == pytest.approx(1.0)
         for u in (0.0, 0.5, np.nextafter(1.0, 0.0)):
             chosen = ChoiceRule(temperature).choose(values, np.array([u, 0.5]))
-            assert probabilities[chosen] > 0.0 and pick.sample_softmax(values, temperature, u) == chosen
+            assert probabilities[chosen] > 0.0 and argmax.sample_softmax(values, temperature, u) == chosen
     assert ChoiceRule(1e-300).probabilities(VALUES).tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
@@ -70,17 +70,17 @@ def test_softmax_of_any_values_is_safe(temperature):
 def test_inversion_compiled_and_plain(values, temperature, u):
     values = np.array(values)
     plain = sample_index(ChoiceRule(temperature).weights(values, values.max()), u)
-    assert pick.sample_softmax(values, temperature, u) == plain
+    assert argmax.sample_softmax(values, temperature, u) == plain
     cumulative = np.cumsum(softmax(values / temperature))
     assert cumulative[plain] >= u - 1e-12 and (plain == 0 or cumulative[plain - 1] <= u + 1e-12)
 
 
-def test_inversion_goes_by_the_order_of_actions_and_never_takes_what_has_no_chance():
+def test_inversion_follows_the_order_of_actions_and_skips_probability_zero():
     weights = np.array([0.0, 1.0, 0.0, 3.0, 0.0])
     last = np.nextafter(1.0, 0.0)
     assert [sample_index(weights, u) for u in (0.0, 0.24, 0.25, 0.9, last)] == [1, 1, 3, 3, 3]
     cold = np.array([-1e9, 0.0, -1e9, np.log(3.0), -1e9])
-    assert [pick.sample_softmax(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
+    assert [argmax.sample_softmax(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ def test_epsilon_stays_on_top_of_a_temperature():
         ),
     ],
 )
-def test_what_would_mean_nothing_is_refused(make, message):
+def test_meaningless_combinations_are_refused(make, message):
     with pytest.raises(ValueError, match=rf"^{message}$"):
         make()
 
 
 @pytest.mark.parametrize("name", ["PIG(VI)", "PIG(Q)", "CB", "Unembodied"])
-def test_explorer_files_keep_them_and_are_as_before_without(name, tmp_path):
+def test_explorer_files_store_them_only_if_set(name, tmp_path):
     prior = Dirichlet(1.0, n_states=4, n_actions=3)
     for strategy in (STRATEGIES[name], get_strategy(name, temperature=0.3, lapse=0.1)):
         explorer = Explorer(prior, strategy, seed=3)
@@ -150,9 +150,9 @@ def test_explorer_files_keep_them_and_are_as_before_without(name, tmp_path):
             loaded.observe(*step)
             explorer.observe(*step)
         with zipfile.ZipFile(tmp_path / "explorer.npz") as archive, archive.open("settings.npy") as file:
-            said = json.loads(str(np.lib.format.read_array(file)))["strategy"]["said"]
+            content = json.loads(str(np.lib.format.read_array(file)))["strategy"]["said"]
         usual = {"name", "utility", "untried", "ties"}
-        assert set(said) == (usual if strategy is STRATEGIES[name] else usual | {"temperature", "lapse"})
+        assert set(content) == (usual if strategy is STRATEGIES[name] else usual | {"temperature", "lapse"})
 
 
 def test_experiments_and_toml_take_them(tmp_path):
@@ -172,7 +172,7 @@ def test_experiments_and_toml_take_them(tmp_path):
     assert np.all(np.isfinite(heated)) and not np.array_equal(usual, heated)
 
 
-def test_settings_tell_strategies_of_ones_own_apart_and_leave_usual_ones_as_they_were():
+def test_settings_distinguish_custom_strategies_and_do_not_change_built_in_ones():
     def described(**parameters):
         mine = Strategy("mine", ValueIteration(), "PIG", **parameters)
         return Experiment("maze", [mine], n_worlds=1).describe()["own strategies"]["mine"]
@@ -184,7 +184,7 @@ def test_settings_tell_strategies_of_ones_own_apart_and_leave_usual_ones_as_they
     assert q == f"{QLearning()!r}, utility=PIG, untried=None, ties=uniform"
 
 
-def test_heat_and_lapses_change_what_is_done():
+def test_temperature_and_lapse_change_the_actions():
     usual, warm, lapsing = (
         explore(maze(0), get_strategy("PIG(VI)", **more), n_steps=300).actions.tolist()
         for more in ({}, {"temperature": 0.5}, {"lapse": 0.3})

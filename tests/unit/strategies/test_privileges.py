@@ -1,4 +1,4 @@
-"""Only VI+ is handed the true world: nobody else could look at it if they wanted to."""
+"""Only VI+ gets the true world; other strategies cannot access it."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from berlyne import STRATEGIES, InternalModel, Strategy, World, explore, strateg
 from berlyne.agents.base import make_agent
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.strategies.coordination import View
-from parity.zoo import AWKWARD, CLASSES, COMPOSED
+from parity.cases import AWKWARD, CLASSES, COMPOSED
 
 NAMES = dict.fromkeys([*STRATEGIES, *COMPOSED])
 BLIND = [name for name in NAMES if not strategy(name).sees_world]
@@ -36,7 +36,7 @@ def same_support(world):
 
 @pytest.mark.parametrize("name", BLIND)
 @pytest.mark.parametrize("kind", PRIORS)
-def test_a_compiled_mind_is_the_same_whatever_the_world(kind, name):
+def test_a_compiled_agent_does_not_depend_on_the_world(kind, name):
     """Everything it holds before the first step follows from the prior; nothing is shared with the world."""
     world = PRIORS[kind](3)
     if kind == "1-2-3":
@@ -67,7 +67,7 @@ def test_vi_plus_plans_with_the_true_world_and_believes_like_everybody(kind):
 
 
 @pytest.mark.parametrize("name", BLIND)
-def test_a_plain_mind_is_not_handed_the_world(name):
+def test_a_plain_agent_does_not_get_the_world(name):
     world = CLASSES["maze"](0)
     assert make_agent(InternalModel(world.prior), strategy(name), world, "numpy").theta is None
 
@@ -76,7 +76,7 @@ def test_a_view_has_no_world_in_it():
     assert {field.name for field in dataclasses.fields(View)} == {"utility", "theta_hat", "counts", "visits", "memory"}
 
 
-def test_a_method_of_ones_own_sees_estimates_unless_it_says_that_it_sees_the_world():
+def test_a_custom_method_gets_estimates_unless_it_sees_the_world():
     world = CLASSES["maze"](0)
     seen = {}
 

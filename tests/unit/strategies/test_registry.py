@@ -1,4 +1,4 @@
-"""The table of strategies, the names that can be asked for, and those that cannot."""
+"""The table of strategies, and valid and invalid names."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_any_utility_goes_with_any_method(utility, method):
         ("PEIG(Q)", {"initial": -1.5, "epsilon": 1e-5}, "PEIG(Q, epsilon=1e-05, initial=-1.5)"),
     ],
 )
-def test_parameters_become_part_of_the_name_and_the_name_says_them(name, parameters, full_name):
+def test_parameters_become_part_of_the_name(name, parameters, full_name):
     strategy = get_strategy(name, **parameters)
     assert strategy.name == full_name
     assert get_strategy(full_name) == strategy
@@ -74,7 +74,7 @@ def test_a_strategy_may_be_given_by_keyword():
     assert explore_learning_alpha(world, strategy="PIG(greedy)", n_steps=5).strategy.name == "PIG(greedy)"
 
 
-def test_parameters_change_what_is_done():
+def test_parameters_change_the_actions():
     short, long = (explore(maze(0), get_strategy("PIG(VI)", steps_back=n), n_steps=300) for n in (0, 30))
     assert not np.array_equal(short.actions, long.actions)
 

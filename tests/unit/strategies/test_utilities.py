@@ -1,4 +1,4 @@
-"""Utilities of rows small enough to check by hand, and of priors that offer nothing but estimates."""
+"""Utilities of rows that are small enough to check by hand, and of priors that have only estimates."""
 
 from fractions import Fraction
 
@@ -43,7 +43,7 @@ def test_pmc_is_zero_once_one_outcome_leads():
     assert pmc(coin(0))[0, 0] == 0.0
 
 
-def test_peig_is_what_the_last_outcome_was_worth():
+def test_peig_is_the_gain_of_the_last_outcome():
     """(1/2, 1/2) became (2/3, 1/3)."""
     assert peig(coin(0))[0, 0] == pytest.approx(5 / 3 - np.log2(3))
     assert peig(coin(0, 1))[0, 0] == pytest.approx(0.5 * np.log2(3 / 4) + 0.5 * np.log2(3 / 2))

@@ -1,4 +1,4 @@
-"""What `berlyne watch` takes and refuses: files without a prior, benchmarks, names of pages, strategies of a store."""
+"""Arguments of `berlyne watch`: files without a prior, benchmarks, output paths, strategies of a store."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from berlyne.watch import render_page
 COIN = "s,a,s_next,p\nheads,toss,heads,0.5\nheads,toss,tails,0.5\ntails,toss,heads,1.0\n"
 
 
-def told(*arguments: str) -> str:
-    """What the command prints when all is well."""
+def output_of(*arguments: str) -> str:
+    """Run the command and return its output."""
     done = CliRunner().invoke(commands, ["watch", *arguments])
     assert done.exit_code == 0, (done.output, done.exception)
     return done.output
@@ -50,21 +50,21 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("asked", "alpha"), [([], 1.0), (["--alpha", "0.25"], 0.25)])
-def test_a_file_without_a_prior_gets_one_and_it_is_said(
+def test_a_file_without_a_prior_gets_one_with_a_note(
     asked: list[str], alpha: float, coin: Path, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    output = told(str(coin), *asked, "--steps", "7", "--seed", "3", "--strategy", "Random", "-o", str(page))
+    output = output_of(str(coin), *asked, "--steps", "7", "--seed", "3", "--strategy", "Random", "-o", str(page))
     assert f"contains no prior: using Dirichlet({alpha:g}) over all states" in output.replace("\n", " ")
     world = berlyne.load_world(coin, berlyne.Dirichlet(alpha, n_states=2, n_actions=1))
     assert page.read_text(encoding="utf-8") == render_page(berlyne.explore(world, "Random", n_steps=7, seed=3))
 
 
-def test_a_prior_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_existing_prior_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, file = tmp_path / "page.html", tmp_path / "world.npz"
     world = berlyne.World(np.full((1, 2, 2), 0.5), berlyne.Dirichlet(3.0, n_states=2, n_actions=1))
     world.save(file)
-    assert "contains no prior" not in told(str(file), "--steps", "5", "--strategy", "Random", "-o", str(page))
+    assert "contains no prior" not in output_of(str(file), "--steps", "5", "--strategy", "Random", "-o", str(page))
     assert page.read_text(encoding="utf-8") == render_page(berlyne.explore(world, "Random", n_steps=5, seed=0))
     assert "contains a prior; --alpha applies only to a file without a prior" in refused(
         monkeypatch, str(file), "--alpha", "1", "-o", str(page)
@@ -74,7 +74,7 @@ def test_a_prior_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_benchmark_is_made_by_its_name(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for asked, alpha in (([], 1.0), (["--alpha", "0.5"], 0.5)):
-        told("river_swim", *asked, "--steps", "6", "--strategy", "Random", "-o", str(page))
+        output_of("river_swim", *asked, "--steps", "6", "--strategy", "Random", "-o", str(page))
         run = berlyne.explore(berlyne.worlds.river_swim(alpha=alpha), "Random", n_steps=6, seed=0)
         assert page.read_text(encoding="utf-8") == render_page(run)
 
@@ -110,17 +110,17 @@ def test_strategies_of_a_store_that_are_left_out_are_named(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = [str(stored), "--world", "maze/000", "-o", str(tmp_path / "page.html")]
-    assert "Not shown: LTA, CB; select up to 4 with --strategy NAME" in told(*world)
-    assert "Not shown" not in told(*world, "--strategy", "LTA")
+    assert "Not shown: LTA, CB; select up to 4 with --strategy NAME" in output_of(*world)
+    assert "Not shown" not in output_of(*world, "--strategy", "LTA")
     assert "stored runs cannot be changed" in refused(monkeypatch, *world, "--alpha", "1")
 
 
-def test_what_is_no_run_and_no_place_for_a_page_is_said(tmp_path: Path) -> None:
+def test_invalid_runs_and_paths_are_refused(tmp_path: Path) -> None:
     world = berlyne.worlds.river_swim()
     run = berlyne.explore(world, "Random", n_steps=3)
-    for what in (world, "maze", None, 5):
-        with pytest.raises(ValueError, match=f"as berlyne.explore returns them, not {type(what).__name__}$"):
-            berlyne.watch(what, tmp_path / "x.html")  # type: ignore[arg-type]  # on purpose
+    for argument in (world, "maze", None, 5):
+        with pytest.raises(ValueError, match=f"as berlyne.explore returns them, not {type(argument).__name__}$"):
+            berlyne.watch(argument, tmp_path / "x.html")  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ValueError, match=r"is a directory; give the name of a file, such as .*replay\.html$"):
         run.watch(tmp_path)
     with pytest.raises(ValueError, match="path is 5; it must be the name of a file"):

@@ -1,4 +1,4 @@
-"""What a page is made of: beliefs at any time, against a model that learned as much; values; refusals."""
+"""The page's data: beliefs at any time against a model with the same observations, values, and invalid input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import beliefs as watch_beliefs
 from berlyne.watch import page_data
 
-from .reading import beliefs_at, unpack
+from .decoding import beliefs_at, unpack
 
 
 class Pooled:
@@ -77,7 +77,7 @@ def test_beliefs_of_a_known_prior(strategy: str, of: Callable[..., FloatArray], 
 
 
 @pytest.mark.parametrize("t", [0, 9, 40])
-def test_rows_that_move_together_are_all_told(t: int) -> None:
+def test_dependent_rows_are_all_stored(t: int) -> None:
     run = explored(prior=Pooled())
     check(run, t, lambda model: evaluate_rows(model, berlyne.UTILITIES["PIG"].of_row))  # type: ignore[arg-type]  # it has one
     times = unpack(page_data([run])["runs"][0]["event_time"])
@@ -85,7 +85,7 @@ def test_rows_that_move_together_are_all_told(t: int) -> None:
 
 
 @pytest.mark.parametrize("t", [0, 12, 40])
-def test_a_prior_and_a_utility_of_ones_own(t: int) -> None:
+def test_a_custom_prior_and_a_custom_utility(t: int) -> None:
     strategy = berlyne.Strategy("mine", berlyne.strategy("PIG(VI)").coordinate, surprise)
     run = explored(strategy, Half())
     check(run, t, lambda model: evaluate_rows(model, surprise))
@@ -93,7 +93,7 @@ def test_a_prior_and_a_utility_of_ones_own(t: int) -> None:
 
 
 @pytest.mark.parametrize("t", [0, 25])
-def test_rows_of_terminal_states_miss_nothing_and_are_worth_nothing(t: int) -> None:
+def test_rows_of_terminal_states_have_no_missing_information_and_no_utility(t: int) -> None:
     check(explored(start=0, terminal=[2]), t, berlyne.pig)
 
 
@@ -109,12 +109,12 @@ def test_states_that_are_discovered_share_what_is_expected_elsewhere(t: int) -> 
     for s in hidden[1:]:
         np.testing.assert_allclose(theta_hat[:, s], theta_hat[:, hidden[0]])
     if not hidden:
-        found = list(dict.fromkeys([1, *run.next_states.tolist()]))
-        shown = theta_hat.reshape(4, 2, 4).transpose(1, 0, 2)[:, found][:, :, found]
+        discovered = list(dict.fromkeys([1, *run.next_states.tolist()]))
+        shown = theta_hat.reshape(4, 2, 4).transpose(1, 0, 2)[:, discovered][:, :, discovered]
         np.testing.assert_allclose(shown, run.model.theta_hat[:, :4, :4], rtol=1e-12)
 
 
-def test_values_of_an_explorer_that_discovers_states_are_kept_where_it_is() -> None:
+def test_values_of_an_explorer_of_unknown_states_are_stored_in_its_current_state() -> None:
     run = explored(prior=berlyne.ChineseRestaurant(1.0), start=1)
     method = page_data([run])["runs"][0]["method"]
     values, explorer = unpack(method["values"]).reshape(41, 2), berlyne.Explorer(run.world.prior, n_actions=2)
@@ -126,13 +126,13 @@ def test_values_of_an_explorer_that_discovers_states_are_kept_where_it_is() -> N
 
 
 class Cautious:
-    """A method of one's own that says values."""
+    """A custom method that returns values."""
 
     def values(self, view: View, s: int) -> FloatArray:
         return np.asarray(view.utility[:, s] - 0.1 * view.counts[:, s].sum(axis=1))
 
 
-def test_values_of_a_method_of_ones_own_are_kept_where_the_agent_is() -> None:
+def test_values_of_a_custom_method_are_stored_in_the_current_state() -> None:
     run = explored(berlyne.Strategy("mine", Cautious(), "PIG"))
     method = page_data([run])["runs"][0]["method"]
     assert method["kind"] == "here"
@@ -140,12 +140,12 @@ def test_values_of_a_method_of_ones_own_are_kept_where_the_agent_is() -> None:
     np.testing.assert_allclose(unpack(method["values"]).reshape(41, 2)[:40], thought, rtol=1e-12)
 
 
-def test_a_method_that_decides_for_itself_has_no_values() -> None:
+def test_a_method_with_choose_has_no_values() -> None:
     run = explored(berlyne.Strategy("mine", lambda view, s, u: int(u[0] < 0.5), None))
     assert page_data([run])["runs"][0]["method"] == {"kind": "unknown"}
 
 
-def test_q_learning_is_kept_as_one_entry_a_step() -> None:
+def test_q_learning_is_stored_as_one_entry_per_step() -> None:
     run = explored("PIG(Q)", start=0, terminal=[2])
     method = page_data([run])["runs"][0]["method"]
     first, entries = unpack(method["first"]), unpack(method["entries"])
@@ -158,7 +158,7 @@ def test_q_learning_is_kept_as_one_entry_a_step() -> None:
         assert entries[t] == pytest.approx(explorer.action_values(s)[a], rel=1e-12)
 
 
-def test_a_curve_that_a_store_has_not_kept_is_worked_out() -> None:
+def test_a_curve_that_is_not_stored_is_computed() -> None:
     run = explored()
     lost = berlyne.Run(
         run.world, run.strategy, np.full(41, np.nan), run.l1_distance, run.states, run.actions, run.next_states, {}
@@ -175,7 +175,7 @@ def test_four_runs_of_the_paper_stay_below_three_megabytes(tmp_path: Path) -> No
         assert berlyne.watch(runs, tmp_path / "page.html").stat().st_size < 3_000_000
 
 
-def test_what_cannot_be_shown_is_refused() -> None:
+def test_invalid_runs_are_refused() -> None:
     run = explored()
     with pytest.raises(ValueError, match="there are 5 runs; a page shows 1 to 4"):
         page_data([run] * 5)

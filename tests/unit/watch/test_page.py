@@ -1,4 +1,4 @@
-"""One file, safe to open: how the page is put together, shown and written from the command line."""
+"""The page is one safe file: how it is assembled, shown, and written by the command."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_text_cannot_end_the_script_that_it_stands_in(run: berlyne.Run) -> None:
     page = render_page(run)
     assert page.count("<script") == page.count("</script>") == 2
     assert "<title>{{DATA}} &amp; co: Random</title>" in page
-    found = re.search(r'<script type="application/json" id="data">(.*)</script>', page)
-    assert found
-    assert json.loads(found[1])["world"]["states"] == ["</script><script>alert(1)</script>", "<!--"]
+    match = re.search(r'<script type="application/json" id="data">(.*)</script>', page)
+    assert match
+    assert json.loads(match[1])["world"]["states"] == ["</script><script>alert(1)</script>", "<!--"]
 
 
 def test_the_page_asks_for_nothing_and_leaves_no_module_out(run: berlyne.Run) -> None:
@@ -71,15 +71,15 @@ def test_a_path_is_written_and_not_opened_and_none_is_opened(
     monkeypatch.setattr("webbrowser.open", shown.append)
     assert berlyne.watch([run], tmp_path / "page.html") == tmp_path / "page.html"
     assert shown == []
-    kept = run.watch(tmp_path / "one.html", open_browser=True)
-    assert shown == [kept.as_uri()]
+    path = run.watch(tmp_path / "one.html", open_browser=True)
+    assert shown == [path.as_uri()]
     monkeypatch.setattr(watch_page.tempfile, "tempdir", str(tmp_path))
     made = run.watch()
     assert made.parent == tmp_path and made.suffix == ".html" and shown[-1] == made.as_uri()
     assert made.read_text(encoding="utf-8") == (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_a_page_that_is_large_is_made_and_it_is_said(
+def test_a_large_page_is_written_with_a_warning(
     run: berlyne.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = len(render_page(run).encode())
@@ -90,15 +90,15 @@ def test_a_page_that_is_large_is_made_and_it_is_said(
     monkeypatch.setattr(watch_page, "WARNING_SIZE", size - 1)
     with pytest.warns(
         UserWarning, match=r"^the page is 0\.1 MB, .*to make it smaller, use fewer runs or steps, .* support"
-    ) as told:
+    ) as error:
         made = run.watch(tmp_path / "large.html")
-    assert made.stat().st_size == size and len(told) == 1
+    assert made.stat().st_size == size and len(error) == 1
     done = CliRunner().invoke(commands, ["watch", "1-2-3", "--steps", "5", "-o", str(tmp_path / "page.html")])
     assert done.exit_code == 0 and done.output.splitlines()[-1].startswith("Note: the page is 0.")
 
 
-def said(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    """What the command answers to a mistake, as it leaves."""
+def error_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """Run the command with a mistake and return its error message."""
     monkeypatch.setattr(sys, "argv", ["berlyne", "watch", *arguments])
     with pytest.raises(SystemExit) as left:
         main()
@@ -106,9 +106,9 @@ def said(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
 
 
 def names_in(page: Path) -> list[str]:
-    found = re.search(r'id="data">(.*)</script>', page.read_text(encoding="utf-8"))
-    assert found
-    return [run["name"] for run in json.loads(found[1])["runs"]]
+    match = re.search(r'id="data">(.*)</script>', page.read_text(encoding="utf-8"))
+    assert match
+    return [run["name"] for run in json.loads(match[1])["runs"]]
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_the_command_explores_the_world_of_the_seed(tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8") == expected
 
 
-def test_mistakes_are_answered_with_one_sentence(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_give_one_sentence(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = str(stored)
     for arguments, sentence in [
         (["labyrinth"], "there is no labyrinth; it must be a class of worlds (dense, maze, 1-2-3), a benchmark (river"),
@@ -155,5 +155,5 @@ def test_mistakes_are_answered_with_one_sentence(stored: Path, monkeypatch: pyte
         (["maze", *["--strategy", "LTA"] * 5], "there are 5 strategies; a page shows 1 to 4"),
         (["nowhere.npz"], "No such file"),
     ]:
-        answer = said(monkeypatch, *arguments)
+        answer = error_of(monkeypatch, *arguments)
         assert sentence in answer and "\n" not in answer, answer

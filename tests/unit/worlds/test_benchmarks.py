@@ -1,4 +1,4 @@
-"""Worlds of others, row by row as their sources have them."""
+"""Benchmark worlds, row by row as in their sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from berlyne.worlds import BENCHMARKS, PAPER_WORLDS, WORLDS
 
 
 def row(world, s, a):
-    """What can follow, by label."""
+    """Return the possible next states, by label."""
     states, p = world.rows.row(world.action_labels.number(a), world.state_labels.number(s))
     return {world.states[z]: pytest.approx(x) for z, x in zip(states.tolist(), p.tolist(), strict=True)}
 

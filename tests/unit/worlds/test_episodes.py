@@ -26,7 +26,7 @@ from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.exploration.streams import streams
 from berlyne.strategies.registry import get_strategy
 from berlyne.worlds.structure import reachable
-from unit.resealed import resealed
+from unit.archives import rewrite_archive
 
 
 def corridor(n=5, start=0, terminal=(4,), prior=True, **more):
@@ -44,11 +44,11 @@ def corridor(n=5, start=0, terminal=(4,), prior=True, **more):
 def by_hand(world, run):
     """Missing information after each step from dense arrays; rows of terminal states do not count."""
     model, going_on = InternalModel(world.prior), np.setdiff1d(np.arange(world.n_states), world.terminal)
-    told = [missing_information(world.theta[:, going_on], model.theta_hat[:, going_on])]
+    curve = [missing_information(world.theta[:, going_on], model.theta_hat[:, going_on])]
     for s, a, s_next in zip(run.states[:-1], run.actions, run.next_states, strict=True):
         model.observe(int(s), int(a), int(s_next))
-        told.append(missing_information(world.theta[:, going_on], model.theta_hat[:, going_on]))
-    return told
+        curve.append(missing_information(world.theta[:, going_on], model.theta_hat[:, going_on]))
+    return curve
 
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
@@ -73,8 +73,8 @@ def test_an_episode_ends_in_a_terminal_state_and_the_next_begins_at_the_start(na
 def test_the_engine_agrees_with_its_twin(name, make):
     world = make()
     one, other = (explore(world, name, n_steps=300, seed=5, engine=engine) for engine in ("compiled", "numpy"))
-    for what in ("states", "actions", "next_states", "episode"):
-        np.testing.assert_array_equal(getattr(one, what), getattr(other, what))
+    for array_name in ("states", "actions", "next_states", "episode"):
+        np.testing.assert_array_equal(getattr(one, array_name), getattr(other, array_name))
     np.testing.assert_allclose(one.missing_information, other.missing_information, atol=1e-8)
     np.testing.assert_allclose(one.l1_distance, other.l1_distance, atol=1e-8)
 
@@ -141,7 +141,7 @@ def test_a_start_can_be_a_distribution_without_terminal_states():
 
 
 @pytest.mark.parametrize("name", ["PIG(VI)", "PIG(Q)", "PIG(greedy)", "CB"])
-def test_an_explorer_told_of_the_ends_repeats_the_exploration(name):
+def test_an_explorer_with_declared_terminal_states_repeats_the_exploration(name):
     world = corridor()
     run = explore(world, name, n_steps=80, seed=6)
     explorer = Explorer(world.prior, name, seed=6)
@@ -152,7 +152,7 @@ def test_an_explorer_told_of_the_ends_repeats_the_exploration(name):
     assert np.all(explorer.utility()[:, 4] == 0.0)
 
 
-def test_an_explorer_finds_out_where_episodes_end(tmp_path):
+def test_an_explorer_learns_terminal_states(tmp_path):
     explorer = Explorer(corridor().prior, "PIG(VI)")
     assert np.all(explorer.utility()[:, 4] > 0.0)
     explorer.observe(3, 0, 4, ended=True)
@@ -163,7 +163,7 @@ def test_an_explorer_finds_out_where_episodes_end(tmp_path):
 
 @pytest.mark.parametrize("name", ["PIG(VI)", "PEIG(greedy)", "PIG(Q)"])
 @pytest.mark.parametrize("prior", [Dirichlet(0.5, n_states=5, n_actions=2), Pooled()])
-def test_a_state_in_which_an_action_is_asked_for_is_no_end(name, prior):
+def test_a_state_in_which_an_action_is_requested_is_not_terminal(name, prior):
     strategy = get_strategy(name, initial=0.7) if name == "PIG(Q)" else name
     closed, never = (Explorer(prior, strategy, 3, n_states=5, n_actions=2) for _ in range(2))
     closed.ends_in([2, 4])
@@ -181,14 +181,14 @@ def test_a_state_in_which_an_action_is_asked_for_is_no_end(name, prior):
     assert [closed.act(s) for s in range(5)] == [never.act(s) for s in range(5)]
 
 
-def test_resets_are_learned_if_asked_for():
+def test_resets_are_learned_on_request():
     world = corridor(start={0: 0.25, 2: 0.75})
-    again = world.with_resets()
+    changed = world.with_resets()
     expected = world.theta
     expected[:, 4] = [0.25, 0.0, 0.75, 0.0, 0.0]
-    np.testing.assert_array_equal(again.theta, expected)
-    assert len(again.terminal) == 0 and again.prior is world.prior
-    run = explore(again, "PIG(VI)", n_steps=200, seed=0)
+    np.testing.assert_array_equal(changed.theta, expected)
+    assert len(changed.terminal) == 0 and changed.prior is world.prior
+    run = explore(changed, "PIG(VI)", n_steps=200, seed=0)
     assert run.counts.dense()[:, 4, [0, 2]].sum() > 0
     np.testing.assert_array_equal(run.states[1:], run.next_states)
 
@@ -196,10 +196,10 @@ def test_resets_are_learned_if_asked_for():
 def test_resets_widen_the_support_of_a_prior():
     tight = corridor(prior=False)
     world = World(tight.rows, Dirichlet(1.0, tight.rows.support), start=1, terminal=[4])
-    again = world.with_resets()
+    changed = world.with_resets()
     mask = tight.theta > 0
     mask[:, 4, 1] = True
-    np.testing.assert_array_equal(again.prior.estimate(np.zeros((2, 5, 5), int)) > 0, mask)
+    np.testing.assert_array_equal(changed.prior.estimate(np.zeros((2, 5, 5), int)) > 0, mask)
 
 
 def test_labels_name_starts_and_ends():
@@ -230,7 +230,7 @@ def test_starts_and_ends_that_cannot_be_are_refused(arguments, message):
         corridor(**arguments)
 
 
-def test_exploration_cannot_start_where_it_ends():
+def test_exploration_cannot_start_in_a_terminal_state():
     with pytest.raises(ValueError, match=r"^start is 4, a terminal state"):
         explore(corridor(), "Random", n_steps=1, start=4)
 
@@ -252,7 +252,7 @@ def one_way(n):
     return World(theta, Dirichlet(1.0, n_states=n, n_actions=2))
 
 
-def test_states_out_of_reach_of_a_start_that_was_asked_for_are_warned_of():
+def test_states_that_a_given_start_cannot_reach_give_a_warning():
     world = one_way(6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -291,7 +291,7 @@ def test_all_four_streams_differ():
     assert len({generator.random() for generator in streams(0)}) == 4
 
 
-def test_nothing_is_warned_of_where_all_can_be_reached():
+def test_no_warning_if_all_states_can_be_reached():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one_way = one_two_three_world(0, ergodic=False, p_escape=0.1)  # never left, but it may begin anywhere
@@ -300,7 +300,7 @@ def test_nothing_is_warned_of_where_all_can_be_reached():
             explore(world, "Random", n_steps=1)
 
 
-def test_a_study_keeps_where_actions_led(tmp_path):
+def test_a_study_stores_next_states(tmp_path):
     world = corridor()
     study = Experiment(worlds={"corridor": [world]}, strategies=["Random", "PIG(VI)"], n_worlds=1, n_steps=50, seed=3)
     study.run(tmp_path / "r.zarr")
@@ -319,7 +319,7 @@ def test_worlds_that_begin_or_end_otherwise_are_not_taken_for_one_another():
     assert fingerprint(corridor()) == fingerprint(corridor())
 
 
-def test_a_concentration_is_not_learned_where_episodes_end():
+def test_a_concentration_is_not_learned_with_terminal_states():
     with pytest.raises(ValueError, match=r"^the concentration cannot be learned in a world with terminal states;"):
         explore_learning_alpha(corridor(), n_steps=1)
     assert explore_learning_alpha(corridor(terminal=(), start={2: 1.0}), n_steps=1).states[0] == 2
@@ -329,6 +329,6 @@ def test_a_concentration_is_not_learned_where_episodes_end():
 def test_a_file_whose_ends_lie_outside_is_refused(closed, tmp_path):
     path = tmp_path / "e.npz"
     Explorer(corridor().prior).save(path)
-    resealed(path, lambda settings, arrays: arrays.update(closed=np.array(closed)))
+    rewrite_archive(path, lambda settings, arrays: arrays.update(closed=np.array(closed)))
     with pytest.raises(ValueError, match="is not an explorer saved by berlyne, or it is damaged"):
         Explorer.load(path)

@@ -1,4 +1,4 @@
-"""Worlds written and read again."""
+"""Saving and loading worlds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from berlyne import (
     maze,
     one_two_three_world,
 )
-from unit.resealed import resealed
+from unit.archives import rewrite_archive
 
 THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
 GOOD = """s,a,s_next,p
@@ -58,13 +58,13 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_a_world_comes_back_whole(name, tmp_path):
+def test_a_world_is_loaded_completely(name, tmp_path):
     world = MANY[name]()
     world.save(tmp_path / "world.npz")
-    again = load_world(tmp_path / "world.npz")
-    same(world, again)
+    loaded = load_world(tmp_path / "world.npz")
+    same(world, loaded)
     if world.prior is not None:
-        one, other = (explore(w, "PIG(VI)", n_steps=60, seed=1) for w in (world, again))
+        one, other = (explore(w, "PIG(VI)", n_steps=60, seed=1) for w in (world, loaded))
         np.testing.assert_array_equal(one.states, other.states)
         np.testing.assert_array_equal(one.missing_information, other.missing_information)
     assert os.listdir(tmp_path) == ["world.npz"]
@@ -73,21 +73,21 @@ def test_a_world_comes_back_whole(name, tmp_path):
 def test_a_maze_keeps_its_walls_and_shares_its_support(tmp_path):
     world = maze(2, side=4, n_transporters=7)
     world.save(tmp_path / "world.npz")
-    again = load_world(tmp_path / "world.npz")
+    loaded = load_world(tmp_path / "world.npz")
     for name in ("passages", "transporters", "destination"):
-        np.testing.assert_array_equal(getattr(again.geometry, name), getattr(world.geometry, name))
-    assert (again.geometry.base, again.geometry.side) == (world.geometry.base, world.geometry.side)
-    assert again.prior.support.indices is again.rows.indices
+        np.testing.assert_array_equal(getattr(loaded.geometry, name), getattr(world.geometry, name))
+    assert (loaded.geometry.base, loaded.geometry.side) == (world.geometry.base, world.geometry.side)
+    assert loaded.prior.support.indices is loaded.rows.indices
 
 
-def test_what_is_given_takes_the_place_of_what_the_file_says(tmp_path):
+def test_arguments_replace_the_contents_of_a_file(tmp_path):
     labelled(start="red", terminal=[None]).save(tmp_path / "w.npz")
     prior = Dirichlet(2.0, n_states=3, n_actions=2)
     world = load_world(tmp_path / "w.npz", prior, start=None, terminal=[("a", 1)], name="other")
     assert world.prior is prior and world.terminal.tolist() == [1] and world.name == "other" and world.start == 0
 
 
-def test_a_prior_of_ones_own_is_not_saved(tmp_path):
+def test_a_custom_prior_is_not_saved(tmp_path):
     class Own(Dirichlet):
         pass
 
@@ -123,7 +123,7 @@ def test_a_prior_of_ones_own_is_not_saved(tmp_path):
 def test_a_damaged_file_is_refused_in_one_sentence(change, tmp_path):
     path = tmp_path / "w.npz"
     maze(0).save(path)
-    resealed(path, change)
+    rewrite_archive(path, change)
     with pytest.raises(ValueError, match=r"w.npz is not a world saved by berlyne, or it is damaged$"):
         load_world(path)
 
@@ -137,7 +137,7 @@ def test_files_that_are_something_else_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"is not a world saved by berlyne, or it is damaged$"):
         load_world(path)
     maze(0).save(path)
-    resealed(path, lambda settings, arrays: settings.update(format=1))
+    rewrite_archive(path, lambda settings, arrays: settings.update(format=1))
     with pytest.raises(ValueError, match=r"has format 1; this version of berlyne reads format 2$"):
         load_world(path)
     for call in (load_world, maze(0).save):
@@ -153,9 +153,9 @@ def test_files_that_are_something_else_are_refused(tmp_path):
 def test_a_table_of_edges_comes_back(suffix, labels, tmp_path):
     world = World(THETA, **labels)
     world.save(tmp_path / f"edges{suffix}")
-    again = load_world(tmp_path / f"edges{suffix}")
-    np.testing.assert_array_equal(again.theta, world.theta)
-    assert (again.states, again.actions, again.name) == (world.states, world.actions, "edges")
+    loaded = load_world(tmp_path / f"edges{suffix}")
+    np.testing.assert_array_equal(loaded.theta, world.theta)
+    assert (loaded.states, loaded.actions, loaded.name) == (world.states, world.actions, "edges")
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     assert load_world(tmp_path / f"edges{suffix}", prior).prior is prior
 
@@ -165,12 +165,12 @@ def test_parquet_keeps_strings_that_a_csv_would_change(states, tmp_path):
     world = World(THETA, states=states)
     world.save(tmp_path / "EDGES.PARQUET")  # the case of a suffix does not matter
     assert (tmp_path / "EDGES.PARQUET").read_bytes()[:4] == b"PAR1"
-    again = load_world(tmp_path / "EDGES.PARQUET")
-    assert again.states == tuple(states)
-    np.testing.assert_array_equal(again.theta, world.theta)
+    loaded = load_world(tmp_path / "EDGES.PARQUET")
+    assert loaded.states == tuple(states)
+    np.testing.assert_array_equal(loaded.theta, world.theta)
 
 
-def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path):
+def test_bytes_that_are_not_text_are_reported_with_their_line(tmp_path):
     (tmp_path / "e.csv").write_bytes(b"s,a,s_next,p\n0,0,0,1\n\xff,0,0,1\n")
     with pytest.raises(ValueError, match=r"e.csv: line 3: this is not a CSV file \(invalid start byte, not UTF-8\)$"):
         load_world(tmp_path / "e.csv")
@@ -248,7 +248,7 @@ def test_a_bad_parquet_table_is_refused_with_its_row(tmp_path):
         load_world(path)
 
 
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     real = builtins.__import__
 
     def without(name, *arguments, **more):

@@ -1,4 +1,4 @@
-"""Where states lie: given, known, or laid out."""
+"""Positions of states: given, known, or laid out."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_rooms_of_a_maze_lie_in_lines_and_columns():
 
 
 def test_positions_are_given_by_state_or_in_order():
-    for given in (PAIRS, [(1, 2), (3, 4), (5, 6)], np.array([[1, 2], [3, 4], [5, 6]])):
-        np.testing.assert_array_equal(places(World(THETA, **NAMED, positions=given)), [[1, 2], [3, 4], [5, 6]])
+    for positions in (PAIRS, [(1, 2), (3, 4), (5, 6)], np.array([[1, 2], [3, 4], [5, 6]])):
+        np.testing.assert_array_equal(places(World(THETA, **NAMED, positions=positions)), [[1, 2], [3, 4], [5, 6]])
 
 
 def test_positions_belong_to_the_world_and_do_not_change():
-    given = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    world = World(THETA, positions=given)
-    given[:] = 0.0
+    positions = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    world = World(THETA, positions=positions)
+    positions[:] = 0.0
     assert places(world)[2].tolist() == [5.0, 6.0]
     with pytest.raises(ValueError, match="read-only"):
         places(world)[0] = 1.0
@@ -60,7 +60,7 @@ def test_positions_belong_to_the_world_and_do_not_change():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("positions", "message"),
     [
         ({"a": (1, 2), "b": (3, 4)}, r"^positions do not contain state 'c'; every state needs a pair \(x, y\)$"),
         ({**PAIRS, "d": (7, 8)}, r"^a state of positions is 'd'; it must be a state: 'a', 'b', 'c'$"),
@@ -75,21 +75,21 @@ def test_positions_belong_to_the_world_and_do_not_change():
         (maze(0, side=2, n_transporters=1).geometry, r"^the maze has 4 rooms and the world 3 states; they must agree$"),
     ],
 )
-def test_wrong_positions_are_refused_in_a_sentence(given, said):
-    with pytest.raises(ValueError, match=said):
-        World(THETA, **NAMED, positions=given)
+def test_wrong_positions_are_refused_in_a_sentence(positions, message):
+    with pytest.raises(ValueError, match=message):
+        World(THETA, **NAMED, positions=positions)
 
 
-def test_positions_are_kept(tmp_path):
+def test_positions_are_preserved(tmp_path):
     world = World(THETA, Dirichlet(1.0, n_states=3, n_actions=1), **NAMED, start="a", terminal=["c"], positions=PAIRS)
     world.save(tmp_path / "w.npz")
-    kept = [
+    copies = [
         world.with_prior(None),
         world.with_resets(),
         load_world(tmp_path / "w.npz"),
         pickle.loads(pickle.dumps(world)),
     ]
-    for other in kept:
+    for other in copies:
         np.testing.assert_array_equal(other.positions, world.positions)
     rooms = maze(1, side=3, n_transporters=2)
     assert rooms.with_prior(None).geometry is rooms.geometry
@@ -100,15 +100,15 @@ def test_a_file_without_positions_is_still_read(tmp_path):
     World(THETA).save(tmp_path / "old.npz")
     with zipfile.ZipFile(tmp_path / "old.npz") as stored:
         assert "positions.npy" not in stored.namelist()
-    again = load_world(tmp_path / "old.npz")
-    assert again.positions is None and places(again).shape == (3, 2)
+    loaded = load_world(tmp_path / "old.npz")
+    assert loaded.positions is None and places(loaded).shape == (3, 2)
 
 
 def test_a_ring_is_laid_out_round_and_a_path_straight():
-    found = places(ring(12))
-    radius = np.linalg.norm(found - found.mean(axis=0), axis=1)
+    positions = places(ring(12))
+    radius = np.linalg.norm(positions - positions.mean(axis=0), axis=1)
     np.testing.assert_allclose(radius, radius.mean(), rtol=0.03)
-    np.testing.assert_allclose(np.linalg.norm(found - np.roll(found, 1, axis=0), axis=1), 1.0, rtol=0.1)
+    np.testing.assert_allclose(np.linalg.norm(positions - np.roll(positions, 1, axis=0), axis=1), 1.0, rtol=0.1)
     n = 9
     theta = np.zeros((2, n, n))
     theta[0, np.arange(n), np.minimum(np.arange(n) + 1, n - 1)] = 1.0
@@ -122,9 +122,9 @@ def test_a_ring_is_laid_out_round_and_a_path_straight():
 @pytest.mark.parametrize("degree", [1, 2])
 def test_states_that_are_laid_out_keep_apart_and_neighbours_near(n, degree):
     world = random_graph(n, degree, seed=n)
-    found = places(world)
-    assert found.shape == (n, 2) and np.isfinite(found).all()
-    distance = squareform(pdist(found)) if n > 1 else np.zeros((1, 1))
+    positions = places(world)
+    assert positions.shape == (n, 2) and np.isfinite(positions).all()
+    distance = squareform(pdist(positions)) if n > 1 else np.zeros((1, 1))
     assert np.all(distance[~np.eye(n, dtype=bool)] >= MIN_DISTANCE * (1 - 1e-6))
     joined = (world.theta[0] > 0) & ~np.eye(n, dtype=bool)
     if n > 3:
@@ -138,23 +138,23 @@ def test_a_layout_is_made_once_and_again_the_same():
     np.testing.assert_array_equal(places(world), places(one_two_three_world(0)))
 
 
-def test_where_nearly_all_is_joined_states_lie_in_a_circle():
-    found = places(dense_world(0))
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.linalg.norm(found[0]), rtol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(found[1] - found[0]), 1.0)
-    assert found[0, 0] == 0 and found[0, 1] < 0 and found[1, 0] > 0  # clockwise from the top
+def test_states_of_nearly_complete_graphs_lie_in_a_circle():
+    positions = places(dense_world(0))
+    np.testing.assert_allclose(np.linalg.norm(positions, axis=1), np.linalg.norm(positions[0]), rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(positions[1] - positions[0]), 1.0)
+    assert positions[0, 0] == 0 and positions[0, 1] < 0 and positions[1, 0] > 0  # clockwise from the top
 
 
-def test_parts_that_nothing_joins_lie_apart():
+def test_unconnected_parts_lie_apart():
     theta = np.zeros((1, 8, 8))
     theta[0, :4, :4], theta[0, 4:, 4:] = np.roll(np.eye(4), 1, axis=1), np.roll(np.eye(4), 1, axis=1)
-    found = places(World(theta))
-    between = np.linalg.norm(found[:4].mean(axis=0) - found[4:].mean(axis=0))
+    positions = places(World(theta))
+    between = np.linalg.norm(positions[:4].mean(axis=0) - positions[4:].mean(axis=0))
     assert between > 1.5
     assert places(World(np.eye(5)[None])).shape == (5, 2)
 
 
-def test_what_is_unlikely_lies_further_away():
+def test_unlikely_neighbours_lie_further_away():
     theta = np.zeros((2, 6, 6))
     theta[0, np.arange(6), [1, 2, 2, 4, 5, 5]] = theta[1, np.arange(6), [0, 0, 1, 3, 3, 4]] = 1.0
     theta[0, 2, [2, 3]] = theta[1, 3, [3, 2]] = 0.99, 0.01  # between the two halves
@@ -163,8 +163,8 @@ def test_what_is_unlikely_lies_further_away():
 
 
 def test_very_many_states_lie_in_lines():
-    found = places(World([eye_array(1001, format="csr")]))
-    assert found[0].tolist() == [0, 0] and found[31].tolist() == [31, 0] and found[32].tolist() == [0, 1]
+    positions = places(World([eye_array(1001, format="csr")]))
+    assert positions[0].tolist() == [0, 0] and positions[31].tolist() == [31, 0] and positions[32].tolist() == [0, 1]
 
 
 def test_majorisation_never_raises_the_stress():
@@ -173,18 +173,18 @@ def test_majorisation_never_raises_the_stress():
     begin = np.random.default_rng(0).normal(size=(7, 2))
     pairs = np.triu_indices(7, 1)
 
-    def stress(found):
-        return np.sum(((pdist(found) - lengths[pairs]) / lengths[pairs]) ** 2)
+    def stress(coordinates):
+        return np.sum(((pdist(coordinates) - lengths[pairs]) / lengths[pairs]) ** 2)
 
     assert stress(_majorize(lengths, begin)) < 0.01 * stress(begin)
 
 
 def test_states_in_one_place_are_parted():
-    found = _push_apart(np.zeros((7, 2)))
-    assert pdist(found).min() >= MIN_DISTANCE * (1 - 1e-6)
+    separated = _push_apart(np.zeros((7, 2)))
+    assert pdist(separated).min() >= MIN_DISTANCE * (1 - 1e-6)
 
 
-def test_benchmarks_lie_where_one_would_draw_them():
+def test_benchmarks_have_natural_positions():
     four = berlyne.four_rooms()
     assert [tuple(pair[::-1]) for pair in places(four).astype(int).tolist()] == list(four.states)
     assert places(berlyne.river_swim()).tolist() == [[s, 0] for s in range(6)]
@@ -193,7 +193,7 @@ def test_benchmarks_lie_where_one_would_draw_them():
         assert places(world).tolist() == [[s, 0] for s in range(world.n_states)]
 
 
-def test_environments_that_are_grids_say_where_their_cells_are():
+def test_grid_environments_have_positions():
     pytest.importorskip("gymnasium")
     lake = from_gymnasium("FrozenLake-v1")
     assert lake.positions.tolist() == [[x, y] for y in range(4) for x in range(4)]
@@ -202,12 +202,12 @@ def test_environments_that_are_grids_say_where_their_cells_are():
     assert from_gymnasium("Taxi-v4").positions is None
 
 
-def test_more_states_than_one_looks_at_as_a_graph_are_not_laid_out(monkeypatch):
+def test_large_worlds_are_not_laid_out(monkeypatch):
     module = sys.modules["berlyne.worlds.layout"]  # whose name in the package is that of the function
     monkeypatch.setattr(module, "_path_lengths", lambda closeness: pytest.fail("it was laid out"))
     world = ring(61)
-    found = places(world)
-    assert found[0].tolist() == [0, 0] and found[7].tolist() == [7, 0] and found[8].tolist() == [0, 1]
+    positions = places(world)
+    assert positions[0].tolist() == [0, 0] and positions[7].tolist() == [7, 0] and positions[8].tolist() == [0, 1]
     plt.close(world.plot().figure)
     assert "<svg" in world._repr_html_()
     with pytest.raises(pytest.fail.Exception, match="laid out"):

@@ -10,7 +10,7 @@ SEEDS = range(20)
 
 
 def one_push(geometry, s, direction):
-    """Where a push leads, from the paper's words."""
+    """Return where a push leads, according to the paper."""
     line, column = divmod(s, geometry.side)
     if geometry.passages[s, direction]:
         step = {UP: (-1, 0), DOWN: (1, 0), LEFT: (0, -1), RIGHT: (0, 1)}[direction]

@@ -19,7 +19,7 @@ DRAWN = """
 """
 
 
-def test_a_drawing_says_where_pushes_lead():
+def test_a_drawing_defines_where_pushes_lead():
     geometry = geometry_from_text(DRAWN)
     assert geometry.side == 3 and geometry.base == 2
     up, down, left, right = geometry.destination.T.reshape(4, 3, 3).tolist()

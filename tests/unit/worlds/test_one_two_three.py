@@ -12,7 +12,7 @@ def test_defaults_are_the_papers():
         assert np.unique(world.theta[a]).tolist() == [0.0, 1 / (a + 1)]
 
 
-def test_the_first_ergodic_draw_is_kept():
+def test_the_first_ergodic_draw_is_returned():
     """Worlds that are not ergodic are drawn again from the same stream."""
     n_redrawn = 0
     for seed in range(30):
@@ -32,7 +32,7 @@ def test_the_printed_formula_changes_the_prior_and_not_the_world():
     assert printed.prior.formula == "printed"
 
 
-def test_when_no_ergodic_world_is_found_it_says_so():
+def test_failing_to_find_an_ergodic_world_is_an_error():
     with pytest.raises(
         ValueError, match=r"none of 50 draws .* was ergodic; use fewer states, more actions, or ergodic"
     ):

@@ -30,8 +30,8 @@ def changed(*entries):
 
 def rows_with(**parts):
     good = Rows.from_dense(GOOD)
-    kept = {name: getattr(good, name) for name in ("n_actions", "n_states", "indptr", "indices", "data")}
-    return Rows(**(kept | parts))
+    fields = {name: getattr(good, name) for name in ("n_actions", "n_states", "indptr", "indices", "data")}
+    return Rows(**(fields | parts))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_sampling_from_a_row_that_does_not_exist_is_refused(a, s):
         World(GOOD).sample(a, s, 0.5)
 
 
-def test_large_worlds_refuse_to_be_dense_and_say_what_to_use():
+def test_large_worlds_refuse_dense_arrays_and_name_an_alternative():
     world = maze(0, side=120, n_transporters=1000)
     with pytest.raises(ValueError, match=r"4 x 14400 x 14400 numbers \(6.2 GiB, .*; use world.rows, which stores"):
         _ = world.theta

@@ -1,6 +1,6 @@
-"""Results nobody measured, a little on this side or on that of where a verdict changes.
+"""Invented results just below and just above the threshold of a verdict.
 
-What separates the sides is worked out here, with SciPy and by hand, and never by asking berlyne.
+The thresholds are computed here with SciPy and by hand, not with berlyne.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def with_losses(e: Evidence, world_class: str, task: str, losses: dict[str, np.n
 
 
 def all_tasks(e: Evidence, losses: dict[str, np.ndarray]) -> Evidence:
-    """The same losses in every class and task."""
+    """Return evidence with these losses in every class and task."""
     for world_class in LEVELS:
         for task in ("navigation", "reward"):
             e = with_losses(e, world_class, task, losses)

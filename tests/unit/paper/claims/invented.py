@@ -1,4 +1,4 @@
-"""Results nobody measured: first as the paper describes them, then spoiled one claim at a time."""
+"""Invented results: first as the paper describes them, then changed so that one claim fails."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def tasks(rng: np.random.Generator, n: int, best: str = "PIG(VI)", equal: str | 
 def learned(n: int, late: float = 0.0, start: int = 0) -> xr.Dataset:
     """Curves with a learned prior that differ by half at first and, for one start, by `late` in the end."""
     time = np.linspace(0, 1, 101)
-    given = np.broadcast_to(100 * np.exp(-2 * time), (2, n, 101))
+    informed = np.broadcast_to(100 * np.exp(-2 * time), (2, n, 101))
     apart = np.stack([1 + late * (i == start) + 0.5 * np.exp(-20 * time) for i in range(2)])
     return xr.Dataset(
         {
-            "given": (("world_class", "world", "time"), given),
-            "learned": (("world_class", "world", "start", "time"), given[:, :, None] * apart),
+            "given": (("world_class", "world", "time"), informed),
+            "learned": (("world_class", "world", "start", "time"), informed[:, :, None] * apart),
             "true_alpha": (("world_class",), [1.0, 0.25]),
         },
         {"world_class": ["dense", "maze"], "start": [1.0, 10.0]},

@@ -1,4 +1,4 @@
-"""Every other bound of a check: a verdict changes there, and not a hundredth earlier or later."""
+"""Thresholds of the checks: a verdict changes exactly at its threshold."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import pytest
 from scipy.stats import friedmanchisquare, studentized_range
 from scipy.stats import t as student
 
-from berlyne.paper.claims import CLAIMS, Evidence, Finding
-from berlyne.paper.claims import task_ranks as usefulness
-from berlyne.paper.claims import theorems as theory
+from berlyne.paper.claims import CLAIMS, Evidence, Finding, task_ranks, theorems
 from berlyne.stats import Friedman
 
 from .borderline import (
@@ -39,7 +37,7 @@ def finding(claim: str, evidence: Evidence, place: int) -> Finding:
 
 
 def index_off(world_class: str, by: float, n: int, sd: float = 0.05) -> bool | None:
-    """Whether an average index passes that lies so many standard errors from the published one."""
+    """Return whether an average index passes that lies a number of standard errors from the published one."""
     error = sd * np.sqrt(1 / n + 1 / 200)  # ours and that of the paper's 200 worlds
     off = np.sign(by) * (0.005 + abs(by) * error)  # and two digits are printed
     index = PUBLISHED[world_class] + off + sd * standard(n)
@@ -82,7 +80,7 @@ def test_most_is_saved_in_mazes_if_the_chance_of_less_is_one_in_a_thousand() -> 
 
 
 @pytest.mark.parametrize(("least", "other"), [("Random", "PIG(greedy)"), ("PIG(greedy)", "Random")])
-def test_what_vi_lacks_is_little_up_to_half_of_its_least_gain(least: str, other: str) -> None:
+def test_the_gap_to_vi_plus_is_small_up_to_half_of_the_least_gain(least: str, other: str) -> None:
     def little(lacking: float, gain: float = 10.0) -> bool | None:
         levels = {"PIG(VI+)": 100.0, "PIG(VI)": 100.0 + lacking}
         levels |= {least: 100.0 + lacking + gain, other: 100.0 + lacking + 3 * abs(gain)}
@@ -138,7 +136,7 @@ def test_a_correlation_is_strong_from_seven_tenths() -> None:
     assert correlated(0.7 * (1 + JUST), 99) is None
 
 
-def test_few_worlds_tell_a_correlation_whose_interval_leaves_out_seven_tenths() -> None:
+def test_few_worlds_decide_a_correlation_whose_interval_excludes_seven_tenths() -> None:
     reach = 1.96 / np.sqrt(60 - 3)  # Fisher's, of 20 worlds of each class
     bounds = np.tanh(np.arctanh(0.7) + reach * np.array([-1 - JUST, -1 + JUST, 1 - JUST, 1 + JUST]))
     assert [correlated(r, 20) for r in bounds] == [False, None, None, True]
@@ -148,7 +146,7 @@ REACHES = [("maze", "dense", 1), ("1-2-3", "dense", 1), ("maze", "1-2-3", 10), (
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_influence_is_greater_if_welchs_test_says_so_at_its_own_lag(place: int) -> None:
+def test_influence_is_greater_if_welchs_test_is_significant_at_its_lag(place: int) -> None:
     def greater(p: float, n: int = 200, sign: int = 1) -> bool | None:
         one, other, lag = REACHES[place]
         variances = 0.09 / n, 0.01 / n
@@ -204,15 +202,15 @@ def test_pig_falls_only_if_it_falls_every_time(place: int, n_obs: int) -> None:
 def learned_apart(place: int, at: int, by: float, n: int = 200) -> bool | None:
     """Whether a learned prior passes that makes the mean curve differ by a share at one time."""
     e = invented(n)
-    given = np.broadcast_to(100 * np.exp(-2 * np.linspace(0, 1, 101)), (2, n, 101))
+    informed = np.broadcast_to(100 * np.exp(-2 * np.linspace(0, 1, 101)), (2, n, 101))
     apart = np.ones(101)
     apart[at] += by
-    mine = given.copy()
+    mine = informed.copy()
     mine[place // 2] *= apart * (1 + 0.3 * standard(n))[:, None]  # worlds differ; their mean counts
-    two = np.stack([given, given], axis=2)
+    two = np.stack([informed, informed], axis=2)
     two[:, :, place % 2] = mine
     learned = e.stages["learned"].assign(
-        given=(("world_class", "world", "time"), given),
+        given=(("world_class", "world", "time"), informed),
         learned=(("world_class", "world", "start", "time"), two),
     )
     return finding("learned-prior", with_stage(e, "learned", learned), place).ok
@@ -262,8 +260,8 @@ def test_pig_vi_is_among_the_best_unless_another_is_better_at_the_level_of_the_t
 
 def test_the_number_of_pig_vi_is_among_those_that_are_no_controls() -> None:
     e = with_losses(invented(200), *TASKS[0], with_rival(200))
-    said = "mean rank 4.00 of 13, place 2 without controls; 3.00 ranks behind PLC(VI) (p = 1e-12)"
-    assert finding("tasks-top", e, 0).measured == said
+    message = "mean rank 4.00 of 13, place 2 without controls; 3.00 ranks behind PLC(VI) (p = 1e-12)"
+    assert finding("tasks-top", e, 0).measured == message
 
 
 def test_the_best_of_those_that_beat_pig_vi_is_named() -> None:
@@ -288,12 +286,14 @@ RIVALS = tuple(name for name in FIG8 if name not in CONTROLS)
 
 
 def only_one(m: int, n: int, elsewhere: tuple[str, str] | None = None, m_there: int = 0) -> dict[str, Finding]:
-    """What is said of each strategy if PIG(VI) beats PLC(VI) in m worlds, elsewhere in others; the rest are behind."""
+    """Return the findings on each strategy if PIG(VI) beats PLC(VI) in m worlds, and all others everywhere."""
 
     def losses(m: int) -> dict[str, np.ndarray]:
         order = [name for name in FIG8 if name not in ("PLC(VI)", "PIG(VI)", "Unembodied", "PIG(VI+)")]
-        found = ranked(["Unembodied", "PIG(VI+)", *order, "PLC(VI)", "PIG(VI)"], "PLC(VI)", "PIG(VI)", n, m, between=2)
-        return {name: values + (50.0 if name in order else 0.0) for name, values in found.items()}
+        losses_by_strategy = ranked(
+            ["Unembodied", "PIG(VI+)", *order, "PLC(VI)", "PIG(VI)"], "PLC(VI)", "PIG(VI)", n, m, between=2
+        )
+        return {name: values + (50.0 if name in order else 0.0) for name, values in losses_by_strategy.items()}
 
     e = all_tasks(invented(n), losses(m))
     if elsewhere is not None:
@@ -308,8 +308,8 @@ def test_pig_vi_is_alone_if_every_other_is_beaten_somewhere(where: tuple[str, st
     m = swaps(13, 200, 0.001, between=2)
     assert all(f.ok is True for f in only_one(100, 200, where, m).values())
     place = f"{ {'dense': 'Dense Worlds', 'maze': 'Mazes', '1-2-3': '1-2-3 Worlds'}[where[0]] }, {where[1]}"
-    said = only_one(100, 200, where, m)["PLC(VI)"].measured
-    assert said.startswith(f"beaten in {place}: +{3 * (2 * m / 200 - 1):.2f} ranks behind PIG(VI) (p = ")
+    measured = only_one(100, 200, where, m)["PLC(VI)"].measured
+    assert measured.startswith(f"beaten in {place}: +{3 * (2 * m / 200 - 1):.2f} ranks behind PIG(VI) (p = ")
     shared = only_one(100, 200, where, m - 1)
     assert [name for name, f in shared.items() if f.ok is not True] == ["PLC(VI)"]
     assert shared["PLC(VI)"].ok is False
@@ -325,14 +325,14 @@ def test_pig_vi_is_not_alone_where_it_is_beaten(where: tuple[str, str]) -> None:
     assert only_one(100, 200, where, 200 - m + 1)["PIG(VI)"].ok is True
 
 
-def test_few_worlds_do_not_tell_whether_pig_vi_is_alone() -> None:
+def test_few_worlds_do_not_decide_whether_pig_vi_is_alone() -> None:
     assert only_one(50, 100)["PLC(VI)"].ok is False
     assert only_one(50, 100)["PIG(VI)"].ok is True
     assert only_one(50, 99)["PLC(VI)"].ok is None
     assert only_one(50, 99)["PIG(VI)"].ok is None
 
 
-def test_nobody_is_beaten_in_tasks_that_friedmans_test_finds_alike() -> None:
+def test_no_strategy_is_beaten_if_friedmans_test_is_not_significant() -> None:
     square = np.array([[(i + j) % 13 for j in range(13)] for i in range(13)], dtype=float)
     values = np.tile(square, (20, 1))
     mine, rival = FIG8.index("PIG(VI)"), FIG8.index("PLC(VI)")
@@ -351,9 +351,9 @@ def test_nobody_is_beaten_in_tasks_that_friedmans_test_finds_alike() -> None:
         assert bool(test.pvalue > 0.001) is ok
         assert studentized_range.sf(lean / np.sqrt(13 * 14 / 12 / 260), 13, np.inf) < 0.001
         e = all_tasks(invented(260), losses)
-        found = finding("tasks-top", e, 0)
-        assert found.ok is ok
-        assert found.friedman == pytest.approx((test.statistic, 12, test.pvalue))
+        top = finding("tasks-top", e, 0)
+        assert top.ok is ok
+        assert top.friedman == pytest.approx((test.statistic, 12, test.pvalue))
         assert all(f.friedman.p == pytest.approx(test.pvalue) for f in CLAIMS["tasks-only"].verdict(e).findings)
 
 
@@ -380,27 +380,27 @@ def test_losses_are_ranked_at_each_time_and_ranks_averaged() -> None:
 
 @pytest.mark.parametrize(("off", "holds"), [(0.5e-12, True), (2e-12, False)])
 def test_theorem_1_bears_rounding_and_no_more(off: float, holds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    estimate = np.full(theory.N_STATES, 1 / theory.N_STATES)
+    estimate = np.full(theorems.N_STATES, 1 / theorems.N_STATES)
 
     def expected(other: np.ndarray) -> float:
         return 0.0 if other is estimate else -off
 
-    monkeypatch.setattr(theory, "_enumerated", lambda: [(expected, estimate)])
-    monkeypatch.setattr(theory, "_in_closed_form", list)
+    monkeypatch.setattr(theorems, "_enumerated", lambda: [(expected, estimate)])
+    monkeypatch.setattr(theorems, "_in_closed_form", list)
     assert finding("theorem-1", invented(200), 0).ok is holds
 
 
 @pytest.mark.parametrize(("off", "holds"), [(0.5e-12, True), (2e-12, False)])
 def test_theorem_2_bears_rounding_and_no_more(off: float, holds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = theory.pig
-    monkeypatch.setattr(theory, "_simulated_z", lambda rng: np.zeros(1))
-    monkeypatch.setattr(theory, "pig", lambda model: exact(model) + off)
+    exact = theorems.pig
+    monkeypatch.setattr(theorems, "_simulated_z", lambda rng: np.zeros(1))
+    monkeypatch.setattr(theorems, "pig", lambda model: exact(model) + off)
     assert finding("theorem-2", invented(200), 0).ok is holds
 
 
 @pytest.mark.parametrize(("z", "holds"), [(3.99, True), (4.01, False), (-3.99, True), (-4.01, False)])
 def test_theorem_2_bears_four_standard_errors(z: float, holds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theory, "_simulated_z", lambda rng: np.array([0.0, z]))
+    monkeypatch.setattr(theorems, "_simulated_z", lambda rng: np.array([0.0, z]))
     assert finding("theorem-2", invented(200), 1).ok is holds
 
 
@@ -409,11 +409,11 @@ def test_a_strategy_is_shown_where_it_is_beaten_even_if_a_larger_gap_elsewhere_i
 ) -> None:
     sure, chance = Friedman(300.0, 12, 1e-30), Friedman(9.0, 12, 0.7)
 
-    def rival(e: Evidence, world_class: str, task: str, strategy: str) -> usefulness.Rival:
+    def rival(e: Evidence, world_class: str, task: str, strategy: str) -> task_ranks.Rival:
         where = {("maze", "reward"): (1.5, 1e-5, sure), ("dense", "navigation"): (2.5, 1e-9, chance)}
-        return usefulness.Rival("LTA", *where.get((world_class, task), (-1.0, 0.5, sure)))
+        return task_ranks.Rival("LTA", *where.get((world_class, task), (-1.0, 0.5, sure)))
 
-    monkeypatch.setattr(usefulness, "best_rival", rival)
+    monkeypatch.setattr(task_ranks, "best_rival", rival)
     shown = finding("tasks-only", invented(200), 0)
     assert shown.measured == "beaten in Mazes, reward: +1.50 ranks behind LTA (p = 1e-05)"
     assert shown.ok is True
@@ -424,7 +424,9 @@ def test_the_index_of_average_areas_and_its_error() -> None:
     free = rng.uniform(20, 80, 200)
     greedy = free * (3.59 + 0.3 * rng.normal(size=200)) + 5.0
     e = with_areas(invented(200), "maze", {"Unembodied": free, "PIG(greedy)": greedy})
-    each, of_means = (finding("embodiment-index", replace(e, index=how), 1) for how in ("per world", "ratio of means"))
+    each, of_means = (
+        finding("embodiment-index", replace(e, index=index), 1) for index in ("per world", "ratio of means")
+    )
     assert each.effect == pytest.approx(np.mean(greedy / free - 1))
     assert of_means.effect == pytest.approx(greedy.sum() / free.sum() - 1)
     drawn = rng.integers(200, size=(4000, 200))
@@ -436,13 +438,13 @@ def test_the_index_of_average_areas_and_its_error() -> None:
     assert f"with standard error {error:.3f}" in each.measured
 
 
-def test_the_correlation_is_told_within_each_class_too() -> None:
+def test_the_correlation_is_reported_within_each_class_too() -> None:
     e = invented(200)
     index = e.stages["structure"]["structure_index"]
     within = {name: np.corrcoef(index.sel(world_class=name), e.embodiment_index(name))[0, 1] for name in LEVELS}
-    told = finding("structure", e, 0).measured
+    measured = finding("structure", e, 0).measured
     titles = {"dense": "Dense Worlds", "maze": "Mazes", "1-2-3": "1-2-3 Worlds"}
-    assert told.endswith(
+    assert measured.endswith(
         "Within each class, r = " + ", ".join(f"{within[name]:.2f} ({title})" for name, title in titles.items())
     )
     assert len({f"{r:.2f}" for r in within.values()}) > 1

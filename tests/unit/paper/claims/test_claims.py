@@ -1,4 +1,4 @@
-"""Every check says "holds" of results as published, and "does not hold" of results that contradict it."""
+"""Every check returns "holds" for results as published, and "does not hold" for results that contradict the claim."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from berlyne.paper.claims import CLAIMS, Evidence, Finding, Verdict
-from berlyne.paper.claims import theorems as theory
+from berlyne.paper.claims import CLAIMS, Evidence, Finding, Verdict, theorems
 from berlyne.paper.claims.published import FIGURE_POOLS
 from berlyne.paper.claims.task_ranks import task_ranks
 from berlyne.paper.claims.verdict import FAILS, HOLDS, UNDECIDED
@@ -44,7 +43,7 @@ def test_every_claim_has_been_shown_to_fail() -> None:
 
 
 def test_theorem_1_fails_for_the_printed_estimate(published: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theory, "OneTwoThree", lambda n: OneTwoThree(n, formula="printed"))
+    monkeypatch.setattr(theorems, "OneTwoThree", lambda n: OneTwoThree(n, formula="printed"))
     assert CLAIMS["theorem-1"].verdict(published).word == FAILS
 
 
@@ -56,7 +55,7 @@ def test_theorem_2_fails_for_the_printed_divergence(published: Evidence, monkeyp
         ]
         return __import__("numpy").array(rows)
 
-    monkeypatch.setattr(theory, "pig", printed)
+    monkeypatch.setattr(theorems, "pig", printed)
     assert CLAIMS["theorem-2"].verdict(published).word == FAILS
 
 

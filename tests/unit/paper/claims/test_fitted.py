@@ -1,4 +1,4 @@
-"""What was fitted is disclosed, and no claim that it was fitted to passes for independent evidence."""
+"""Fitted readings are disclosed, and no claim used to fit a reading counts as independent evidence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_groups_are_counted_by_these_words() -> None:
     assert list(GROUP_TEXTS) == [INDEPENDENT, USED_FOR_FITTING, FAILS, UNDECIDED]
 
 
-def test_one_claim_is_spoken_of_in_the_singular() -> None:
+def test_one_claim_is_counted_in_the_singular() -> None:
     assert group_counts([FAILS, UNDECIDED, UNDECIDED, USED_FOR_FITTING]) == [
         "1 holds, but was used to choose a reading",
         "1 does not hold",
@@ -67,23 +67,23 @@ def published() -> Evidence:
     return as_published()
 
 
-def with_other(which: Callable[[str], bool]) -> Evidence:
+def with_other(selects: Callable[[str], bool]) -> Evidence:
     """The evidence with all numbers of some strategies changed."""
     e = published()
     rng = np.random.default_rng(5)
 
     def changed(table: Any) -> Any:
         return {
-            c: {s: v * np.exp(rng.normal(0, 0.5, v.shape)) if which(s) else v for s, v in by.items()}
+            c: {s: v * np.exp(rng.normal(0, 0.5, v.shape)) if selects(s) else v for s, v in by.items()}
             for c, by in table.items()
         }
 
     tasks = e.stages["tasks"].copy(deep=True)
-    names = [s for s in tasks["strategy"].values if which(str(s))]
+    names = [s for s in tasks["strategy"].values if selects(str(s))]
     for loss in ("navigation_loss", "reward_loss"):
         tasks[loss].loc[{"strategy": names}] = rng.normal(10, 1, tasks[loss].sel(strategy=names).shape)
     learned = e.stages["learned"]
-    if which("PIG(VI)"):
+    if selects("PIG(VI)"):
         learned = learned.assign(learned=learned["learned"] * np.linspace(1.0, 1.01, learned.sizes["time"]))
     stages = {**e.stages, "tasks": tasks, "learned": learned}
     return Evidence(changed(e.areas), changed(e.l1_areas), changed(e.curves), stages)

@@ -1,4 +1,4 @@
-"""Every comparison of two strategies changes its verdict exactly where p crosses its level in the pool that decides."""
+"""The verdict on each pair of strategies changes exactly where p crosses its level in the deciding pool."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ SAID = {  # claim: its pool, and who is worse than (>) or like (=) whom, in the 
 PRINTED = {  # the comparisons for which the paper gives a level
     "controls", "embodied-greedy", "greedy-random", "lta", "cb", "peig-q", "peig-vi", "utilities",
 }  # fmt: skip
-PAIRS = [(claim, place) for claim, (_, said) in SAID.items() for place in range(len(said))]
+PAIRS = [(claim, place) for claim, (_, comparisons) in SAID.items() for place in range(len(comparisons))]
 every_pair = pytest.mark.parametrize(("claim", "place"), PAIRS)
 
 
-def told(claim: str, place: int) -> tuple[str, str, str, bool, float]:
+def comparison(claim: str, place: int) -> tuple[str, str, str, bool, float]:
     """Class, the two strategies, whether they should be alike, and the level."""
-    world_class, said = SAID[claim][1][place]
-    one, sign, other = said.split(" ")
+    world_class, comparisons = SAID[claim][1][place]
+    one, sign, other = comparisons.split(" ")
     return world_class, one, other, sign == "=", 0.01 if claim == "controls" and sign == "=" else 0.001
 
 
@@ -68,9 +68,9 @@ def pool_of(claim: str, pool: str) -> tuple[tuple[str, ...], int]:
     return {"figure": (SAID[claim][0], 0), "curves": (CURVES, 2), "all": (NAMES, 3)}[pool]
 
 
-def judged(claim: str, place: int, m: int, n: int = 200, pool: str = "curves", backwards: bool = False) -> Finding:
+def check_pair(claim: str, place: int, m: int, n: int = 200, pool: str = "curves", backwards: bool = False) -> Finding:
     """The finding where the first strategy is slower (or, backwards, faster) than the second in m of n worlds."""
-    world_class, one, other, _, _ = told(claim, place)
+    world_class, one, other, _, _ = comparison(claim, place)
     strategies, between = pool_of(claim, pool)
     first, second = (other, one) if backwards else (one, other)
     areas = ranked(strategies, first, second, n, m, between)
@@ -81,44 +81,46 @@ def judged(claim: str, place: int, m: int, n: int = 200, pool: str = "curves", b
 @pytest.mark.parametrize("pool", ["curves", "figure", "all"])
 @every_pair
 def test_a_pair_differs_from_where_p_falls_below_its_level(claim: str, place: int, pool: str) -> None:
-    *_, alike, alpha = told(claim, place)
+    *_, alike, alpha = comparison(claim, place)
     strategies, between = pool_of(claim, pool)
     m = swaps(len(strategies), 200, alpha, between)
-    assert judged(claim, place, m, pool=pool).ok is not alike
-    assert judged(claim, place, m - 1, pool=pool).ok is alike
-    assert judged(claim, place, m, pool=pool, backwards=True).ok is False
+    assert check_pair(claim, place, m, pool=pool).ok is not alike
+    assert check_pair(claim, place, m - 1, pool=pool).ok is alike
+    assert check_pair(claim, place, m, pool=pool, backwards=True).ok is False
 
 
-def test_the_twelve_of_the_learning_curves_decide_unless_told_otherwise() -> None:
+def test_the_pool_of_the_learning_curves_decides_by_default() -> None:
     assert Evidence({}).pool == "curves"
     assert set(CURVES) == {*FIG4, *FIG6, *FIG7, *FIG_S3} == set(CURVE_POOL)
 
 
 @every_pair
-def test_a_pair_that_does_not_differ_says_something_from_a_hundred_worlds_on(claim: str, place: int) -> None:
-    *_, alike, _ = told(claim, place)
-    assert judged(claim, place, 50, n=99).ok is None
-    assert judged(claim, place, 50, n=100).ok is alike
+def test_a_pair_that_does_not_differ_is_decided_from_a_hundred_worlds_on(claim: str, place: int) -> None:
+    *_, alike, _ = comparison(claim, place)
+    assert check_pair(claim, place, 50, n=99).ok is None
+    assert check_pair(claim, place, 50, n=100).ok is alike
 
 
 @every_pair
 def test_a_finding_names_what_it_compares(claim: str, place: int) -> None:
-    world_class, one, other, alike, alpha = told(claim, place)
-    found = judged(claim, place, 200)
-    assert found.about == f"{ {D: 'Dense Worlds', M: 'Mazes', O: '1-2-3 Worlds'}[world_class] }: {one} against {other}"
-    how, level = (
+    world_class, one, other, alike, alpha = comparison(claim, place)
+    finding = check_pair(claim, place, 200)
+    assert (
+        finding.about == f"{ {D: 'Dense Worlds', M: 'Mazes', O: '1-2-3 Worlds'}[world_class] }: {one} against {other}"
+    )
+    relation, level = (
         (f"not significantly different from {other}", f"p > {alpha}")
         if alike
         else (f"worse than {other}", f"p < {alpha}")
     )
     printed = claim in PRINTED and (claim, place) != ("cb", 2)
-    assert found.expected == (f"{one} {how} ({level})" if printed else f"{one} {how}")
-    assert found.ours == ("" if printed else f"the level {level}; the paper gives none")
+    assert finding.expected == (f"{one} {relation} ({level})" if printed else f"{one} {relation}")
+    assert finding.ours == ("" if printed else f"the level {level}; the paper gives none")
     areas = ranked(CURVES, one, other, 200, 200, 2)
-    assert found.effect == pytest.approx(areas[one][0] / areas[other][0] - 1)
-    assert found.measured.startswith("significantly different (p ")
-    assert "larger in 100% of worlds" in found.measured
-    assert judged(claim, place, 100).measured.startswith(f"not significantly different at the {alpha} level (p = ")
+    assert finding.effect == pytest.approx(areas[one][0] / areas[other][0] - 1)
+    assert finding.measured.startswith("significantly different (p ")
+    assert "larger in 100% of worlds" in finding.measured
+    assert check_pair(claim, place, 100).measured.startswith(f"not significantly different at the {alpha} level (p = ")
 
 
 def test_every_comparison_is_among_these(published: Evidence) -> None:
@@ -170,12 +172,12 @@ def test_a_pair_differs_in_a_pool_that_friedmans_test_finds_different(published:
 
 @every_pair
 def test_a_finding_carries_p_and_friedmans_test_of_every_pool(claim: str, place: int, published: Evidence) -> None:
-    world_class, one, other, *_ = told(claim, place)
+    world_class, one, other, *_ = comparison(claim, place)
     areas = (published.l1_areas if claim == "l1" else published.areas)[world_class]
-    found = CLAIMS[claim].verdict(published).findings[place]
-    assert set(found.pools) == {"curves", "figure", "all"}
-    assert (found.p, found.friedman) == (found.pools["curves"].p, found.pools["curves"].friedman)
-    for pool, test in found.pools.items():
+    finding = CLAIMS[claim].verdict(published).findings[place]
+    assert set(finding.pools) == {"curves", "figure", "all"}
+    assert (finding.p, finding.friedman) == (finding.pools["curves"].p, finding.pools["curves"].friedman)
+    for pool, test in finding.pools.items():
         strategies, _ = pool_of(claim, pool)
         ranks = np.argsort(np.argsort(np.stack([areas[name] for name in strategies]), axis=0), axis=0) + 1.0
         k = len(strategies)  # Friedman's formula as he wrote it: there are no ties

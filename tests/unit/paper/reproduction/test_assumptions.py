@@ -1,4 +1,4 @@
-"""What a reproduction assumes can be set, is checked, and reaches all that it decides."""
+"""Assumptions of a reproduction can be set, are validated, and reach every stage that depends on them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_key_is_tried_here() -> None:
 
 
 @every_key
-def test_what_is_set_reaches_every_stage_that_it_decides(key: str, tmp_path: Path) -> None:
+def test_assumptions_reach_every_stage_that_depends_on_them(key: str, tmp_path: Path) -> None:
     usual, other = PaperRun(tmp_path, 2, 0), PaperRun(tmp_path, 2, 0, DEFAULT.replace({key: OTHER[key][0]}))
     stale = {n for n, s in STAGES.items() if usual.configured(s).stamp(usual) != other.configured(s).stamp(other)}
     assert stale == OTHER[key][1]
@@ -93,27 +93,27 @@ def test_strategies_and_worlds_are_as_assumed() -> None:
 
 
 def test_the_default_experiment_is_that_of_the_paper() -> None:
-    said = DEFAULT.experiment(4, 0).describe()
-    assert said["strategies"] == list(DEFAULT.strategies)
-    assert {name: world["n_steps"] for name, world in said["worlds"].items()} == {
+    description = DEFAULT.experiment(4, 0).describe()
+    assert description["strategies"] == list(DEFAULT.strategies)
+    assert {name: world["n_steps"] for name, world in description["worlds"].items()} == {
         "dense": 3000, "maze": 2500, "1-2-3": 1250,
     }  # fmt: skip
-    assert said["snapshots"] == [0.02, 0.05, 0.1, 0.25, 0.5, 1.0]
+    assert description["snapshots"] == [0.02, 0.05, 0.1, 0.25, 0.5, 1.0]
 
 
-def test_a_file_and_texts_say_the_same(tmp_path: Path) -> None:
+def test_a_file_and_options_give_the_same_assumptions(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
         'gamma = 0.9\nuntried = 0\n[maze]\nlaw = "directions"\n["1-2-3"]\nn_steps = 100\n[tasks]\ntimes=[1]\n'
     )
-    said = ["gamma=0.9", "untried=0", "maze.law=directions", "1-2-3.n_steps=100", "tasks.times=[1.0]"]
-    assert parse_assumptions((), file) == parse_assumptions(said)
+    texts = ["gamma=0.9", "untried=0", "maze.law=directions", "1-2-3.n_steps=100", "tasks.times=[1.0]"]
+    assert parse_assumptions((), file) == parse_assumptions(texts)
     assert parse_assumptions(["gamma=0.8"], file)["gamma"] == 0.8  # a text comes after the file
     assert parse_assumptions() == DEFAULT
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("assumption", "message"),
     [
         ("gama=0.9", r"gama: unknown assumption; did you mean gamma\?"),
         ("maze.alfa=0.9", r"maze.alfa: unknown assumption; did you mean maze.alpha\?"),
@@ -135,13 +135,13 @@ def test_a_file_and_texts_say_the_same(tmp_path: Path) -> None:
         ("1-2-3.n_steps=0", r"n_steps.1-2-3: is 0; it must be"),
     ],
 )
-def test_what_cannot_be_assumed_is_one_sentence(said: str, message: str) -> None:
+def test_invalid_assumptions_give_one_sentence(assumption: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse_assumptions([said])
+        parse_assumptions([assumption])
 
 
 @pytest.mark.parametrize("text", ["gamma = ", "\udcff", "a = [" * 5000])
-def test_a_file_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_gives_one_sentence(text: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(SettingsError, match=r"mine\.toml is not valid TOML"):
@@ -150,7 +150,7 @@ def test_a_file_that_is_no_toml_is_one_sentence(text: str, tmp_path: Path) -> No
         parse_assumptions((), tmp_path / "none.toml")
 
 
-def test_a_folder_keeps_what_it_assumes(tmp_path: Path) -> None:
+def test_a_folder_stores_its_assumptions(tmp_path: Path) -> None:
     mine = DEFAULT.replace({"gamma": 0.9, "tasks.times": [0.5, 1.0]})
     write_marker(PaperRun(tmp_path, 4, 0, mine))
     assert read_assumptions(tmp_path) == mine
@@ -177,7 +177,7 @@ def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"assumptions": 3}', '{"assumptions": {"gama": 1}}', "[" * 9999])
-def test_a_damaged_mark_is_one_sentence(text: str, tmp_path: Path) -> None:
+def test_a_damaged_mark_gives_one_sentence(text: str, tmp_path: Path) -> None:
     (tmp_path / "reproduction.json").write_text(text)
     with pytest.raises(StoreError, match=r"reproduction.json is damaged"):
         write_marker(PaperRun(tmp_path, 4, 0))

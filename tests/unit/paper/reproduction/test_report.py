@@ -1,4 +1,4 @@
-"""What the report makes of verdicts of every kind."""
+"""The report for verdicts of every kind."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from berlyne.paper.claims.verdict import PoolComparison
 from berlyne.paper.reproduction import report
 from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions, parse_assumptions
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.page import claim_details as evidence
-from berlyne.paper.reproduction.page import misfit, not_held, summary
-from berlyne.paper.reproduction.page import variant_effects as sensitivity
+from berlyne.paper.reproduction.page import claim_details, misfit, not_held, summary, variant_effects
 from berlyne.paper.reproduction.page.context import PageContext, command
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.readings import READINGS
@@ -31,7 +29,7 @@ from berlyne.priors import OneTwoThree
 from berlyne.stats import Friedman
 from berlyne.strategies.registry import PAPER_STRATEGIES
 
-from .reading_page import Page, plain
+from .html_page import Page, plain
 
 LOOKS = {True: ("yes", "✓", "holds"), False: ("no", "✗", "does not hold"), None: ("open", "?", "undecided")}
 POOLS = {
@@ -44,11 +42,11 @@ PLC = {"utilities": "1-2-3 Worlds: PLC(VI) against PIG(VI)", "l1": "1-2-3 Worlds
 
 
 def finding(ok: bool | None = True, about: str = "Mazes: CB against Random", **other: Any) -> Finding:
-    said = {
+    fields = {
         "effect": 0.03, "low": 0.01, "high": 0.05, "unit": "area", "p": 0.0125, "pools": POOLS,
         "friedman": POOLS["curves"].friedman, **other,
     }  # fmt: skip
-    return Finding(about, "worse (p < 0.001)", f"measured of {about}", ok, **said)
+    return Finding(about, "worse (p < 0.001)", f"measured of {about}", ok, **fields)
 
 
 def verdict(*oks: bool | None, **other: Any) -> Verdict:
@@ -73,17 +71,17 @@ def moved(id_: str, before: Verdict, effect: float, ok: bool | None = True) -> C
     return Cell(before, Verdict((finding(ok, first.about, effect=effect, p=0.04), *rest)))
 
 
-def cells(found: Mapping[str, Verdict], **moves: tuple[str, float, bool]) -> dict[str, dict[str, Cell]]:
+def cells(verdicts: Mapping[str, Verdict], **moves: tuple[str, float, bool]) -> dict[str, dict[str, Cell]]:
     """Nothing moves but, under some variants, one claim."""
-    table = {variant.id: {id_: Cell(found[id_], found[id_]) for id_ in REEVALUATED} for variant in VARIANTS}
+    table = {variant.id: {id_: Cell(verdicts[id_], verdicts[id_]) for id_ in REEVALUATED} for variant in VARIANTS}
     for name, (id_, effect, ok) in moves.items():
-        table[name.replace("_", "-")][id_] = moved(id_, found[id_], effect, ok)
+        table[name.replace("_", "-")][id_] = moved(id_, verdicts[id_], effect, ok)
     return table
 
 
-def shown(found: Mapping[str, Verdict], n_worlds: int = 200, folder: Path = Path(), **other: Any) -> PageContext:
+def shown(verdicts: Mapping[str, Verdict], n_worlds: int = 200, folder: Path = Path(), **other: Any) -> PageContext:
     assumed = other.pop("assumed", DEFAULT)
-    return PageContext(PaperRun(folder, n_worlds, 7, assumed), found, **other)
+    return PageContext(PaperRun(folder, n_worlds, 7, assumed), verdicts, **other)
 
 
 @pytest.fixture
@@ -95,9 +93,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_tally_counts_what_served_to_choose_a_reading_apart() -> None:
-    found = holding(l1=verdict(True, False), lta=verdict(None), cb=verdict(False))
-    page = summary.summary(shown(found))
+def test_the_tally_counts_claims_used_to_choose_a_reading_separately() -> None:
+    verdicts = holding(l1=verdict(True, False), lta=verdict(None), cb=verdict(False))
+    page = summary.summary(shown(verdicts))
     chosen = {id_ for fitted in FITTED.values() for id_ in fitted.chosen_by}
     counted = re.findall(r'<li class="(\w+)"><b>(\d+)</b> ([^<]+)</li>', page)
     assert counted == [
@@ -113,7 +111,7 @@ def test_the_tally_counts_what_served_to_choose_a_reading_apart() -> None:
     assert "undecided" not in summary.summary(shown(holding()))
 
 
-def test_few_worlds_are_said_to_be_few() -> None:
+def test_few_worlds_give_a_note() -> None:
     assert "are too few: if a difference is not significant, the claim is undecided" in summary.summary(
         shown(holding(), n_worlds=99)
     )
@@ -131,28 +129,30 @@ def test_a_claim_has_the_word_and_the_look_of_its_verdict_in_table_and_evidence(
         line for line in Page(summary.claims(here)).lines("Every claim") if line["claim"].startswith("structure")
     ]
     assert line["verdict"] == f"{mark} {group}"
-    page = Page(evidence.evidence(here))
+    page = Page(claim_details.evidence(here))
     assert f"{mark} {group}" in plain(page.text["claim-structure"])
-    assert f'<span class="verdict {class_}">{mark}&nbsp;{group}</span>' in evidence.evidence(here)
+    assert f'<span class="verdict {class_}">{mark}&nbsp;{group}</span>' in claim_details.evidence(here)
 
 
-def test_a_claim_says_what_it_rests_on_and_what_it_helped_to_choose() -> None:
+def test_a_claim_lists_the_readings_it_depends_on_and_helped_to_choose() -> None:
     here = shown(holding())
     lines = {line["claim"].split()[0]: line for line in Page(summary.claims(here)).lines("Every claim")}
-    page = Page(evidence.evidence(here))
+    page = Page(claim_details.evidence(here))
     for id_, claim in CLAIMS.items():
         chose = [name for name, fitted in FITTED.items() if id_ in fitted.chosen_by]
         line = lines[id_]
         assert line["rests on"] == (", ".join(claim.rests_on) or "\N{EN DASH}")
         assert line["used to choose"] == (", ".join(chose) or "\N{EN DASH}")
-        said = plain(page.text[f"claim-{id_}"])
-        assert ("Used to choose " + ", ".join(chose) in said) if chose else ("Used to choose" not in said)
-        assert ", ".join(claim.rests_on) in said
+        text = plain(page.text[f"claim-{id_}"])
+        assert ("Used to choose " + ", ".join(chose) in text) if chose else ("Used to choose" not in text)
+        assert ", ".join(claim.rests_on) in text
 
 
 def test_every_finding_is_printed_with_its_p_in_every_pool_and_friedmans_tests() -> None:
-    found = Verdict(tuple(finding(ok, f"number {i}", ours=f"ours {i}") for i, ok in enumerate([True, False, None] * 4)))
-    page = Page(evidence.evidence(shown({"cb": found})))
+    many_findings = Verdict(
+        tuple(finding(ok, f"number {i}", ours=f"ours {i}") for i, ok in enumerate([True, False, None] * 4))
+    )
+    page = Page(claim_details.evidence(shown({"cb": many_findings})))
     lines = page.lines("Findings")
     assert lines == [
         {
@@ -160,33 +160,33 @@ def test_every_finding_is_printed_with_its_p_in_every_pool_and_friedmans_tests()
             "p that decides": "p = 0.013", "p, the figure alone": "p = 0.5", "p, all 15": "p < 1e-15",
             "agrees": "{1} {2}".format(*LOOKS[f.ok]),
         }
-        for f in found.findings
+        for f in many_findings.findings
     ]  # fmt: skip
-    said = plain(page.text["claim-cb"])
+    text = plain(page.text["claim-cb"])
     tests = (
         "the 12 of the curves χ²(11) = 12.3, p = 0.015; the figure alone χ²(5) = 3.2, p = 0.67; all 15 χ²(14) = 456.8"
     )
-    assert said.count(tests) == 12
+    assert text.count(tests) == 12
 
 
 def test_the_pool_that_decides_is_the_one_assumed() -> None:
     here = shown({"cb": verdict(True)}, assumed=Assumptions({"pool": "figure"}))
-    (line,) = Page(evidence.evidence(here)).lines("Findings")
+    (line,) = Page(claim_details.evidence(here)).lines("Findings")
     assert [head for head in line if head.startswith("p")] == ["p that decides", "p, the 12 of the curves", "p, all 15"]
     assert line["p, the 12 of the curves"] == "p = 0.013"
 
 
 def test_a_finding_without_tests_has_no_columns_for_them() -> None:
     bare = Verdict((Finding("it", "so", "thus", True),))
-    (line,) = Page(evidence.evidence(shown({"cb": bare}))).lines("Findings")
+    (line,) = Page(claim_details.evidence(shown({"cb": bare}))).lines("Findings")
     assert line == {
         "what": "it", "the paper says": "so", "our criterion": "\N{EN DASH}", "measured": "thus", "agrees": "✓ holds",
     }  # fmt: skip
 
 
-def test_all_that_does_not_hold_is_listed_expected_against_measured(folder: Path) -> None:
-    found = holding(cb=verdict(False, True, False, False, False, None), lta=verdict(True, None))
-    here = shown(found, folder=folder, cells=cells(found))
+def test_failing_findings_are_listed_expected_against_measured(folder: Path) -> None:
+    verdicts = holding(cb=verdict(False, True, False, False, False, None), lta=verdict(True, None))
+    here = shown(verdicts, folder=folder, cells=cells(verdicts))
     lines = Page(not_held.not_held(here)).lines("Every finding because of which a claim does not hold")
     assert [(line["claim"], line["what"]) for line in lines] == [
         ("lta", "finding 1"),
@@ -199,13 +199,13 @@ def test_all_that_does_not_hold_is_listed_expected_against_measured(folder: Path
     assert all(f"finding {i}: measured of finding {i}" in plain(card) for i in (0, 2, 3, 4))
 
 
-def test_nothing_is_said_of_failure_where_all_holds() -> None:
+def test_failures_are_not_mentioned_if_all_claims_hold() -> None:
     assert not_held.not_held(shown(holding())) == ""
 
 
 def test_the_misfit_is_explained_once_and_its_claims_point_there(folder: Path) -> None:
-    found = with_misfit()
-    page = Page(report.page(shown(found, folder=folder, cells=cells(found))))
+    verdicts = with_misfit()
+    page = Page(report.page(shown(verdicts, folder=folder, cells=cells(verdicts))))
     assert page.ids.count("plc") == 1
     from_claims = {place for place, link in page.links if link == "#plc" and place.startswith("claim-")}
     assert from_claims == {"claim-utilities", "claim-l1", "claim-tasks-only"}
@@ -218,27 +218,27 @@ def test_the_misfit_is_explained_once_and_its_claims_point_there(folder: Path) -
 
 
 def test_other_failures_of_the_same_claims_do_not_point_to_the_misfit() -> None:
-    found = holding(utilities=Verdict((finding(False, "Mazes: PMC(VI) against PIG(VI)"),)))
-    page = not_held.not_held(shown(found, cells=cells(found)))
+    verdicts = holding(utilities=Verdict((finding(False, "Mazes: PMC(VI) against PIG(VI)"),)))
+    page = not_held.not_held(shown(verdicts, cells=cells(verdicts)))
     assert "#plc" not in page and 'id="plc"' not in page
     assert misfit.misfit(shown(holding())) == ""
 
 
 def test_the_range_of_the_misfit_over_variants_is_that_of_the_cells() -> None:
-    found = with_misfit()
-    table = cells(found)
-    first, plc = found["utilities"].findings
+    verdicts = with_misfit()
+    table = cells(verdicts)
+    first, plc = verdicts["utilities"].findings
     for variant, effect in (("q-rate", -0.011), ("peig-0", 0.077)):
         after = finding(False, plc.about, effect=effect, p=0.25)
-        table[variant]["utilities"] = Cell(found["utilities"], Verdict((first, after)))
-    said = plain(re.sub("<[^>]+>", "", misfit.misfit(shown(found, cells=table)))).replace("&nbsp;", " ")
+        table[variant]["utilities"] = Cell(verdicts["utilities"], Verdict((first, after)))
+    text = plain(re.sub("<[^>]+>", "", misfit.misfit(shown(verdicts, cells=table)))).replace("&nbsp;", " ")
     between = (
         "between -1.1 % (learning rate 0.1, epsilon 0.3) and +7.7 % (PEIG of an untried pair 0); the smallest "
         "p-value is p = 0.013"
     )
-    assert between in said
-    assert "Over 800 worlds" in said
-    changed = shown(found, cells=table, assumed=Assumptions({"gamma": 0.9}))
+    assert between in text
+    assert "Over 800 worlds" in text
+    changed = shown(verdicts, cells=table, assumed=Assumptions({"gamma": 0.9}))
     assert "Over 800 worlds" not in misfit.misfit(changed)
 
 
@@ -260,31 +260,31 @@ def test_kinds_of_rows_by_hand() -> None:
 
 
 def test_flips_by_a_hair_look_other_than_flips_by_an_effect_and_stand_at_the_claim() -> None:
-    found = holding()
-    same = found["cb"].findings[0].effect
-    table = cells(found, q_rate=("cb", 0.02, False), ties=("cb", 0.9, False), pool_all=("cb", same, False))
-    here = shown(found, cells=table)
+    verdicts = holding()
+    same = verdicts["cb"].findings[0].effect
+    table = cells(verdicts, q_rate=("cb", 0.02, False), ties=("cb", 0.9, False), pool_all=("cb", same, False))
+    here = shown(verdicts, cells=table)
     (line,) = re.findall(r'<tr><td><a href="#claim-cb">.*?</tr>', summary.claims(here))
     flips = re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', line)
     assert flips == [("effect", "ties"), ("hair", "q-rate"), ("company", "pool-all")]
-    (claim,) = re.findall(r'<details id="claim-cb".*?</table>', evidence.evidence(here))
+    (claim,) = re.findall(r'<details id="claim-cb".*?</table>', claim_details.evidence(here))
     assert re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', claim) == flips
     lines = {line["claim"].split(" ")[0]: line["flipped by"] for line in Page(summary.claims(here)).lines("Every")}
     assert "no variant" in lines.values() and "not checked again" in lines.values()
 
 
-def test_a_variant_says_what_flips_what_moved_and_how_to_run_it() -> None:
-    found = holding()
-    table = cells(found, peig_0=("peig-vi", 0.956, True), q_rate=("cb", 0.02, False))
-    table["peig-0"]["cb"] = moved("cb", found["cb"], 0.1)
-    here = shown(found, cells=table)
-    page = Page(sensitivity.sensitivity(here))
-    said = {variant.id: plain(page.text[f"variant-{variant.id}"]) for variant in VARIANTS}
-    assert "no verdict flips" in said["peig-0"]
-    assert "Largest change: finding 0: +3.0 % (p = 0.013) → +95.6 % (p = 0.04) (peig-vi)" in said["peig-0"]
-    assert "1 verdict flips: 1 marginally" in said["q-rate"]
-    assert "cb ✓ holds → ✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.04)" in said["q-rate"]
-    assert "no verdict flips. No area and no rank changes." in said["cap"]
+def test_a_variant_shows_flips_moves_and_its_command() -> None:
+    verdicts = holding()
+    table = cells(verdicts, peig_0=("peig-vi", 0.956, True), q_rate=("cb", 0.02, False))
+    table["peig-0"]["cb"] = moved("cb", verdicts["cb"], 0.1)
+    here = shown(verdicts, cells=table)
+    page = Page(variant_effects.sensitivity(here))
+    texts = {variant.id: plain(page.text[f"variant-{variant.id}"]) for variant in VARIANTS}
+    assert "no verdict flips" in texts["peig-0"]
+    assert "Largest change: finding 0: +3.0 % (p = 0.013) → +95.6 % (p = 0.04) (peig-vi)" in texts["peig-0"]
+    assert "1 verdict flips: 1 marginally" in texts["q-rate"]
+    assert "cb ✓ holds → ✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.04)" in texts["q-rate"]
+    assert "no verdict flips. No area and no rank changes." in texts["cap"]
     lines = page.lines("Every claim that was checked again")
     assert len(lines) == len(VARIANTS) * len(REEVALUATED)
     assert [line["claim"] for line in lines if line["changes, before → after"] != "none"] == [
@@ -293,26 +293,26 @@ def test_a_variant_says_what_flips_what_moved_and_how_to_run_it() -> None:
         "cb",
     ]
     for variant in VARIANTS:
-        assert command(variant.changes) in said[variant.id]
+        assert command(variant.changes) in texts[variant.id]
 
 
-def test_a_flip_is_told_by_the_findings_that_turn_and_not_by_those_that_move_most() -> None:
-    found = holding()
-    table = cells(found)
+def test_a_flip_is_described_by_the_findings_that_flip() -> None:
+    verdicts = holding()
+    table = cells(verdicts)
     after = Verdict((finding(False, "finding 0", effect=0.02), finding(True, "finding 1", effect=4.0)))
-    table["q-rate"]["cb"] = Cell(found["cb"], after)
-    said = plain(Page(sensitivity.sensitivity(shown(found, cells=table))).text["variant-q-rate"])
+    table["q-rate"]["cb"] = Cell(verdicts["cb"], after)
+    text = plain(Page(variant_effects.sensitivity(shown(verdicts, cells=table))).text["variant-q-rate"])
     assert (
-        "✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.013) Largest change: finding 1: +3.0 %" in said
+        "✗ does not hold: finding 0: +3.0 % (p = 0.013) → +2.0 % (p = 0.013) Largest change: finding 1: +3.0 %" in text
     )
 
 
 def test_a_finding_that_turns_within_a_verdict_that_stays_is_not_hidden() -> None:
-    found = holding(utilities=verdict(True, False))
-    here = shown(found, cells=cells(found, peig_0=("utilities", 0.04, False)))
-    said = plain(Page(sensitivity.sensitivity(here)).text["variant-peig-0"])
-    assert "no verdict flips" in said
-    assert "utilities stays ✗ does not hold, but a finding flips: finding 0: +3.0 % (p = 0.013) → +4.0 %" in said
+    verdicts = holding(utilities=verdict(True, False))
+    here = shown(verdicts, cells=cells(verdicts, peig_0=("utilities", 0.04, False)))
+    text = plain(Page(variant_effects.sensitivity(here)).text["variant-peig-0"])
+    assert "no verdict flips" in text
+    assert "utilities stays ✗ does not hold, but a finding flips: finding 0: +3.0 % (p = 0.013) → +4.0 %" in text
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.id)
@@ -323,8 +323,8 @@ def test_the_command_of_a_variant_assumes_what_the_variant_does(variant: Any) ->
 
 
 def test_the_default_is_compared_with_nothing(folder: Path) -> None:
-    found = holding()
-    page = report.page(shown(found, folder=folder, cells=cells(found)))
+    verdicts = holding()
+    page = report.page(shown(verdicts, folder=folder, cells=cells(verdicts)))
     assert 'id="changes"' not in page and "not the default" not in page and "#changes" not in page
 
 
@@ -345,7 +345,7 @@ def test_other_assumptions_are_compared_with_the_default(folder: Path) -> None:
         ("gamma", "1.0", "0.9"),
         ("tasks.ranking", "each time", "average loss"),
     ]
-    lines = {line["claim"]: line for said, lines in page.tables if said == "Every claim" for line in lines}
+    lines = {line["claim"]: line for title, lines in page.tables if title == "Every claim" for line in lines}
     assert list(lines) == list(CLAIMS)
     moves = {id_: line["changes, default → here"] for id_, line in lines.items()}
     assert {id_ for id_, text in moves.items() if text != "none"} == {"cb", "l1"}
@@ -355,8 +355,8 @@ def test_other_assumptions_are_compared_with_the_default(folder: Path) -> None:
 
 
 def moves_of(here: PageContext, id_: str) -> str:
-    """What moved of a claim against the default, as the page has it."""
-    tables = [lines for said, lines in Page(report.page(here)).tables if said == "Every claim"]
+    """Return the text of the page about how a claim moved against the default."""
+    tables = [lines for title, lines in Page(report.page(here)).tables if title == "Every claim"]
     (line,) = [line for lines in tables for line in lines if line["claim"] == id_]
     return line["changes, default → here"]
 
@@ -374,8 +374,8 @@ def test_findings_that_are_about_something_else_are_not_passed_off_as_the_same(f
     default_verdicts = holding()
     now = {**default_verdicts, "learned-prior": Verdict((finding(False, "from 5 on", effect=0.2),))}
     here = shown(now, folder=folder, default_verdicts=default_verdicts, assumed=Assumptions({"learned.starts": (5.0,)}))
-    said = moves_of(here, "learned-prior")
-    assert said == (
+    moves = moves_of(here, "learned-prior")
+    assert moves == (
         "only under the default: finding 0: +3.0 % (p = 0.013) only under the default: finding 1: +3.0 % (p = 0.013) "
         "only here: from 5 on: +20.0 % (p = 0.013)"
     )
@@ -388,8 +388,8 @@ def test_findings_that_are_about_something_else_are_not_passed_off_as_the_same(f
 
 
 def test_the_page_is_sound(folder: Path) -> None:
-    found = with_misfit()
-    html = report.page(shown(found, folder=folder, cells=cells(found, ties=("cb", 0.9, False))))
+    verdicts = with_misfit()
+    html = report.page(shown(verdicts, folder=folder, cells=cells(verdicts, ties=("cb", 0.9, False))))
     page = Page(html)
     assert page.wrong == [] and page.open == []
     assert len(page.ids) == len(set(page.ids))
@@ -407,15 +407,15 @@ def test_the_page_is_sound(folder: Path) -> None:
 
 
 def test_every_strategy_is_introduced(folder: Path) -> None:
-    found = holding()
-    said = plain(Page(report.page(shown(found, folder=folder))).text["main"])
-    opening = said.split("How to read a learning curve")[0]
+    verdicts = holding()
+    text = plain(Page(report.page(shown(verdicts, folder=folder))).text["main"])
+    opening = text.split("How to read a learning curve")[0]
     assert all(name in opening for name in PAPER_STRATEGIES)
     assert all(f"{title}" in opening for title in ("Dense Worlds", "Mazes", "1-2-3 Worlds"))
     assert "25%, 44%, 58%" in opening and "36 states, 4 actions, 2500 steps" in opening
 
 
-def test_fitted_readings_say_how_they_were_chosen(folder: Path) -> None:
+def test_fitted_readings_describe_how_they_were_chosen(folder: Path) -> None:
     lines = Page(report.page(shown(holding(), folder=folder))).lines("Fitted readings")
     assert [line["reading"] for line in lines] == list(FITTED)
     for line, fitted in zip(lines, FITTED.values(), strict=True):
@@ -437,9 +437,9 @@ def test_no_report_is_made_again_without_the_default_to_compare_with(
         report.rebuild_report(folder)
 
 
-def test_a_variant_whose_tasks_were_not_set_again_says_so() -> None:
-    found = holding()
-    page = Page(sensitivity.sensitivity(shown(found, cells=cells(found))))
+def test_a_variant_without_recomputed_tasks_is_marked() -> None:
+    verdicts = holding()
+    page = Page(variant_effects.sensitivity(shown(verdicts, cells=cells(verdicts))))
     for variant in VARIANTS:
-        said = plain(page.text[f"variant-{variant.id}"])
-        assert ("Tasks were not recomputed, so claims about them were not checked again." in said) is not variant.tasks
+        text = plain(page.text[f"variant-{variant.id}"])
+        assert ("Tasks were not recomputed, so claims about them were not checked again." in text) is not variant.tasks

@@ -1,4 +1,4 @@
-"""A verdict that flips by a hair is not one that flips by an effect; and only what can move is run again."""
+"""Verdicts that flip by a hair and by an effect, and which explorations a variant runs again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHANGES = {variant.id: variant.changes for variant in VARIANTS}
 
 def finding(ok: bool | None, effect: float | None = 0.05, p: float | None = 0.0006, unit: str = "area") -> Finding:
     low, high = (None, None) if effect is None else (effect - 0.02, effect + 0.02)
-    return Finding("Mazes: CB against Random", "worse", "so much", ok, "", effect, low, high, unit, p)
+    return Finding("Mazes: CB against Random", "worse", "measured", ok, "", effect, low, high, unit, p)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_the_largest_change_is_found_whatever_becomes_of_the_word() -> None:
     assert Cell(before, in_ranks).largest.effect_change == -10.0
 
 
-def test_effects_are_told_in_their_units() -> None:
+def test_effects_have_units() -> None:
     assert effect_text(finding(True, 0.1234, None)) == "+12.3 %"
     assert effect_text(finding(True, -1.5, 1e-20, "ranks")) == "-1.50 ranks (p < 1e-15)"
-    assert effect_text(finding(True, None, None)) == "so much"
+    assert effect_text(finding(True, None, None)) == "measured"
 
 
-def test_claims_that_no_exploration_task_or_structure_decides_are_not_asked_again() -> None:
+def test_claims_that_a_variant_cannot_change_are_not_checked_again() -> None:
     others = {"theorem-1", "theorem-2", "pig-predicts", "pig-falls", "learned-prior"}
     assert set(REEVALUATED) == set(CLAIMS) - others
     assert {"tasks-top", "tasks-only", "structure", "control-horizon"} <= set(REEVALUATED)
@@ -115,14 +115,14 @@ def test_runs_that_differ_in_more_than_their_length_do_not_begin_alike(changes) 
     assert not needed_runs(DEFAULT, DEFAULT.replace({"maze.n_steps": 5000}), "maze").only_shorter
 
 
-def test_claims_about_tasks_are_asked_again_where_they_rest_on_a_fitted_reading_and_where_tasks_are_read() -> None:
+def test_claims_about_tasks_are_checked_again_under_fitted_readings_and_readings_of_tasks() -> None:
     without = {variant.reading for variant in VARIANTS if not variant.tasks}
     assert without == {"R3", "R8", "R11"}
     assert not without & {*CLAIMS["tasks-top"].rests_on, *CLAIMS["tasks-only"].rests_on, "R16", "R18", "R19", "R20"}
 
 
 @pytest.mark.parametrize("claim", REEVALUATED)
-def test_no_claim_looks_at_a_curve_that_variants_do_not_keep(claim: str) -> None:
+def test_no_claim_uses_a_curve_that_variants_do_not_store(claim: str) -> None:
     published = as_published()
     curves = {
         name: {s: curve if s in WITH_CURVES else np.full_like(curve, np.nan) for s, curve in by.items()}

@@ -1,4 +1,4 @@
-"""A stage is kept as long as all that decides its numbers stays as it was, and no longer."""
+"""A stage is reused only while all settings that determine its numbers are unchanged."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def changed(name: str, setting: str) -> Stage:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with something of every stage."""
     folder = tmp_path_factory.mktemp("kept")
     paper_run = PaperRun(folder, 4, 0)
@@ -62,7 +62,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fresh(folder: Path) -> set[str]:
-    """The stages of a folder that need not be worked out again."""
+    """Return the stages of a folder that need not be computed again."""
     return {name for name, stage in STAGES.items() if PaperRun(folder, 4, 0).is_current(stage)}
 
 
@@ -70,35 +70,37 @@ def test_every_setting_of_every_stage_is_changed_here() -> None:
     assert set(CHANGES) == {(name, field.name) for name, stage in STAGES.items() for field in fields(stage)}
 
 
-def test_what_was_kept_is_there(kept: Path) -> None:
-    assert fresh(kept) == set(STAGES)
+def test_finished_stages_are_current(finished_folder: Path) -> None:
+    assert fresh(finished_folder) == set(STAGES)
 
 
 @every_change
 def test_a_stage_with_another_setting_is_not_there(
-    name: str, setting: str, kept: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, setting: str, finished_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(STAGES, name, changed(name, setting))
-    assert fresh(kept) == set(STAGES) - {name}
+    assert fresh(finished_folder) == set(STAGES) - {name}
 
 
 @every_stage
-def test_a_stage_of_another_version_is_not_there(name: str, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_of_another_version_is_not_there(
+    name: str, finished_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(type(STAGES[name]), "version", STAGES[name].version + 1)
     also = {"sensitivity"} if name == "tasks" else set()  # which sets the same tasks
-    assert fresh(kept) == set(STAGES) - {name} - also
+    assert fresh(finished_folder) == set(STAGES) - {name} - also
 
 
 @every_stage
-def test_a_stage_of_another_study_is_not_there(name: str, kept: Path) -> None:
-    for paper_run in (PaperRun(kept, 5, 0), PaperRun(kept, 4, 1)):
+def test_a_stage_of_another_study_is_not_there(name: str, finished_folder: Path) -> None:
+    for paper_run in (PaperRun(finished_folder, 5, 0), PaperRun(finished_folder, 4, 1)):
         assert not paper_run.is_current(STAGES[name])
 
 
-def test_stages_of_other_runs_are_not_there(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_of_other_runs_are_not_there(finished_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(WORLDS, "maze", replace(WORLDS["maze"], make=lambda seed: maze(seed, n_transporters=29)))
-        assert fresh(kept) == set()
+        assert fresh(finished_folder) == set()
 
 
 @pytest.mark.parametrize(
@@ -111,27 +113,27 @@ def test_stages_of_other_runs_are_not_there(kept: Path, monkeypatch: pytest.Monk
     ids=["PIG(VI)", "PEIG(Q)", "Unembodied"],
 )
 def test_stages_of_another_strategy_of_that_name_are_not_there(
-    strategy: Strategy, stale: set[str], kept: Path, monkeypatch: pytest.MonkeyPatch
+    strategy: Strategy, stale: set[str], finished_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(STRATEGIES, strategy.name, strategy)
-    assert fresh(kept) == set(STAGES) - stale
+    assert fresh(finished_folder) == set(STAGES) - stale
 
 
 def test_a_stage_stamped_as_it_used_to_be_is_not_there(tmp_path: Path) -> None:
     stage, paper_run = STAGES["structure"], PaperRun(tmp_path, 4, 0)
     paper_run.save_stage(stage, xr.Dataset({"x": ("world", [1.0])}))
     place = tmp_path / "data" / "structure.zarr" / "zarr.json"
-    said = json.loads(place.read_text())
-    assert said["attributes"].pop("stamp")
-    said["attributes"]["study"] = '{"n_worlds": 4, "seed": 0}'
-    place.write_text(json.dumps(said))
+    content = json.loads(place.read_text())
+    assert content["attributes"].pop("stamp")
+    content["attributes"]["study"] = '{"n_worlds": 4, "seed": 0}'
+    place.write_text(json.dumps(content))
     assert paper_run.stage("structure").sizes == {"world": 1}
     assert not paper_run.is_current(stage)
 
 
 @pytest.fixture
-def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a reproduction works out, with the work itself left out."""
+def computed_stages(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of stages that a reproduction computes, without computing them."""
     done: list[str] = []
 
     def pretend(stage: Stage, paper_run: PaperRun, map_items: Any) -> xr.Dataset:
@@ -145,20 +147,25 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
-def test_what_is_there_is_not_worked_out_again(tmp_path: Path, worked_out: list[str]) -> None:
+def test_current_stages_are_not_computed_again(tmp_path: Path, computed_stages: list[str]) -> None:
     for _ in range(2):
         reproduce(tmp_path, 4, jobs=1, only=tuple(STAGES))
-        assert worked_out == list(STAGES)
+        assert computed_stages == list(STAGES)
 
 
 @every_change
-def test_only_the_stage_whose_setting_changed_is_worked_out_again(
-    name: str, setting: str, kept: Path, tmp_path: Path, worked_out: list[str], monkeypatch: pytest.MonkeyPatch
+def test_only_the_stage_whose_setting_changed_is_computed_again(
+    name: str,
+    setting: str,
+    finished_folder: Path,
+    tmp_path: Path,
+    computed_stages: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shutil.copytree(kept, tmp_path / "kept")
+    shutil.copytree(finished_folder, tmp_path / "kept")
     monkeypatch.setitem(STAGES, name, changed(name, setting))
     reproduce(tmp_path / "kept", 4, jobs=1, only=tuple(STAGES))
-    assert worked_out == [name]
+    assert computed_stages == [name]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +188,7 @@ def test_only_the_stage_whose_setting_changed_is_worked_out_again(
         ("report", set(run_module.PARTS)),
     ],
 )
-def test_what_a_part_rests_on_is_worked_out_with_it(part: str, rests_on: set[str]) -> None:
+def test_stages_that_a_part_needs_are_computed_with_it(part: str, rests_on: set[str]) -> None:
     assert run_module._with_needed((part,)) == {part} | rests_on
 
 

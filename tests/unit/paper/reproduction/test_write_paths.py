@@ -1,4 +1,4 @@
-"""What lies in the folder of a reproduction is neither believed nor written through."""
+"""Existing files in the folder of a reproduction are neither trusted nor written through."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from berlyne.paper.reproduction.paper_run import PaperRun
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '{"a": "x"}', '{"a": null}', "[" * 100_000, "\udcff", '{"a": [1]}'])
-def test_damaged_seconds_are_one_sentence(tmp_path, text):
+def test_damaged_seconds_give_one_sentence(tmp_path, text):
     (tmp_path / "seconds.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(
         StoreError, match=r"seconds\.json is damaged; remove it, it contains only the durations of the parts$"
@@ -21,7 +21,7 @@ def test_damaged_seconds_are_one_sentence(tmp_path, text):
         report._stored_seconds(tmp_path)
 
 
-def test_seconds_are_kept_and_may_be_missing(tmp_path):
+def test_seconds_are_stored_and_may_be_missing(tmp_path):
     assert report._stored_seconds(tmp_path) == {}
     (tmp_path / "seconds.json").write_text('{"claims": 2}')
     assert report._stored_seconds(tmp_path) == {"claims": 2.0}
@@ -54,7 +54,7 @@ def test_a_link_beside_the_claims_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[3]", '[{"id": "cb"}]', "[" * 9999])
-def test_a_damaged_claims_file_is_one_sentence(tmp_path, text):
+def test_a_damaged_claims_file_gives_one_sentence(tmp_path, text):
     with pytest.raises(StoreError, match=r"claims\.json is damaged; remove it and run the reproduction again"):
         read_verdicts(tmp_path / "claims.json", text.encode())
 
