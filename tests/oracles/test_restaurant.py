@@ -147,7 +147,7 @@ def test_bad_numbers_are_refused():
     for wrong, why in (({"c": 0.0}, "c is 0.0"), ({"d": 1.0}, wrong_d), ({"c": -0.2, "d": 0.3}, "c is -0.2")):
         with pytest.raises(ValueError, match=f"^{why}"):
             ChineseRestaurant(**wrong)
-    with pytest.raises(ValueError, match="the last cell, 3, is elsewhere"):
+    with pytest.raises(ValueError, match="counts of the last cell, 3, must be 0; it stands for undiscovered states"):
         ChineseRestaurant(n_actions=1, n_states=4).estimate(np.ones((1, 4, 4), dtype=int))
     with pytest.raises(ValueError, match="cannot draw worlds"):
         ChineseRestaurant().sample(0)

@@ -96,7 +96,7 @@ def test_a_class_in_place_of_a_prior_is_refused(call, kind):
 
 def test_a_lab_book_is_not_created_with_a_class(tmp_path):
     for kind in (Own, Dirichlet, ChineseRestaurant):
-        with pytest.raises(ValueError, match=rf"^prior is the class {kind.__name__}; it must be an object"):
+        with pytest.raises(ValueError, match=rf"^prior is the class {kind.__name__}; it must be an instance"):
             LabBook.new(tmp_path / "x.lab", kind, n_actions=2)
     assert not (tmp_path / "x.lab").exists()
 

@@ -43,7 +43,7 @@ def test_no_attribute_of_a_prior_can_be_assigned_or_deleted(name):
     prior, values = PRIORS[name]
     before = repr(prior), prior.describe().parameters
     for attribute, value in {**values, "typo": 1}.items():
-        with pytest.raises(AttributeError, match=rf"^{attribute} of {type(prior).__name__} cannot be changed; make "):
+        with pytest.raises(AttributeError, match=rf"^{attribute} of {type(prior).__name__} cannot be changed; create "):
             setattr(prior, attribute, value)
         if attribute in vars(prior):
             with pytest.raises(AttributeError, match=rf"^{attribute} of {type(prior).__name__} cannot be deleted; "):
