@@ -322,17 +322,17 @@ def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(pl
     """More worlds come into a block that was not full: old or new, each chunk fits its seal."""
     from berlyne.experiments import store
 
-    expected, put = everything(place), store.write_store_file
+    expected, write_store_file = everything(place), store.write_store_file
     for i in range(1, 9):
         shutil.rmtree(place)
         study(n_worlds=4).run(place)
-        puts = []
+        written_paths = []
 
-        def killed(path, content, puts=puts, i=i):
-            puts.append(path)
-            if len(puts) == i:
+        def killed(path, content, written_paths=written_paths, i=i):
+            written_paths.append(path)
+            if len(written_paths) == i:
                 raise KeyboardInterrupt
-            put(path, content)
+            write_store_file(path, content)
 
         with monkeypatch.context() as patch:
             patch.setattr(store, "write_store_file", killed)
