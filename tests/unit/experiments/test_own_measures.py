@@ -52,7 +52,7 @@ def test_axes_have_their_labels_and_room_for_the_largest(results):
     assert sizes["moves"] == both | {"step": n_times - 1} and sizes["quartiles"] == both | {"quartile": 3}
     assert sizes["by_time"] == both | {"time": n_times} and sizes["scalar"] == sizes["plain"] == both
     assert results.dataset["quartiles"].attrs == {"units": "bits", "long_name": "of the curve"}
-    assert results.dataset["transitions"].attrs == {"long_name": "a measure of one's own"}
+    assert results.dataset["transitions"].attrs == {"long_name": "a user-defined measure"}
 
 
 @pytest.mark.parametrize("world", ["maze/001", "dense/003"])
