@@ -232,7 +232,7 @@ def test_available_results_are_printed_and_drawn(place, tmp_path):
     labels = [ax.get_ylabel() for ax in results.plot()]
     assert labels == ["expected missing information (bits)", "", "", "missing information (bits)"]
     assert all(len(ax.lines) == 2 for ax in results.plot())
-    assert "least area, plain" in results._repr_html_() and "least area, cards" not in results._repr_html_()
+    assert "smallest area, plain" in results._repr_html_() and "smallest area, cards" not in results._repr_html_()
     code, output, _ = command("show", place)
     lines = [line for line in output.splitlines() if line.startswith("cards") and "Random" in line]
     assert code == 0 and len(lines) == 1 and lines[0].rstrip().endswith("bits expected")
