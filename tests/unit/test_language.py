@@ -25,8 +25,7 @@ ITEMS = ("Parameters", "Attributes")
 """Sections that list `name : type`, each with an indented sentence."""
 
 UNCLEAR_NAMES = frozenset(
-    ["how", "found", "said", "kept", "told", "given", "there", "some", "mind", "minds", "thoughts", "again", "aside"]
-    + ["what", "which", "that", "those", "these"]
+    "how found said kept told given there some mind minds thoughts again aside what which that those these".split(" ")
 )
 """They could hold anything. A name is the noun of what it holds."""
 
