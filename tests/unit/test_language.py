@@ -25,7 +25,10 @@ ITEMS = ("Parameters", "Attributes")
 """Sections that list `name : type`, each with an indented sentence."""
 
 UNCLEAR_NAMES = frozenset(
-    "how found said kept told given there some mind minds thoughts again aside what which that those these".split(" ")
+    [
+        *("how", "found", "said", "kept", "told", "given", "there", "some", "mind", "minds", "thoughts", "again"),
+        *("aside", "what", "which", "that", "those", "these"),
+    ]
 )
 """They could hold anything. A name is the noun of what it holds."""
 
