@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from berlyne import STRATEGIES, UTILITIES, Experiment, open_results
 from berlyne.experiments.spec import SettingsError
-from berlyne.strategies.coordination import METHODS
+from berlyne.strategies.coordination import METHODS_BY_NAME
 from berlyne.worlds import WORLDS
 from unit.experiments.studies import command, files
 
@@ -143,7 +143,7 @@ some_worlds = st.one_of(
     parameters("1-2-3", n_states=(4, 7)),
 )
 class_names = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1, max_size=5)
-some_strategies = st.sampled_from([*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)])
+some_strategies = st.sampled_from([*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)])
 valid = st.fixed_dictionaries(
     {
         "n_worlds": st.integers(1, 3),

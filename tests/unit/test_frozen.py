@@ -24,7 +24,7 @@ from berlyne import (
 )
 from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.priors.closed_forms import table_over_counts
-from berlyne.strategies.coordination import METHODS
+from berlyne.strategies.coordination import METHODS_BY_NAME
 from berlyne.tasks import Tasks
 
 PRIORS = {
@@ -238,7 +238,7 @@ FIXED = [
     (lambda: dense_world(0).prior.support, "n_states"),
     (lambda: maze(0, side=3, n_transporters=2).geometry, "base"),
     (lambda: STRATEGIES["PIG(VI)"], "temperature"),
-    *((lambda method=method: method(), "short") for method in METHODS.values()),
+    *((lambda method=method: method(), "short") for method in METHODS_BY_NAME.values()),
     (lambda: explore(dense_world(0), "LTA", n_steps=3), "states"),
     (lambda: explore_learning_alpha(dense_world(0), "LTA", n_steps=3), "alpha"),
     (lambda: berlyne.Experiment(worlds="dense", n_worlds=1, strategies=["LTA"]), "seed"),

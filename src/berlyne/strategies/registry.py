@@ -17,7 +17,7 @@ import numpy as np
 
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
-    METHODS,
+    METHODS_BY_NAME,
     CounterBased,
     Greedy,
     LeastTaken,
@@ -237,9 +237,9 @@ def _as_float(value: Any) -> Any:
 def _compose(name: str) -> Strategy:
     """Compose a strategy from the names of a utility and a method, such as "PMC(Q)"."""
     match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
-    if match and match[1] in UTILITIES and match[2] in METHODS:
-        return Strategy(name, METHODS[match[2]](), match[1])
-    names = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)]
+    if match and match[1] in UTILITIES and match[2] in METHODS_BY_NAME:
+        return Strategy(name, METHODS_BY_NAME[match[2]](), match[1])
+    names = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)]
     near = difflib.get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(STRATEGIES)}{OWN_METHOD}"
     raise ValueError(f"there is no strategy {name!r}; {hint}")

@@ -5,7 +5,7 @@ import pytest
 
 from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay
 from berlyne.exploration.learned_prior import explore_learning_alpha
-from berlyne.strategies.coordination import METHODS, Greedy, QLearning, TrueModel, ValueIteration
+from berlyne.strategies.coordination import METHODS_BY_NAME, Greedy, QLearning, TrueModel, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES, get_strategy
 
 
@@ -32,10 +32,10 @@ def test_parameters_are_the_papers():
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS_BY_NAME)
 def test_any_utility_goes_with_any_method(utility, method):
     strategy = get_strategy(f"{utility}({method})")
-    assert strategy.utility == utility and type(strategy.coordinate) is METHODS[method]
+    assert strategy.utility == utility and type(strategy.coordinate) is METHODS_BY_NAME[method]
     assert explore(maze(0), strategy, n_steps=5).n_steps == 5
 
 
