@@ -171,7 +171,7 @@ def test_a_folder_without_a_mark_that_holds_explorations_assumes_the_default(tmp
 @pytest.mark.parametrize("name", ["zarr.json", "notes.txt", "area", "thesis"])
 def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
-    with pytest.raises(SettingsError, match=rf"contains other files \({name}\); use a new or empty folder"):
+    with pytest.raises(SettingsError, match=rf"contains other files \({name}\); use a new or empty directory"):
         write_marker(PaperRun(tmp_path, 4, 0))
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -266,7 +266,7 @@ def test_flips_by_a_hair_look_other_than_flips_by_an_effect_and_stand_at_the_cla
     here = shown(verdicts, cells=table)
     (line,) = re.findall(r'<tr><td><a href="#claim-cb">.*?</tr>', summary.claims(here))
     flips = re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', line)
-    assert flips == [("effect", "ties"), ("hair", "q-rate"), ("company", "pool-all")]
+    assert flips == [("effect", "ties"), ("marginal", "q-rate"), ("pool", "pool-all")]
     (claim,) = re.findall(r'<details id="claim-cb".*?</table>', claim_details.evidence(here))
     assert re.findall(r'<a class="flip (\w+)" href="#variant-([\w-]+)"', claim) == flips
     lines = {line["claim"].split(" ")[0]: line["flipped by"] for line in Page(summary.claims(here)).lines("Every")}

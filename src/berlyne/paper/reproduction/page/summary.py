@@ -23,7 +23,7 @@ from berlyne.paper.reproduction.page.html import (
 LEGEND = (
     '<span class="flip effect">⇄ framed</span>: under this variant the verdict flips because an effect leaves the 95 % '
     "confidence interval that it has with the readings of this page, or because it has no interval. "
-    '<span class="flip hair">≈ dotted</span>: the verdict flips marginally, while the effects move within their '
+    '<span class="flip marginal">≈ dotted</span>: the verdict flips marginally, while the effects move within their '
     'intervals. <span class="flip company">≡ dotted</span>: the effect is exactly the same, and the verdict flips '
     "because other strategies in the test changed. The section "
     '<a href="#sensitivity">Sensitivity</a> describes all variants and their changes.'
