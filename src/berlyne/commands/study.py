@@ -55,7 +55,7 @@ def init(experiment: Path) -> None:
 )
 @click.option("--cluster", metavar="ADDRESS", help="Address of a Dask scheduler, such as tcp://scheduler:8786.")
 @click.option("--shard", metavar="PART/OF", help="Run only one part of the worlds, such as part 3/10.")
-@click.option("--repair", is_flag=True, help="Recompute damaged pieces of the store.")
+@click.option("--repair", is_flag=True, help="Recompute damaged work units of the store.")
 @click.option("--quiet", is_flag=True, help="Do not print progress.")
 def run(experiment: Path, results: Path | None, output: Path | None, quiet: bool, **options: str | int | bool) -> None:
     """Run the study in the TOML file EXPERIMENT.

@@ -158,7 +158,7 @@ def compute_arrays(
     Raises
     ------
     UnfinishedWorkUnitError
-        If an environment fails. It holds the explorations before.
+        If an environment fails. The error contains the results of the finished explorations.
 
     Notes
     -----

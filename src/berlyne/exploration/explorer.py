@@ -251,7 +251,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MAX_OBSERVATIONS:
             raise ValueError(f"an explorer can learn at most {MAX_OBSERVATIONS:,} observations")
-        reopened = s in self._terminal  # it is nonterminal after all
+        reopened = s in self._terminal  # an action was taken in s, so s is not terminal
         if reopened:
             self._terminal.remove(s)
             self._agent.unmark_terminal(s)

@@ -102,7 +102,7 @@ def replay(
         sizes = ("n_states", n_states, true_world.n_states), ("n_actions", n_actions, true_world.n_actions)
         for name, size, world_size in sizes:
             if size is not None and size != world_size:
-                raise ValueError(f"{name} is {size}; the world has {world_size}, so leave it out")
+                raise ValueError(f"{name} is {size}, but the world has {world_size}; leave {name} out")
         n_states, n_actions = true_world.n_states, true_world.n_actions
         states = true_world.state_labels.custom if states is None else states
         actions = true_world.action_labels.custom if actions is None else actions
@@ -122,7 +122,7 @@ def replay(
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             error = impossible_transition(s, a, s_next).with_labels(named.state_labels, named.action_labels)
-            raise ValueError(f"line {where[done]} of the history, counted from 0, says that {error}")
+            raise ValueError(f"line {where[done]} of the history, counted from 0: {error}")
         parts.append((where, record))
     return _dataset(strategy, lines, _merge_records(parts), (named.state_labels, named.action_labels))
 

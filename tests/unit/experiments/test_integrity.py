@@ -270,7 +270,9 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
     shutil.move(place / "state", outside)
     (place / "state").symlink_to(outside)
     before = files(outside)
-    with pytest.raises(StoreError, match=f"^{place / 'state'} is a symbolic link, not a folder of berlyne, so nothing"):
+    with pytest.raises(
+        StoreError, match=f"^{place / 'state'} is a symbolic link, not a directory of berlyne, so nothing"
+    ):
         study(n_worlds=9).run(place)
     assert files(outside) == before
 

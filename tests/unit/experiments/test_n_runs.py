@@ -108,8 +108,11 @@ def test_runs_are_added_to_existing_ones(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_worlds": 2, "n_runs": 2}, r"has n_runs = 3, but you ask for n_runs = 2; it can only grow; see docs"),
-        ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, but you ask for n_worlds = 3; if worlds have"),
+        (
+            {"n_worlds": 2, "n_runs": 2},
+            r"has n_runs = 3, but you asked for n_runs = 2; n_runs cannot decrease; see docs",
+        ),
+        ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, but you asked for n_worlds = 3; if worlds have"),
         (
             {"n_worlds": 2, "n_runs": 3, "common_random_numbers": True},
             r"was made with common_random_numbers = null, but you",

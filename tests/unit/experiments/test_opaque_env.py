@@ -334,7 +334,7 @@ class Unrecorded(gymnasium.ObservationWrapper):
 def test_a_level_of_minigrid_is_explored_with_its_wrappers(tmp_path):
     pytest.importorskip("minigrid")
     with pytest.raises(
-        SettingsError, match=r"^worlds.x: the observation is .* not hashable; .* let a wrapper of it say"
+        SettingsError, match=r"^worlds.x: the observation is .* not hashable; .* wrap the environment so that"
     ):
         Experiment(worlds={"x": "minigrid:MiniGrid-Empty-5x5-v0"}, strategies=["Random"])
     level = gymnasium.make("MiniGrid-Empty-5x5-v0")

@@ -97,7 +97,7 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
     before = files(tmp_path)
     other = {**OWN, "moves": (("strategy_step",), moves)}
     with pytest.raises(
-        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], but you ask for described "
+        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], but you asked for described "
     ):
         study(measures=other).run(tmp_path / "once.zarr")
     assert files(tmp_path) == before

@@ -65,10 +65,10 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     study(n_worlds=8).run(place, shard="2/4")
     assert len(made) == 12
     for other, wanted in ((None, "the whole study"), ("1/4", "shard 1/4")):
-        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you ask for {wanted}; use another dir"):
+        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you asked for {wanted}; use another dir"):
             study(n_worlds=8).run(place, shard=other)
     study().run(tmp_path / "whole.zarr")
-    with pytest.raises(SettingsError, match=r"was made for the whole study, but you ask for shard 2/4; use another"):
+    with pytest.raises(SettingsError, match=r"was made for the whole study, but you asked for shard 2/4; use another"):
         study().run(tmp_path / "whole.zarr", shard="2/4")
 
 
