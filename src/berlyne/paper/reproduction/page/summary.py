@@ -64,9 +64,9 @@ def _why_not_independent(context: PageContext) -> str:
     independent = [id_ for id_ in context.verdicts if context.group(id_) == INDEPENDENT]
     resting = [id_ for id_ in independent if CLAIMS[id_].rests_on]
     return (
-        "The second group is no independent evidence for the paper. The paper leaves settings open. In "
+        "The second group is not independent evidence for the paper. The paper leaves settings open. In "
         f"{len(FITTED)} cases we chose a setting because it reproduces published statements. The second group contains "
-        "these statements: that they hold was the reason for the choice. The section "
+        "these statements. They hold because we chose the setting for this. The section "
         '<a href="#fitted">Fitted readings</a> lists the choices and the alternatives that we tried. No claim of the '
         f"first group was used for a choice. But {len(resting)} of its {len(independent)} claims were checked with "
         "fitted settings, and the table below names these settings."
