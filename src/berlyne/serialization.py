@@ -320,7 +320,7 @@ def check_file_type(path: Path, kind: int = stat.S_IFREG) -> None:
         return
     if actual != kind:
         name = _KINDS.get(actual, "something else")
-        raise StoreError(f"{path} is {name}, not {_KINDS[kind]} of berlyne, so nothing is written there; remove it")
+        raise StoreError(f"{path} is {name}, but berlyne needs {_KINDS[kind]} there; nothing was written, so remove it")
 
 
 _UNKNOWN_HOLDER = "another process"

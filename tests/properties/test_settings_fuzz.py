@@ -1,6 +1,7 @@
 """Any settings file runs or gives a one-sentence error; a store is created completely or not at all."""
 
 import os
+import re
 import string
 import tempfile
 from pathlib import Path
@@ -179,7 +180,7 @@ def test_python_errors_begin_with_the_key(options):
     try:
         Experiment(**options)
     except SettingsError as error:
-        key = str(error).split(":", 1)[0]
-        assert key.split(".")[0].split("[")[0] in NAMES[:7]
+        key = re.split(r"[ :.\[]", str(error), maxsplit=1)[0]
+        assert key in NAMES[:7]
     except TypeError as error:
         pytest.fail(f"{options}: {error}")

@@ -128,7 +128,7 @@ def test_plot_draws_a_picture(tmp_path, monkeypatch):
     [
         (("-o", "x.docx"), "x.docx: unknown image format; the file name must end in .png, .svg or .pdf"),
         (("--measure", "area"), "there is no measure 'area' over time in r.zarr; there are missing_information, l1_d"),
-        (("--class", "mice"), "there is no class 'mice' in r.zarr; there are maze, dense"),
+        (("--class", "mice"), "there is no class 'mice' in r.zarr; it contains maze, dense"),
         (("--strategy", "PIG"), "there is no strategy 'PIG' in r.zarr; the nearest is 'PIG(VI)'"),
         (("-o", "no/x.png"), "cannot write x.png: directory no does not exist; create it first"),
     ],

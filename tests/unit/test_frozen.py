@@ -216,12 +216,12 @@ def test_components_of_explorers_models_and_tasks_are_read_only():
     explorer, model, world = Explorer(prior, "PIG(VI)"), InternalModel(prior), dense_world(0)
     for thing, name in [(explorer, "prior"), (explorer, "strategy"), (model, "prior"), (model, "n_states")]:
         with pytest.raises(
-            AttributeError, match=rf"^{name} of {type(thing).__name__} cannot be changed; make another "
+            AttributeError, match=rf"^{name} of {type(thing).__name__} cannot be changed; create a new "
         ):
             setattr(thing, name, None)
     tasks = Tasks(world, rewards := np.eye(10))
     for name in ("world", "rewards", "cap", "horizon"):
-        with pytest.raises(AttributeError, match=rf"^{name} of Tasks cannot be changed; make another Tasks"):
+        with pytest.raises(AttributeError, match=rf"^{name} of Tasks cannot be changed; create a new Tasks"):
             setattr(tasks, name, 3)
     best = tasks.best_totals.copy()
     rewards[:] = 0.0  # our own array, of which the tasks have a copy

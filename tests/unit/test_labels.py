@@ -58,7 +58,7 @@ def test_labels_that_cannot_be_are_refused(labels_given, message):
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        ("rde", "s is 'rde'; unknown state; did you mean 'red'?"),
+        ("rde", r"s is 'rde'; unknown state; did you mean 'red'\?"),
         (0, r"s is 0; it must be a state: 'red', 'blue', \('a', 1\)"),
         ([], r"s is \[\]; it must be a state: 'red', .*"),
     ],

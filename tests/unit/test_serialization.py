@@ -84,7 +84,7 @@ def test_an_unsynced_folder_is_reported_only_if_the_disk_fails(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))  # as file systems without this do
     atomic_write(tmp_path / "file", b"one")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
-    message = r"input/output error; the file is written, but a power failure may undo that$"
+    message = r"input/output error; the file was written, but it can be lost if the power fails$"
     with pytest.raises(WriteError, match=message):
         atomic_write(tmp_path / "file", b"two")
     assert (tmp_path / "file").read_bytes() == b"two"

@@ -338,8 +338,8 @@ class Store:
             self._decode(name, content)
         except ValueError:
             raise ValueError(
-                f"measures.{name}: returned one number in one run and one per time in another; it must always return "
-                "the same"
+                f"measures.{name}: returned a single number in one run and one per time in another; it must return the "
+                "same shape in all runs"
             ) from None
 
     def _chunk_shape(self, name: str) -> tuple[int, ...]:

@@ -113,7 +113,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return model
 
     def _remedy(self, name: str) -> str:
-        return "make another InternalModel(prior)"
+        return "create a new InternalModel(prior)"
 
     def __repr__(self) -> str:
         return f"InternalModel({self.prior!r}, {self.n_obs:,} observations)"
@@ -246,9 +246,9 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
         This is E[D(theta || theta_hat)] over worlds drawn from the posterior. `berlyne.novelty` returns it for each
         row. Your own prior needs a method `expected_missing_information(counts)`, which returns bits `[a, s]`. For an
-        interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If few rows
-        dominate the sum, a variance describes it badly; then `draw_missing_information(counts)` can return draws of the
-        sum.
+        interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If a few
+        rows dominate the sum, an interval from the variance is inaccurate. To improve it, the prior can define
+        `draw_missing_information(counts)`, which returns random draws of the sum.
 
         Parameters
         ----------

@@ -204,7 +204,7 @@ def test_the_compiled_engine_refuses_custom_components():
 
 
 def test_plain_numpy_refuses_worlds_too_large_for_it():
-    with pytest.raises(ValueError, match=r"as a dense array would hold 4 x 10000 x 10000 numbers"):
+    with pytest.raises(ValueError, match=r"as a dense array would contain 4 x 10000 x 10000 numbers"):
         explore(maze(0, side=100), "PIG(VI)", n_steps=1, engine="numpy")
 
 

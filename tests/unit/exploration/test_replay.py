@@ -223,7 +223,7 @@ def test_custom_methods():
     seen = replay(PRIOR, lines, Strategy("deciding", Deciding()))
     assert seen.log_likelihood.values == pytest.approx(np.log([0.25, 0.25, 0.75]))
     assert np.all(np.isnan(seen.action_values))
-    with pytest.raises(ValueError, match=r"^mine decides for itself, so its probabilities are not known; "):
+    with pytest.raises(ValueError, match=r"^mine chooses actions directly, so their probabilities are unknown; "):
         replay(PRIOR, lines, Strategy("mine", lambda view, s, u: 0))
 
 
@@ -292,7 +292,7 @@ def test_a_column_that_stands_in_the_index_as_well_is_refused():
 def test_three_arrays_of_three_are_lines_or_columns_and_so_neither():
     lines, prior = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 1]]), Dirichlet(1.0, n_states=2, n_actions=2)
     assert berlyne.replay(prior, lines, "Random").s.values.tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="three arrays of three, which may be lines or columns; give lines as one"):
+    with pytest.raises(ValueError, match="three arrays of length 3, which can be lines or columns; pass lines as one"):
         berlyne.replay(prior, list(lines), "Random")
     assert berlyne.replay(prior, tuple(lines.T), "Random").s.values.tolist() == [0, 1, 0]
     assert berlyne.replay(prior, list(lines[:2]), "Random").s.values.tolist() == [0, 1]

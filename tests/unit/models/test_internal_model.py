@@ -265,7 +265,7 @@ def test_a_large_model_answers_by_row_and_refuses_to_be_dense():
     assert model.missing_information(world) != before
     assert model.theta_hat_row(0, 7).sum() == pytest.approx(1.0)
     for attribute in ("theta_hat", "counts"):
-        with pytest.raises(ValueError, match=f"{attribute} as a dense array would hold 4 x 14400 x 14400 numbers"):
+        with pytest.raises(ValueError, match=f"{attribute} as a dense array would contain 4 x 14400 x 14400 numbers"):
             getattr(model, attribute)
 
 
