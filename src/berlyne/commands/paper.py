@@ -104,7 +104,7 @@ def _verdict_table(verdicts: Mapping[str, str], default: Mapping[str, str]) -> T
         Verdicts under the default assumptions, shown beside the others; empty to leave the column out.
     """
     table = Table(title="Claims of the paper")
-    headings = ("claim", "verdict", "by default", "depends on", "what the paper says")
+    headings = ("claim", "verdict", "by default", "rests on", "what the paper says")
     columns = [heading for heading in headings if heading != "by default" or default]
     for heading in columns:
         table.add_column(heading, no_wrap=heading in ("claim", "by default"))

@@ -181,6 +181,7 @@ def test_other_settings_are_an_error_that_names_the_difference(place, stored, as
     with pytest.raises(SettingsError) as caught:
         study(**{**stored, **asked}).run(place)
     assert message in str(caught.value) and str(caught.value).startswith(f"{place} was made with")
+    assert str(caught.value).endswith("(you can add worlds, strategies or runs); see docs/how-to/resume.md")
     assert files(place) == before
     assert [f.name for f in place.parent.iterdir()] == ["results.zarr"]
 
@@ -427,7 +428,7 @@ def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkey
 def test_measures_that_change_their_shape_between_strategies_are_refused(place):
     odd = study(measures={"odd": lambda run: run.l1_distance if run.strategy.name == "Random" else 0.0})
     with pytest.raises(
-        ValueError, match=r"^measures\.odd: returned one number in one run and one per time in another; it must"
+        ValueError, match=r"^measures\.odd: returned a single number in one run and one per time in another; it must"
     ):
         odd.run(place)
 
