@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from berlyne.frozen import Frozen
-from berlyne.validation import check_index, short_repr
+from berlyne.validation import OWN_PRIOR, check_index, short_repr
 
 UNDISCOVERED = "elsewhere"
 """Label of the cell that stands for all undiscovered states."""
 MAX_LABELS_SHOWN = 6
 """Largest number of labels that a message lists."""
+PASS_OBSERVE = "pass observe=, a function that converts an observation to a state"
+"""Remedy for observations that cannot be states; `opaque_env` replaces it, because a study has no `observe`."""
+ALLOW_TRANSITION = f"; check the transition, or use a prior that allows it{OWN_PRIOR}"
+IMPOSSIBLE_TRANSITION = f"the observed transition has probability zero under the prior{ALLOW_TRANSITION}"
 
 
 class Labels(Frozen):
@@ -56,13 +60,13 @@ class Labels(Frozen):
             return
         values = _as_tuple(kind, custom)
         if len(values) != size:
-            raise ValueError(f"{kind}s are {len(values)} labels; there are {size} {kind}s, and each needs one")
+            raise ValueError(f"got {len(values)} {kind} labels for {size} {kind}s; give one label for each {kind}")
         if values == tuple(self.all) and all(type(value) is int for value in values):
             return
         vars(self).update(_number=_number_labels(kind, values), all=values)
 
     def _remedy(self, name: str) -> str:
-        return f"give {self.kind}s= to another World or Explorer"
+        return f"pass {self.kind}s= to a new World or Explorer"
 
     @property
     def custom(self) -> Sequence[Any] | None:
@@ -93,7 +97,7 @@ class Labels(Frozen):
         by_text = {str(valid): valid for valid in self.all}
         near = difflib.get_close_matches(str(label), by_text, n=1)
         if near:
-            return f"there is no such {self.kind}, the nearest is {by_text[near[0]]!r}"
+            return f"unknown {self.kind}; did you mean {by_text[near[0]]!r}?"
         listed = ", ".join(repr(valid) for valid in self.all[:MAX_LABELS_SHOWN])
         article = "an" if self.kind[0] in "aeiou" else "a"
         return f"it must be {article} {self.kind}: {listed}{', ...' * (self.size > MAX_LABELS_SHOWN)}"
@@ -133,11 +137,13 @@ class GrowingLabels(Labels):
             number = self._number.get(label, self.size)
         except TypeError:
             raise ValueError(
-                f"{name or self.kind} is {short_repr(label)}, which is not hashable; use a string or a tuple, "
-                "and for an environment say in observe= which state an observation stands for"
+                f"{name or self.kind} is {short_repr(label)}, which is not hashable; use a string or a tuple "
+                f"(for an environment: {PASS_OBSERVE})"
             ) from None
         if number == self.size and label != label:
-            raise ValueError(f"{name or self.kind} is {label!r}, which does not equal itself; use another label")
+            raise ValueError(
+                f"{name or self.kind} is {label!r}, which is not equal to itself, like NaN; use another label"
+            )
         if label == UNDISCOVERED:
             raise ValueError(
                 f"{name or self.kind} is {label!r}, which is the label of all undiscovered states; use another"
@@ -204,7 +210,7 @@ def _number_labels(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
         if first != i:
             raise ValueError(f"{kind}s {first} and {i} have the same label {value!r}; every {kind} needs its own label")
         if value != value:
-            raise ValueError(f"the label {value!r} of {kind} {i} does not equal itself; use another")
+            raise ValueError(f"the label {value!r} of {kind} {i} is not equal to itself, like NaN; use another")
     return number
 
 
@@ -219,7 +225,7 @@ def labelled_history(lines: Any, states: Labels, actions: Labels) -> Any:
 
 
 class TransitionError(ValueError):
-    """Error about states and actions that are known by number only; `with_labels` words it with labels.
+    """Error whose message contains numbers of states and actions; `with_labels` replaces them by labels.
 
     Code below the labels raises it. Callers that know labels catch it and raise `error.with_labels(states, actions)`.
 
@@ -264,12 +270,22 @@ class TransitionError(ValueError):
         return ValueError(self.template.format(**fields, **self.values))
 
 
-def impossible_transition(s: int, a: int, s_next: int) -> TransitionError:
-    """Return the error for an observed transition that has probability zero under the prior."""
+def impossible_transition(s: int, a: int, s_next: int, earlier: str = "") -> TransitionError:
+    """Return the error for an observed transition that has probability zero under the prior.
+
+    Parameters
+    ----------
+    s, a, s_next : int
+        Numbers of the state, the action and the next state.
+    earlier : str
+        Text about earlier observations of this action in this state, such as " (...)"; may be empty.
+    """
     return TransitionError(
-        "action {a} in state {s} led to state {s_next}, which has probability zero under the prior",
+        "action {a} in state {s} led to state {s_next}, which has probability zero under the prior{earlier}"
+        + ALLOW_TRANSITION,
         {"s": s, "s_next": s_next},
         {"a": a},
+        {"earlier": earlier},
     )
 
 

@@ -43,8 +43,8 @@ REASONS = {
     errno.EROFS: "the file system is read-only",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
-    errno.EISDIR: "there is a folder of this name",
-    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EISDIR: "there is a directory of this name",
+    errno.ENOTDIR: "a part of the path is not a directory",
     errno.ENAMETOOLONG: "the name is too long",
     errno.ELOOP: "the path has too many symbolic links",
 }
@@ -119,7 +119,7 @@ def atomic_write(
                 partial.unlink()
             raise
     if sync_folder:
-        with report_write_errors(target, "the file is written, but a power failure may undo that"):
+        with report_write_errors(target, "the file was written, but it can be lost if the power fails"):
             _sync_folder(target.parent)
 
 
@@ -132,7 +132,8 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
     path : path
         The final path of the folder.
     replace : bool
-        Whether an existing folder is replaced.
+        Whether an existing folder is replaced. It is removed just before the rename, so if the process is killed
+        between the two, there is no folder at `path`.
     sync : bool
         Whether to flush the files in the folder first. This is not needed for files written by `atomic_write`.
 
@@ -189,7 +190,9 @@ def report_write_errors(path: str | os.PathLike[str], outcome: str, *partial: Pa
 def _check_target(target: Path) -> None:
     """Raise an error if the folder is missing, or if the target is a pipe or a device, which a rename would replace."""
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target.name}: folder {target.parent} does not exist; create it first")
+        raise FileNotFoundError(
+            f"cannot write {target.name}: directory {target.parent} does not exist; create it first"
+        )
     with contextlib.suppress(FileNotFoundError):
         mode = os.lstat(target).st_mode
         if stat.S_ISDIR(mode):
@@ -258,7 +261,7 @@ MAX_FILE_BYTES = 1 << 28
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
-    stat.S_IFDIR: "a folder",
+    stat.S_IFDIR: "a directory",
     stat.S_IFREG: "a file",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -295,9 +298,9 @@ def read_file(path: Path, at_most: int = MAX_FILE_BYTES) -> bytes | None:
 def write_store_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
     """Write a complete file into a store, or nothing; the caller must hold the lock of the store.
 
-    Renames keep their order. So after a power failure a file never exists without those that were written before it.
-    For this reason the folder is synced only if `sync_folder`: syncing it after every file would double the cost of a
-    chunk.
+    If the file system keeps the order of renames, as ext4 does, a file never exists after a power failure without
+    those that were written before it. On other file systems this is not guaranteed. The folder is synced only if
+    `sync_folder`, because syncing it after every file would double the cost of a chunk.
     """
     check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     atomic_write(path, content, locked=True, parents=True, sync_folder=sync_folder)
@@ -317,7 +320,7 @@ def check_file_type(path: Path, kind: int = stat.S_IFREG) -> None:
         return
     if actual != kind:
         name = _KINDS.get(actual, "something else")
-        raise StoreError(f"{path} is {name}, not {_KINDS[kind]} of berlyne, so nothing is written there; remove it")
+        raise StoreError(f"{path} is {name}, but berlyne needs {_KINDS[kind]} there; nothing was written, so remove it")
 
 
 _UNKNOWN_HOLDER = "another process"
@@ -434,7 +437,7 @@ def _try_lock(file: Any) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:
-        raise StoreError(f"{file.name} cannot be locked ({error.strerror}); use a folder on another disk") from None
+        raise StoreError(f"{file.name} cannot be locked ({error.strerror}); use a directory on another disk") from None
     return True
 
 
@@ -463,9 +466,7 @@ def pack_archive(file: IO[bytes], settings: dict[str, Any], arrays: dict[str, An
     np.savez_compressed(file, **members, checksum=np.array(_checksum(members)))
 
 
-def read_archive(
-    file: IO[bytes], kind: str, formats: Collection[int], unsealed: Collection[int] = ()
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_archive(file: IO[bytes], kind: str, formats: Collection[int]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read and verify the settings and arrays of an archive.
 
     Parameters
@@ -476,8 +477,6 @@ def read_archive(
         The expected content: "world" or "explorer".
     formats : collection of int
         Supported formats.
-    unsealed : collection of int
-        Supported formats without a checksum.
 
     Returns
     -------
@@ -504,10 +503,9 @@ def read_archive(
     version, stored_kind = settings["format"], settings.get("kind", "explorer")  # the first explorer files have no kind
     if stored_kind != kind:
         raise ValueError(f"it contains a {stored_kind}; it must contain a {kind}")
-    if version not in (*formats, *unsealed):
+    if version not in formats:
         raise UnsupportedFormatError(version)
-    if version not in unsealed:
-        _verify_archive(settings.pop("members"), arrays, str(arrays.pop("checksum")))
+    _verify_archive(settings.pop("members"), arrays, str(arrays.pop("checksum")))
     del arrays["settings"]
     return settings, arrays
 

@@ -359,7 +359,7 @@ def checked_rows(rows: Rows) -> Rows:
         raise row_error(
             int(np.searchsorted(pointers, bad, side="right")) - 1,
             n_actions,
-            "{row} of theta lists state {s_next}; states of a row must rise within 0 to {last}",
+            "{row} of theta lists state {s_next}; the states of a row must be strictly increasing, from 0 to {last}",
             int(indices[bad]),
             last=n_states - 1,
         )

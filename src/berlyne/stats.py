@@ -365,6 +365,7 @@ def _checked(values: ArrayLike) -> FloatArray:
     array = np.asarray(values, dtype=float)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] < 2 or np.any(np.isnan(array)):
         raise ValueError(
-            f"values have shape {array.shape}; they must be numbers (n_worlds, n_strategies of at least 2)"
+            f"values have shape {array.shape}; they must be numbers of shape (n_worlds, n_strategies), with at least 2 "
+            "strategies"
         )
     return array

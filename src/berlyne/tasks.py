@@ -1,8 +1,8 @@
 """Tasks that test an internal model: navigation and reward acquisition.
 
 Paper: Sec. 3.7, Fig. 8. An explorer stops and uses its internal model. For each task, the best policy *under the
-internal model* is computed, and then evaluated exactly *in the true world*. Its loss is the difference to the policy
-that is best in the true world (the objective policy).
+internal model* is computed, and then evaluated exactly *in the true world*. Its loss is measured relative to the
+policy that is best in the true world (the objective policy).
 
 - Navigation: reach every target from every state in as few steps as possible. The policy minimises the expected number
   of steps under the model. With a wrong model it may never arrive, so both policies are evaluated by the expected
@@ -166,7 +166,7 @@ class Tasks(Frozen):
         self._truth = self._reader.truth.chain(world.rows)
 
     def _remedy(self, name: str) -> str:
-        return "make another Tasks(world, rewards)"
+        return "create a new Tasks(world, rewards)"
 
     def navigation_times(self, models: Models) -> FloatArray:
         """E[min(steps, cap)] of each model's policies in the true world, `(K, N, N)`: [model, start, target]."""

@@ -102,8 +102,8 @@ def check_dense(name: str, n_actions: int, n_states: int, alternative: str) -> N
     n_bytes = 8 * n_actions * n_states**2
     if n_bytes > DENSE_LIMIT:
         raise ValueError(
-            f"{name} as a dense array would hold {n_actions} x {n_states} x {n_states} numbers "
-            f"({n_bytes / 2**30:,.1f} GiB, the limit is {DENSE_LIMIT / 2**30:g} GiB); use {alternative}"
+            f"{name} as a dense array would contain {n_actions} x {n_states} x {n_states} numbers "
+            f"({n_bytes / 2**30:,.1f} GiB, but the limit is {DENSE_LIMIT / 2**30:g} GiB); use {alternative}"
         )
 
 

@@ -145,7 +145,7 @@ def test_only_the_likeliest_transitions_are_drawn_if_there_are_many(
         likeliest = np.argsort(most[s])[-each:] if each else range(n_states)
         loops = {s} if most[s, s] < 0.25 else set()  # faint ones are left out where it is crowded
         assert {one["sNext"] for one in arrows if one["s"] == s} - loops == set(likeliest) - loops
-    note = f"Arrows: {each} likeliest transitions from each state."
+    note = f"Arrows show the {each} most probable transitions from each state."
     assert page.locator(".thinned").all_inner_texts() == ([note] if each else [])
     page.close()
 

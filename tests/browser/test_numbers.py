@@ -210,10 +210,13 @@ def test_the_most_different_outcomes_are_shown_and_the_others_summarised(browser
     page.goto(berlyne.explore(world, "Random", n_steps=1, seed=0).watch(tmp_path / "many.html").as_uri() + "#t=0&s=4")
     settle(page)
     few, even, many = described(page)
-    assert few == ({"7": (0.75, 0.01), "90": (0.25, 0.01)}, "98 more, each 0 true, 0.010 estimated")
+    assert few == (
+        {"7": (0.75, 0.01), "90": (0.25, 0.01)},
+        "98 more outcomes, each with probability 0 true, 0.010 estimated",
+    )
     assert even == ({}, "all 100, each 0.010 true, 0.010 estimated")
     assert set(many[0]) == {str(s) for s in range(89, 99)}
-    assert many[1] == "90 more, each at most 0.018 true, 0.010 estimated"
+    assert many[1] == "90 more outcomes, each with probability at most 0.018 true, 0.010 estimated"
     for names in page.locator(".bars").all():
         boxes = [box for box in (label.bounding_box() for label in names.locator(".to").all()) if box]
         assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes))

@@ -84,7 +84,8 @@ def test_arrow_keys_push_and_buttons_do_the_same(opened: Open, runs: Runs) -> No
     others = ", ".join(f"{r.strategy} {brief(b)}" for r, b in zip(runs["maze"], bits, strict=True))
     mine = brief(page.evaluate("() => berlyne.person.curve[6]"))
     assert (
-        page.locator("#score").inner_text() == f"After 6 steps you are missing {mine} bits. At the same step: {others}."
+        page.locator("#score").inner_text()
+        == f"After 6 steps you still have {mine} bits to learn. The agents at the same step: {others}."
     )
     page.get_by_role("button", name="Start over").click()
     assert page.evaluate("() => berlyne.person.nSteps") == 0
@@ -196,7 +197,7 @@ def test_a_person_sees_their_own_curve_and_the_axes_of_the_replay(opened: Open, 
     page.keyboard.press("ArrowUp")
     settle(page)
     assert page.locator("article:visible h3 .tag").inner_text() == "where you are"
-    assert not keys.is_visible() and own.inner_text().startswith("Arrow keys push, like the buttons above.")
+    assert not keys.is_visible() and own.inner_text().startswith("Use the arrow keys or the buttons above.")
     bottom = page.evaluate(
         "() => { const c = berlyne.takeover.panel.curve; return [c.toPixels(0, 0), c.toPixels(0, c.axisMax.bits)]; }"
     )

@@ -28,7 +28,7 @@ n_steps = 800
 snapshots = [0.5, 1.0]
 """
 NO_SPACE = ": no space left on the device; the file was not changed"
-GOES_ON = "; finished runs are kept, run the same command again once this is fixed\n"
+GOES_ON = "; finished runs are kept; fix the problem, then run the same command again\n"
 
 
 @pytest.fixture(scope="module")

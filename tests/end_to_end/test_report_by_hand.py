@@ -166,7 +166,7 @@ def test_every_finding_that_does_not_agree_is_listed(page: Page, claims: dict[st
         for finding in claim["findings"]
         if (finding["ok"] is False if claim["verdict"] == "does not hold" else finding["ok"] is None)
     ]
-    lines = page.lines("Every finding because of which a claim does not hold")
+    lines = page.lines("Findings that disagree or are undecided")
     assert [(line["claim"], line["what"], line["measured"]) for line in lines] == against
 
 

@@ -215,7 +215,7 @@ def test_a_reproduction_is_refused_in_the_store_of_a_study(finished: tuple[Path,
     before = sorted(path.relative_to(copy) for path in copy.rglob("*"))
     done = run("reproduce", "store", "--preset", "smoke", cwd=tmp_path)
     assert done.returncode != 0
-    assert re.fullmatch(r"berlyne: store contains other files \(\w+\); use a new or empty folder\n", done.stderr)
+    assert re.fullmatch(r"berlyne: store contains other files \(\w+\); use a new or empty directory\n", done.stderr)
     assert [
         p for p in sorted(path.relative_to(copy) for path in copy.rglob("*")) if p.name != "reproduction.lock"
     ] == before

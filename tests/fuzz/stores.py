@@ -207,12 +207,8 @@ def names_outside(place: Path, rng: np.random.Generator) -> None:
     arrays[new] = arrays.pop(old)
     if old == "last":
         content["attributes"]["settings"]["measures"] = [new]
-    if rng.random() < 0.3:
-        content["attributes"]["berlyne_format"] = 2
-        content["attributes"].pop("checksum")
-    else:
-        content["attributes"].pop("checksum")
-        content["attributes"]["checksum"] = checksum(content)
+    content["attributes"].pop("checksum")
+    content["attributes"]["checksum"] = checksum(content)
     (place / "zarr.json").write_text(json.dumps(content))
 
 

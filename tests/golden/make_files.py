@@ -1,6 +1,6 @@
 """Write a store and expected results with the current version: python tests/golden/make_files.py FOLDER.
 
-`files/` was written by the first version with stores of format 2.
+In `files/`, the chunks were written by the first version, and the manifests have format 3.
 """
 
 from __future__ import annotations

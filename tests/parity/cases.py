@@ -15,7 +15,7 @@ from berlyne import (
     one_two_three_world,
     strategy,
 )
-from berlyne.strategies.coordination import METHODS, Relocating
+from berlyne.strategies.coordination import METHODS_BY_NAME, Relocating
 
 CLASSES = {"dense": dense_world, "maze": maze, "1-2-3": one_two_three_world}
 """The three classes of the paper, each a function of a seed."""
@@ -75,7 +75,7 @@ AWKWARD = {
     "printed, 5 targets": lambda seed: one_two_three_world(seed, n_states=12, n_actions=5, formula="printed"),
 }
 
-COMPOSED = [f"{utility}({method})" for utility in UTILITIES for method in METHODS]
+COMPOSED = [f"{utility}({method})" for utility in UTILITIES for method in METHODS_BY_NAME]
 """Every utility with every method."""
 
 VARIANTS = [

@@ -1,6 +1,7 @@
 """Any settings file runs or gives a one-sentence error; a store is created completely or not at all."""
 
 import os
+import re
 import string
 import tempfile
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from berlyne import STRATEGIES, UTILITIES, Experiment, open_results
 from berlyne.experiments.spec import SettingsError
-from berlyne.strategies.coordination import METHODS
+from berlyne.strategies.coordination import METHODS_BY_NAME
 from berlyne.worlds import WORLDS
 from unit.experiments.studies import command, files
 
@@ -143,7 +144,7 @@ some_worlds = st.one_of(
     parameters("1-2-3", n_states=(4, 7)),
 )
 class_names = st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1, max_size=5)
-some_strategies = st.sampled_from([*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)])
+some_strategies = st.sampled_from([*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)])
 valid = st.fixed_dictionaries(
     {
         "n_worlds": st.integers(1, 3),
@@ -179,7 +180,7 @@ def test_python_errors_begin_with_the_key(options):
     try:
         Experiment(**options)
     except SettingsError as error:
-        key = str(error).split(":", 1)[0]
-        assert key.split(".")[0].split("[")[0] in NAMES[:7]
+        key = re.split(r"[ :.\[]", str(error), maxsplit=1)[0]
+        assert key in NAMES[:7]
     except TypeError as error:
         pytest.fail(f"{options}: {error}")

@@ -63,7 +63,7 @@ def test_a_new_study_runs_as_it_is_and_nothing_is_overwritten(tmp_path, monkeypa
     (tmp_path / "all.toml").write_text(uncommented)
     assert [c.name for c in Experiment.from_toml("all.toml").classes] == ["maze", "dense", "small"]
     code, output, errors = command("init", "no/where.toml")
-    assert code == 1 and errors == "berlyne: cannot write where.toml: folder no does not exist; create it first\n"
+    assert code == 1 and errors == "berlyne: cannot write where.toml: directory no does not exist; create it first\n"
 
 
 def test_show_prints_the_contents_of_a_store(tmp_path, monkeypatch):
@@ -128,9 +128,9 @@ def test_plot_draws_a_picture(tmp_path, monkeypatch):
     [
         (("-o", "x.docx"), "x.docx: unknown image format; the file name must end in .png, .svg or .pdf"),
         (("--measure", "area"), "there is no measure 'area' over time in r.zarr; there are missing_information, l1_d"),
-        (("--class", "mice"), "there is no class 'mice' in r.zarr; there are maze, dense"),
+        (("--class", "mice"), "there is no class 'mice' in r.zarr; it contains maze, dense"),
         (("--strategy", "PIG"), "there is no strategy 'PIG' in r.zarr; the nearest is 'PIG(VI)'"),
-        (("-o", "no/x.png"), "cannot write x.png: folder no does not exist; create it first"),
+        (("-o", "no/x.png"), "cannot write x.png: directory no does not exist; create it first"),
     ],
 )
 def test_invalid_plots_give_one_sentence(tmp_path, monkeypatch, arguments, why):

@@ -137,7 +137,7 @@ def test_a_missing_folder_is_named(tmp_path):
     world = berlyne.maze(0)
     for thing in (world, Explorer(world.prior)):
         with pytest.raises(
-            FileNotFoundError, match=r"^cannot write x\.npz: folder .*away does not exist; create it first$"
+            FileNotFoundError, match=r"^cannot write x\.npz: directory .*away does not exist; create it first$"
         ):
             thing.save(tmp_path / "away" / "x.npz")
 
@@ -285,7 +285,7 @@ def test_labels_may_be_arrays_and_sizes_must_be_those_of_the_world():
     world = World(np.full((2, 3, 3), 1 / 3), THREE)
     labelled = berlyne.replay(world, TOLD + 1, "Random", states=np.array([1, 2, 3]), actions=np.array([1, 2]))
     assert labelled.s.values.tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"^n_states is 7; the world has 3, so leave it out$"):
+    with pytest.raises(ValueError, match=r"^n_states is 7, but the world has 3; leave n_states out$"):
         berlyne.replay(world, TOLD, "Random", n_states=7)
     assert len(berlyne.replay(world, TOLD, "Random", n_states=3).step) == 2
 

@@ -24,7 +24,7 @@ from berlyne import (
 )
 from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.priors.closed_forms import table_over_counts
-from berlyne.strategies.coordination import METHODS
+from berlyne.strategies.coordination import METHODS_BY_NAME
 from berlyne.tasks import Tasks
 
 PRIORS = {
@@ -216,12 +216,12 @@ def test_components_of_explorers_models_and_tasks_are_read_only():
     explorer, model, world = Explorer(prior, "PIG(VI)"), InternalModel(prior), dense_world(0)
     for thing, name in [(explorer, "prior"), (explorer, "strategy"), (model, "prior"), (model, "n_states")]:
         with pytest.raises(
-            AttributeError, match=rf"^{name} of {type(thing).__name__} cannot be changed; make another "
+            AttributeError, match=rf"^{name} of {type(thing).__name__} cannot be changed; create a new "
         ):
             setattr(thing, name, None)
     tasks = Tasks(world, rewards := np.eye(10))
     for name in ("world", "rewards", "cap", "horizon"):
-        with pytest.raises(AttributeError, match=rf"^{name} of Tasks cannot be changed; make another Tasks"):
+        with pytest.raises(AttributeError, match=rf"^{name} of Tasks cannot be changed; create a new Tasks"):
             setattr(tasks, name, 3)
     best = tasks.best_totals.copy()
     rewards[:] = 0.0  # our own array, of which the tasks have a copy
@@ -238,7 +238,7 @@ FIXED = [
     (lambda: dense_world(0).prior.support, "n_states"),
     (lambda: maze(0, side=3, n_transporters=2).geometry, "base"),
     (lambda: STRATEGIES["PIG(VI)"], "temperature"),
-    *((lambda method=method: method(), "short") for method in METHODS.values()),
+    *((lambda method=method: method(), "short") for method in METHODS_BY_NAME.values()),
     (lambda: explore(dense_world(0), "LTA", n_steps=3), "states"),
     (lambda: explore_learning_alpha(dense_world(0), "LTA", n_steps=3), "alpha"),
     (lambda: berlyne.Experiment(worlds="dense", n_worlds=1, strategies=["LTA"]), "seed"),

@@ -42,12 +42,12 @@ def test_other_numbers_and_bools_are_labels():
 @pytest.mark.parametrize(
     ("labels_given", "message"),
     [
-        (["a", "b"], "states are 2 labels; there are 3 states, and each needs one"),
+        (["a", "b"], "got 2 state labels for 3 states; give one label for each state"),
         (["a", "b", "a"], "states 0 and 2 have the same label 'a'; every state needs its own label"),
         (["a", ["b"], "c"], r"the label \['b'\] of state 1 is not hashable; use a string or a tuple"),
         ("abc", "states are 'abc'; they must be a list of labels"),
         (5, "states are 5; they must be a list of labels"),
-        (["a", float("nan"), "c"], "the label nan of state 1 does not equal itself; use another"),
+        (["a", float("nan"), "c"], "the label nan of state 1 is not equal to itself, like NaN; use another"),
     ],
 )
 def test_labels_that_cannot_be_are_refused(labels_given, message):
@@ -58,7 +58,7 @@ def test_labels_that_cannot_be_are_refused(labels_given, message):
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        ("rde", "s is 'rde'; there is no such state, the nearest is 'red'"),
+        ("rde", r"s is 'rde'; unknown state; did you mean 'red'\?"),
         (0, r"s is 0; it must be a state: 'red', 'blue', \('a', 1\)"),
         ([], r"s is \[\]; it must be a state: 'red', .*"),
     ],

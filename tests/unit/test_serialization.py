@@ -84,7 +84,7 @@ def test_an_unsynced_folder_is_reported_only_if_the_disk_fails(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))  # as file systems without this do
     atomic_write(tmp_path / "file", b"one")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
-    message = r"input/output error; the file is written, but a power failure may undo that$"
+    message = r"input/output error; the file was written, but it can be lost if the power fails$"
     with pytest.raises(WriteError, match=message):
         atomic_write(tmp_path / "file", b"two")
     assert (tmp_path / "file").read_bytes() == b"two"
@@ -117,13 +117,13 @@ def test_links_are_replaced_and_never_followed(tmp_path):
 def test_folders_pipes_and_devices_are_not_replaced(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=r"^cannot write \S+folder: there is a folder of this name; the file was not"):
+    with pytest.raises(OSError, match=r"^cannot write \S+folder: there is a directory of this name; the file was not"):
         atomic_write(tmp_path / "folder", b"x")
     with pytest.raises(FileExistsError, match=r"pipe is a pipe, a socket or a device; give the name of a file$"):
         atomic_write(tmp_path / "pipe", b"x")
     with pytest.raises(FileExistsError, match=r"^/dev/null is a pipe, a socket or a device"):
         atomic_write("/dev/null", b"x")
-    with pytest.raises(FileNotFoundError, match=r"^cannot write x: folder \S+away does not exist; create it first$"):
+    with pytest.raises(FileNotFoundError, match=r"^cannot write x: directory \S+away does not exist; create it first$"):
         atomic_write(tmp_path / "away" / "x", b"x")
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
     atomic_write(tmp_path / "away" / "x", b"x", locked=True, parents=True)

@@ -61,7 +61,7 @@ def test_links_are_replaced_and_not_followed(tmp_path):
     assert not (tmp_path / "file").is_symlink() and (tmp_path / "notes").read_text() == "mine"
     (tmp_path / "file.partial").symlink_to(tmp_path / "notes")
     with pytest.raises(
-        serialization.StoreError, match=r"file\.partial is a symbolic link, not a file of berlyne, so nothing"
+        serialization.StoreError, match=r"file\.partial is a symbolic link, but berlyne needs a file there; nothing"
     ):
         serialization.write_store_file(tmp_path / "file", b"newer")
     assert (tmp_path / "file.partial").is_symlink() and (tmp_path / "notes").read_text() == "mine"

@@ -101,5 +101,5 @@ def test_counts_and_supports_have_three_axes_of_which_two_are_equal(shape):
 
 def test_large_counts_are_not_made_dense():
     counts = Counts.from_keys(4, 10_000, np.array([0]), np.array([1]))
-    with pytest.raises(ValueError, match=r"counts as a dense array would hold 4 x 10000 x 10000 numbers"):
+    with pytest.raises(ValueError, match=r"counts as a dense array would contain 4 x 10000 x 10000 numbers"):
         counts.dense()

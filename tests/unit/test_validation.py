@@ -53,5 +53,5 @@ def test_an_open_end_is_excluded_and_closed_ends_are_not():
 
 def test_a_dense_array_may_have_a_gibibyte_and_no_more():
     check_dense("theta", 2, 2**13, "rows")  # 8 * 2 * 2^26 bytes
-    with pytest.raises(ValueError, match=r"theta as a dense array would hold 3 x 8192 x 8192 numbers.*use rows"):
+    with pytest.raises(ValueError, match=r"theta as a dense array would contain 3 x 8192 x 8192 numbers.*use rows"):
         check_dense("theta", 3, 2**13, "rows")

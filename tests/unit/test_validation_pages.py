@@ -65,5 +65,5 @@ def test_an_unknown_name_ends_with_the_address_unless_it_is_a_slip(wrong, slip, 
 def test_an_unknown_key_of_a_study_ends_with_the_address_unless_it_is_a_slip(tmp_path):
     for key, end in (("x", r"; see docs/how-to/run-a-study\.md"), ("strategy", r"; did you mean strategies\?")):
         (tmp_path / "study.toml").write_text(f"{key} = 1\n")
-        with pytest.raises(SettingsError, match=rf"^{key}: there is no such key.*{end}$"):
+        with pytest.raises(SettingsError, match=rf"^{key}: unknown key.*{end}$"):
             berlyne.Experiment.from_toml(tmp_path / "study.toml")

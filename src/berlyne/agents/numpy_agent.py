@@ -56,7 +56,7 @@ class NumpyAgent:
     """
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
-        alternative = "a prior, a utility and a method of berlyne, which are compiled"
+        alternative = "a built-in prior, utility and method, which are compiled"
         check_dense("the explorer's model", model.n_actions, model.n_states, alternative)
         self.prior, self.exact, self.strategy = model.prior, model.exact, strategy
         self.coordinate: Any = strategy.coordinate
@@ -117,8 +117,8 @@ class NumpyAgent:
             return self.rule.probabilities(self.action_values(s))
         if not hasattr(self.coordinate, "probabilities"):
             raise ValueError(
-                f"{self.strategy} decides for itself, so its probabilities are not known; "
-                f"give its method values(view, s) instead of choose, or probabilities(view, s) as well{OWN_METHOD}"
+                f"{self.strategy} chooses actions directly, so their probabilities are unknown; "
+                f"define values(view, s) instead of choose, or add probabilities(view, s){OWN_METHOD}"
             )
         probabilities = np.asarray(self.coordinate.probabilities(self._view_from(s), s), dtype=float)
         if (
@@ -128,15 +128,15 @@ class NumpyAgent:
         ):
             raise ValueError(
                 f"{self.strategy} has probabilities {probabilities.tolist()} in state {s}; "
-                f"they must be {self.view.n_actions} numbers of at least 0 that sum to 1"
+                f"they must be {self.view.n_actions} non-negative numbers that sum to 1"
             )
         return probabilities
 
     def pair_probabilities(self) -> FloatArray:
         """Probability of each pair, `[s, a]`."""
         if self.chooses_without_values:
-            hint = "give its method pair_values(view) instead"
-            raise ValueError(f"{self.strategy} decides for itself; {hint}{OWN_METHOD}")
+            hint = "define pair_values(view) instead of choose_pair"
+            raise ValueError(f"{self.strategy} chooses pairs directly; {hint}{OWN_METHOD}")
         values = self.pair_values()
         return self.rule.probabilities(values.ravel()).reshape(values.shape)
 
@@ -150,12 +150,15 @@ class NumpyAgent:
         return replace(view, visits=visits)
 
     def _checked(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
-        """Return values of a method as an array; a `ValueError` if a custom method gave wrong ones."""
+        """Return values of a method as an array; raise a `ValueError` if a custom method returned invalid ones."""
         checked = np.array(values, dtype=float)
         if checked.shape != shape:
-            raise ValueError(f"{self.strategy} gave values of shape {checked.shape}; it must be {shape}")
+            raise ValueError(f"{self.strategy} returned values of shape {checked.shape}; it must be {shape}")
         if np.any(np.isnan(checked)) or not np.isfinite(checked.max()):
-            raise ValueError(f"{self.strategy} gave the values {checked.tolist()}; their largest must be a number")
+            raise ValueError(
+                f"{self.strategy} returned the values {checked.tolist()}; none may be NaN, and the largest must be "
+                "finite"
+            )
         return checked
 
     def observe(self, s: int, a: int, s_next: int) -> None:

@@ -40,9 +40,9 @@ def lab() -> None:
 
 @lab.command(cls=Command, example=NEW_EXAMPLE)
 @FILE
-@click.option("--states", metavar="NAMES", help="Names, separated by commas, or their number.")
-@click.option("--actions", metavar="NAMES", help="Names, separated by commas, or their number.")
-@click.option("--discover", is_flag=True, help="The states are unknown; they are discovered as you tell them.")
+@click.option("--states", metavar="NAMES", help="State names, separated by commas, or the number of states.")
+@click.option("--actions", metavar="NAMES", help="Action names, separated by commas, or the number of actions.")
+@click.option("--discover", is_flag=True, help="Start without known states; a state is added when you first record it.")
 @click.option("--alpha", type=float, default=1.0, show_default=True, help="Concentration of the prior.")
 @click.option("--prior", metavar="MODULE:NAME", help="Your own prior, an object in a Python module.")
 @click.option("--strategy", default="PIG(VI)", show_default=True, help="Strategy: a name, or MODULE:NAME.")
@@ -108,7 +108,8 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
             )
         if among is not None:
             raise ValueError(
-                f"--among is {among}, but {strategy} chooses among all pairs of a state and an action; leave it out"
+                f"--among is {among}, but {strategy} chooses among all pairs of a state and an action; "
+                "leave --among out"
             )
         s, a = book.ask_pair()
         _print(f"{s} {a}")
@@ -128,7 +129,7 @@ def ask(file: Path, state: str | None, among: str | None) -> None:
 def tell(file: Path, state: str, action: str, next_state: str, ended: bool) -> None:
     """Record that ACTION in STATE led to NEXT_STATE.
 
-    When the command prints the line, it is on the disk.
+    The line is on the disk before the command prints it.
     """
     book = LabBook(file)
     states, actions = book.explorer.states, book.explorer.actions
@@ -160,10 +161,10 @@ def status(file: Path) -> None:
     line("prior", repr(explorer.prior))
     if hasattr(explorer.prior, "expected_missing_information"):
         missing = explorer.expected_missing_information()
-        interval = "" if math.isnan(missing.high) else f", {missing.low:.2f} to {missing.high:.2f} at 95 %"
+        interval = "" if math.isnan(missing.high) else f", 95 % interval {missing.low:.2f} to {missing.high:.2f}"
         line("missing", f"{missing.bits:.2f} bits expected{interval}")
         if explorer.episode_is_over:
-            line(f"next {STEPS} steps", "the episode is over; printed when the next one has started")
+            line(f"next {STEPS} steps", "not available between episodes")
         elif explorer.n_obs:
             gain = explorer.expected_gain(STEPS)
             line(f"next {STEPS} steps", f"{gain.bits:.2f} ± {gain.standard_error:.2f} bits expected to be learned")

@@ -54,8 +54,8 @@ def init(experiment: Path) -> None:
     "--workers", type=click.IntRange(min=1), help="Number of local processes, instead of threads (needs Dask)."
 )
 @click.option("--cluster", metavar="ADDRESS", help="Address of a Dask scheduler, such as tcp://scheduler:8786.")
-@click.option("--shard", metavar="PART/OF", help="Run only one part of the worlds, such as part 3/10.")
-@click.option("--repair", is_flag=True, help="Recompute damaged pieces of the store.")
+@click.option("--shard", metavar="PART/N", help="Run only this part of the worlds; 3/10 is part 3 of 10.")
+@click.option("--repair", is_flag=True, help="Recompute damaged work units of the store.")
 @click.option("--quiet", is_flag=True, help="Do not print progress.")
 def run(experiment: Path, results: Path | None, output: Path | None, quiet: bool, **options: str | int | bool) -> None:
     """Run the study in the TOML file EXPERIMENT.
@@ -77,7 +77,7 @@ def run(experiment: Path, results: Path | None, output: Path | None, quiet: bool
     except KeyboardInterrupt:
         sys.exit(f"berlyne: stopped; finished runs are in {store}, run the same command again to continue")
     except OSError as error:
-        advice = "finished runs are kept, run the same command again once this is fixed"
+        advice = "finished runs are kept; fix the problem, then run the same command again"
         sys.exit(error_line(f"{describe_os_error(error)}; {advice}"))
     _print(repr(stored))
 

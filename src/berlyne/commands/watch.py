@@ -46,7 +46,7 @@ ALPHA = 1.0
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the page to this file, with a name in .html.",
+    help="Write the page to this file; its name must end in .html.",
 )
 def watch(
     source: str,

@@ -169,14 +169,15 @@ def parse_measures(measures: Any, has_snapshots: bool) -> tuple[tuple[str, ...],
         standard, custom = _listed_measures([measures] if isinstance(measures, str) else list(measures))
     else:
         raise SettingsError(
-            f"measures: is {measures!r}; it must list names, or map names to functions of a run{OWN_MEASURE}"
+            f"measures is {measures!r}; it must be a list of names, or a mapping from names to functions of a run"
+            f"{OWN_MEASURE}"
         )
     for name, measure in custom.items():
         if "snapshot" in (measure.dims or ()) and not has_snapshots:
-            raise SettingsError(f"measures.{name}: has a value for each snapshot, and there are no snapshots")
+            raise SettingsError(f"measures.{name}: needs snapshots, but the study has none; set snapshots=")
     clashes = sorted(custom.keys() & {dim for measure in custom.values() for dim in measure.dims or ()})
     if clashes:
-        raise SettingsError(f"measures.{clashes[0]}: is also the name of a dimension; rename one of them")
+        raise SettingsError(f"measures.{clashes[0]} is also the name of a dimension; rename one of them")
     return standard, custom
 
 
@@ -192,16 +193,16 @@ def resolve_custom_measures(classes: Iterable[WorldClass], custom: dict[str, Mea
         for measure in custom.values() if kind.no_table else ():
             dims = set(measure.dims or ())
             if "snapshot" in dims or (kind.discovers_states and dims & {"s", "s_next"}):
-                reason = "snapshot, which are not stored for" if "snapshot" in dims else "state, which are unknown in"
+                reason = "no snapshots are stored for it" if "snapshot" in dims else "its states are unknown"
                 raise SettingsError(
-                    f"measures.{measure.name}: has a value for each {reason} worlds.{kind.name}, an environment "
-                    "without a transition table; leave it out"
+                    f"measures.{measure.name}: cannot be computed for worlds.{kind.name}, an environment without a "
+                    f"transition table, because {reason}; leave the measure out"
                 )
     if not any(kind.no_table for kind in classes):
         return custom
     if custom.get(EXPECTED_MISSING, OPTIONAL_MEASURES[EXPECTED_MISSING]) is not OPTIONAL_MEASURES[EXPECTED_MISSING]:
         raise SettingsError(
-            f"measures.{EXPECTED_MISSING}: is always stored for environments; your own measure needs another name"
+            f"measures.{EXPECTED_MISSING} is always stored for environments; your own measure needs another name"
         )
     return {EXPECTED_MISSING: OPTIONAL_MEASURES[EXPECTED_MISSING], **custom}
 
@@ -214,12 +215,12 @@ def _listed_measures(measures: list[Any]) -> tuple[tuple[str, ...], dict[str, Me
             custom[name] = _custom_measure(name, value)
         elif not isinstance(value, str) or value not in known:
             near = difflib.get_close_matches(str(value), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}{OWN_MEASURE}"
-            raise SettingsError(f"measures[{i}]: there is no measure {value!r}; {hint}")
+            hint = f"did you mean {near[0]}?" if near else f"the measures are {', '.join(known)}{OWN_MEASURE}"
+            raise SettingsError(f"measures[{i}]: unknown measure {value!r}; {hint}")
         elif value in OPTIONAL_MEASURES:
             custom[value] = OPTIONAL_MEASURES[value]
     if len(set(names)) < len(names):
-        raise SettingsError("measures: no measure may be named twice")
+        raise SettingsError("measures contains a name twice; list each measure once")
     return tuple(name for name in MEASURES if name in names), custom
 
 
@@ -234,8 +235,8 @@ def _custom_measure(name: Any, value: Any) -> Measure:
         measure = Measure(name, value, dims=None)
     if not (is_measure_name(name) and callable(measure.of)):
         raise SettingsError(
-            f"measures.{name}: must be a new name (an identifier) and a function of a run, alone or after its dims "
-            "as in (('a', 's'), function)"
+            f"measures.{name}: the name must be a new identifier, and the value a function of a run or a pair of dims "
+            "and function, such as (('a', 's'), function)"
         )
     if measure.dims is None:
         return measure

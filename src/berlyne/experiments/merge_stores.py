@@ -89,8 +89,10 @@ def _check_same_study(first: Path, first_root: Root, second: Path, second_root: 
             continue
         old, new = (text.removeprefix(".") for text in first_difference(*values))
         if old == new:
-            old, new = ("one order of classes, strategies or parameters", "another order of the same")
-        raise StoreError(f"{first} and {second} do not belong together: their {key} differ, {old} vs {new}")
+            problem = f"their {key} list classes, strategies or parameters in different orders"
+        else:
+            problem = f"their {key} differ, {old} vs {new}"
+        raise StoreError(f"{first} and {second} do not belong together: {problem}")
     if first_root["arrays"] != second_root["arrays"]:
         raise StoreError(f"{first} and {second} do not belong together: their arrays differ in shape or type")
     n_parts = [root["attributes"].get("shard", [1, 1])[1] for root in (first_root, second_root)]
@@ -125,7 +127,7 @@ def _check_no_duplicates(shard_paths: list[Path], root: Root, done: Any) -> None
         position, column = map(int, duplicates[0])
         first, second = (shard_paths[i] for i in np.flatnonzero(done[:, position, column])[:2])
         name = _exploration_name(root, position, column)
-        raise StoreError(f"{first} and {second} both contain {name}; an exploration may be in one shard only{CLUSTERS}")
+        raise StoreError(f"{first} and {second} both contain {name}; it must be in only one shard{CLUSTERS}")
 
 
 def _exploration_name(root: Root, position: int, column: int) -> str:
@@ -148,8 +150,8 @@ def _check_complete(roots: list[Root], done: Any) -> None:
         missing = f"{noun} {listed} of {shards[0].n_parts} {verb} not given"
     n = done.shape[1] * done.shape[2]
     raise StoreError(
-        f"{len(gaps):,} of {n:,} explorations are missing: {missing}; run them, or merge without them by --partial "
-        "(partial=True)"
+        f"{len(gaps):,} of {n:,} explorations are missing: {missing}; run them, or use --partial "
+        "(partial=True) to merge without them"
     )
 
 

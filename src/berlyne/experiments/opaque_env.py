@@ -16,6 +16,7 @@ import numpy as np
 
 from berlyne.exploration.env_run import EnvRun, ExplorationError
 from berlyne.exploration.explore_env import explore_env
+from berlyne.labels import PASS_OBSERVE
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import Seed, short_repr
@@ -23,6 +24,8 @@ from berlyne.validation import Seed, short_repr
 EnvFactory = Callable[[], Any]
 """A function that returns a new environment, the same at every call."""
 
+WRAP_ENV = "wrap the environment so that it returns a state for each observation"
+"""Remedy in a study for observations that cannot be states."""
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -58,7 +61,7 @@ class OpaqueEnv:
             explorer = explore_env(env, "Random", 0).explorer  # runs all checks and no step
         except ValueError as error:
             reason = error.reason if isinstance(error, ExplorationError) else str(error)
-            raise ValueError(reason.replace("say in observe=", "let a wrapper of it say")) from error.__cause__
+            raise ValueError(reason.replace(PASS_OBSERVE, WRAP_ENV)) from error.__cause__
         n_states = None if discovers_states(explorer.prior) else explorer.n_states
         name = getattr(getattr(env, "spec", None), "id", None) or type(getattr(env, "unwrapped", env)).__name__
         fingerprint = _fingerprint(env, n_states, explorer.n_actions)

@@ -284,4 +284,6 @@ def _strategy(results: Results, label: str) -> Strategy:
             return registered
     except ValueError:
         pass
-    raise ValueError(f"the strategy {name!r} of {results.path} is your own; use open_results(path, experiment)")
+    raise ValueError(
+        f"the strategy {name!r} of {results.path} is user-defined and not stored; use open_results(path, experiment)"
+    )

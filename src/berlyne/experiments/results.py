@@ -102,7 +102,7 @@ class Results(HtmlReprMixin):
     def _check_class(self, world_class: str) -> str:
         """Return the name of a class; raise a ValueError if there is no such class."""
         if world_class not in self.classes:
-            raise ValueError(f"there is no class {world_class!r} in {self.path}; there are {', '.join(self.classes)}")
+            raise ValueError(f"there is no class {world_class!r} in {self.path}; it contains {', '.join(self.classes)}")
         return world_class
 
     def _curve(self, world_class: str) -> str:
@@ -147,8 +147,8 @@ class Results(HtmlReprMixin):
     def curves(self, world_class: str, measure: str | None = None, strategies: list[str] | None = None) -> xr.Dataset:
         """Mean learning curve and its standard error.
 
-        The standard error is that over worlds, and the value of a world is the mean of its runs. If there is one
-        world, it is that over its runs.
+        The standard error is computed over worlds, after averaging the runs of each world. With a single world, it is
+        computed over its runs.
 
         Parameters
         ----------
@@ -430,12 +430,12 @@ def _array_names(dataset: xr.Dataset, measures: str | Sequence[str] | None) -> l
     names = [measures] if isinstance(measures, str) else list(measures)
     for name in names:
         if name not in stored:
-            raise ValueError(f"there is no measure {name!r}; there are {', '.join(stored)}")
+            raise ValueError(f"unknown measure {name!r}; the measures are {', '.join(stored)}")
     for name in names[1:]:
         if dataset[name].dims != dataset[names[0]].dims:
             raise ValueError(
-                f"{names[0]} is over {', '.join(map(str, dataset[names[0]].dims))} and {name} over "
-                f"{', '.join(map(str, dataset[name].dims))}; make one frame for each"
+                f"{names[0]} has the dimensions {', '.join(map(str, dataset[names[0]].dims))}, but {name} has "
+                f"{', '.join(map(str, dataset[name].dims))}; call to_frame once for each"
             )
     if not names:
         raise ValueError("measures is empty; it must name at least one array")

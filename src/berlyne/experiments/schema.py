@@ -71,6 +71,7 @@ def array_metadata(
     measures : list of str
         Names of the measures in `MEASURES` that are stored.
     """
+    # the units and meanings are part of the format: a store with other texts is refused, so they must stay
     n, m = n_positions(settings), len(settings["strategies"])
     over_time, full = ("world", "strategy", "time"), (n, m, layout.n_times)
     arrays = {}
@@ -397,17 +398,17 @@ def check_same_settings(path: Path, stored: dict[str, Any], requested: dict[str,
         if _sorted_json(old_value) != _sorted_json(new_value):
             old, new = first_difference(old_value, new_value)
             raise SettingsError(
-                f"{path} was made with {key}{old}, but you ask for {key}{new}; "
-                f"use another directory, or the same settings (you can add worlds or strategies)"
+                f"{path} was made with {key}{old}, but you asked for {key}{new}; "
+                f"use another directory, or the same settings (you can add worlds, strategies or runs){RESUMING}"
             )
     if n_runs[1] < n_runs[0]:
         raise SettingsError(
-            f"{path} has n_runs = {n_runs[0]}, but you ask for n_runs = {n_runs[1]}; it can only grow{RESUMING}"
+            f"{path} has n_runs = {n_runs[0]}, but you asked for n_runs = {n_runs[1]}; n_runs cannot decrease{RESUMING}"
         )
     if max(n_runs) > 1 and stored["n_worlds"] != requested["n_worlds"]:
         raise SettingsError(
-            f"{path} was made with n_worlds = {stored['n_worlds']}, but you ask for n_worlds = "
-            f"{requested['n_worlds']}; if worlds have several runs, you can only add runs and strategies"
+            f"{path} was made with n_worlds = {stored['n_worlds']}, but you asked for n_worlds = "
+            f"{requested['n_worlds']}; if worlds have several runs, you can only add runs and strategies{RESUMING}"
         )
 
 
@@ -553,12 +554,12 @@ def check_same_measures(path: Path, root: Root, experiment: Experiment) -> None:
     for name in experiment.standard_measures:
         if name not in stored:
             raise SettingsError(
-                f"{path} was made without the measure {name}, which you ask for; use another directory{RESUMING}"
+                f"{path} was made without the measure {name}, which you asked for; use another directory{RESUMING}"
             )
     for name in stored:
         if name not in experiment.standard_measures:
             raise SettingsError(
-                f"{path} was made with the measure {name}, which you do not ask for; use another directory{RESUMING}"
+                f"{path} was made with the measure {name}, which you did not ask for; use another directory{RESUMING}"
             )
 
 
@@ -568,4 +569,4 @@ def check_same_shard(path: Path, root: Root, requested: Shard | None) -> None:
     stored = None if attribute is None else Shard(*attribute)
     if stored != requested:
         old, new = (f"shard {shard}" if shard else "the whole study" for shard in (stored, requested))
-        raise SettingsError(f"{path} was made for {old}, but you ask for {new}; use another directory{RESUMING}")
+        raise SettingsError(f"{path} was made for {old}, but you asked for {new}; use another directory{RESUMING}")

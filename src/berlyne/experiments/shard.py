@@ -44,5 +44,5 @@ def parse_shard(shard: Any) -> Shard:
     if isinstance(shard, Shard):
         part, n_parts = shard
     if not 1 <= part <= n_parts <= MAX_PARTS:
-        raise SettingsError(f"shard: is {shard!r:.40}; it must be a part and a number of parts, such as 3/10{CLUSTERS}")
+        raise SettingsError(f"shard is {shard!r:.40}; it must be a part and a number of parts, such as 3/10{CLUSTERS}")
     return Shard(part, n_parts)

@@ -58,10 +58,10 @@ class Experiment(HtmlReprMixin):
         The name of a class ("dense", "maze", "1-2-3") or of a benchmark ("river_swim"), or several names. A mapping
         from names to parameters of these (`{"maze": {"side": 8}}`), to functions of a seed (a NumPy `SeedSequence`),
         to lists of `World`, or to one `World`. To use a class under another name, give its `kind`:
-        `{"small": {"kind": "maze", "side": 3}}`. `{"file": "world.npz"}` is the world in that file. A world, a list or
-        a function without a name is one class. A Gymnasium environment can replace a world; in a mapping, so can its
-        name. If it has a transition table, this table is the world. If it has none, each exploration acts in a new
-        environment, as `explore_env` does.
+        `{"small": {"kind": "maze", "side": 3}}`. `{"file": "world.npz"}` is the world in that file. If you pass a
+        world, a list or a function directly instead of a mapping, it becomes one class. A Gymnasium environment can
+        replace a world; in a mapping, so can its name. If it has a transition table, this table is the world. If it has
+        none, each exploration acts in a new environment, as `explore_env` does.
     strategies : iterable of str or Strategy
         Names or `Strategy` objects; by default the fifteen strategies of the paper.
     n_worlds : int
@@ -131,11 +131,11 @@ class Experiment(HtmlReprMixin):
 
     def _check_runs(self) -> None:
         if self.n_worlds * self.n_runs > MAX_WORLDS:
-            raise SettingsError(f"n_runs: is {self.n_runs}; n_worlds times n_runs must be at most {MAX_WORLDS}")
+            raise SettingsError(f"n_runs is {self.n_runs}; n_worlds times n_runs must be at most {MAX_WORLDS}")
         if not isinstance(self.common_random_numbers, bool):
-            raise SettingsError(f"common_random_numbers: is {self.common_random_numbers!r}; it must be true or false")
+            raise SettingsError(f"common_random_numbers is {self.common_random_numbers!r}; it must be true or false")
         if self.n_runs > 1 and "run" in self.custom_measures:
-            raise SettingsError("measures.run: is the name of the coordinate that numbers runs; use another name")
+            raise SettingsError("measures.run: this name is reserved for the number of the run; use another name")
 
     def _check_strategies(self) -> None:
         """Raise a `SettingsError` if a strategy needs the transition table of an environment that has none."""
@@ -189,7 +189,7 @@ class Experiment(HtmlReprMixin):
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(known)}{STUDIES}"
-                raise SettingsError(f"{key}: there is no such key; {hint}")
+                raise SettingsError(f"{key}: unknown key; {hint}")
         tables = settings["worlds"].values() if isinstance(settings.get("worlds"), dict) else ()
         for table in tables:
             if isinstance(table, dict) and isinstance(table.get("file"), str):
@@ -288,11 +288,11 @@ def _parse_strategies(strategies: Any) -> tuple[Strategy, ...]:
     if isinstance(strategies, str | Strategy):
         strategies = [strategies]
     if not isinstance(strategies, Iterable) or isinstance(strategies, Mapping):
-        raise SettingsError(f"strategies: is {strategies!r}; it must be a list of names{STUDIES}")
+        raise SettingsError(f"strategies is {strategies!r}; it must be a list of names{STUDIES}")
     parsed = []
     for i, item in enumerate(strategies):
         if not isinstance(item, str | Strategy):
-            raise SettingsError(f"strategies[{i}]: is {item!r}; it must be a name such as 'PIG(VI)'")
+            raise SettingsError(f"strategies[{i}] is {item!r}; it must be a name such as 'PIG(VI)'")
         try:
             parsed.append(get_strategy(item))
         except ValueError as error:
@@ -301,7 +301,7 @@ def _parse_strategies(strategies: Any) -> tuple[Strategy, ...]:
             raise SettingsError(f"strategies[{i}]: there is a number in {item!r:.60} that is too large") from None
     names = [s.name for s in parsed]
     if not names or len(set(names)) < len(names):
-        raise SettingsError("strategies: there must be at least one, and no name twice")
+        raise SettingsError("strategies must contain at least one strategy, and no name twice")
     return tuple(parsed)
 
 
@@ -332,18 +332,16 @@ def describe_strategy(strategy: Strategy) -> str:
 
 def _parse_snapshots(snapshots: Any, min_steps: int) -> tuple[Time, ...]:
     if not isinstance(snapshots, Iterable) or isinstance(snapshots, str | Mapping):
-        raise SettingsError(
-            f"snapshots: is {snapshots!r}; it must be a list of steps (int) or shares (float up to 1.0)"
-        )
+        raise SettingsError(f"snapshots is {snapshots!r}; it must be a list of steps (int) or shares (float up to 1.0)")
     times: list[Time] = []
     for i, t in enumerate(snapshots):
         is_step = isinstance(t, int | np.integer) and not isinstance(t, bool) and 0 <= t <= min_steps
         is_share = isinstance(t, float) and 0.0 <= t <= 1.0
         if not (is_step or is_share):
             raise SettingsError(
-                f"snapshots[{i}]: is {t!r}; it must be a step from 0 to {min_steps}, or a share from 0.0 to 1.0"
+                f"snapshots[{i}] is {t!r}; it must be a step from 0 to {min_steps}, or a share from 0.0 to 1.0"
             )
         times.append(int(t) if is_step else float(t))
     if len(set(times)) < len(times):
-        raise SettingsError("snapshots: no time may be named twice (step 1 and the share 1.0 have the same label)")
+        raise SettingsError("snapshots contains a time twice (step 1 and the share 1.0 have the same label)")
     return tuple(times)

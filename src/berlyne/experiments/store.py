@@ -177,7 +177,7 @@ class Store:
                     self.written_worlds.add((kind.name, index))
 
     def finish(self) -> None:
-        """Write the number of worlds that each strategy has explored to the root, so that none may be missing later.
+        """Write the number of explored worlds of each strategy to the root, so that a missing world is detected later.
 
         Missing or damaged files of the user's own worlds are written again.
         """
@@ -338,8 +338,8 @@ class Store:
             self._decode(name, content)
         except ValueError:
             raise ValueError(
-                f"measures.{name}: returned one number in one run and one per time in another; it must always return "
-                "the same"
+                f"measures.{name}: returned a single number in one run and one per time in another; it must return the "
+                "same shape in all runs"
             ) from None
 
     def _chunk_shape(self, name: str) -> tuple[int, ...]:

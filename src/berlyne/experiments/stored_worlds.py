@@ -47,8 +47,8 @@ class UnavailablePrior:
     def estimate(self, counts: Any) -> NoReturn:
         """Raise a ValueError."""
         raise ValueError(
-            f"the prior of world {self.world} is your own, {self.description}, and results do not store it; "
-            "use open_results(path, experiment), or set it by world.with_prior(prior)"
+            f"the prior of world {self.world} is user-defined ({self.description}) and not stored; "
+            "use open_results(path, experiment), or set it with world.with_prior(prior)"
         )
 
 

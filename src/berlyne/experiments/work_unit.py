@@ -158,7 +158,7 @@ def compute_arrays(
     Raises
     ------
     UnfinishedWorkUnitError
-        If an environment fails. It holds the explorations before.
+        If an environment fails. The error contains the results of the finished explorations.
 
     Notes
     -----
@@ -343,8 +343,8 @@ class Layout:
                 values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
         if arrays.setdefault(name, np.full((n, *max_shape), np.nan)).shape != (n, *max_shape):
             raise ValueError(
-                f"measures.{name}: returned one number in one run and one per time in another; it must always return "
-                "the same"
+                f"measures.{name}: returned a single number in one run and one per time in another; it must return the "
+                "same shape in all runs"
             )
         arrays[name][(i, *map(slice, values.shape))] = values
 

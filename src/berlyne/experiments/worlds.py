@@ -88,8 +88,8 @@ class WorldClass:
         _check_prior(self.name, world)
         if index > 0 and isinstance(world, OpaqueEnv) != self.no_table:
             raise SettingsError(
-                f"worlds.{self.name}: the first world has {'no' if self.no_table else 'a'} transition table, and "
-                f"world {index} differs in this; all worlds of a class must be alike"
+                f"worlds.{self.name}: world 0 has {'no' if self.no_table else 'a'} transition table, but world {index} "
+                f"has {'one' if self.no_table else 'none'}; in a class, all worlds or none must have a table"
             )
         return world
 
@@ -140,9 +140,9 @@ def check_int_setting(key: str, value: Any, at_least: int, at_most: int) -> int:
     try:
         number = check_count(key, value, at_least)
     except ValueError as error:
-        raise SettingsError(f"{key}: {str(error).removeprefix(f'{key} ')}") from None
+        raise SettingsError(str(error)) from None
     if number > at_most:
-        raise SettingsError(f"{key}: is {number}; it must be at most {at_most}")
+        raise SettingsError(f"{key} is {number}; it must be at most {at_most}")
     return number
 
 
@@ -150,12 +150,12 @@ def world_classes(worlds: Any, n_steps: Any, seed: int) -> tuple[WorldClass, ...
     """Parse the classes of an experiment from its `worlds`, `n_steps` and `seed`."""
     worlds = _by_name(worlds)
     if not isinstance(worlds, Mapping) or not worlds:
-        raise SettingsError(f"worlds: is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
+        raise SettingsError(f"worlds is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
     if isinstance(n_steps, Mapping):
         for key in n_steps:
             if key not in worlds:
                 names = ", ".join(map(str, worlds))
-                raise SettingsError(f"n_steps.{key}: there is no such class in worlds; there are {names}")
+                raise SettingsError(f"n_steps.{key}: unknown class; the classes in worlds are {names}")
     return tuple(_parse_class(name, source, n_steps).with_table_flags(seed) for name, source in worlds.items())
 
 
@@ -166,7 +166,7 @@ def number_of_worlds(classes: tuple[WorldClass, ...], n_worlds: int | None) -> i
     for kind in classes:
         if kind.worlds and len(kind.worlds) < n_worlds:
             hint = f"; use n_runs = {n_worlds} to explore it {n_worlds} times" if len(kind.worlds) == 1 else ""
-            raise SettingsError(f"n_worlds: is {n_worlds}; worlds.{kind.name} has only {len(kind.worlds)}{hint}")
+            raise SettingsError(f"n_worlds is {n_worlds}; worlds.{kind.name} has only {len(kind.worlds)}{hint}")
     return n_worlds
 
 
@@ -188,7 +188,7 @@ def _by_name(worlds: Any) -> Any:
     listed = [worlds] if isinstance(worlds, str) else list(worlds)
     for i, name in enumerate(listed):
         if not isinstance(name, str):
-            raise SettingsError(f"worlds[{i}]: is {name!r}; it must be the name of a class of worlds")
+            raise SettingsError(f"worlds[{i}] is {name!r}; it must be the name of a class of worlds")
     if len(set(listed)) < len(listed):
         raise SettingsError("worlds: no class may be named twice")
     return {name: {} for name in listed}
@@ -201,7 +201,7 @@ def _class_name(name: str) -> str:
 
 def _parse_class(name: Any, source: Any, n_steps: Any) -> WorldClass:
     if not isinstance(name, str) or "/" in name or not name:
-        raise SettingsError(f"worlds.{name}: the name of a class must be a string that is not empty and has no /")
+        raise SettingsError(f"worlds.{name}: a class name must be a non-empty string without /")
     key, length = "n_steps", n_steps
     if isinstance(n_steps, Mapping):
         key, length = f"n_steps.{name}", n_steps.get(name)
@@ -219,8 +219,8 @@ def _parse_class(name: Any, source: Any, n_steps: Any) -> WorldClass:
         return WorldClass(name, length, make=source)
     if not provided:
         raise SettingsError(
-            f"worlds.{name}: must be parameters, a function of a seed, an environment or its name, or a list of worlds "
-            "with priors, or one of them"
+            f"worlds.{name}: invalid value; use a dict of parameters, a World with a prior, a Gymnasium environment or "
+            "its id, a list of these, or a function of a seed"
         )
     _check_prior(name, *provided)
     _check_all_alike(name, provided)
@@ -251,8 +251,8 @@ def _check_all_alike(name: str, worlds: tuple[WorldOrEnv, ...]) -> None:
     opaque = [world for world in worlds if isinstance(world, OpaqueEnv)]
     if 0 < len(opaque) < len(worlds):
         raise SettingsError(
-            f"worlds.{name}: {opaque[0].name} has no transition table and others do, so their measures differ; "
-            "make them two classes"
+            f"worlds.{name}: {opaque[0].name} has no transition table, but others do; put them into two classes, "
+            "because their measures differ"
         )
 
 
@@ -266,7 +266,7 @@ def _class_of_table(name: str, parameters: dict[str, Any], n_steps: int) -> Worl
         known, arguments = [p for p in inspect.signature(make).parameters if p != "seed"], parameters
     for key in parameters:
         if key not in known:
-            raise SettingsError(f"worlds.{name}.{key}: there is no such parameter; there are {', '.join(known)}")
+            raise SettingsError(f"worlds.{name}.{key}: unknown parameter; the parameters are {', '.join(known)}")
     is_class = any(make is kind.make for kind in WORLDS.values())
     try:
         world = make(*([0] if is_class else []), **arguments)  # for a class, only to run its checks
@@ -286,8 +286,8 @@ def _function_of_kind(name: str, kind: Any) -> Callable[..., World]:
     functions = {**{each.name: each.make for each in WORLDS.values()}, **BENCHMARKS}
     if not isinstance(kind, str) or kind not in functions:
         near = difflib.get_close_matches(str(kind), functions, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(functions)}{STUDIES}"
-        raise SettingsError(f"worlds.{name}: there is no class {kind!r}; {hint}")
+        hint = f"did you mean {near[0]}?" if near else f"the classes are {', '.join(functions)}{STUDIES}"
+        raise SettingsError(f"worlds.{name}: unknown class {kind!r}; {hint}")
     return functions[kind]
 
 

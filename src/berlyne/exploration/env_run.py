@@ -72,7 +72,7 @@ class EnvRun(FrozenArrays):
         """Expected missing information before the first and after every step, (n_steps + 1,), in bits.
 
         The expectation is the explorer's own: without the true transition probabilities, the missing information is
-        unknown. A state counts no longer once it is known to end episodes. All values are NaN if the prior has no
+        unknown. Once a state is known to be terminal, it is no longer counted. All values are NaN if the prior has no
         method `expected_missing_information`.
         """
         if not self.n_steps:

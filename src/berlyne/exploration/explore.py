@@ -17,7 +17,7 @@ from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.engine.records import RunRecord
 from berlyne.exploration.run import Run, count_transitions
 from berlyne.exploration.streams import streams
-from berlyne.labels import as_list
+from berlyne.labels import IMPOSSIBLE_TRANSITION, as_list
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import discovers_states
 from berlyne.sparse import Counts
@@ -66,7 +66,7 @@ def explore(
         The first state, or probabilities of states, as a mapping from states or an array. By default the first state
         comes from the start distribution of the world or, if it has none, is drawn uniformly (reading R13).
     snapshots : iterable of int
-        Times, in steps, at which to store the counts.
+        Times, in steps, at which to store the counts; `Run.snapshots` contains the counts by time.
     engine : {"auto", "compiled", "numpy"}
         "auto" runs compiled kernels if they support the prior, the utility and the method, and plain NumPy otherwise.
         "compiled" and "numpy" force one of them.
@@ -108,7 +108,7 @@ def explore(
             u_start = for_resets.random(n if len(world.terminal) else 0)
             made = agent.run(world, record.between(done, done + n), u, for_world.random(n), u_start)
             if made < n:
-                raise ValueError(f"step {done + made}: the observed transition has probability zero under the prior")
+                raise ValueError(f"step {done + made}: {IMPOSSIBLE_TRANSITION}")
             done += n
         if until in times:
             counts[until] = _count_until(world, record, until) if isinstance(agent, OpenStateAgent) else agent.counts()

@@ -19,7 +19,7 @@ from berlyne.exploration.env_run import EnvRun, ExplorationError, add_note
 from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.streams import streams
-from berlyne.labels import GrowingLabels, as_list
+from berlyne.labels import PASS_OBSERVE, GrowingLabels, as_list
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
@@ -87,10 +87,7 @@ def explore_env(
     if n_steps > MAX_STEPS:
         raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}")
     if observe is None and states is None and _is_real(env.observation_space):
-        raise ValueError(
-            f"observations are {env.observation_space}, which rarely repeat; "
-            f"say in observe= which state each stands for{OWN_WORLDS}"
-        )
+        raise ValueError(f"observations are {env.observation_space}, which rarely repeat; {PASS_OBSERVE}{OWN_WORLDS}")
     path = _Path(env, _make_explorer(env, strategy, seed, prior, states), observe, n_steps)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))

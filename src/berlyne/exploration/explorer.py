@@ -139,7 +139,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._agent = make_agent(model, self.strategy, None)
 
     def _remedy(self, name: str) -> str:
-        return "make another Explorer(prior, strategy)"
+        return "create a new Explorer(prior, strategy)"
 
     def __repr__(self) -> str:
         size = f"{self.n_states:,} states, {self.n_actions} actions"
@@ -153,8 +153,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def act(self, s: Any, among: Iterable[Any] | None = None) -> Any:
         """Return the action to try in state `s`.
 
-        Repeated calls return the same action until the next observation. If `s` is a terminal state, it is treated as
-        nonterminal, as it will be after the next observation from there.
+        Repeated calls return the same action until the next observation. If `s` is terminal, it is treated as
+        nonterminal, because it is not terminal any more once an action is observed there.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MAX_OBSERVATIONS:
             raise ValueError(f"an explorer can learn at most {MAX_OBSERVATIONS:,} observations")
-        reopened = s in self._terminal  # it is nonterminal after all
+        reopened = s in self._terminal  # an action was taken in s, so s is not terminal
         if reopened:
             self._terminal.remove(s)
             self._agent.unmark_terminal(s)
@@ -272,7 +272,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._mark_terminal([s_next])
 
     def observe_many(self, history: Any) -> None:
-        """Learn a history of transitions in order, such as a log or a warm start; all of it or, on an error, nothing.
+        """Learn a recorded history of transitions, for example as a warm start; if a line is invalid, learn nothing.
 
         The history need not be one path: each line sets the current state, so episodes need not be marked. Lines of
         several subjects are refused, since one explorer has one memory.
@@ -547,9 +547,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
         """Return whether at most `bits` are missing, with probability `confidence`: a stopping rule.
 
-        The probability is the explorer's own, so it is correct on average over worlds drawn from the prior, however
-        often you query it on the way. With a prior that discovers states, it is about the known states only, and False
-        before the first observation.
+        The probability comes from the explorer's posterior. It is correct on average over worlds drawn from the prior,
+        even if you check it after every step. With a prior that discovers states, it is about the known states only,
+        and False before the first observation.
 
         Parameters
         ----------

@@ -17,6 +17,7 @@ from berlyne.engine.records import RunRecord
 from berlyne.exploration.explore import initial_measures
 from berlyne.exploration.streams import streams
 from berlyne.frozen import FrozenArrays
+from berlyne.labels import IMPOSSIBLE_TRANSITION
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import Dirichlet
 from berlyne.priors.dirichlet import MAX_ALPHA, MIN_ALPHA
@@ -159,7 +160,7 @@ def explore_learning_alpha(
     else:
         made = agent.run(assumed, record, u, for_world.random(n_steps))
     if made != n_steps:
-        raise ValueError(f"step {made}: the observed transition has probability zero under the prior")
+        raise ValueError(f"step {made}: {IMPOSSIBLE_TRANSITION}")
     missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
     return LearnedRun(
         world, strategy, missing, l1, alphas, record.states, record.actions, record.outcomes, agent.counts()

@@ -179,7 +179,7 @@ def _is_cut_off(content: bytes) -> bool:
 
 
 def _encode_line(line: Line, before: int) -> tuple[bytes, int]:
-    """Return the bytes of a line, and the checksum of all lines up to it; `before` is that of the lines before."""
+    """Return the bytes of a line, and the checksum of all lines including it; `before` is the checksum without it."""
     text = json.dumps(line, separators=(",", ":")).encode()
     total = zlib.crc32(text, before)
     return text + _line_ending(total), total

@@ -160,7 +160,7 @@ class LabBook:
                 raise
 
     def undo(self) -> tuple[Any, Any, Any]:
-        """Remove the last observation that still counts, and return it; the log keeps it, followed by the undo."""
+        """Undo the last observation and return it; the file keeps the observation and records the undo."""
         with write_lock(self.path):
             self.catch_up()
             if self.explorer.n_obs == 0:
@@ -171,7 +171,10 @@ class LabBook:
             return s, a, s_next
 
     def catch_up(self) -> None:
-        """Read the lines that other processes have added; several processes can use a book, one at a time writes."""
+        """Read the lines that other processes have added.
+
+        Several processes can use a book, but only one can write at a time.
+        """
         for number, line in self._log.new_lines():
             if self._is_undo(number, line, self.explorer.n_obs):
                 self.explorer.undo()

@@ -15,6 +15,7 @@ from berlyne.engine.environment import new_truth
 from berlyne.engine.initial_belief import new_belief
 from berlyne.engine.prediction import observe_rows
 from berlyne.engine.row_beliefs import is_compiled_prior
+from berlyne.labels import IMPOSSIBLE_TRANSITION
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import PRIORS
 from berlyne.validation import FloatArray, Seed, check_count, generator
@@ -80,5 +81,5 @@ def _sums(world: World, u: FloatArray) -> FloatArray:
     model = InternalModel(world.prior)  # type: ignore[arg-type]  # `is_compiled_prior` has refused None
     belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
     if not observe_rows(belief, new_truth(world, model, belief.graph), u, sums):
-        raise ValueError("an observed transition has probability zero under the prior of the world")
+        raise ValueError(IMPOSSIBLE_TRANSITION)
     return sums

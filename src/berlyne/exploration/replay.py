@@ -68,8 +68,8 @@ def replay(
 
         - `action_values`, `probabilities`, `utilities` (step, action): results of `Explorer.action_values`,
           `.probabilities` and `.utility` in the state of the step, before it is learned. A terminal state is treated as
-          nonterminal here. For Unembodied, which chooses a pair, the probabilities are those of the pairs with state s
-          among all pairs.
+          nonterminal here. Unembodied chooses a pair of a state and an action. For it, `probabilities` contains the
+          entries of state s in the distribution over all pairs, so they need not sum to 1.
         - `log_likelihood` (step): natural logarithm of the probability of the recorded action.
         - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all
           rows of nonterminal states, before and after the step, in bits. NaN if the prior has no method
@@ -79,8 +79,8 @@ def replay(
     Notes
     -----
     Every subject has its own explorer, which learns through all episodes. Each line sets the current state, so a jump
-    from the end of one line to the start of the next is not learned as a transition. For CB it counts as a visit of the
-    new state, unless the line before led there.
+    from the end of one line to the start of the next is not learned as a transition. CB counts a visit of the new
+    state, unless the previous line already led to it.
 
     Terminal states, whose actions have value 0, are known from the world, or from the world of a `Run`. Otherwise the
     explorer learns them as `Explorer` does: from an `EnvRun`, or from the column `ended` of a frame. A line that begins
@@ -102,7 +102,7 @@ def replay(
         sizes = ("n_states", n_states, true_world.n_states), ("n_actions", n_actions, true_world.n_actions)
         for name, size, world_size in sizes:
             if size is not None and size != world_size:
-                raise ValueError(f"{name} is {size}; the world has {world_size}, so leave it out")
+                raise ValueError(f"{name} is {size}, but the world has {world_size}; leave {name} out")
         n_states, n_actions = true_world.n_states, true_world.n_actions
         states = true_world.state_labels.custom if states is None else states
         actions = true_world.action_labels.custom if actions is None else actions
@@ -122,7 +122,7 @@ def replay(
         if done < len(where):
             s, a, s_next = lines.steps[where[done]]
             error = impossible_transition(s, a, s_next).with_labels(named.state_labels, named.action_labels)
-            raise ValueError(f"line {where[done]} of the history, counted from 0, says that {error}")
+            raise ValueError(f"line {where[done]} of the history, counted from 0: {error}")
         parts.append((where, record))
     return _dataset(strategy, lines, _merge_records(parts), (named.state_labels, named.action_labels))
 

@@ -52,7 +52,7 @@ class Run(HtmlReprMixin, FrozenArrays):
     next_states : ndarray of shape (n_steps,)
         The outcome of each action. Equals `states[1:]`, except for Unembodied and at the end of an episode.
     snapshots : dict of int to Counts
-        Counts of observed transitions at each requested time.
+        Counts of observed transitions by time, in steps; the times are those passed to `explore`.
     """
 
     world: World

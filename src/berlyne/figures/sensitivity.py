@@ -32,8 +32,8 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 SHADES = ("#ffffff", "#eef0f6", "#d8deed", "#bcc8e2", "#9db0d6", "#7d98ca")
 """Changes at which the background of a cell becomes darker, and the background colours."""
 FLIPS: dict[str, dict[str, Any]] = {
-    "company": {"linewidth": 0.9, "linestyle": (0, (0.8, 1.3)), "edgecolor": "black"},
-    "hair": {"linewidth": 0.9, "linestyle": (0, (2.6, 1.4)), "edgecolor": "black"},
+    "pool": {"linewidth": 0.9, "linestyle": (0, (0.8, 1.3)), "edgecolor": "black"},
+    "marginal": {"linewidth": 0.9, "linestyle": (0, (2.6, 1.4)), "edgecolor": "black"},
     "effect": {"linewidth": 1.7, "linestyle": "-", "edgecolor": "black"},
 }
 """Frames of verdicts that differ from the verdict under the first variant, by the reason; see `draw_sensitivity`."""
@@ -52,7 +52,7 @@ def draw_sensitivity(cells: xr.Dataset, claims: Mapping[str, str], variants: Map
     cells : Dataset
         Arrays (variant, claim). The first variant is the one that others are compared with. `verdict` is "holds", "does
         not hold" or "undecided". `change` is the largest relative change of an effect, NaN if there is nothing to
-        compare. `flip` is "" if the verdict is the same; "company" if it changed but the effect is the same; "hair" if
+        compare. `flip` is "" if the verdict is the same; "pool" if it changed but the effect is the same; "marginal" if
         it changed but the effect hardly moved; "effect" if it changed because the effect moved.
     claims : mapping of str to str
         Text for the row of each claim.
@@ -105,8 +105,8 @@ def _squares(centres: IntArray, side: float, **style: Any) -> PolyCollection:
 def _legend_handles() -> Iterator[Any]:
     for verdict, mark in MARKS.items():
         yield Line2D([], [], linestyle="none", label=verdict, **mark)
-    yield Patch(fill=False, label="verdict changes, effect same", **FLIPS["company"])
-    yield Patch(fill=False, label="verdict changes, effect nearly same", **FLIPS["hair"])
+    yield Patch(fill=False, label="verdict changes, effect same", **FLIPS["pool"])
+    yield Patch(fill=False, label="verdict changes, effect nearly same", **FLIPS["marginal"])
     yield Patch(fill=False, label="verdict and effect change", **FLIPS["effect"])
     limits = [f"{100 * step:g}" for step in STEPS]
     labels = [f"change < {limits[0]} %", *(f"{a} to {b} %" for a, b in pairwise(limits))]

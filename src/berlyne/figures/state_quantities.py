@@ -89,7 +89,7 @@ def model_quantity(
     by_row = quantity.values.ndim == 2 and not quantity.label.startswith(SUMS) if rows is None else rows
     if rows and quantity.values.ndim == 1:
         raise ValueError(
-            "what has one number for each state; rows=True needs one number for each row, (n_actions, n_states)"
+            "`what` has one number for each state; rows=True needs one for each row, (n_actions, n_states)"
         )
     return quantity if by_row else quantity.by_state()
 
@@ -131,7 +131,7 @@ def _named(model: InternalModel, name: str, world: World | None) -> Quantity:
         case "missing information":
             if world is None:
                 raise ValueError(
-                    "missing information needs the true world; give world=..., or plot the expected missing information"
+                    "missing information needs the true world; pass world=..., or plot the expected missing information"
                 )
             return Quantity(model.missing_information_by_row(world), f"{name} (bits)", in_world_order=True)
         case "expected missing information":
@@ -142,7 +142,7 @@ def _named(model: InternalModel, name: str, world: World | None) -> Quantity:
         case "utility":
             name = "PIG"
     if name not in UTILITIES:
-        raise ValueError(f"what is {name!r}; it must be an array, or one of {', '.join(NAMES)}")
+        raise ValueError(f"`what` is {name!r}; it must be an array, or one of {', '.join(NAMES)}")
     unit = _unit(name)
     return _mask_undiscovered(model, Quantity(UTILITIES[name].of(model), f"{name} ({unit})" if unit else name))
 
@@ -154,7 +154,7 @@ def _unit(name: Any) -> str:
 
 def _custom(numbers: Any, n_actions: int, n_states: int) -> Quantity:
     if np.iscomplexobj(numbers):
-        raise ValueError("what has complex numbers; they must be real, such as np.abs(what)")
+        raise ValueError("`what` contains complex numbers; they must be real, such as np.abs(what)")
     try:
         values = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
@@ -162,9 +162,9 @@ def _custom(numbers: Any, n_actions: int, n_states: int) -> Quantity:
     if values.shape not in ((n_states,), (n_actions, n_states)):
         shown = f"an array of shape {values.shape}" if values.ndim < 3 else repr(numbers)[:60]
         raise ValueError(
-            f"what is {shown}; it must have one number for each state, ({n_states},), or for each row, "
+            f"`what` is {shown}; it must have one number for each state, ({n_states},), or for each row, "
             f"({n_actions}, {n_states}), or be one of {', '.join(NAMES)}"
         )
     if np.all(np.isnan(values)):
-        raise ValueError("what is NaN everywhere; at least one state must have a number to be coloured by")
+        raise ValueError("all values of `what` are NaN; at least one must be a number")
     return Quantity(values, "")

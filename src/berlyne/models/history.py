@@ -135,8 +135,8 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
         if isinstance(history, list) and all(len(column) == 3 for column in history):
             raise ValueError(
-                "the history is a list of three arrays of three, which may be lines or columns; give lines as one "
-                "array (3, 3), or columns as a tuple"
+                "the history is a list of three arrays of length 3, which can be lines or columns; pass lines as one "
+                "array of shape (3, 3), or columns as a tuple"
             )
         columns = [np.asarray(column) for column in history]
     else:

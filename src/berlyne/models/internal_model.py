@@ -113,7 +113,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return model
 
     def _remedy(self, name: str) -> str:
-        return "make another InternalModel(prior)"
+        return "create a new InternalModel(prior)"
 
     def __repr__(self) -> str:
         return f"InternalModel({self.prior!r}, {self.n_obs:,} observations)"
@@ -148,7 +148,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         ValueError
             If a line is impossible; the message contains its number, and nothing is learned.
         """
-        self._learn(steps.tolist(), "line {} of the history, counted from 0, says that ")
+        self._learn(steps.tolist(), "line {} of the history, counted from 0: ")
 
     def _learn(self, lines: list[list[int]], where: str) -> None:
         """Learn lines s, a, s_next, all or none; `where` is a format string that opens the message of an error."""
@@ -159,19 +159,19 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
             if r not in seen:
                 seen[r] = dict(self._seen.get(r, {}))
             if s_next not in seen[r] and not self._admits(a, s, seen[r], s_next):
-                error = impossible_transition(s, a, s_next).with_labels(self.state_labels, self.action_labels)
-                raise ValueError(f"{where.format(i)}{error}{self._before(seen[r])}")
+                error = impossible_transition(s, a, s_next, self._earlier_outcomes(seen[r]))
+                raise ValueError(f"{where.format(i)}{error.with_labels(self.state_labels, self.action_labels)}")
             seen[r][s_next] = seen[r].get(s_next, 0) + 1
             last[r] = s_next
         self._seen.update(seen)
         self._last.update(last)
         self._sparse = None
 
-    def _before(self, seen: dict[int, int]) -> str:
-        """Format the states that the same action in the same state led to before, for a message."""
+    def _earlier_outcomes(self, seen: dict[int, int]) -> str:
+        """Format the states that the same action in the same state led to earlier, for a message."""
         states = [repr(self.states[z]) for z in sorted(seen)]
         more = f" and {len(states) - MAX_LABELS_SHOWN} more" if len(states) > MAX_LABELS_SHOWN else ""
-        return f"; before, it led to {', '.join(states[:MAX_LABELS_SHOWN])}{more}" if states else ""
+        return f" (in earlier observations it led to {', '.join(states[:MAX_LABELS_SHOWN])}{more})" if states else ""
 
     @property
     def sparse_counts(self) -> Counts:
@@ -246,9 +246,9 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
 
         This is E[D(theta || theta_hat)] over worlds drawn from the posterior. `berlyne.novelty` returns it for each
         row. Your own prior needs a method `expected_missing_information(counts)`, which returns bits `[a, s]`. For an
-        interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If few rows
-        dominate the sum, a variance describes it badly; then `draw_missing_information(counts)` can return draws of the
-        sum.
+        interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If a few
+        rows dominate the sum, an interval from the variance is inaccurate. To improve it, the prior can define
+        `draw_missing_information(counts)`, which returns random draws of the sum.
 
         Parameters
         ----------

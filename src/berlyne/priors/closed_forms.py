@@ -194,7 +194,7 @@ FORMS: dict[str, Form] = {
     "PLC": Form(_plc_term, _plc),
     "novelty": Form(_novelty_term, _novelty),
 }
-"""The closed form of every utility."""
+"""Closed form of every utility, by name; only for priors with pseudo-counts, such as `Dirichlet`."""
 
 
 @lru_cache(64)

@@ -204,7 +204,8 @@ def check_prior(prior: Any) -> None:
     if discovers_states(prior):
         if not callable(getattr(prior, "sized", None)):
             raise ValueError(
-                f"{short_repr(prior)} sets grows; it must have a method sized(n_states, n_actions){OWN_PRIOR}"
+                f"{short_repr(prior)} has the attribute grows, so it must have a method sized(n_states, n_actions)"
+                f"{OWN_PRIOR}"
             )
         return
     if callable(getattr(prior, "estimate", None)):  # isinstance with a Protocol takes as long as 100 steps

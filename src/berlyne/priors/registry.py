@@ -1,4 +1,4 @@
-"""The priors that can be saved, by name, and a function that restores a saved prior."""
+"""The built-in priors by name, which can be saved and have kernels, and a function that restores a saved prior."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.protocols import Description, Prior
 
 PRIORS: dict[str, Any] = {kind.__name__: kind for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)}
-"""Priors that can be saved, by the kind in their `Description`."""
+"""Built-in priors, by the kind in their `Description`: those that can be saved, and those that have kernels.
+
+The engine numbers the kernels of priors by this order.
+"""
 
 
 def prior_from_description(stored: dict[str, Any], arrays: dict[str, Any]) -> Prior:

@@ -297,5 +297,5 @@ def chooses_directly(coordinate: Any) -> bool:
     return overridden or not has_values(coordinate)
 
 
-METHODS: dict[str, Any] = {method.short_name: method for method in (Greedy, ValueIteration, TrueModel, QLearning)}
+METHODS_BY_NAME: dict[str, Any] = {m.short_name: m for m in (Greedy, ValueIteration, TrueModel, QLearning)}
 """Methods that combine with any utility, by the short name in parentheses, as in `PIG(VI)`."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
-    METHODS,
+    METHODS_BY_NAME,
     CounterBased,
     Greedy,
     LeastTaken,
@@ -84,13 +84,13 @@ class Strategy:
             required = (
                 "it relocates, so it must have a method pair_values or choose_pair"
                 if pairs
-                else "it must be a function or have a method values or choose"
+                else "it must be a function, or an object with a method values or choose"
             )
             raise ValueError(f"coordinate is {self.coordinate!r}; {required}{OWN_METHOD}")
         if self.ties not in ("uniform", "first"):
             raise ValueError(f"ties is {self.ties!r}; it must be 'uniform' or 'first'")
         if self.ties == "first" and isinstance(self.coordinate, UniformChoice | QLearning):
-            raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
+            raise ValueError(f"{self.name} acts at random, so ties='first' cannot be used; use ties='uniform'")
         if self.untried is not None:
             check_number("untried", self.untried, -1e12, 1e12)
         self._check_chance()
@@ -102,11 +102,11 @@ class Strategy:
         if self.temperature == 0.0 and self.lapse == 0.0:
             return
         if isinstance(self.coordinate, UniformChoice):
-            raise ValueError(f"{self.name} has no values, so it takes no temperature and no lapse")
+            raise ValueError(f"{self.name} has no action values, so temperature and lapse cannot be set")
         if not has_values(self.coordinate):
             raise ValueError(f"{self.name} needs a method values(view, s) for a temperature or a lapse{OWN_METHOD}")
         if self.ties == "first":
-            raise ValueError(f"{self.name} acts at random, which ties='first' would undo")
+            raise ValueError(f"{self.name} acts at random, so ties='first' cannot be used; use ties='uniform'")
 
     def __str__(self) -> str:
         return self.name
@@ -237,9 +237,9 @@ def _as_float(value: Any) -> Any:
 def _compose(name: str) -> Strategy:
     """Compose a strategy from the names of a utility and a method, such as "PMC(Q)"."""
     match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
-    if match and match[1] in UTILITIES and match[2] in METHODS:
-        return Strategy(name, METHODS[match[2]](), match[1])
-    names = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS)]
+    if match and match[1] in UTILITIES and match[2] in METHODS_BY_NAME:
+        return Strategy(name, METHODS_BY_NAME[match[2]](), match[1])
+    names = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)]
     near = difflib.get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(STRATEGIES)}{OWN_METHOD}"
     raise ValueError(f"there is no strategy {name!r}; {hint}")

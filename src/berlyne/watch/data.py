@@ -196,7 +196,7 @@ def _packed_events(events: Events, world: World) -> dict[str, Any]:
 
 
 def _belief(world: World) -> dict[str, Any] | None:
-    """Return how a person's beliefs follow from counts; None for a prior that the page does not support.
+    """Return the data that the page needs to compute beliefs from counts; None for a prior that it does not support.
 
     Dirichlet: estimates are (alpha + n) / (alpha S + K). 1-2-3 Worlds: tables `[a, T, first_seen]` of the estimate of
     state 0 and of any other state if it was not seen, of PIG, and of expected missing information.

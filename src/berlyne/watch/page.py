@@ -67,8 +67,8 @@ def watch(
 def size_warning(size: int) -> str:
     """Return the warning for a page of this size in bytes, with ways to make it smaller."""
     return (
-        f"the page is {size / 1e6:.1f} MB, which is large to mail or to load; to make it smaller, use fewer runs or "
-        "steps, or a prior that knows which states can follow, Dirichlet(alpha, support)"
+        f"the page is {size / 1e6:.1f} MB, which is large for mail and browsers; use fewer runs or steps, or a prior "
+        "with a support, Dirichlet(alpha, support)"
     )
 
 

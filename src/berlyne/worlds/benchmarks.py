@@ -69,10 +69,10 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float 
     """DoubleChain of Kaufmann et al.: a corridor entered in the middle, with noisy steps.
 
     Kaufmann et al. (2021), Adaptive reward-free exploration, and Ménard et al. (2021): two chains of equal length that
-    share their first state. An action moves left or right, or with probability `p_fail` in the opposite direction. A
-    step beyond an end of the corridor stays. The definition is that of the code published with the first paper. Its
-    settings are 31 states and 0.1 in some versions, 33 states and 0.05 in another. It is not known which of them was
-    used for the figures of that paper.
+    share their first state. An action moves left or right, or with probability `p_fail` in the opposite direction. At
+    an end of the corridor, a step outwards leaves the agent where it is. The definition is that of the code published
+    with the first paper. Its settings are 31 states and 0.1 in some versions, 33 states and 0.05 in another. It is not
+    known which of them was used for the figures of that paper.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> Worl
 
     The 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration, from the code that its authors
     published. A step goes in the direction of the action. With probability `p_slip` it goes to one of the other
-    neighbours instead, all equally likely. An action towards the border always stays.
+    neighbours instead, all equally likely. An action towards the border always leaves the agent where it is.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def four_rooms(alpha: float = 1.0, p_slip: float = 1 / 3) -> World:
     """Four rooms connected by four doors, 104 cells; states are (line, column) of the 13 x 13 drawing.
 
     Sutton, Precup & Singh (1999), Between MDPs and semi-MDPs, the rooms example. A step goes in the direction of the
-    action with probability 2/3, and in each other direction with 1/9. A step into a wall stays. The drawing is that of
-    public code that cites this source. Exploration may begin in any cell.
+    action with probability 2/3, and in each other direction with 1/9. A step into a wall leaves the agent where it is.
+    The drawing is that of public code that cites this source. Exploration may begin in any cell.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Episodes(Frozen):
         vars(self).update(start=self._parse_start(start))
 
     def _remedy(self, name: str) -> str:
-        return "make another World(..., start=..., terminal=...)"
+        return "create a new World(..., start=..., terminal=...)"
 
     @cached_property
     def is_terminal(self) -> BoolArray:

@@ -79,7 +79,7 @@ def geometry_from_text(text: str) -> Geometry:
     _check(passages, transporters)
     if len(bases) > 1 or (not bases and np.any(transporters)):
         i, j = divmod(bases[1], side) if bases else np.argwhere(transporters)[0, :2].tolist()
-        problem = f"another base, which makes {len(bases)}" if bases else "a transporter, but there is no base"
+        problem = "a second base" if bases else "a transporter, but there is no base"
         raise ValueError(f"{_room_at(i, j)} has {problem}; transporters need exactly one base, a room with a B")
     by_room, faces, base = passages.reshape(-1, 4), transporters.reshape(-1, 4), bases[0] if bases else 0
     return Geometry(side, by_room, faces, base, destinations(side, by_room, faces, base))

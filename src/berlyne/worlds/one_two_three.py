@@ -30,8 +30,8 @@ def one_two_three_world(
     n_states, n_actions : int
         Number of states N and actions M.
     p_escape : float
-        Probability that a target is not the absorbing state 0. Action a never leads to state 0 with probability
-        p_escape ** (a + 1).
+        Probability that a target is not the absorbing state 0. With probability p_escape ** (a + 1),
+        state 0 is not a target of action a.
     formula : {"exact", "printed"}
         Formula of the prior's estimates, exact or as printed in the paper (reading R3). It does not change the world.
     ergodic : bool

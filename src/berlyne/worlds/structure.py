@@ -222,8 +222,8 @@ def _recurrent_states(chain: Any) -> IntArray:
     is_left[component[row[component[row] != component[column]]]] = True
     if np.count_nonzero(~is_left) != 1:
         raise ValueError(
-            f"the world has {np.count_nonzero(~is_left)} parts that are never left, "
-            "so its equilibrium depends on the start"
+            f"the world has {np.count_nonzero(~is_left)} sets of states that an agent never leaves, "
+            "so the stationary distribution depends on the start state"
         )
     return np.flatnonzero(~is_left[component])
 

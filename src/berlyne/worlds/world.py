@@ -129,7 +129,7 @@ class World(Labelled, HtmlReprMixin):
 
     def __setattr__(self, name: str, value: Any) -> None:
         alternative = "with_prior(...)" if name == "prior" else "World(...)"
-        raise AttributeError(f"{name} of World cannot be changed; make another one by {alternative}")
+        raise AttributeError(f"{name} of World cannot be changed; create a new world with {alternative}")
 
     def __delattr__(self, name: str) -> None:
         setattr(self, name, None)  # raises the AttributeError

@@ -229,9 +229,9 @@ def socket_at(path):
         listening.bind(path.name)
 
 
-PRIORS = {
+SPECIAL_FILES = {
     "pipe": os.mkfifo,
-    "folder": os.mkdir,
+    "directory": os.mkdir,
     "socket": socket_at,
     "device": lambda path: path.symlink_to("/dev/zero"),
 }
@@ -249,14 +249,14 @@ for place in sys.argv[2:]:
 """
 
 
-@pytest.mark.parametrize("kind", PRIORS)
+@pytest.mark.parametrize("kind", SPECIAL_FILES)
 def test_pipes_and_folders_are_refused_without_waiting(healthy, tmp_path, kind):
     names = ["zarr.json", "state/c.0.0.0", "area/c.0.0", "area/seal.0.0", "world/c.0"]
     places = [tmp_path / str(i) for i in range(len(names))]
     for place, name in zip(places, names, strict=True):
         shutil.copytree(healthy, place)
         (place / name).unlink()
-        PRIORS[kind](place / name)
+        SPECIAL_FILES[kind](place / name)
     asked = [sys.executable, "-c", TIMED, str(Path(__file__).parents[2]), *map(str, places)]
     errors = subprocess.run(asked, capture_output=True, text=True, timeout=90)
     expected = [f"StoreError {p / name} is a {kind}; it must be a file" for p, name in zip(places, names, strict=True)]
@@ -270,7 +270,9 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
     shutil.move(place / "state", outside)
     (place / "state").symlink_to(outside)
     before = files(outside)
-    with pytest.raises(StoreError, match=f"^{place / 'state'} is a symbolic link, not a folder of berlyne, so nothing"):
+    with pytest.raises(
+        StoreError, match=f"^{place / 'state'} is a symbolic link, but berlyne needs a directory there; nothing"
+    ):
         study(n_worlds=9).run(place)
     assert files(outside) == before
 
@@ -279,7 +281,9 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
 def test_links_in_the_place_of_partial_files_are_refused(place, tmp_path, name):
     (tmp_path / "notes").write_text("mine")
     (place / name).symlink_to(tmp_path / "notes")
-    with pytest.raises(StoreError, match=f"^{place / name} is a symbolic link, not a file of berlyne, so nothing is"):
+    with pytest.raises(
+        StoreError, match=f"^{place / name} is a symbolic link, but berlyne needs a file there; nothing was"
+    ):
         study(n_worlds=5).run(place)
     assert (tmp_path / "notes").read_text() == "mine"
 

@@ -156,7 +156,9 @@ def test_files_that_are_not_locks_are_not_changed(tmp_path, kind):
         beside.symlink_to(notes if kind == "link" else tmp_path / "nothing")
     else:
         os.mkdir(beside) if kind == "folder" else os.mkfifo(beside)
-    with pytest.raises(StoreError, match=f"^{beside} is a .*, not a file of berlyne, so nothing is written there; rem"):
+    with pytest.raises(
+        StoreError, match=f"^{beside} is a .*, but berlyne needs a file there; nothing was written, so rem"
+    ):
         study().run(place)
     assert sorted(os.listdir(tmp_path)) == ["notes", "results.zarr.lock"] and notes.read_text() == "mine"
 

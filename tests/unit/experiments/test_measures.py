@@ -32,7 +32,7 @@ def test_a_store_without_it_is_read_but_not_resumed(tmp_path, monkeypatch):
     study().run(place)
     before = files(place)
     monkeypatch.setitem(MEASURES, "toy", TOY)
-    with pytest.raises(SettingsError, match=f"^{place} was made without the measure toy, which you ask for; use ano"):
+    with pytest.raises(SettingsError, match=f"^{place} was made without the measure toy, which you asked for; use ano"):
         study().run(place)
     from berlyne import open_results
 

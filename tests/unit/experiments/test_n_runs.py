@@ -108,8 +108,11 @@ def test_runs_are_added_to_existing_ones(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_worlds": 2, "n_runs": 2}, r"has n_runs = 3, but you ask for n_runs = 2; it can only grow; see docs"),
-        ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, but you ask for n_worlds = 3; if worlds have"),
+        (
+            {"n_worlds": 2, "n_runs": 2},
+            r"has n_runs = 3, but you asked for n_runs = 2; n_runs cannot decrease; see docs",
+        ),
+        ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, but you asked for n_worlds = 3; if worlds have"),
         (
             {"n_worlds": 2, "n_runs": 3, "common_random_numbers": True},
             r"was made with common_random_numbers = null, but you",
@@ -204,18 +207,21 @@ def test_a_world_alone_is_the_world_in_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_runs": 0}, "n_runs: is 0; it must be a whole number of at least 1"),
-        ({"n_runs": True}, "n_runs: is True; it must be a whole number of at least 1"),
-        ({"n_runs": 10**6}, "n_runs: is 1000000; n_worlds times n_runs must be at most 1000000"),
-        ({"n_runs": 10**7}, "n_runs: is 10000000; it must be at most 1000000"),
-        ({"common_random_numbers": 1}, "common_random_numbers: is 1; it must be true or false"),
-        ({"n_runs": 2, "measures": {"run": len}}, "measures.run: is the name of the coordinate that numbers runs"),
-        ({"worlds": {"t": TASK}, "n_steps": 5}, "n_worlds: is 4; worlds.t has only 1; use n_runs = 4 to explore it 4"),
+        ({"n_runs": 0}, "n_runs is 0; it must be a whole number of at least 1"),
+        ({"n_runs": True}, "n_runs is True; it must be a whole number of at least 1"),
+        ({"n_runs": 10**6}, "n_runs is 1000000; n_worlds times n_runs must be at most 1000000"),
+        ({"n_runs": 10**7}, "n_runs is 10000000; it must be at most 1000000"),
+        ({"common_random_numbers": 1}, "common_random_numbers is 1; it must be true or false"),
+        (
+            {"n_runs": 2, "measures": {"run": len}},
+            "measures.run: this name is reserved for the number of the run; use another",
+        ),
+        ({"worlds": {"t": TASK}, "n_steps": 5}, "n_worlds is 4; worlds.t has only 1; use n_runs = 4 to explore it 4"),
         (
             {"worlds": World(THETA), "n_steps": 5},
             "worlds.world: the world has no prior, and explorers need one",
         ),
-        ({"worlds": [TASK, "maze"], "n_steps": 5}, "worlds[0]: is World('Maze'"),
+        ({"worlds": [TASK, "maze"], "n_steps": 5}, "worlds[0] is World('Maze'"),
     ],
 )
 def test_invalid_settings_are_refused_by_key(settings, message):

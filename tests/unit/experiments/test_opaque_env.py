@@ -280,13 +280,18 @@ def mixed(seed):
             {"strategies": ["Unembodied"]},
             "strategies: Unembodied can move to any state, and worlds.x is an environment",
         ),
-        ({"measures": ["visits"]}, "measures.visits: has a value for each state, which are unknown in worlds.x"),
+        (
+            {"measures": ["visits"]},
+            "measures.visits: cannot be computed for worlds.x, an environment without a transition table, because its "
+            "states are unknown",
+        ),
         (
             {"measures": {"m": ("snapshot", len)}, "snapshots": [3]},
-            "measures.m: has a value for each snapshot, which are not stored for worlds.x",
+            "measures.m: cannot be computed for worlds.x, an environment without a transition table, because no "
+            "snapshots are stored for it",
         ),
-        ({"worlds": {"x": [Switches(), dense_world(0)]}}, "worlds.x: Switches has no transition table and others do"),
-        ({"measures": {EXPECTED: len}}, "measures.expected_missing_information: is always stored for environments"),
+        ({"worlds": {"x": [Switches(), dense_world(0)]}}, "worlds.x: Switches has no transition table, but others do"),
+        ({"measures": {EXPECTED: len}}, "measures.expected_missing_information is always stored for environments"),
         ({"worlds": {"x": "CartPole-v1"}}, "worlds.x: observations are Box"),
         ({"worlds": gymnasium.make("CartPole-v1")}, "worlds: observations are Box"),
         ({"worlds": {"x": Pushed()}}, "worlds.x: actions are Box"),
@@ -301,7 +306,7 @@ def test_invalid_settings_are_refused_before_anything_runs(settings, message):
 
 
 def test_a_function_gives_worlds_of_one_kind(tmp_path):
-    with pytest.raises(SettingsError, match=r"^worlds\.x: the first world has .* transition table, and world \d+ dif"):
+    with pytest.raises(SettingsError, match=r"^worlds\.x: world 0 has .* transition table, but world \d+ has "):
         Experiment(worlds={"x": mixed}, strategies=["Random"], n_worlds=20, n_steps=5).run(tmp_path / "r.zarr")
 
 
@@ -334,7 +339,7 @@ class Unrecorded(gymnasium.ObservationWrapper):
 def test_a_level_of_minigrid_is_explored_with_its_wrappers(tmp_path):
     pytest.importorskip("minigrid")
     with pytest.raises(
-        SettingsError, match=r"^worlds.x: the observation is .* not hashable; .* let a wrapper of it say"
+        SettingsError, match=r"^worlds.x: the observation is .* not hashable; .* wrap the environment so that"
     ):
         Experiment(worlds={"x": "minigrid:MiniGrid-Empty-5x5-v0"}, strategies=["Random"])
     level = gymnasium.make("MiniGrid-Empty-5x5-v0")

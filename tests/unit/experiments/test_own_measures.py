@@ -97,7 +97,7 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
     before = files(tmp_path)
     other = {**OWN, "moves": (("strategy_step",), moves)}
     with pytest.raises(
-        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], but you ask for described "
+        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], but you asked for described "
     ):
         study(measures=other).run(tmp_path / "once.zarr")
     assert files(tmp_path) == before
@@ -139,25 +139,23 @@ def test_wrong_shapes_are_named(tmp_path, measure, message):
         ({"x": (("world",), len)}, "measures.x: has dims ('world',); they must be different labels"),
         ({"x": (("a b",), len)}, "measures.x: has dims ('a b',); they must be"),
         ({"x": (3, len)}, "measures.x: has dims 3; they must be different labels"),
-        ({"x": ("x", len)}, "measures.x: is also the name of a dimension; rename one of them"),
-        ({"x": ("y", len), "y": len}, "measures.y: is also the name of a dimension"),
-        ({"x": ("a", 3)}, "measures.x: must be a new name (an identifier) and a function of a run"),
-        (["visit"], "measures[0]: there is no measure 'visit'; did you mean visits?"),
+        ({"x": ("x", len)}, "measures.x is also the name of a dimension; rename one of them"),
+        ({"x": ("y", len), "y": len}, "measures.y is also the name of a dimension"),
+        ({"x": ("a", 3)}, "measures.x: the name must be a new identifier, and the value a function of a run"),
+        (["visit"], "measures[0]: unknown measure 'visit'; did you mean visits?"),
         (
             ["l1_distance", 4],
-            "measures[1]: there is no measure 4; there are missing_information, l1_distance, states_v",
+            "measures[1]: unknown measure 4; the measures are missing_information, l1_distance, states_v",
         ),
-        (["visits", "visits"], "measures: no measure may be named twice"),
-        ([Measure("area", len)], "measures.area: must be a new name"),
+        (["visits", "visits"], "measures contains a name twice; list each measure once"),
+        ([Measure("area", len)], "measures.area: the name must be a new identifier"),
     ],
 )
 def test_invalid_measures_are_refused(measures, message):
     with pytest.raises(SettingsError) as caught:
         study(measures=measures)
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
-    with pytest.raises(
-        SettingsError, match=r"^measures\.k: has a value for each snapshot, and there are no snapshots$"
-    ):
+    with pytest.raises(SettingsError, match=r"^measures\.k: needs snapshots, but the study has none; set snapshots=$"):
         study(measures={"k": ("snapshot", known)}, snapshots=())
 
 
@@ -167,7 +165,9 @@ def test_a_list_names_all_stored_measures(tmp_path):
     usual = study().run(tmp_path / "usual.zarr")
     assert np.array_equal(results.dataset["area"], usual.dataset["area"])
     assert np.array_equal(results.dataset["l1_distance"], usual.dataset["l1_distance"], equal_nan=True)
-    with pytest.raises(SettingsError, match=r"was made with the measure missing_information, which you do not ask for"):
+    with pytest.raises(
+        SettingsError, match=r"was made with the measure missing_information, which you did not ask for"
+    ):
         study(measures="l1_distance").run(tmp_path / "usual.zarr")
     none = study(measures=[]).run(tmp_path / "none.zarr")
     assert none.is_complete and set(none.dataset) == {"state", "action", "next_state", "counts", "area"}
@@ -201,7 +201,7 @@ def test_toml_names_measures(tmp_path, monkeypatch):
     assert results.dataset["visits"].attrs["long_name"] == OPTIONAL_MEASURES["visits"].meaning
     (tmp_path / "s.toml").write_text(f"{text}measures = ['missing']")
     code, _, errors = command("run", "s.toml", "x.zarr")
-    assert (code, errors) == (1, "berlyne: measures[0]: there is no measure 'missing'; there are " +
+    assert (code, errors) == (1, "berlyne: measures[0]: unknown measure 'missing'; the measures are " +
         "missing_information, l1_distance, states_visited, rows_tried, expected_missing_information, visits; " +
         "see docs/how-to/own-measure.md\n")  # fmt: skip
     python = Experiment({"maze": {"side": 3, "n_transporters": 4}}, "Random", 2, 9, measures=["missing_information"])

@@ -96,7 +96,8 @@ def test_a_custom_strategy_needs_the_experiment(tmp_path):
     alone = open_results(tmp_path / "r.zarr")
     assert alone.run("maze/000", "Random").n_steps == 30
     with pytest.raises(
-        ValueError, match=r"^the strategy 'PIG\(VI\)' of .* is your own; use open_results\(path, experiment\)$"
+        ValueError,
+        match=r"^the strategy 'PIG\(VI\)' of .* is user-defined and not stored; use open_results\(path, experiment\)$",
     ):
         alone.run("maze/000", "PIG(VI)")
     renamed = alone.renamed({"Random": "PIG(VI+)"})
@@ -166,9 +167,10 @@ def test_frames_of_other_shapes(place, half):
     for ask, message in (
         (
             ["area", "state"],
-            r"^area is over world, strategy and state over world, strategy, time; make one frame for each$",
+            r"^area has the dimensions world, strategy, but state has world, strategy, time; "
+            r"call to_frame once for each$",
         ),
-        ("areas", r"^there is no measure 'areas'; there are "),
+        ("areas", r"^unknown measure 'areas'; the measures are "),
         ([], r"^measures is empty; it must name at least one array$"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -206,8 +206,8 @@ def test_control_c_prints_one_sentence(tmp_path, place):
             "berlyne: directory no does not exist, so r.zarr cannot be created in it; create it first",
         ),
         (("run", "study.toml", "."), "berlyne: . cannot be a store; give the name of a new directory"),
-        (("run", "wrong.toml", "r.zarr"), "berlyne: worlds.maze.sides: there is no such parameter; there are side,"),
-        (("run", "odd.toml", "r.zarr"), r"berlyne: worlds.a\n\x1b: there is no class 'a\n\x1b'; there are dense"),
+        (("run", "wrong.toml", "r.zarr"), "berlyne: worlds.maze.sides: unknown parameter; the parameters are side,"),
+        (("run", "odd.toml", "r.zarr"), r"berlyne: worlds.a\n\x1b: unknown class 'a\n\x1b'; the classes are dense"),
         (("list", "nothing"), "'nothing' is not one of"),
     ],
 )

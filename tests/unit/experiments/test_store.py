@@ -127,30 +127,35 @@ def mine(seed):
 @pytest.mark.parametrize(
     ("stored", "asked", "message"),
     [
-        ({}, {"seed": 2}, "made with seed = 1, but you ask for seed = 2;"),
+        ({}, {"seed": 2}, "made with seed = 1, but you asked for seed = 2;"),
         (
             {},
             {"n_steps": {**STEPS, "maze": 31}},
-            "made with worlds.maze.n_steps = 30, but you ask for worlds.maze.n_steps = 31;",
+            "made with worlds.maze.n_steps = 30, but you asked for worlds.maze.n_steps = 31;",
         ),
         (
             {},
             {"worlds": {**WORLDS, "maze": {"side": 4, "n_transporters": 4}}},
-            "made with worlds.maze.parameters.side = 3, but you ask for worlds.maze.parameters.side = 4;",
+            "made with worlds.maze.parameters.side = 3, but you asked for worlds.maze.parameters.side = 4;",
         ),
         (
             {},
             {"worlds": {**WORLDS, "dense": {}}},
-            'made with worlds.dense.parameters.n_states = 4, but you ask for worlds.dense.parameters without n_states;',
+            "made with worlds.dense.parameters.n_states = 4, but you asked for worlds.dense.parameters without "
+            "n_states;",
         ),
         ({}, {"worlds": {"maze": WORLDS["maze"]}, "n_steps": 30}, "made with worlds.dense = {"),
-        ({}, {"snapshots": (0.5,)}, "made with snapshots = [0.5, 0, 7, 1.0], but you ask for snapshots = [0.5];"),
-        ({"snapshots": (1,)}, {"snapshots": (1.0,)}, "made with snapshots = [1], but you ask for snapshots = [1.0];"),
-        ({}, {"measures": {"mine": lambda run: 0.0}}, 'made with measures = [], but you ask for measures = ["mine"];'),
+        ({}, {"snapshots": (0.5,)}, "made with snapshots = [0.5, 0, 7, 1.0], but you asked for snapshots = [0.5];"),
+        ({"snapshots": (1,)}, {"snapshots": (1.0,)}, "made with snapshots = [1], but you asked for snapshots = [1.0];"),
+        (
+            {},
+            {"measures": {"mine": lambda run: 0.0}},
+            'made with measures = [], but you asked for measures = ["mine"];',
+        ),
         (
             {"worlds": {"mine": mine}, "n_steps": 30},
             {"worlds": {"mine": lambda seed: mine(seed)}, "n_steps": 30},
-            'made with worlds.mine.make = "mine", but you ask for worlds.mine.make = ',
+            'made with worlds.mine.make = "mine", but you asked for worlds.mine.make = ',
         ),
         (
             {"worlds": {"mine": lambda seed: maze(seed, side=3, n_transporters=1)}, "n_steps": 30},
@@ -165,7 +170,7 @@ def mine(seed):
         (
             {},
             {"strategies": [Strategy("PIG(VI)", ValueIteration(steps_back=2), "PIG")]},
-            'own strategies.PIG(VI) = "the standard strategy", but you ask for own strategies.PIG(VI) = '
+            'own strategies.PIG(VI) = "the standard strategy", but you asked for own strategies.PIG(VI) = '
             '"ValueIteration(steps_back=2',
         ),
     ],
@@ -176,6 +181,7 @@ def test_other_settings_are_an_error_that_names_the_difference(place, stored, as
     with pytest.raises(SettingsError) as caught:
         study(**{**stored, **asked}).run(place)
     assert message in str(caught.value) and str(caught.value).startswith(f"{place} was made with")
+    assert str(caught.value).endswith("(you can add worlds, strategies or runs); see docs/how-to/resume.md")
     assert files(place) == before
     assert [f.name for f in place.parent.iterdir()] == ["results.zarr"]
 
@@ -422,7 +428,7 @@ def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkey
 def test_measures_that_change_their_shape_between_strategies_are_refused(place):
     odd = study(measures={"odd": lambda run: run.l1_distance if run.strategy.name == "Random" else 0.0})
     with pytest.raises(
-        ValueError, match=r"^measures\.odd: returned one number in one run and one per time in another; it must"
+        ValueError, match=r"^measures\.odd: returned a single number in one run and one per time in another; it must"
     ):
         odd.run(place)
 

@@ -107,8 +107,8 @@ def test_a_custom_prior_is_reported_as_not_stored(place):
     assert isinstance(world.prior, UnavailablePrior) and repr(world.prior) == "UnavailablePrior(Mine())"
     assert list(world.states) == STATES and np.array_equal(world.theta, labelled(6).theta)
     sentence = (
-        r"^the prior of world mine/001 is your own, Mine\(\), and results do not store it; "
-        r"use open_results\(path, experiment\), or set it by world\.with_prior\(prior\)$"
+        r"^the prior of world mine/001 is user-defined \(Mine\(\)\) and not stored; "
+        r"use open_results\(path, experiment\), or set it with world\.with_prior\(prior\)$"
     )
     with pytest.raises(ValueError, match=sentence):
         berlyne.explore(world, "PIG(VI)", n_steps=3)

@@ -166,7 +166,7 @@ def test_own_measures_may_look_at_snapshots():
         ),
         (
             lambda run: run.l1_distance if run.n_steps == 30 else 0.0,
-            r"^measures\.mine: returned one number in one run and one per",
+            r"^measures\.mine: returned a single number in one run and one per",
         ),
     ],
 )

@@ -204,7 +204,7 @@ def test_the_compiled_engine_refuses_custom_components():
 
 
 def test_plain_numpy_refuses_worlds_too_large_for_it():
-    with pytest.raises(ValueError, match=r"as a dense array would hold 4 x 10000 x 10000 numbers"):
+    with pytest.raises(ValueError, match=r"as a dense array would contain 4 x 10000 x 10000 numbers"):
         explore(maze(0, side=100), "PIG(VI)", n_steps=1, engine="numpy")
 
 
@@ -215,5 +215,9 @@ def test_transitions_that_are_impossible_under_the_printed_formula_are_reported(
     world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1))
     object.__setattr__(world, "prior", OneTwoThree(3, 1))  # one target, and the world has two
     for engine in ("compiled", "numpy"):
-        with pytest.raises(ValueError, match="probability zero under the prior"):
+        with pytest.raises(
+            ValueError,
+            match=r"^(step \d+: the observed transition|action 0 in state \d led to state \d, which) has probability "
+            r"zero under the prior; check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md$",
+        ):
             explore(world, "Random", n_steps=50, engine=engine)

@@ -176,9 +176,7 @@ def test_tuple_observations_can_be_listed_in_advance():
     bust = [s for s in np.unique(run.next_states[run.terminated]) if hands[s][0] > 21]
     assert bust and np.all(run.explorer.utility()[:, bust] == 0.0)
     wrong = r"step \d+, action [01]|before step \d+"
-    with pytest.raises(
-        ValueError, match=rf"^({wrong}): the observation is \(.*\); (it must be a state|there is no such state)"
-    ):
+    with pytest.raises(ValueError, match=rf"^({wrong}): the observation is \(.*\); (it must be a state|unknown state)"):
         explore_env("Blackjack-v1", n_steps=600, states=hands[:40])
 
 
@@ -205,7 +203,7 @@ def test_actions_and_observations_may_begin_at_another_number():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: explore_env("CartPole-v1"), r"observations are Box.*, which rarely repeat; say in observe= .*"),
+        (lambda: explore_env("CartPole-v1"), r"observations are Box.*, which rarely repeat; pass observe=, .*"),
         (lambda: explore_env("Pendulum-v1", states=[1]), r"actions are Box.*; they must be Discrete"),
         (
             lambda: explore_env("FrozenLake-v1", "Unembodied"),
@@ -301,7 +299,7 @@ def test_an_environment_goes_into_a_study(tmp_path):
     assert results.world("lake/000").actions == world.actions
     assert np.array_equal(results.world("lake/000").theta, world.theta)
     with pytest.raises(
-        SettingsError, match=r"^worlds.pole: observations are Box.*, which rarely repeat; let a wrapper"
+        SettingsError, match=r"^worlds.pole: observations are Box.*, which rarely repeat; wrap the environment"
     ):
         Experiment(worlds={"pole": gymnasium.make("CartPole-v1")}, strategies=["Random"])
 
@@ -385,7 +383,7 @@ def test_parts_of_parts_of_observations_are_states():
 def test_real_numbers_within_observations_are_detected():
     parts = gymnasium.spaces.Discrete(3), gymnasium.spaces.Box(0, 1, (1,))
     for space in (gymnasium.spaces.Tuple(parts), gymnasium.spaces.Dict(a=parts[0], b=parts[1])):
-        with pytest.raises(ValueError, match=r"which rarely repeat; say in observe= which state each stands for"):
+        with pytest.raises(ValueError, match=r"which rarely repeat; pass observe=, a function that converts an"):
             explore_env(Little(space, lambda s: (s, np.array([0.5]))), n_steps=5)
 
 

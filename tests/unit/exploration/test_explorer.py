@@ -121,7 +121,8 @@ def explorer():
         (lambda e: e.observe(0, 0, 40), "s_next is 40; it must be 0 to 35"),
         (
             lambda e: e.observe(0, 0, 35),
-            "action 0 in state 0 led to state 35, which has probability zero under the prior",
+            "action 0 in state 0 led to state 35, which has probability zero under the prior; "
+            r"check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md",
         ),
         (lambda e: e.choose_pair(), r"PIG\(VI\) acts in the current state; call act\(s\)"),
     ],
@@ -148,7 +149,7 @@ def test_impossible_observations_are_refused_under_every_prior():
                 explorer.observe(4, 0, s_next)
         assert explorer.n_obs == 2
         diagonal = Explorer(Dirichlet(1.0, np.eye(3)[None]), strategy_)
-        message = r"^action 0 in state 1 led to state 2, which has probability zero under the prior$"
+        message = r"^action 0 in state 1 led to state 2, which has probability zero under the prior; .*own-prior\.md$"
         with pytest.raises(ValueError, match=message):
             diagonal.observe(1, 0, 2)
 

@@ -108,7 +108,7 @@ def test_bad_choices_are_refused():
     explorer = labelled()
     with pytest.raises(ValueError, match=r"^among is empty; it must contain the possible actions$"):
         explorer.act("red", among=[])
-    with pytest.raises(ValueError, match=r"^an action is 'jmp'; there is no such action, the nearest is 'jump'$"):
+    with pytest.raises(ValueError, match=r"^an action is 'jmp'; unknown action; did you mean 'jump'\?$"):
         explorer.act("red", among=["jmp"])
     mine = labelled(Strategy("mine", lambda view, s, u: 0))
     with pytest.raises(ValueError, match=r"^mine chooses without action values, so among= cannot be used$"):

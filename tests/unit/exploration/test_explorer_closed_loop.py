@@ -96,7 +96,7 @@ def test_a_history_is_learned_whole_or_not_at_all():
     wrong = next(s for s in range(1, 20) if s not in targets)
     with pytest.raises(
         ValueError,
-        match=rf"^line 2 of the history, counted from 0, says that action 0 in state 3 led to state {wrong}, which",
+        match=rf"^line 2 of the history, counted from 0: action 0 in state 3 led to state {wrong}, which",
     ):
         one.observe_many([(0, 0, int(np.flatnonzero(world.theta[0, 0])[0])), (3, 0, int(targets[0])), (3, 0, wrong)])
     with pytest.raises(

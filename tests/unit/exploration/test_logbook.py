@@ -233,7 +233,7 @@ def test_status_answers_after_an_episode(begun, tmp_path):
     run("lab", "tell", path, 0, 1, 2, "--ended")
     output = run("lab", "status", path)
     assert "bits expected, " in output and "expected to be learned" not in output
-    assert "the episode is over; printed when the next one has started" in output and output.endswith("0 1 2")
+    assert "not available between episodes" in output and output.endswith("0 1 2")
     explorer = LabBook(path).explorer
     assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
     run("lab", "tell", path, 0, 1, 1)
@@ -351,7 +351,7 @@ def test_errors_of_the_command_line_name_commands(tmp_path, monkeypatch):
         "Unembodied chooses the state as well as the action; leave the state out: berlyne lab ask u.lab"
     )
     assert refused("lab", "ask", "u.lab", "--among", "l") == (
-        "--among is l, but Unembodied chooses among all pairs of a state and an action; leave it out"
+        "--among is l, but Unembodied chooses among all pairs of a state and an action; leave --among out"
     )
 
 

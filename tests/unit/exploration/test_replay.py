@@ -164,7 +164,7 @@ def test_the_impossible_is_refused_with_the_line(engine):
     far = int(np.flatnonzero(WORLD.prior.estimate(np.zeros((4, 36, 36), dtype=int))[0, 0] == 0)[0])
     frame = pd.DataFrame([*LINES[:5].tolist(), [0, 0, far]], columns=["s", "a", "s_next"])
     told = f"action 0 in state 0 led to state {far}, which has probability zero"
-    message = f"^line 5 of the history, counted from 0, says that {told}"
+    message = f"^line 5 of the history, counted from 0: {told}"
     with pytest.raises(ValueError, match=message):
         replay(WORLD, frame, "PIG(VI)", engine=engine)
     frame["subject"] = [0, 1, 0, 1, 0, 1]
@@ -223,7 +223,7 @@ def test_custom_methods():
     seen = replay(PRIOR, lines, Strategy("deciding", Deciding()))
     assert seen.log_likelihood.values == pytest.approx(np.log([0.25, 0.25, 0.75]))
     assert np.all(np.isnan(seen.action_values))
-    with pytest.raises(ValueError, match=r"^mine decides for itself, so its probabilities are not known; "):
+    with pytest.raises(ValueError, match=r"^mine chooses actions directly, so their probabilities are unknown; "):
         replay(PRIOR, lines, Strategy("mine", lambda view, s, u: 0))
 
 
@@ -249,7 +249,9 @@ def test_a_history_in_labels_is_that_of_its_numbers():
             assert np.array_equal(history[name].values, plain[name].values)
         assert history.action.values.tolist() == actions
         assert list(zip(history.s.values, history.a.values, history.s_next.values, strict=True)) == spoken
-    with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'rde'; .* nearest is 'red'$"):
+    with pytest.raises(
+        ValueError, match=r"^line 1 of the history, counted from 0: s is 'rde'; .* did you mean 'red'\?$"
+    ):
         berlyne.replay(named, [("red", "l", None), ("rde", "l", None)])
 
 
@@ -290,7 +292,7 @@ def test_a_column_that_stands_in_the_index_as_well_is_refused():
 def test_three_arrays_of_three_are_lines_or_columns_and_so_neither():
     lines, prior = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 1]]), Dirichlet(1.0, n_states=2, n_actions=2)
     assert berlyne.replay(prior, lines, "Random").s.values.tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="three arrays of three, which may be lines or columns; give lines as one"):
+    with pytest.raises(ValueError, match="three arrays of length 3, which can be lines or columns; pass lines as one"):
         berlyne.replay(prior, list(lines), "Random")
     assert berlyne.replay(prior, tuple(lines.T), "Random").s.values.tolist() == [0, 1, 0]
     assert berlyne.replay(prior, list(lines[:2]), "Random").s.values.tolist() == [0, 1]

@@ -151,7 +151,7 @@ def test_states_may_be_discovered_as_well(strategy):
 def test_impossible_transitions_are_reported_by_line():
     world = berlyne.maze(0, side=3, n_transporters=2)
     table = pandas.DataFrame({"s": [0, 0], "a": [0, 0], "s_next": [0, 8], "ended": [True, False]})
-    with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0, says that action 0 in state 0 led"):
+    with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: action 0 in state 0 led"):
         berlyne.replay(world.prior, table, "PIG(VI)")
 
 

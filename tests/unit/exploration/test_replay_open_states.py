@@ -218,7 +218,7 @@ def test_bad_histories_are_refused():
         replay(prior, [(0, 0, 1)], n_states=4, n_actions=1)
     with pytest.raises(ValueError, match=r"line 1 of the history, counted from 0: s is .*not hashable"):
         replay(prior, [("a", 0, "b"), ([1], 0, "b")], n_actions=1)
-    with pytest.raises(ValueError, match=r"line 0 of the history, counted from 0: .*does not equal itself"):
+    with pytest.raises(ValueError, match=r"line 0 of the history, counted from 0: .*is not equal to itself"):
         replay(prior, [(float("nan"), 0, "b")], n_actions=1)
     with pytest.raises(ValueError, match="a is 7 in line 0"):
         replay(prior, [("a", 7, "b")], n_actions=1)

@@ -154,15 +154,19 @@ def test_an_impossible_line_is_named_with_what_was_seen_before():
     for thing in (Explorer(prior, states=rooms), InternalModel(prior, states=rooms)):
         with pytest.raises(
             ValueError,
-            match=rf"^line 3 of the history, counted from 0, says that action 0 in state 'r0' led to state 'r{far}', "
-            rf"which has probability zero under the prior; before, it led to {before}$",
+            match=rf"^line 3 of the history, counted from 0: action 0 in state 'r0' led to state 'r{far}', "
+            rf"which has probability zero under the prior \(in earlier observations it led to {before}\); "
+            r"check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md$",
         ):
             thing.observe_many(history)
         with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'r99'; .*$"):
             thing.observe_many([history[0], ("r99", 0, "r0")])
         assert thing.n_obs == 0
     for history, message in (
-        ([(0, 0, far)], rf"^line 0 of .*, says that action 0 in state 0 led to state {far}, .* zero under the prior$"),
+        (
+            [(0, 0, far)],
+            rf"^line 0 of .*: action 0 in state 0 led to state {far}, .* zero under the prior; check .*own-prior\.md$",
+        ),
         ([(0, 0, near[0]), (0, 4, 0)], r"^a is 4 in line 1 of the history, counted from 0; it must be a whole number"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -172,5 +176,7 @@ def test_an_impossible_line_is_named_with_what_was_seen_before():
 def test_a_row_of_many_outcomes_is_abbreviated():
     model = InternalModel(berlyne.OneTwoThree(20, 12))
     seen = list(range(1, 13))
-    with pytest.raises(ValueError, match=r"; before, it led to 1, 2, 3, 4, 5, 6 and 6 more$"):
+    with pytest.raises(
+        ValueError, match=r" \(in earlier observations it led to 1, 2, 3, 4, 5, 6 and 6 more\); check .*own-prior\.md$"
+    ):
         model.observe_many([(0, 11, s) for s in [*seen, 15]])

@@ -74,8 +74,8 @@ def test_several_axes_are_not_one(run):
 @pytest.mark.parametrize(
     ("quantity", "options", "message"),
     [
-        (np.full(9, 1j), {}, r"^what has complex numbers; they must be real, such as np\.abs\(what\)$"),
-        (np.full((4, 9), np.nan), {}, r"^what is NaN everywhere; at least one state must have a number"),
+        (np.full(9, 1j), {}, r"^`what` contains complex numbers; they must be real, such as np\.abs\(what\)$"),
+        (np.full((4, 9), np.nan), {}, r"^all values of `what` are NaN; at least one must be a number"),
         ("PIG", {"rows": "no"}, r"^rows is 'no'; it must be True, False or None$"),
         ("PIG", {"rows": 1}, r"^rows is 1; it must be True, False or None$"),
         ("PIG", {"labels": "no"}, r"^labels is 'no'; it must be True, False or None$"),

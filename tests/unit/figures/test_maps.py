@@ -96,7 +96,7 @@ def _paths(ax):
 @pytest.mark.parametrize(
     ("quantity", "options", "message"),
     [
-        ("missing information", {}, r"^missing information needs the true world; give world="),
+        ("missing information", {}, r"^missing information needs the true world; pass world="),
         (
             "boredom",
             {},
@@ -108,7 +108,7 @@ def _paths(ax):
             r"^what is an array of shape \(3,\); it must have one number for each state, \(4,\), or for each",
         ),
         (["x"], {}, r"^what is \['x'\]; it must have one number"),
-        (np.zeros(4), {"rows": True}, r"^what has one number for each state; rows=True needs one number for each row"),
+        (np.zeros(4), {"rows": True}, r"^`what` has one number for each state; rows=True needs one for each row"),
         ("visits", {"world": four_rooms()}, r"^the world has 104 states and the model 4; they must be the same$"),
     ],
 )

@@ -221,7 +221,7 @@ def cells() -> xr.Dataset:
     parts = {
         "verdict": [["holds", "does not hold"], ["undecided", "does not hold"], ["does not hold", "holds"]],
         "change": [[0.0, 0.0], [0.004, np.nan], [0.07, 0.5]],
-        "flip": [["", ""], ["hair", "company"], ["effect", "effect"]],
+        "flip": [["", ""], ["marginal", "pool"], ["effect", "effect"]],
     }
     return xr.Dataset(
         {name: (("variant", "claim"), np.array(values)) for name, values in parts.items()},
@@ -257,11 +257,11 @@ def test_every_cell_shows_its_verdict_and_how_far_the_effect_moved(cells: xr.Dat
 def test_flips_by_a_hair_and_by_an_effect_have_frames_of_their_own(cells: xr.Dataset) -> None:
     drawn = draw_cells(cells)
     frames = {part.get_gid(): part for part in drawn.figure.axes[0].collections if part.get_gid()}
-    assert centres(frames["hair"]) == {(1, 0)}
+    assert centres(frames["marginal"]) == {(1, 0)}
     assert centres(frames["effect"]) == {(2, 0), (2, 1)}
-    assert frames["effect"].get_linewidth()[0] > 1.5 * frames["hair"].get_linewidth()[0]
-    assert centres(frames["company"]) == {(1, 1)}
-    assert len({str(frames[kind].get_linestyle()) for kind in ("company", "hair", "effect")}) == 3
+    assert frames["effect"].get_linewidth()[0] > 1.5 * frames["marginal"].get_linewidth()[0]
+    assert centres(frames["pool"]) == {(1, 1)}
+    assert len({str(frames[kind].get_linestyle()) for kind in ("pool", "marginal", "effect")}) == 3
     ax = drawn.figure.axes[0]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["claim A", "claim B"]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["as read", "V", "W"]

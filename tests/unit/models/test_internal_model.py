@@ -91,19 +91,22 @@ def test_the_order_of_observations_does_not_matter_to_the_estimate(name):
             "support",
             (0, 1, 2),
             (0, 1, 3),
-            r"action 1 in state 0 led to state 3, .* zero under the prior; before, it led to 2$",
+            r"action 1 in state 0 led to state 3, .* zero under the prior \(in earlier observations "
+            r"it led to 2\); check .* docs/how-to/own-prior\.md$",
         ),
         (
             "1-2-3",
             (2, 0, 1),
             (2, 0, 3),
-            r"action 0 in state 2 led to state 3, .* zero under the prior; before, it led to 1$",
+            r"action 0 in state 2 led to state 3, .* zero under the prior \(in earlier observations "
+            r"it led to 1\); check .* docs/how-to/own-prior\.md$",
         ),
         (
             "1-2-3",
             (2, 0, 1),
             (2, 0, 0),
-            r"action 0 in state 2 led to state 0, .* zero under the prior; before, it led to 1$",
+            r"action 0 in state 2 led to state 0, .* zero under the prior \(in earlier observations "
+            r"it led to 1\); check .* docs/how-to/own-prior\.md$",
         ),
     ],
 )
@@ -111,7 +114,7 @@ def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_lear
     model = InternalModel(wrap(PRIORS[prior]), n_states=4, n_actions=3)
     model.observe(*good)
     before = model.counts, model.theta_hat, model.last_outcomes
-    with pytest.raises(ValueError, match=rf"^line 2 of the history, counted from 0, says that {message}"):
+    with pytest.raises(ValueError, match=rf"^line 2 of the history, counted from 0: {message}"):
         model.observe_many([(1, 2, 1), good, bad, good])
     with pytest.raises(ValueError, match=rf"^{message}"):
         model.observe(*bad)
@@ -123,7 +126,9 @@ def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_lear
 def test_targets_that_contradict_each_other_within_one_history_are_refused():
     model = InternalModel(OneTwoThree(6))
     with pytest.raises(
-        ValueError, match=r"^line 3 of .* says that action 1 in state 0 led to state 5, .*; before, it led to 2, 4$"
+        ValueError,
+        match=r"^line 3 of .*: action 1 in state 0 led to state 5, .* \(in earlier observations it led to 2, 4\); "
+        r"check .*own-prior\.md$",
     ):
         model.observe_many([(0, 1, 4), (0, 1, 2), (0, 1, 4), (0, 1, 5)])
     assert model.n_obs == 0
@@ -260,7 +265,7 @@ def test_a_large_model_answers_by_row_and_refuses_to_be_dense():
     assert model.missing_information(world) != before
     assert model.theta_hat_row(0, 7).sum() == pytest.approx(1.0)
     for attribute in ("theta_hat", "counts"):
-        with pytest.raises(ValueError, match=f"{attribute} as a dense array would hold 4 x 14400 x 14400 numbers"):
+        with pytest.raises(ValueError, match=f"{attribute} as a dense array would contain 4 x 14400 x 14400 numbers"):
             getattr(model, attribute)
 
 

@@ -118,7 +118,7 @@ def test_epsilon_stays_on_top_of_a_temperature():
         (lambda: get_strategy("Random", lapse=1.0), r"Random has no parameter 'lapse'; it takes ties"),
         (
             lambda: Strategy("mine", UniformChoice(), lapse=0.5),
-            "mine has no values, so it takes no temperature and no lapse",
+            "mine has no action values, so temperature and lapse cannot be set",
         ),
         (
             lambda: Strategy("mine", lambda view, s, u: 0, temperature=0.5),
@@ -126,7 +126,7 @@ def test_epsilon_stays_on_top_of_a_temperature():
         ),
         (
             lambda: get_strategy("PIG(VI)", ties="first", lapse=0.5),
-            r"PIG\(VI, ties=first, lapse=0.5\) acts at random, which ties='first' would undo",
+            r"PIG\(VI, ties=first, lapse=0.5\) acts at random, so ties='first' cannot be used; use ties='uniform'",
         ),
     ],
 )

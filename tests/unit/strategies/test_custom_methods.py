@@ -66,7 +66,7 @@ def test_a_method_with_choose():
     assert np.all(np.isnan(explorer.action_values(0))) and explorer.action_values(0).shape == (3,)
     silent = Explorer(PRIOR, Strategy("silent", lambda view, s, u: 0))
     assert np.all(np.isnan(silent.action_values(0)))
-    message = r"^silent decides for itself, so its probabilities are not known; give its method values\(view, s\) .*"
+    message = r"^silent chooses actions directly, so their probabilities are unknown; define values\(view, s\) .*"
     with pytest.raises(ValueError, match=message):
         silent.probabilities(0)
 
@@ -75,7 +75,7 @@ def test_a_method_with_both_uses_choose_unless_it_has_a_temperature():
     explorer = Explorer(PRIOR, Strategy("both", Both(), "PIG"))
     explorer.observe(0, 1, 2)
     assert explorer.act(0) == 1 and explorer.action_values(0).argmin() == 1
-    with pytest.raises(ValueError, match="both decides for itself"):
+    with pytest.raises(ValueError, match="both chooses actions directly"):
         explorer.probabilities(0)
     warm = Explorer(PRIOR, Strategy("both", Both(), "PIG", temperature=0.001))
     warm.observe(0, 1, 2)
@@ -100,17 +100,28 @@ def test_custom_pairs():
     assert Explorer(world.prior, mine).probabilities() == pytest.approx(np.full((5, 4), 1 / 20))
     here = Explorer(world.prior, Strategy("here", Here(), "PIG"))
     assert here.choose_pair() == (2, 1)
-    with pytest.raises(ValueError, match=r"^here decides for itself; give its method pair_values\(view\) instead; see"):
+    with pytest.raises(
+        ValueError, match=r"^here chooses pairs directly; define pair_values\(view\) instead of choose_pair; see"
+    ):
         here.probabilities()
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, 2.0], r"mine gave values of shape \(2,\); it must be \(3,\)"),
-        ([1.0, np.nan, 2.0], r"mine gave the values \[1.0, nan, 2.0\]; their largest must be a number"),
-        ([1.0, np.inf, 2.0], r"mine gave the values \[1.0, inf, 2.0\]; their largest must be a number"),
-        ([-np.inf] * 3, r"mine gave the values \[-inf, -inf, -inf\]; their largest must be a number"),
+        ([1.0, 2.0], r"mine returned values of shape \(2,\); it must be \(3,\)"),
+        (
+            [1.0, np.nan, 2.0],
+            r"mine returned the values \[1.0, nan, 2.0\]; none may be NaN, and the largest must be finite",
+        ),
+        (
+            [1.0, np.inf, 2.0],
+            r"mine returned the values \[1.0, inf, 2.0\]; none may be NaN, and the largest must be finite",
+        ),
+        (
+            [-np.inf] * 3,
+            r"mine returned the values \[-inf, -inf, -inf\]; none may be NaN, and the largest must be finite",
+        ),
     ],
 )
 def test_values_that_are_none_are_refused(values, message):

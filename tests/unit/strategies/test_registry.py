@@ -5,7 +5,7 @@ import pytest
 
 from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay
 from berlyne.exploration.learned_prior import explore_learning_alpha
-from berlyne.strategies.coordination import METHODS, Greedy, QLearning, TrueModel, ValueIteration
+from berlyne.strategies.coordination import METHODS_BY_NAME, Greedy, QLearning, TrueModel, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES, get_strategy
 
 
@@ -32,10 +32,10 @@ def test_parameters_are_the_papers():
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS_BY_NAME)
 def test_any_utility_goes_with_any_method(utility, method):
     strategy = get_strategy(f"{utility}({method})")
-    assert strategy.utility == utility and type(strategy.coordinate) is METHODS[method]
+    assert strategy.utility == utility and type(strategy.coordinate) is METHODS_BY_NAME[method]
     assert explore(maze(0), strategy, n_steps=5).n_steps == 5
 
 
@@ -123,7 +123,7 @@ def test_bad_parameters_are_refused(name, parameters, message):
 def test_strategies_are_checked_when_they_are_made():
     with pytest.raises(ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, PMC, PLC, novelty; see"):
         Strategy("mine", Greedy(), "FUN")
-    with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function or have .* values or choose; see"):
+    with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function, or an .* values or choose; see"):
         Strategy("mine", 3, "PIG")
     with pytest.raises(ValueError, match=r"^untried is 'x'; it must be a number in "):
         Strategy("mine", Greedy(), "PEIG", untried="x")

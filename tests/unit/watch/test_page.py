@@ -89,7 +89,7 @@ def test_a_large_page_is_written_with_a_warning(
         run.watch(tmp_path / "small.html")
     monkeypatch.setattr(watch_page, "WARNING_SIZE", size - 1)
     with pytest.warns(
-        UserWarning, match=r"^the page is 0\.1 MB, .*to make it smaller, use fewer runs or steps, .* support"
+        UserWarning, match=r"^the page is 0\.1 MB, .* large for mail and browsers; use fewer runs or steps, .* support"
     ) as error:
         made = run.watch(tmp_path / "large.html")
     assert made.stat().st_size == size and len(error) == 1

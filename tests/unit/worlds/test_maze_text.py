@@ -88,7 +88,7 @@ ONE = "transporters need exactly one base, a room with a B"
         ("|<      |", "|<     >  ", "line 4 of the drawing has 14 characters .*"),
         ("|   |      >|", "|   |  >   >|", f"line 6, column 7 {ROOM} has a transporter where there is no wall"),
         (" B ", "   ", f"line 2, column 7 {ROOM} has a transporter, but there is no base; {ONE}"),
-        ("|   |      >|", "| B |      >|", f"line 6, column 3 {ROOM} has another base, which makes 2; {ONE}"),
+        ("|   |      >|", "| B |      >|", f"line 6, column 3 {ROOM} has a second base; {ONE}"),
     ],
 )
 def test_a_drawing_that_is_no_maze_is_refused(old, new, message):

@@ -26,7 +26,7 @@ def test_a_world_that_ends_in_one_state_is_all_structure():
 
 def test_a_world_with_two_ends_has_no_equilibrium():
     theta = np.array([[[0.2, 0.5, 0.3], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])
-    with pytest.raises(ValueError, match="2 parts that are never left"):
+    with pytest.raises(ValueError, match="2 sets of states that an agent never leaves"):
         stationary_distribution(World(theta))
 
 

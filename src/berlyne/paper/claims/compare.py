@@ -96,7 +96,7 @@ class Pair:
             f"{significance} (p {p_text(comparison.p)}); areas differ by {_interval(effect)}, and the first is larger "
             f"in {larger:.0%} of worlds",
             ok,
-            "" if self.printed else f"the level {level}; the paper gives none",
+            "" if self.printed else f"significance level {level} (not given in the paper)",
             *effect,
             "area",
             comparison.p,

@@ -1,4 +1,4 @@
-"""Numbers that claims are checked on, read from a reproduction or invented in tests."""
+"""Data for checking claims, from a reproduction or from a test."""
 
 from __future__ import annotations
 

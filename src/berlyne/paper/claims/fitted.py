@@ -56,13 +56,13 @@ FITTED: dict[str, FittedReading] = {
             "R16",
             ("controls", "lta"),
             "With the twelve strategies of the learning curves in one test, Random against Unembodied in Dense Worlds "
-            "has p of about 0.02 on seeds 0, 1 and 3. This fits the odd p > 0.01 of the paper. On seed 2 it has p = "
-            "0.0007, and controls does not hold. With the two strategies of Fig. 3 alone, p is below 0.0001 for every "
-            "run length from 300 to 5000 steps. A large pool has a cost. In 200 worlds and a pool of twelve "
-            "strategies, two strategies are significantly different at p < 0.001 only if their mean ranks differ by "
-            "1.55. So two strategies with neighbouring ranks in every world are not significantly different, even if "
-            "one is better in all of them. In the pool of the two strategies of Fig. 3, a difference of 0.23 is "
-            "enough.",
+            "has p of about 0.02 on seeds 0, 1 and 3. This agrees with the unusual statement p > 0.01 in the paper. On "
+            "seed 2 it has p = 0.0007, and controls does not hold. With the two strategies of Fig. 3 alone, p is below "
+            "0.0001 for every run length from 300 to 5000 steps. A large pool has a cost. In 200 worlds and a pool of "
+            "twelve strategies, two strategies are significantly different at p < 0.001 only if their mean ranks "
+            "differ by 1.55. So two strategies with neighbouring ranks in every world are not significantly different, "
+            "even if one is better in all of them. In the pool of the two strategies of Fig. 3, a difference of 0.23 "
+            "is enough.",
         ),
     )
 }

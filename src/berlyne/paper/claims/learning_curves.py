@@ -57,8 +57,8 @@ def _index_finding(e: Evidence, name: str, published: float) -> Finding:
     ok = z < Z99 if e.n_worlds >= MIN_WORLDS or z >= Z99 else None
     measured = (
         f"{mean:.3f} with standard error {error:.3f}, {deviation / error:.1f} standard errors from the published "
-        f"value, or {z:.1f} after allowing for the two printed digits and for the sampling error of the paper's own "
-        "200 worlds"
+        f"value, or {z:.1f} if rounding to two digits and the sampling error of the paper's own 200 worlds are taken "
+        "into account"
     )
     return Finding(
         f"{title(name)}: embodiment index",
@@ -135,7 +135,7 @@ def vi_plus(e: Evidence) -> tuple[Finding, ...]:
         "little compared with the gain of PIG(VI) over Random and PIG(greedy)",
         f"{share:.0%} of the gain",
         bool(share < LITTLE),
-        "less than half is little",
+        "we count less than half of the gain as little",
         share,
         unit="gain",
     )
@@ -246,7 +246,7 @@ def _matching(e: Evidence, name: str, start: float) -> Finding:
         "soon matches",
         f"{values} of the run",
         True if np.abs(late).max() < CLOSE else False if e.n_worlds >= MIN_WORLDS else None,
-        f"within {CLOSE:.0%} from {SOON:.0%} of the run on",
+        f"differs by less than {CLOSE:.0%} at all times after {SOON:.0%} of the run",
         at[SOON],
         unit="missing information",
     )

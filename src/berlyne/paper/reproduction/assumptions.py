@@ -88,7 +88,7 @@ KEYS: dict[str, Key] = {
         Key("q.gamma", _Q.gamma, "discount of Q-learning", "R7"),
         Key("q.epsilon", _Q.epsilon, "probability that Q-learning acts at random", "R7"),
         Key("q.initial", _Q.initial, "initial values of Q-learning", "R7"),
-        Key("ties", "uniform", "which of several best actions is taken", "R8", ("uniform", "first")),
+        Key("ties", "uniform", "how ties between best actions are broken", "R8", ("uniform", "first")),
         *_world_keys(),
         Key("index", "per world", "how the embodiment index is averaged", "R14", get_args(Index)),
         Key("pool", "curves", "strategies that enter one Friedman test", "R16", get_args(Pool)),
@@ -100,12 +100,20 @@ KEYS: dict[str, Key] = {
             (),
             1,
         ),
-        Key("tasks.times", TIMES, "fractions of the run after which tasks are set", "R19"),
-        Key("tasks.ranking", "each time", "how losses at several times become ranks", "R19", get_args(Ranking)),
+        Key("tasks.times", TIMES, "times at which tasks are evaluated, as fractions of the run", "R19"),
+        Key(
+            "tasks.ranking",
+            "each time",
+            "how losses at several times are combined into ranks",
+            "R19",
+            get_args(Ranking),
+        ),
         Key("tasks.horizon", tasks.HORIZON, "steps in which to collect reward", "R20", (), 1),
         Key("tasks.paid", "entering", "when a state pays its reward", "R20", ("entering", "leaving")),
         Key("tasks.n_rewards", tasks.N_REWARDS, "reward structures of each world", "", (), 1),
-        Key("tasks.ties", "uniform", "which of several best actions a policy takes", "R8", ("uniform", "lowest")),
+        Key(
+            "tasks.ties", "uniform", "how ties between best actions of a policy are broken", "R8", ("uniform", "lowest")
+        ),
         Key("learned.starts", (1.0, 10.0), "concentrations that learning starts from", "R24", (), MIN_ALPHA),
     )
 }
@@ -257,24 +265,24 @@ def _check(name: str, value: Any) -> Any:
         return _check_choice(key, value)
     if isinstance(key.default, tuple):
         if not isinstance(value, list | tuple) or not value or not all(_is_number(v) for v in value):
-            raise SettingsError(f"{name}: is {value!r}; it must be a list of numbers such as {list(key.default)}")
+            raise SettingsError(f"{name} is {value!r}; it must be a list of numbers such as {list(key.default)}")
         return tuple(_at_least(key, float(v)) for v in value)
     if name == "untried" and value == PRIOR_PIG:
         return value
     if isinstance(key.default, str | bool) and name != "untried":  # generators check these parameters themselves
         return value
     if not _is_number(value):
-        raise SettingsError(f"{name}: is {value!r}; it must be a number such as {_example(key)}")
+        raise SettingsError(f"{name} is {value!r}; it must be a number such as {_example(key)}")
     if isinstance(key.default, int):
         if value != int(value):
-            raise SettingsError(f"{name}: is {value!r}; it must be a whole number such as {_example(key)}")
+            raise SettingsError(f"{name} is {value!r}; it must be a whole number such as {_example(key)}")
         return int(_at_least(key, value))
     return float(_at_least(key, value))
 
 
 def _at_least(key: Key, value: float) -> float:
     if key.minimum is not None and value < key.minimum:
-        raise SettingsError(f"{key.name}: is {value!r}; it must be at least {key.minimum:g}")
+        raise SettingsError(f"{key.name} is {value!r}; it must be at least {key.minimum:g}")
     return value
 
 
@@ -288,5 +296,5 @@ def _example(key: Key) -> str:
 
 def _check_choice(key: Key, value: Any) -> str:
     if value not in key.choices:
-        raise SettingsError(f"{key.name}: is {value!r}; it must be {' or '.join(map(repr, key.choices))}")
+        raise SettingsError(f"{key.name} is {value!r}; it must be {' or '.join(map(repr, key.choices))}")
     return str(value)

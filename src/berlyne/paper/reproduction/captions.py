@@ -15,8 +15,8 @@ _UTILITIES = (
 )
 _DIFFERENCE = (
     "(d to f) Every curve minus that of PIG(VI), averaged over the same worlds, with one standard error of this paired "
-    "difference dotted above and below. Above zero a strategy is behind PIG(VI), below zero ahead of it. The axis is "
-    "linear between -1 and 1 and logarithmic beyond."
+    "difference dotted above and below. Above zero, a strategy has more missing information than PIG(VI), below zero "
+    "less. The axis is linear between -1 and 1 and logarithmic beyond."
 )
 
 CAPTIONS = {
@@ -33,7 +33,7 @@ CAPTIONS = {
         "over n = {n} worlds, all transition distributions of each, and repeated trials. The grey diagonal is "
         "equality. Grey bars are one standard deviation: horizontal bars of the realised gain, vertical bars of the "
         "predicted gain. Both axes are logarithmic, so if a bar would reach zero, only its part above the mean is "
-        "drawn. In 1-2-3 Worlds this is so for all bars, as in the paper."
+        "drawn. In 1-2-3 Worlds this applies to all bars, as in the paper."
     ),
     "fig3": _MISSING + _ERRORS + _CONTROLS.strip(),
     "fig4": (
@@ -54,23 +54,23 @@ CAPTIONS = {
     "fig7": "(a to c) " + _MISSING + _ERRORS + _CONTROLS + _GREEN + _UTILITIES + _DIFFERENCE,
     "fig8": (
         "Mean rank, over n = {n} worlds of each class, of every strategy by its loss in navigation (horizontal) and "
-        "reward acquisition (vertical). A loss is that of a policy planned with the internal model of the strategy; "
-        "rank 1 is the smallest loss. Ranks are taken at six times of the run and averaged. (a to c) All strategies; "
-        "bars are one standard deviation over worlds. Strategies outside the pair of vertical green lines differ "
-        "significantly from PIG(VI) in navigation, and strategies outside the pair of horizontal blue lines in reward. "
-        "Solid lines are for p = 0.0001, the level of the paper's caption, and dashed lines for p = 0.001, the level "
-        "of its text. (d to f) The contents of the grey frames of a to c, enlarged, without bars. Colour and filling "
-        "distinguish utilities: PIG is green and open, PEIG magenta and filled, PMC blue with the left half filled, "
-        "PLC cyan with the lower half filled. Symbols distinguish methods: squares are greedy, circles VI, diamonds "
-        "VI+. Asterisks are the heuristics LTA (orange, six arms) and CB (yellow, eight arms). The black triangle is "
-        "Unembodied, the red plus sign Random."
+        "reward acquisition (vertical). For each strategy, a policy is planned with its internal model, and the "
+        "loss of this policy is ranked. Rank 1 is the smallest loss. Ranks are taken at six times of the run and "
+        "averaged. (a to c) All strategies; bars are one standard deviation over worlds. Strategies outside the pair "
+        "of vertical green lines differ significantly from PIG(VI) in navigation, and strategies outside the pair of "
+        "horizontal blue lines in reward. Solid lines are for p = 0.0001, the level of the paper's caption, and dashed "
+        "lines for p = 0.001, the level of its text. (d to f) The contents of the grey frames of a to c, enlarged, "
+        "without bars. Colour and filling distinguish utilities: PIG is green and open, PEIG magenta and filled, PMC "
+        "blue with the left half filled, PLC cyan with the lower half filled. Symbols distinguish methods: squares are "
+        "greedy, circles VI, diamonds VI+. Asterisks are the heuristics LTA (orange, six arms) and CB (yellow, eight "
+        "arms). The black triangle is Unembodied, the red plus sign Random."
     ),
     "fig8-times": (
         "Mean rank of every strategy, over n = {n} worlds of each class, if exploration stops after a fraction of the "
-        "run, (a to c) in navigation loss and (d to f) in reward loss. Rank 1 is the smallest loss. Markers of one "
-        "time are side by side, so that equal ranks do not hide each other. Lines only join the markers of one "
-        "strategy. Colours, fillings and symbols are those of Fig. 8. No marker has a bar; the CSV file contains the "
-        "standard deviations."
+        "run, (a to c) in navigation loss and (d to f) in reward loss. Rank 1 is the smallest loss. Markers of the "
+        "same time are drawn side by side, so that markers with equal ranks do not overlap. Lines only join the "
+        "markers of one strategy. Colours, fillings and symbols are those of Fig. 8. No marker has a bar; the CSV file "
+        "contains the standard deviations."
     ),
     "figS1": (
         "One of the {n} Dense Worlds: ten states (circles) and, in panels a to d, the transitions under each of the "
@@ -104,7 +104,7 @@ CAPTIONS = {
         "Embodiment index for runs of any length: the mean over n = {n} worlds of each class (black), with a 95 % "
         "confidence band of this mean (grey). The dashed red line is the published average. The paper does not give "
         "its run lengths. We chose ours (dash-dotted line) so that the index is near the published value (reading "
-        "R12). So the agreement of the two is no evidence for the paper."
+        "R12). So their agreement is not evidence for the paper."
     ),
     "sensitivity": (
         "Verdicts on claims (rows) under other readings of the paper (columns), computed in all n = {n} worlds of each "
@@ -113,8 +113,9 @@ CAPTIONS = {
         "undecided. The darker a cell, the larger the largest change of an effect that the claim rests on, compared "
         "with the first column. The change is in per cent of an area or of the initial missing information, and a "
         "tenth of a rank counts as one per cent. Hatched claims were not checked again, because tasks are not "
-        "recomputed under that reading. A frame marks a verdict that differs from the first column. The frame is thick "
-        "if the effect left its 95 % confidence interval or has none, thin with long dashes if it moved within the "
-        "interval, and thin with short dashes if it is the same and only other strategies in the test changed."
+        "recomputed under that reading. A frame marks a verdict that differs from the first column. Thick frame: "
+        "the effect left its 95 % confidence interval, or has none. Thin frame with long dashes: the effect moved "
+        "within the interval. Thin frame with short dashes: the effect is unchanged, and only other strategies in the "
+        "test changed."
     ),
 }

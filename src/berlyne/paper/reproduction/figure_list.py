@@ -283,7 +283,7 @@ FIGURES: dict[str, FigureOfPaper] = {
             "sensitivity",
             "Verdicts under other readings of the paper",
             "readings R3 to R20",
-            "Nothing. The paper leaves these choices open, or prints something else.",
+            "The paper has no such figure. It leaves these choices open, or prints a formula that we do not use.",
             _sensitivity,
             ("explorations", "structure", "tasks", "sensitivity"),
         ),

@@ -178,7 +178,7 @@ def read_assumptions(folder: Path) -> Assumptions | None:
         stored = json.loads(content.decode())["assumptions"]
         return Assumptions({str(key): tuple(v) if isinstance(v, list) else v for key, v in stored.items()})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged ({error}); use another folder") from None
+        raise StoreError(f"{path} is damaged ({error}); use another directory") from None
 
 
 def write_marker(paper_run: PaperRun) -> None:
@@ -193,14 +193,14 @@ def write_marker(paper_run: PaperRun) -> None:
     if stored is None:
         other_files = sorted(path.name for path in folder.iterdir() if not _is_reproduction_file(path.name))
         if other_files:
-            raise SettingsError(f"{folder} contains other files ({other_files[0]}); use a new or empty folder")
+            raise SettingsError(f"{folder} contains other files ({other_files[0]}); use a new or empty directory")
         stored = DEFAULT if (folder / "results.zarr").is_dir() else paper_run.assumptions
     if stored != paper_run.assumptions:
         before, now = (
             ", ".join(f"{k} = {v}" for k, v in a.describe().items()) or "the default"
             for a in (stored, paper_run.assumptions)
         )
-        raise SettingsError(f"{folder} was made with {before}, but you asked for {now}; use another folder")
+        raise SettingsError(f"{folder} was made with {before}, but you asked for {now}; use another directory")
     write_store_file(folder / MARKER_FILE, json.dumps({"assumptions": paper_run.assumptions.describe()}).encode())
 
 

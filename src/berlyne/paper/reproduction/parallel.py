@@ -43,7 +43,7 @@ def parallel_map(jobs: int) -> MapFunction:
 
 
 def _map(items: list[Any], function: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
-    """Yield the function of every item, in order."""
+    """Apply the function to every item and yield the results in order."""
     if jobs < 2 or len(items) <= MIN_ITEMS:
         yield from map(function, items)
         return

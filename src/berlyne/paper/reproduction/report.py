@@ -107,9 +107,8 @@ def _title(context: PageContext) -> str:
 def _subtitle(context: PageContext) -> str:
     return (
         "<p>A reproduction of every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv "
-        f"1112.1125), in {context.paper_run.n_worlds} worlds of each of three classes. Of {len(context.verdicts)} "
-        "claims, "
-        f'<a href="#summary">{escape(tally_text(context))}</a>.</p>'
+        f"1112.1125), in {context.paper_run.n_worlds} worlds of each of three classes. We checked "
+        f'{len(context.verdicts)} claims: <a href="#summary">{escape(tally_text(context))}</a>.</p>'
     )
 
 
@@ -132,4 +131,4 @@ def _stored_seconds(folder: Path) -> dict[str, float]:
         stored = json.loads((content or b"{}").decode())
         return {str(name): float(value) for name, value in stored.items()}
     except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
-        raise StoreError(f"{path} is damaged; remove it, it contains only the durations of the parts") from None
+        raise StoreError(f"{path} is damaged; remove it (it contains only the durations of the parts)") from None

@@ -25,7 +25,7 @@ AS_READ = "as read"
 """Label of the readings of the reproduction, beside the variants."""
 RANK = 0.1
 """Weight of one rank compared with a share of the area: ten ranks count as much as the whole area."""
-EFFECT, MARGINAL, POOL_ONLY = "effect", "hair", "company"
+EFFECT, MARGINAL, POOL_ONLY = "effect", "marginal", "pool"
 """Why a verdict flips.
 
 EFFECT: an effect leaves its 95 % interval, or has no interval. MARGINAL: the effect moves within the interval.

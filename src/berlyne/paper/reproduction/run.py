@@ -24,7 +24,7 @@ from berlyne.paper.reproduction.report import write_report
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.serialization import PARTIAL_SUFFIX, check_file_type, exclusive_lock, read_file, write_store_file
 
-PARTS = ("explorations", *STAGES, *FIGURES, "claims", "report")
+PARTS = tuple(dict.fromkeys(("explorations", *STAGES, *FIGURES, "claims", "report")))  # some are stage and figure
 """Names that `--only` accepts."""
 CLAIMS_NEED = tuple(dict.fromkeys(need for claim in CLAIMS.values() for need in claim.needs))
 """Stages that claims are checked on."""
@@ -99,7 +99,7 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     paper_run = PaperRun(folder, n_worlds, seed, assumptions)
     if paper_run.has_more_worlds():
-        raise SettingsError(f"{folder} contains a reproduction with more than {n_worlds} worlds; use another folder")
+        raise SettingsError(f"{folder} contains a reproduction with more than {n_worlds} worlds; use another directory")
     result, parts, n_jobs = Reproduction(paper_run), _with_needed(only), jobs or os.cpu_count() or 1
     with exclusive_lock(folder / "reproduction"):
         write_marker(paper_run)

@@ -90,7 +90,7 @@ class Gains(Stage):
 
 @dataclass(frozen=True)
 class Learned(Stage):
-    """Exploration with a concentration learned on the way, and with the true one (Fig. S5).
+    """Exploration with a concentration learned during exploration, and with the true concentration (Fig. S5).
 
     Parameters
     ----------

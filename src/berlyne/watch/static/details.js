@@ -30,14 +30,14 @@ function splitOutcomes(outcomes) {
   return [shown.sort((a, b) => a.s - b.s), outcomes.filter((o) => !shown.includes(o))];
 }
 
-/** Describe the outcomes that are not shown, such as "176 more, each 0 true, 0.005 estimated". */
+/** Describe the outcomes that are not shown, such as "176 more outcomes, each with probability 0 true, 0.005 estimated". */
 function describeOthers(others, all, hidesTruth) {
   const describeKind = (kind, name) => {
     const [smallest, largest] = [Math.min, Math.max].map((end) => end(...others.map((o) => o[kind])));
     return `${largest - smallest > 1e-12 ? "at most " : ""}${formatShort(largest)} ${name}`;
   };
-  const count = all ? `all ${others.length}` : `${others.length} more`;
-  return `${count}, each ${hidesTruth ? "" : `${describeKind("truth", "true")}, `}${describeKind("estimated", "estimated")}`;
+  const count = all ? `all ${others.length} outcomes` : `${others.length} more outcomes`;
+  return `${count}, each with probability ${hidesTruth ? "" : `${describeKind("truth", "true")}, `}${describeKind("estimated", "estimated")}`;
 }
 
 function describeOutcome(world, o, hidesTruth) {

@@ -173,7 +173,7 @@ export class WorldMap {
   note() {
     if (this.world.listed) return "States lie in rows, in the order of their numbers. Arrows show the last steps only.";
     const perState = this.world.maze ? Infinity : countArrowsPerState(this._transitionProbabilities(), this.world.nStates);
-    return perState < Infinity ? `Arrows: ${perState} likeliest transitions from each state.` : "";
+    return perState < Infinity ? `Arrows show the ${perState} most probable transitions from each state.` : "";
   }
 
   /** Return the probabilities of transitions; none for a person, and none if there are too many states to draw arrows. */

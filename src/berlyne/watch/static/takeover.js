@@ -25,7 +25,7 @@ export class Takeover {
     document.getElementById("hint").textContent = world.maze
       ? "Arrow keys push up, down, left and right. Pushes are noisy; find out how noisy. Like the agents, you see the walls and know which rooms are one step away, but not which push leads there. A pink dot marks a room with a wall that may lead to the base (the pink rings)."
       : "Number keys take the actions. Find out what they do. At the start you know what the agents know.";
-    document.getElementById("your-keys").textContent = `${world.maze ? "Arrow keys push" : "Number keys act"}, like the buttons above. ` +
+    document.getElementById("your-keys").textContent = `Use the ${world.maze ? "arrow" : "number"} keys or the buttons above. ` +
       "Point at a state to see the estimated outcomes of its actions. Click to keep it selected.";
     document.getElementById("again").addEventListener("click", () => this.begin(this.run));
     document.getElementById("leave").addEventListener("click", () => this.leave());
@@ -90,6 +90,6 @@ export class Takeover {
     const t = person.nSteps;
     const others = runs.map((run) => `${run.name} ${formatShort(run.curve[Math.min(t, run.nSteps)])}`).join(", ");
     const steps = t === 1 ? "1 step" : `${t} steps`;
-    this.score.textContent = `After ${steps} you are missing ${formatShort(person.curve[t])} bits. At the same step: ${others}.`;
+    this.score.textContent = `After ${steps} you still have ${formatShort(person.curve[t])} bits to learn. The agents at the same step: ${others}.`;
   }
 }

@@ -115,7 +115,7 @@ def test_a_finding_names_what_it_compares(claim: str, place: int) -> None:
     )
     printed = claim in PRINTED and (claim, place) != ("cb", 2)
     assert finding.expected == (f"{one} {relation} ({level})" if printed else f"{one} {relation}")
-    assert finding.ours == ("" if printed else f"the level {level}; the paper gives none")
+    assert finding.ours == ("" if printed else f"significance level {level} (not given in the paper)")
     areas = ranked(CURVES, one, other, 200, 200, 2)
     assert finding.effect == pytest.approx(areas[one][0] / areas[other][0] - 1)
     assert finding.measured.startswith("significantly different (p ")

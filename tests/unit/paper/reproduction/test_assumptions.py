@@ -120,19 +120,19 @@ def test_a_file_and_options_give_the_same_assumptions(tmp_path: Path) -> None:
         ("zzzzzzzz=1", r"zzzzzzzz: unknown assumption; choose from gamma, "),
         ("gamma", r"--set gamma: must have the form key=value, such as gamma=0.9"),
         ("=3", r"--set =3: must have the form key=value"),
-        ("gamma=high", r"gamma: is 'high'; it must be a number such as 1.0"),
+        ("gamma=high", r"gamma is 'high'; it must be a number such as 1.0"),
         ("gamma=2", r"gamma is 2.0; it must be a number in \[0, 1\]"),
-        ("gamma=nan", r"gamma: is nan; it must be a number"),
-        ("steps_back=2.5", r"steps_back: is 2.5; it must be a whole number such as 10"),
-        ("untried=much", r"untried: is 'much'; it must be a number such as 0.0"),
-        ("pool=some", r"pool: is 'some'; it must be 'curves' or 'figure' or 'all'"),
-        ("tasks.times=2", r"tasks.times: is 2; it must be a list of numbers such as \[0.02, "),
-        ("tasks.times=[0.5, 3.0]", r"snapshots\[1\]: is 3.0; it must be a step from 0 to 1250, or a share"),
-        ("tasks.cap_per_state=0", r"tasks.cap_per_state: is 0; it must be at least 1"),
-        ("learned.starts=[0]", r"learned.starts: is 0.0; it must be at least "),
+        ("gamma=nan", r"gamma is nan; it must be a number"),
+        ("steps_back=2.5", r"steps_back is 2.5; it must be a whole number such as 10"),
+        ("untried=much", r"untried is 'much'; it must be a number such as 0.0"),
+        ("pool=some", r"pool is 'some'; it must be 'curves' or 'figure' or 'all'"),
+        ("tasks.times=2", r"tasks.times is 2; it must be a list of numbers such as \[0.02, "),
+        ("tasks.times=[0.5, 3.0]", r"snapshots\[1\] is 3.0; it must be a step from 0 to 1250, or a share"),
+        ("tasks.cap_per_state=0", r"tasks.cap_per_state is 0; it must be at least 1"),
+        ("learned.starts=[0]", r"learned.starts is 0.0; it must be at least "),
         ("maze.alpha=-1", r"worlds.maze: alpha is -1.0"),
         ("maze.law=none", r"worlds.maze: law is 'none'"),
-        ("1-2-3.n_steps=0", r"n_steps.1-2-3: is 0; it must be"),
+        ("1-2-3.n_steps=0", r"n_steps.1-2-3 is 0; it must be"),
     ],
 )
 def test_invalid_assumptions_give_one_sentence(assumption: str, message: str) -> None:
@@ -171,7 +171,7 @@ def test_a_folder_without_a_mark_that_holds_explorations_assumes_the_default(tmp
 @pytest.mark.parametrize("name", ["zarr.json", "notes.txt", "area", "thesis"])
 def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
-    with pytest.raises(SettingsError, match=rf"contains other files \({name}\); use a new or empty folder"):
+    with pytest.raises(SettingsError, match=rf"contains other files \({name}\); use a new or empty directory"):
         write_marker(PaperRun(tmp_path, 4, 0))
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -16,7 +16,7 @@ from berlyne.paper.reproduction.paper_run import PaperRun
 def test_damaged_seconds_give_one_sentence(tmp_path, text):
     (tmp_path / "seconds.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(
-        StoreError, match=r"seconds\.json is damaged; remove it, it contains only the durations of the parts$"
+        StoreError, match=r"seconds\.json is damaged; remove it \(it contains only the durations of the parts\)$"
     ):
         report._stored_seconds(tmp_path)
 

@@ -38,7 +38,7 @@ def evidence(context: PageContext) -> str:
         "Evidence",
         paragraph(
             "Open a claim to see all measurements. The column <b>the paper says</b> contains statements and levels "
-            "printed in the paper. The column <b>our criterion</b> contains our own thresholds, where the paper gives "
+            "printed in the paper. The column <b>our criterion</b> contains our own threshold if the paper gives "
             "none. The p-value of two strategies depends on the other strategies in the same Friedman test, which the "
             f"paper does not name. We use {_deciding_pool(context)} (reading {reading_link('R16')}). Further columns "
             "show the p-values in other pools. Two strategies are significantly different if Friedman's test of their "
@@ -80,7 +80,7 @@ def _notes(context: PageContext, id_: str) -> list[str]:
     else:
         notes.append("Rests on no fitted reading.")
     if claim.chose:
-        notes.append(f"Used to choose {join_html(map(reading_link, claim.chose))}, so no independent evidence.")
+        notes.append(f"Used to choose {join_html(map(reading_link, claim.chose))}, so not independent evidence.")
     if any(is_misfit(id_, finding) for finding in context.verdicts[id_].against):
         notes.append(f'Reason: <a href="#{claim.misfit}">PLC(VI) against PIG(VI)</a>.')
     if variants:

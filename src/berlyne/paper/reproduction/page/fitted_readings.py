@@ -40,7 +40,7 @@ def fitted(context: PageContext) -> str:
         paragraph(
             f"{len(FITTED)} of the {len(READINGS)} readings are fitted: among the settings that the paper leaves open, "
             "we chose one that reproduces published statements. Without such a choice the paper cannot be reproduced. "
-            "But because of the choice, these statements are no independent evidence for the paper."
+            "But because of the choice, these statements are not independent evidence for the paper."
         ),
         table(
             "Fitted readings, the claims that chose them, and other claims that rest on them",

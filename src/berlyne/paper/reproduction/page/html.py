@@ -25,7 +25,7 @@ WORDS = {True: HOLDS, False: FAILS, None: UNDECIDED}
 """Text for whether a finding agrees."""
 
 POOL_NAMES = {
-    "curves": f"the {len(CURVE_POOL)} of the curves",
+    "curves": f"the {len(CURVE_POOL)} of the learning curves",
     "figure": "the figure alone",
     "all": f"all {len(PAPER_STRATEGIES)}",
 }

@@ -88,10 +88,10 @@ def methods(paper_run: PaperRun) -> dict[str, str]:
         "of the world",
         "VI+": "value iteration planned with the true world; a control, because no explorer knows the true world",
         "Q": "Q-learning, which tries actions and learns the utility that follows them, without planning",
-        "Random": "no utility; all actions are equally probable; the baseline",
+        "Random": "no utility: all actions are equally probable (the baseline)",
         "LTA": "no utility; the least taken action in the current state",
         "CB": "no utility; counter-based: the action expected to lead to the least visited state",
-        "Unembodied": "the largest PIG over all states and actions; it may relocate to any state first; a control",
+        "Unembodied": "the largest PIG over all states and actions, after moving to that state at no cost (a control)",
     }
 
 
@@ -108,8 +108,8 @@ def _strategies(paper_run: PaperRun) -> str:
         + paragraph(
             "The name of a strategy consists of its utility and, in brackets, its method. For example, PIG(VI) "
             f"maximises PIG by value iteration. The paper has {', '.join(combined_strategies())}, and four strategies "
-            f"with other names: Random, Unembodied, LTA and CB. {' and '.join(POSITIVE_CONTROLS)} may do what an "
-            "explorer cannot do. They are positive controls."
+            f"with other names: Random, Unembodied, LTA and CB. {' and '.join(POSITIVE_CONTROLS)} have advantages "
+            "that no real explorer has, so they are positive controls."
         )
         + f'<div class="pair">{utility_table}{method_table}</div>'
     )

@@ -176,9 +176,9 @@ def _order_text(kinds: tuple[RowKind, ...]) -> str:
         f"targets that were seen, and whether state 1 is among them. This gives {len(kinds)} kinds of transition "
         f"distributions. {len(kinds) - len(unknown)} of them are fully known, and both utilities are 0. The other "
         f"{len(unknown)} form {pairs} pairs, and PIG and PLC put {same} of these in the same order (rank correlation "
-        f"{correlation:.2f}; {overall:.2f} including the fully known kinds). So both utilities mostly prefer the same "
-        "one of two observations. They differ in how much they prefer it. This matters because value iteration adds "
-        "up utilities."
+        f"{correlation:.2f}; {overall:.2f} including the fully known kinds). So of two possible observations, both "
+        "utilities usually prefer the same one. They differ in how much they prefer it. This matters because value "
+        "iteration adds up utilities."
     )
 
 
@@ -231,7 +231,7 @@ def _over_variants(context: PageContext) -> str:
 def _over_800() -> str:
     return (
         "Over 800 worlds, the area of PLC(VI) is 3.4 ± 0.4 % larger than that of PIG(VI), and it is larger in 61 % of "
-        "worlds. The L1 area is 0.1 ± 0.4 % larger (± one standard error). Run lengths from 100 to 3000 steps, 1 to 50 "
-        "steps back, discounts of 0.5 and 0.95, ties to the first action, the printed estimate, and L2 or maximum "
-        "norms instead of L1 do not change this. These runs are not part of this reproduction."
+        "worlds. The L1 area is 0.1 ± 0.4 % larger (± one standard error). This does not change with run lengths from "
+        "100 to 3000 steps, 1 to 50 steps back, discounts of 0.5 and 0.95, ties to the first action, the printed "
+        "estimate, or L2 or maximum norms instead of L1. These runs are not part of this reproduction."
     )

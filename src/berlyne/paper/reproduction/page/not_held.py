@@ -35,7 +35,9 @@ def not_held(context: PageContext) -> str:
     return section(
         "not-held",
         title,
-        table("Every finding because of which a claim does not hold or is undecided", HEADS, rows),
+        table(
+            "Findings that disagree or are undecided, of every claim that does not hold or is undecided", HEADS, rows
+        ),
         misfit(context),
     )
 

@@ -23,7 +23,7 @@ from berlyne.paper.reproduction.page.html import (
 LEGEND = (
     '<span class="flip effect">⇄ framed</span>: under this variant the verdict flips because an effect leaves the 95 % '
     "confidence interval that it has with the readings of this page, or because it has no interval. "
-    '<span class="flip hair">≈ dotted</span>: the verdict flips marginally, while the effects move within their '
+    '<span class="flip marginal">≈ dotted</span>: the verdict flips marginally, while the effects move within their '
     'intervals. <span class="flip company">≡ dotted</span>: the effect is exactly the same, and the verdict flips '
     "because other strategies in the test changed. The section "
     '<a href="#sensitivity">Sensitivity</a> describes all variants and their changes.'
@@ -64,9 +64,9 @@ def _why_not_independent(context: PageContext) -> str:
     independent = [id_ for id_ in context.verdicts if context.group(id_) == INDEPENDENT]
     resting = [id_ for id_ in independent if CLAIMS[id_].rests_on]
     return (
-        "The second group is no independent evidence for the paper. The paper leaves settings open. In "
+        "The second group is not independent evidence for the paper. The paper leaves settings open. In "
         f"{len(FITTED)} cases we chose a setting because it reproduces published statements. The second group contains "
-        "these statements: that they hold was the reason for the choice. The section "
+        "these statements. They hold because we chose the setting for this. The section "
         '<a href="#fitted">Fitted readings</a> lists the choices and the alternatives that we tried. No claim of the '
         f"first group was used for a choice. But {len(resting)} of its {len(independent)} claims were checked with "
         "fitted settings, and the table below names these settings."

@@ -35,8 +35,8 @@ def sensitivity(context: PageContext) -> str:
             f"(variants), in the same {context.paper_run.n_worlds} worlds of each class. Each entry has the results of "
             "the command that it shows, with the number of worlds and the seed of this page. A verdict can stay the "
             "same although an effect changes much, and it can flip although no effect changes. So every entry shows "
-            "the largest change of a difference of areas, or of ranks in tasks if no area changes, and opens to show "
-            "all claims."
+            "the largest change. This is the change of a difference of areas or, if no area changes, of a rank in a "
+            "task. Open an entry to see all claims."
         ),
         paragraph(
             "There are three kinds of flips. A verdict flips <b>because the effect changes</b> if the effect leaves "
@@ -87,7 +87,7 @@ def flip_lines(flipped: Mapping[str, Cell]) -> list[str]:
     """Return one line for each verdict that flips, with the findings that cause it, before and after."""
     return [
         f'<span class="flip {cell.flip}">{FLIPS[cell.flip][0]}&nbsp;{claim_link(id_)}</span> '
-        f"{verdict_change_html(cell)}: {_flipped_html(cell) or 'it has other findings'}"
+        f"{verdict_change_html(cell)}: {_flipped_html(cell) or 'the claim has other findings'}"
         for id_, cell in flipped.items()
     ]
 
