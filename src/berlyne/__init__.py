@@ -17,6 +17,7 @@ from berlyne.exploration.run import Run
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
+from berlyne.strategies.indices import index
 from berlyne.strategies.registry import STRATEGIES, Strategy
 from berlyne.strategies.registry import get_strategy as strategy
 from berlyne.strategies.utilities import UTILITIES, novelty, peig, pig, plc, pmc
@@ -94,6 +95,7 @@ __all__ = [
     "four_rooms",
     "from_gymnasium",
     "grid_world",
+    "index",
     "information_gain",
     "is_ergodic",
     "kl_divergence",

@@ -24,8 +24,9 @@ from typing import Literal
 
 import numpy as np
 
-from berlyne.engine.tasks.collect import collect, new_ledger
-from berlyne.engine.tasks.lanes import LANES, pack_lanes, unpack_lanes
+from berlyne.engine.blocks import Block, call
+from berlyne.engine.tasks.collect import Rewards, collect, new_ledger
+from berlyne.engine.tasks.lanes import LANES, ChainBatch, pack_lanes, unpack_lanes
 from berlyne.engine.tasks.models import Layout, Model, Models, Reader
 from berlyne.engine.tasks.navigate import Policies, navigate, new_search
 from berlyne.engine.tasks.walk import new_walk
@@ -207,6 +208,21 @@ class Tasks(Frozen):
         optimum = self._navigate(self._reader.truth, self._truth.weight[None], start)
         return optimum._replace(times=optimum.times[0])
 
+    @cached_property
+    def _walk(self) -> Block:
+        """Scratch for navigation in the true world; every call copies it, so that threads do not share it."""
+        return Block.of(new_walk(self._truth, self._reader.truth.elimination))
+
+    @cached_property
+    def _ledger(self) -> Block:
+        """Scratch for rewards; every call copies it."""
+        return Block.of(new_ledger(self.n_states, self.n_actions))
+
+    @cached_property
+    def _true_chain(self) -> Block:
+        """The true world."""
+        return Block.of(self._truth)
+
     def _navigation_times(self, batches: Iterable[tuple[Layout, FloatArray]]) -> FloatArray:
         blocks = [self._navigate(layout, weights, self._optimum).times for layout, weights in batches]
         return np.asarray(unpack_lanes(np.concatenate(blocks), self.n_states).transpose(0, 2, 1))
@@ -241,20 +257,29 @@ class Tasks(Frozen):
         n_blocks, size = start.actions.shape
         times, taken = np.zeros((len(weights), n_blocks, size)), np.empty((n_blocks, size * self.n_actions))
         policies = Policies(np.empty_like(start.actions), taken, times)
-        search, walk = (
-            new_search(layout.elimination, self.n_actions),
-            new_walk(self._truth, self._reader.truth.elimination),
-        )
-        navigate(layout.graph, weights, search, walk, start, policies, self.cap, self._lowest)
+        models = Block.of(ChainBatch(layout.graph, read_only(weights)))
+        if layout.search is None:
+            layout.search = Block.of(new_search(layout.elimination, self.n_actions))
+        search, walk = layout.search.copy(), self._walk.copy()
+        call(navigate, models, search, walk, Block.around(start), Block.around(policies), self.cap, self._lowest)
         return policies
 
     def _collect(self, layout: Layout, weights: FloatArray) -> FloatArray:
         """Compute the expected total reward of K models, `(K, R, N)`; see `berlyne.engine.tasks.collect`."""
         if self.rewards is None:
             raise ValueError("these tasks have no rewards; create them as Tasks(world, rewards)")
-        blocks, ledger = pack_lanes(self.rewards), new_ledger(self.n_states, self.n_actions)
+        blocks = pack_lanes(self.rewards)
         totals = np.empty((len(weights), *blocks.shape))
-        collect(layout.graph, weights, self._truth, ledger, blocks, self.horizon, self._lowest, totals)
+        models = Block.of(ChainBatch(layout.graph, read_only(weights)))
+        call(
+            collect,
+            models,
+            self._true_chain,
+            self._ledger.copy(),
+            Block.around(Rewards(blocks, totals)),
+            self.horizon,
+            self._lowest,
+        )
         return unpack_lanes(totals, len(self.rewards))
 
 

@@ -21,7 +21,7 @@ print(repr(float(explorer.utility()[0, 0])))
 
 FORMULA, KERNEL = (
     "return gain / (row.kappa * (row.kappa + 1.0)) / LN2",
-    "belief.utility[r] = value_of(belief.form, sums)",
+    "belief.utility[r] = belief.value(sums)",
 )
 
 

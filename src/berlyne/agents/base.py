@@ -100,9 +100,11 @@ def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
 
     if engine not in ("auto", "compiled", "numpy"):
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    if engine == "numpy":
+        return False
     compilable = can_compile(prior, strategy)
     if engine == "compiled" and not compilable:
         raise ValueError(
             f"{strategy} with {prior!r} has a part that cannot be compiled; use engine='numpy' or 'auto'{ENGINE}"
         )
-    return compilable and engine != "numpy"
+    return compilable

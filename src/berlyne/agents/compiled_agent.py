@@ -1,6 +1,6 @@
-"""The agent that runs a strategy in compiled kernels, and its state as arrays.
+"""An agent that runs compiled kernels.
 
-Arrays that are the same in all runs are computed once per prior or world (`berlyne.engine.caches`).
+Its whole state is one block of memory (`berlyne.engine.agent_state`), so that copying an agent copies that block.
 """
 
 from __future__ import annotations
@@ -9,33 +9,39 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.engine.action_selection import METHODS, invalidate, new_choice_state, rebind_belief
-from berlyne.engine.environment import Truth, new_truth
-from berlyne.engine.initial_belief import compiled_spec_for, new_belief
-from berlyne.engine.jit import entry_point
-from berlyne.engine.loop import act, evaluate_actions, explore, imagine, observe, replay
+from berlyne.engine.action_selection import METHODS, ChoiceState
+from berlyne.engine.agent_state import compiled_spec_for, new_agent_state, refresh, reset, restore, widened
+from berlyne.engine.blocks import Block, call
+from berlyne.engine.environment import new_truth
+from berlyne.engine.indices import GLOBAL_INDEX, can_compile_index
+from berlyne.engine.loop import Draws, Imagined, act, evaluate_actions, explore, follow_history, imagine, observe
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, is_compiled_prior, restore, with_capacity
+from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, is_compiled_prior
 from berlyne.engine.successor_graph import round_up
 from berlyne.labels import impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
 from berlyne.sparse import Counts
+from berlyne.strategies.choice import ChoiceRule
+from berlyne.strategies.coordination import QLearning, UniformChoice
 from berlyne.strategies.registry import Strategy
+from berlyne.strategies.utilities import UTILITIES, compute_utility
 from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 NO_RESETS: FloatArray = np.empty(0)
-"""The `u_start` of a world without terminal states."""
 MAX_COUNT = 2**31 - 1
-"""Largest number of observations: counts are int32."""
+"""Counts are int32."""
 
 
 def can_compile(prior: Any, strategy: Strategy) -> bool:
-    """Return whether kernels exist for the prior, the utility and the coordination method."""
-    has_kernels = is_compiled_prior(prior) and type(strategy.coordinate) in METHODS
-    if not has_kernels or not (strategy.utility is None or isinstance(strategy.utility, str)):
+    """Whether prior, utility and method are all ones that the kernels know."""
+    known_parts = is_compiled_prior(prior) and type(strategy.coordinate) in METHODS
+    if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
         return False
+    index = None if strategy.utility is None else UTILITIES[strategy.utility].index
+    if index is not None:
+        return can_compile_index(str(strategy.utility), index)
     try:
         compiled_spec_for(prior, strategy.utility)
     except KeyError:  # a utility for which this prior has no closed form
@@ -44,45 +50,51 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
 
 
 def make_method(name: str, parameters: dict[str, Any]) -> Any:
-    """Make the coordination method whose class has this name."""
+    """The method of coordination of that name."""
     return {method.__name__: method for method in METHODS}[name](**parameters)
 
 
 class CompiledAgent:
-    """Beliefs, utilities and choices of one explorer, in compiled kernels.
+    """Beliefs, utilities and choices of one explorer, for compiled kernels.
 
-    It has the methods of `NumpyAgent` and takes the same actions.
+    It has the same methods as `NumpyAgent` and takes the same actions.
 
     Parameters
     ----------
     model : InternalModel
-        The initial model, without observations.
+        A model that has observed nothing.
     strategy : Strategy
-        A strategy for which `can_compile` is true.
+        How the agent acts.
     world : World, optional
-        The true world. Strategies that may see the world plan with it. For all strategies, its number of outcomes
-        sets how many slots are allocated per state.
-
-    Attributes
-    ----------
-    belief : Belief
-        Counts, estimates and utilities of all rows.
-    choice_state : ChoiceState
-        Memory of the coordination method.
-    entry_points : dict
-        Compiled kernels by name. Agents with the same strategy and kind of prior share them.
+        The true world, for strategies that may see it. It also limits the number of slots.
     """
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
         if model.n_obs:
-            raise ValueError(f"the model of a compiled agent must have no observations; it has {model.n_obs}")
-        prior: Any = model.prior
+            raise ValueError("a compiled explorer starts from a model that has observed nothing")
         assert strategy.utility is None or isinstance(strategy.utility, str)
         self.model, self.strategy = model, strategy
-        self.belief = new_belief(model, strategy.utility, world, strategy.untried)
-        self.choice_state = new_choice_state(strategy.coordinate, strategy.rule, self.belief, prior.support, world)
-        self._truth: Truth | None = None
-        self.entry_points: dict[str, Any] = {}
+        self.block = new_agent_state(
+            model, strategy.utility, strategy.untried, strategy.coordinate, strategy.rule, world
+        )
+        self._truth: Block | None = None
+
+    @property
+    def belief(self) -> Belief:
+        """Counts, estimates and utilities."""
+        belief: Belief = self.block.record.belief
+        return belief
+
+    @property
+    def choice_state(self) -> ChoiceState:
+        """Values, visits and the current state."""
+        choice: ChoiceState = self.block.record.choice
+        return choice
+
+    @property
+    def memory(self) -> Any:
+        """The memory of the method."""
+        return self.block.record.memory
 
     def act(self, s: int, u: FloatArray) -> int:
         """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1)."""
@@ -93,41 +105,29 @@ class CompiledAgent:
         return self._choose(-1, u)
 
     def _choose(self, s: int, u: FloatArray) -> tuple[int, int]:
-        s, a = self._call("act", act, self.belief, self.choice_state, s, float(u[0]), float(u[1]))
-        return int(s), int(a)
-
-    def _call(self, name: str, kernel: Any, *arguments: Any) -> Any:
-        """Call a kernel, whose arguments must always have the same types."""
-        if name not in self.entry_points:
-            self.entry_points[name] = entry_point(kernel, arguments)
-        return self.entry_points[name](*arguments)
+        pair: tuple[int, int] = call(act, self.block, s, float(u[0]), float(u[1]))
+        return pair
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
-        status = self._observe_once(s, a, s_next)
-        if status == FULL:
+        before = call(observe, self.block, s, a, s_next)
+        if before == FULL:
             self._widen()
-            status = self._observe_once(s, a, s_next)
-        if status == IMPOSSIBLE:
+            before = call(observe, self.block, s, a, s_next)
+        if before == IMPOSSIBLE:
             raise impossible_transition(s, a, s_next)
-
-    def _observe_once(self, s: int, a: int, s_next: int) -> int:
-        return int(self._call("observe", observe, self.belief, self.choice_state, s, a, s_next))
 
     @property
     def current_state(self) -> int:
-        """The current state; -1 if it is unknown."""
+        """The state of the agent, -1 if unknown."""
         return int(self.choice_state.current_state[0])
 
     def copy(self, model: InternalModel) -> CompiledAgent:
-        """Return an independent copy; `model` is the internal model of this agent."""
-        blank = InternalModel(model.prior, n_states=model.n_states, n_actions=model.n_actions)
-        clone = CompiledAgent(blank, self.strategy)
-        clone.entry_points = self.entry_points
-        last = model.last_outcomes
-        tried = np.flatnonzero(last >= 0)
-        clone.load_state(self.state_dict(), np.stack([tried, last[tried]], axis=1))
-        return clone
+        """Return an agent that knows what this one knows, and is independent of it; `model` is what it knows."""
+        other = object.__new__(CompiledAgent)
+        other.model, other.strategy, other._truth = self.model, self.strategy, None
+        other.block = self.block.copy()
+        return other
 
     def imagine(self, s: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
         """Explore from state `s`, with outcomes drawn from the agent's own estimates.
@@ -145,7 +145,9 @@ class CompiledAgent:
         """
         path, done = np.full(len(u_world) + 1, s, dtype=np.int32), 0
         while True:
-            done += imagine(self.belief, self.choice_state, s, ends, path[done:], u_agent[done:], u_world[done:])
+            imagined = Block.around(Imagined(ends, path[done:]))
+            draws = Block.around(Draws(u_agent[done:], u_world[done:], NO_RESETS))
+            done += call(imagine, self.block, imagined, draws, s)
             if done == len(u_world):
                 return
             self._widen()
@@ -155,24 +157,28 @@ class CompiledAgent:
 
         Their utilities become 0, or -inf if the strategy may relocate.
         """
-        graph, n_actions = self.belief.graph, self.model.n_actions
-        value = -np.inf if self.strategy.relocates else 0.0  # an agent that may relocate must not go there
-        self.belief.utility.reshape(-1, graph.stride)[states, :n_actions] = value
-        if len(self.choice_state.q):
-            self.choice_state.q.reshape(-1, graph.stride)[states, :n_actions] = 0.0
-        invalidate(self.choice_state, self.belief)
+        n_actions = self.model.n_actions
+        worth = -np.inf if self.strategy.relocates else 0.0  # an agent that may relocate must not go there
+        self._by_state(self.belief.utility)[states, :n_actions] = worth
+        self.choice_state.terminal[states] = True
+        if isinstance(self.strategy.coordinate, QLearning):
+            self._by_state(self.memory.q)[states, :n_actions] = 0.0
+        reset(self.block)
 
     def unmark_terminal(self, s: int) -> None:
         """Undo `mark_terminal` for a state in which no action was tried."""
-        utility = self.strategy.utility
-        assert utility is None or isinstance(utility, str)
-        fresh = new_belief(self.model, utility, None, self.strategy.untried)  # without observations
-        stride, n_actions = self.belief.graph.stride, self.model.n_actions
-        untried = fresh.utility.reshape(-1, fresh.graph.stride)[s, :n_actions]
-        self.belief.utility.reshape(-1, stride)[s, :n_actions] = untried
-        if len(self.choice_state.q):
-            self.choice_state.q.reshape(-1, stride)[s, :n_actions] = self.strategy.coordinate.initial
-        invalidate(self.choice_state, self.belief)
+        strategy, n_actions = self.strategy, self.model.n_actions
+        utility: Any = strategy.utility
+        untried = compute_utility(InternalModel(self.model.prior), utility, strategy.untried)
+        self._by_state(self.belief.utility)[s, :n_actions] = untried[:, s]
+        self.choice_state.terminal[s] = False
+        if isinstance(strategy.coordinate, QLearning):
+            self._by_state(self.memory.q)[s, :n_actions] = strategy.coordinate.initial
+        reset(self.block)
+
+    def _by_state(self, values: FloatArray) -> FloatArray:
+        """An array over rows as `[s, a]`, with padding; a view."""
+        return values.reshape(-1, self.belief.graph.stride)
 
     def run(
         self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
@@ -198,11 +204,13 @@ class CompiledAgent:
         int
             Number of steps made, less than T if the next transition has probability zero under the prior.
         """
-        return explore(self.belief, self.choice_state, self.truth(world), record, u_agent, u_world, u_start)
+        draws = Block.around(Draws(u_agent, u_world, u_start))
+        steps: int = call(explore, self.block, self.truth(world), Block.around(record), draws)
+        return steps
 
     def action_values(self, s: int) -> FloatArray:
         """Value of each action in state `s` to the coordination method, (M,)."""
-        self._call("evaluate_actions", evaluate_actions, self.belief, self.choice_state, s)
+        call(evaluate_actions, self.block, s)
         return self.choice_state.values.copy()
 
     def pair_values(self) -> FloatArray:
@@ -241,66 +249,69 @@ class CompiledAgent:
         n_learned : int
             Number of lines learned, less than T if the next one has probability zero under the prior.
         """
-        novelty_belief, done = new_belief(self.model, "novelty", world), 0
-        missing = float(self._row_novelty(novelty_belief).sum())
-        record = ReplayRecord.allocate(len(steps), self.model.n_actions, missing, self.strategy.relocates)
-        for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
-            if terminal:
-                record.missing[begin] -= self._row_novelty(novelty_belief)[terminal].sum()
-                self.mark_terminal(np.array(terminal, dtype=np.int64))
+        known, done = self._new_known(world), 0
+        expected = float(self._row_novelty(known).sum())
+        record = ReplayRecord.allocate(len(steps), self.model.n_actions, expected, self.strategy.relocates)
+        for begin, until, closed, opened in iter_segments(len(steps), ends):
+            if closed:
+                record.missing[begin] -= self._row_novelty(known)[closed].sum()
+                self.mark_terminal(np.array(closed, dtype=np.int64))
             before = record.missing[begin]
-            for s in not_terminal:  # from this line on; `record.missing[begin]` still counts them as terminal
-                record.missing[begin] += self._row_novelty(novelty_belief)[s].sum()
+            for s in opened:  # when the line is made; until then its state was terminal
+                record.missing[begin] += self._row_novelty(known)[s].sum()
                 self.unmark_terminal(s)
-            novelty_belief, done = self.replay_lines(novelty_belief, record, steps[:until], begin)
+            known, done = self.replay_lines(known, record, steps[:until], begin)
             record.missing[begin] = before
             if done < until:
                 break
         return record, done
 
-    def copy_with_novelty(self, last: IntArray) -> Belief:
-        """Copy the belief, with novelty as its utility; `last` is as in `load_state`."""
-        novelty_belief = new_belief(self.model, "novelty")
-        if novelty_belief.graph.capacity < self.belief.graph.capacity:
-            novelty_belief = with_capacity(novelty_belief, self.belief.graph.capacity)
-        restore(novelty_belief, self._observed(), last)
-        return novelty_belief
+    def _new_known(self, world: World | None = None) -> Block:
+        """An agent before any data whose utility is novelty: expected missing information."""
+        return new_agent_state(self.model, "novelty", None, UniformChoice(), ChoiceRule(), world)
 
-    def replay_lines(
-        self, novelty_belief: Belief, record: ReplayRecord, steps: IntArray, begin: int
-    ) -> tuple[Belief, int]:
-        """Replay the lines from `begin` on, and fill these lines of `record`.
+    def copy_with_novelty(self, last: IntArray) -> Block:
+        """Return an agent that knows what this one knows, with novelty as its utility; `last` as in `load_state`."""
+        known = self._new_known()
+        if known.record.belief.graph.capacity < self.belief.graph.capacity:
+            known = widened(known, self.belief.graph.capacity)
+        prior: Any = self.model.prior
+        restore(known, prior, self._observed(), last)
+        return known
+
+    def replay_lines(self, known: Block, record: ReplayRecord, steps: IntArray, begin: int) -> tuple[Block, int]:
+        """Value and learn the lines from `begin` on, and write into `record`.
 
         Parameters
         ----------
-        novelty_belief : Belief
-            The belief before line `begin`, with novelty as its utility.
+        known : Block
+            An agent that knows the lines before `begin`, with novelty as its utility.
         record : ReplayRecord
-            Arrays to fill.
-        steps : ndarray of int, shape (T, 3)
+            What is written.
+        steps : ndarray of shape (T, 3)
             Lines s, a, s_next.
         begin : int
-            First line to replay.
+            The first line.
 
         Returns
         -------
-        novelty_belief : Belief
-            The belief after the last line learned.
-        done : int
-            The first line that could not be learned, or T.
+        Block, int
+            `known` after the lines, and the first line that could not be learned, or the number of lines.
         """
-        done, status = begin, 0
-        while done < len(steps) and status != IMPOSSIBLE:
-            done, status = replay(self.belief, self.choice_state, novelty_belief, record, steps, done)
-            if status == FULL:
+        done, why = begin, 0
+        while done < len(steps) and why != IMPOSSIBLE:
+            done, why = follow_history(self.block, known, record, steps, done, self.strategy.relocates)
+            if why == FULL:
                 self._widen()
-                novelty_belief = with_capacity(novelty_belief, self.belief.graph.capacity)
+                known = widened(known, self.belief.graph.capacity)
         record.probabilities[begin:done] = self._replay_probabilities(record, steps, slice(begin, done))
-        return novelty_belief, done
+        return known, done
 
-    def _row_novelty(self, novelty_belief: Belief) -> FloatArray:
-        """Expected missing information of every row in bits, (N, M), from a belief with novelty as its utility."""
-        return novelty_belief.utility.reshape(-1, novelty_belief.graph.stride)[:, : self.model.n_actions]
+    def _row_novelty(self, known: Block) -> FloatArray:
+        """Expected missing information of every row, (N, M), from an agent whose utility is novelty."""
+        belief = known.record.belief
+        by_state: FloatArray = belief.utility.reshape(-1, belief.graph.stride)[:, : self.model.n_actions]
+        return by_state
 
     def _replay_probabilities(self, record: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
         """Probability of every action in the state of each line, (T, M); among all pairs if the strategy relocates."""
@@ -312,17 +323,19 @@ class CompiledAgent:
             share = np.asarray(rows == record.first[lines, None], dtype=float)
         else:
             share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
-        n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither terminal states nor padding
+        n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither where episodes end nor in the padding
         return rule.add_lapses(share, record.utility[lines] > -np.inf, n_possible)
 
-    def truth(self, world: World) -> Truth:
-        """The true world in the form that kernels read."""
+    def truth(self, world: World) -> Block:
+        """The true world as kernels see it, and the distance of this agent's model from it."""
         if self._truth is None:
             self._truth = new_truth(world, self.model, self.belief.graph)
         return self._truth
 
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`."""
+        if self.block.record.index_kind == GLOBAL_INDEX:
+            refresh(self.block)
         by_state = self.belief.utility.reshape(-1, self.belief.graph.stride)
         return np.ascontiguousarray(by_state[:, : self.belief.graph.n_actions].T)
 
@@ -349,11 +362,11 @@ class CompiledAgent:
             seen. `visits` (N,). `q` (N, M): the table of Q-learning, empty for other methods. `here` (1,): the current
             state, or -1.
         """
-        q = self.choice_state.q.reshape(-1, self.belief.graph.stride)[:, : self.model.n_actions]
+        q = self.memory.q if isinstance(self.strategy.coordinate, QLearning) else np.empty(0)
         return {
             "counts": self._observed(),
             "visits": self.choice_state.visits[:-1],
-            "q": q,
+            "q": self._by_state(q)[:, : self.model.n_actions],
             "here": self.choice_state.current_state,
         }
 
@@ -374,26 +387,23 @@ class CompiledAgent:
         """
         counts, last = checked_state_counts(state["counts"], last, self.model.n_actions, self.model.n_states)
         outcomes = np.unique(np.stack([counts[:, 0] // self.model.n_actions, counts[:, 1]], axis=1), axis=0)
-        needed = (
-            int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1
-        )  # one more for the state that the prior singles out
+        needed = int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1  # and one that the prior singles out
         while 0 < self.belief.graph.capacity < min(needed, round_up(self.model.n_states)):
             self._widen()
-        if not restore(self.belief, counts, last):
-            raise ValueError("it was observed what the prior calls impossible")
-        graph, choice = self.belief.graph, self.choice_state
-        choice.visits[:-1] = checked_numbers("visits", state["visits"], (self.model.n_states,), 0, MAX_COUNT)
+        prior: Any = self.model.prior
+        if not restore(self.block, prior, counts, last):
+            raise ValueError("counts contain a transition that has probability zero under the prior")
+        choice, n_states, n_actions = self.choice_state, self.model.n_states, self.model.n_actions
+        choice.visits[:-1] = checked_numbers("visits", state["visits"], (n_states,), 0, MAX_COUNT)
         choice.visits[-1] = choice.visits[:-1].sum()
-        choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1, self.model.n_states - 1)
-        if len(choice.q):
-            shape = (self.model.n_states, graph.n_actions)
-            choice.q.reshape(-1, graph.stride)[:, : graph.n_actions] = checked_numbers("q", state["q"], shape)
-        invalidate(choice, self.belief)
+        choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1, n_states - 1)
+        if isinstance(self.strategy.coordinate, QLearning):
+            self._by_state(self.memory.q)[:, :n_actions] = checked_numbers("q", state["q"], (n_states, n_actions))
 
     def _widen(self) -> None:
         """Double the slots of every state."""
-        self.belief = with_capacity(self.belief, min(2 * self.belief.graph.capacity, round_up(self.model.n_states)))
-        self.choice_state = rebind_belief(self.choice_state, self.belief)
+        capacity = min(2 * self.belief.graph.capacity, round_up(self.model.n_states))
+        self.block = widened(self.block, capacity)
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:

@@ -20,6 +20,7 @@ from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import checked_estimate
 from berlyne.sparse import Counts
 from berlyne.strategies.coordination import View, chooses_directly, has_values
+from berlyne.strategies.indices import index_of_row, is_global, make_row
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES, as_row_function, compute_utility, evaluate_rows, novelty
 from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, IntArray, check_dense, is_index
@@ -65,6 +66,8 @@ class NumpyAgent:
             chooses_directly(self.coordinate) and strategy.temperature == 0.0 and strategy.lapse == 0.0
         )
         self.dependent = not model.rows_are_independent
+        self._index: Any = UTILITIES[strategy.utility].index if isinstance(strategy.utility, str) else None
+        self._index_is_global = self._index is not None and is_global(self._index)
         self.view = View(
             utility=self._utilities(model),
             theta_hat=model.theta_hat,
@@ -109,7 +112,8 @@ class NumpyAgent:
         shape = self.view.n_states, self.view.n_actions
         if not has_values(self.coordinate):
             return np.full(shape, np.nan)
-        return self._checked(self.coordinate.pair_values(self.view), shape)
+        view = replace(self.view, utility=self._index_values(self.view.visits)) if self._index_is_global else self.view
+        return self._checked(self.coordinate.pair_values(view), shape)
 
     def probabilities(self, s: int) -> FloatArray:
         """Probability of each action in state `s`, (M,)."""
@@ -143,11 +147,20 @@ class NumpyAgent:
     def _view_from(self, s: int) -> View:
         """Return the view after arriving in state `s`; its `theta_hat` is the true world if the strategy may see it."""
         view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
-        if s == self._current_state:
-            return view
-        visits = view.visits.copy()
-        visits[s] += 1
-        return replace(view, visits=visits)
+        if s != self._current_state:
+            visits = view.visits.copy()
+            visits[s] += 1
+            view = replace(view, visits=visits)
+        return replace(view, utility=self._index_values(view.visits)) if self._index_is_global else view
+
+    def _index_values(self, visits: IntArray) -> FloatArray:
+        """Compute an index for all rows, `[a, s]`, given the visits of all states."""
+        counts, values = self.view.counts, np.empty(self.view.utility.shape)
+        t = int(counts.sum())
+        for a, s in np.ndindex(*values.shape):
+            values[a, s] = index_of_row(self._index, make_row(self.prior, counts[a, s], visits, t, a, s))
+        values[:, self.terminal] = -np.inf if self.strategy.relocates else 0.0
+        return values
 
     def _checked(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
         """Return values of a method as an array; raise a `ValueError` if a custom method returned invalid ones."""
@@ -389,7 +402,7 @@ class NumpyAgent:
 
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`."""
-        return self.view.utility.copy()
+        return self._index_values(self.view.visits) if self._index_is_global else self.view.utility.copy()
 
     def counts(self) -> Counts:
         """Observed transitions."""
@@ -400,6 +413,8 @@ class NumpyAgent:
         if s != self._current_state:
             self.view.visits[s] += 1
             self._current_state = s
+        if self._index_is_global:
+            self.view.utility[...] = self._index_values(self.view.visits)
 
     def _call(self, hook: str, *arguments: Any) -> None:
         method = getattr(self.coordinate, hook, None)
@@ -411,6 +426,8 @@ class NumpyAgent:
         utility = self.strategy.utility
         if utility is not None and not isinstance(utility, str):
             return evaluate_rows(model, utility)
+        if self._index is not None:
+            return UTILITIES[str(utility)].of(model)
         of_row = None if utility is None else UTILITIES[utility].of_row
         if self.dependent and of_row is not None:
             return evaluate_rows(model, of_row)
@@ -419,6 +436,9 @@ class NumpyAgent:
     def _row_utility(self, a: int, s: int, s_next: int) -> float:
         """Compute the utility of row (a, s) after its outcome `s_next`."""
         utility = self.strategy.utility
+        if self._index is not None:
+            counts, visits = self.view.counts, self.view.visits
+            return index_of_row(self._index, make_row(self.prior, counts[a, s], visits, int(counts.sum()), a, s))
         if isinstance(utility, str) and self.exact is not None:
             return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)
         model = InternalModel.from_counts(self.prior, self.counts(), {})

@@ -114,8 +114,7 @@ class OpenStateAgent:
             n_new = len(self.discovered) + 1 - len(memory["visits"])
             memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
             memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
-            code, self._inner = self._inner.entry_points, self._compiled(InternalModel(self.current_prior))
-            self._inner.entry_points = code
+            self._inner = self._compiled(InternalModel(self.current_prior))
             self._inner.load_state(memory, self._last_outcomes())
         self._mark_inner_terminal()
 

@@ -1,18 +1,17 @@
-"""Choose an action, and update the memory of a coordination method.
+"""How an action is chosen, and what a method of coordination remembers.
 
-No other file of the engine depends on the methods. To compile another method, add its class to `METHODS`, its arrays to
-`new_choice_state`, and a case to `compute_values`; and to `update_after_step` if the method learns.
-`berlyne.strategies.coordination` defines the methods in plain NumPy.
+This is the only file that knows methods. To compile another one, add its functions and a line to `METHODS`.
+`berlyne.strategies.coordination` has the same methods in plain NumPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from berlyne.engine.argmax import (
-    NO_TREE,
     Tree,
     best_row,
     grow_tree,
@@ -23,10 +22,16 @@ from berlyne.engine.argmax import (
     update_tree,
 )
 from berlyne.engine.caches import cached_repairs, graph_and_weights
-from berlyne.engine.jit import jit_inline, jit_nrt_off
+from berlyne.engine.jit import callback, inline
 from berlyne.engine.row_beliefs import TOTAL, Belief
-from berlyne.engine.successor_graph import Graph
-from berlyne.engine.value_iteration import NO_REPAIRS, Plan, action_values, mark_row_changed, new_plan, reset_plan
+from berlyne.engine.value_iteration import (
+    NO_REPAIRS,
+    Plan,
+    new_plan,
+    plan_after_observation,
+    plan_values,
+    reset_plan,
+)
 from berlyne.sparse import Support
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
@@ -39,227 +44,280 @@ from berlyne.strategies.coordination import (
     UniformChoice,
     ValueIteration,
 )
-from berlyne.validation import FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
-
-METHODS = (UniformChoice, LeastTaken, CounterBased, Greedy, ValueIteration, TrueModel, QLearning, Relocating)
-"""Methods that have kernels."""
-UNIFORM, LEAST_TAKEN, COUNTER, GREEDY, PLANNING, PLANNING_WITH_WORLD, Q_LEARNING, RELOCATING = range(len(METHODS))
-"""Code of each method: its position in `METHODS`."""
-RATE, GAMMA = 0, 1
-"""Positions in `ChoiceState.q_parameters`."""
 
 
 class ChoiceState(NamedTuple):
-    """Memory of a coordination method besides the belief.
+    """State that every agent needs to choose, besides its belief.
 
     Attributes
     ----------
-    method : int
-        Code of the method.
     temperature, lapse : float
         As in `berlyne.strategies.choice.ChoiceRule`.
     values : ndarray of shape (M,)
-        Action values in the state that was evaluated last.
-    visits : ndarray of int, shape (N + 1,)
+        Values of the actions of the state that was looked at last.
+    visits : ndarray of shape (N + 1,)
         How often each state was occupied; the last entry is their sum.
-    current_state : ndarray of int, shape (1,)
-        The state that the agent is in; -1 if it is unknown.
-    q : ndarray
-        Table of Q-learning, `[s * stride + a]`; empty for other methods.
-    q_parameters : ndarray of shape (2,)
-        Learning rate and discount of Q-learning.
-    tree : Tree
-        Tournament of all rows, for a method that may relocate.
-    plan : Plan
-        Values of value iteration.
+    current_state : ndarray of shape (1,)
+        The state of the agent, -1 if unknown.
+    n_obs : ndarray of shape (1,)
+        Number of observations.
+    terminal : ndarray of shape (N,)
+        Whether episodes end in each state.
     """
 
-    method: int
     temperature: float
     lapse: float
     values: FloatArray
     visits: IntArray
     current_state: IntArray
-    q: FloatArray
-    q_parameters: FloatArray
-    tree: Tree
-    plan: Plan
+    n_obs: IntArray
+    terminal: BoolArray
 
 
-def new_choice_state(
-    coordinate: Any, rule: ChoiceRule, belief: Belief, support: Support, world: World | None
-) -> ChoiceState:
-    """Make the memory of a method before its first step.
-
-    Parameters
-    ----------
-    coordinate : object
-        A coordination method of one of the classes in `METHODS`.
-    rule : ChoiceRule
-        Temperature and lapse.
-    belief : Belief
-        The belief that the method reads.
-    support : Support
-        Support of the belief.
-    world : World or None
-        The true world, for a method that may see it.
-    """
-    graph, n_rows = belief.graph, len(belief.utility)
-    method = METHODS.index(type(coordinate))
-    q, q_parameters, tree = np.empty(0), np.zeros(2), NO_TREE
-    depth, gamma = (coordinate.steps_back, coordinate.gamma) if method == PLANNING else (0, 1.0)
-    if method == PLANNING_WITH_WORLD:
-        assert world is not None
-        plan = _plan_with_world(coordinate.inner, world, support)
-    else:
-        repairs = cached_repairs(support, graph, depth) if depth and not graph.capacity else NO_REPAIRS
-        plan = new_plan(graph, belief.weight, belief.base_weight, depth, gamma, repairs)
-    if method == Q_LEARNING:
-        q = np.full(n_rows, float(coordinate.initial))
-        q_parameters = np.array([coordinate.learning_rate, coordinate.gamma], dtype=np.float64)
-    elif method == RELOCATING:
-        tree = new_tree(2 << (n_rows - 1).bit_length())
-    choice = ChoiceState(
-        method,
-        rule.temperature,
-        rule.lapse,
-        np.zeros(graph.n_actions),
-        np.zeros(len(graph.start) + 1, dtype=np.int64),
+def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int) -> ChoiceState:
+    """Return the state of an agent that has done nothing yet."""
+    return ChoiceState(
+        float(rule.temperature),
+        float(rule.lapse),
+        np.zeros(n_actions),
+        np.zeros(n_states + 1, dtype=np.int64),
         np.array([-1], dtype=np.int64),
-        q,
-        q_parameters,
-        tree,
-        plan,
-    )
-    invalidate(choice, belief)
-    return choice
-
-
-def _plan_with_world(inner: ValueIteration, world: World, support: Support) -> Plan:
-    """Make a plan with the true world, on the graph of the belief's support if the world has the same support."""
-    graph_support = support if support.same_entries(world.rows.support) else world.rows.support
-    graph, weight = graph_and_weights(world, graph_support)
-    repairs = cached_repairs(graph_support, graph, inner.steps_back)
-    return new_plan(graph, weight, np.empty(0), inner.steps_back, inner.gamma, repairs)
-
-
-def invalidate(choice: ChoiceState, belief: Belief) -> None:
-    """Invalidate plans and tournament after utilities were changed outside of a step."""
-    reset_plan(choice.plan, belief.utility)
-    if len(choice.tree.top):
-        grow_tree(choice.tree, belief.utility)
-
-
-def rebind_belief(choice: ChoiceState, belief: Belief) -> ChoiceState:
-    """Return the memory with a plan that reads `belief`, after its slots have moved."""
-    if choice.method == PLANNING_WITH_WORLD:
-        return choice
-    return choice._replace(
-        plan=choice.plan._replace(graph=belief.graph, weight=belief.weight, base_weight=belief.base_weight)
+        np.zeros(1, dtype=np.int64),
+        np.zeros(n_states, dtype=np.bool_),
     )
 
 
-@jit_nrt_off
-def expected_visits(belief: Belief, visits: IntArray, s: int, values: FloatArray) -> None:
-    """Write minus the expected number of visits to the next state under each action into `values` (Sec. 3.5, CB)."""
-    graph: Graph = belief.graph
+@inline
+def arrive(choice: ChoiceState, s: int) -> None:
+    """Count a visit to state s, unless the last step of the agent led there and was counted."""
+    if choice.current_state[0] != s:
+        choice.current_state[0] = s
+        choice.visits[s] += 1
+        choice.visits[-1] += 1
+
+
+@inline
+def leave(choice: ChoiceState, s: int, previous: int) -> None:
+    """Undo `arrive`, for an agent that was in state `previous` before."""
+    if previous != s:
+        choice.current_state[0] = previous
+        choice.visits[s] -= 1
+        choice.visits[-1] -= 1
+
+
+# Choosing: functions of an agent state, the memory of its method, a state and two uniform numbers
+
+
+@callback
+def choose_best(agent: Any, memory: Any, s: int, u: float, u_lapse: float) -> tuple[int, int]:
+    """Return s and the action of largest value there, ties broken by `u`; or any action in a lapse."""
+    choice = agent.choice
+    if u_lapse < choice.lapse:
+        return s, int(u * len(choice.values))
+    agent.compute_values(agent.belief, choice, memory, s)
+    return s, random_argmax(choice.values, u)
+
+
+@callback
+def choose_softmax(agent: Any, memory: Any, s: int, u: float, u_lapse: float) -> tuple[int, int]:
+    """Return s and an action drawn from the softmax of the values there; or any action in a lapse."""
+    choice = agent.choice
+    if u_lapse < choice.lapse:
+        return s, int(u * len(choice.values))
+    agent.compute_values(agent.belief, choice, memory, s)
+    return s, sample_softmax(choice.values, choice.temperature, u)
+
+
+@callback
+def choose_uniformly(agent: Any, memory: Any, s: int, u: float, u_lapse: float) -> tuple[int, int]:
+    """Return s and any action."""
+    return s, int(u * len(agent.choice.values))
+
+
+@callback
+def choose_pair(agent: Any, tree: Tree, s: int, u: float, u_lapse: float) -> tuple[int, int]:
+    """Return the state and the action of the best of all pairs, for an agent that may relocate."""
+    choice, utility, stride = agent.choice, agent.belief.utility, agent.belief.graph.stride
+    if u_lapse < choice.lapse:
+        r = random_index(utility, u)
+    elif choice.temperature == 0.0:
+        r = best_row(tree, u)
+    else:
+        r = sample_softmax(utility, choice.temperature, u)
+    return r // stride, r % stride
+
+
+# Values of the actions of state s, into `choice.values`
+
+
+@callback
+def zero_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> None:
+    """Leave the values at zero."""
+
+
+@callback
+def utility_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> None:
+    """The utility of each action."""
+    for a in range(len(choice.values)):
+        choice.values[a] = belief.utility[s * belief.graph.stride + a]
+
+
+@callback
+def least_taken_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> None:
+    """Minus the number of times each action was taken here (Sec. 3.5, LTA)."""
+    for a in range(len(choice.values)):
+        choice.values[a] = -float(belief.row_stats[s * belief.graph.stride + a, TOTAL])
+
+
+@callback
+def expected_visits_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> None:
+    """Minus the expected visit count of the next state under each action (Sec. 3.5, CB)."""
+    graph, values, visits = belief.graph, choice.values, choice.visits
     for a in range(len(values)):
         values[a] = -belief.base_weight[s * graph.stride + a] * visits[-1] if len(belief.base_weight) else 0.0
-    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+    first = graph.start[s]
+    for k in range(first, first + graph.length[s]):
         for a in range(len(values)):
             values[a] -= belief.weight[k * graph.stride + a] * visits[graph.succ[k]]
 
 
-@jit_inline
-def arrive(current_state: IntArray, visits: IntArray, s: int) -> None:
-    """Count a visit to state s if the last step did not lead there."""
-    if current_state[0] != s:
-        current_state[0] = s
-        visits[s] += 1
-        visits[-1] += 1
+class QTable(NamedTuple):
+    """The memory of Q-learning.
 
-
-@jit_inline
-def compute_values(belief: Belief, choice: ChoiceState, s: int) -> None:
-    """Write the value of each action in state s into `choice.values`."""
-    method, values, stride = choice.method, choice.values, belief.graph.stride
-    if method == PLANNING or method == PLANNING_WITH_WORLD:
-        action_values(choice.plan, belief.utility, s, values)
-    elif method == COUNTER:
-        expected_visits(belief, choice.visits, s, values)
-    elif method == GREEDY or method == RELOCATING or method == Q_LEARNING:
-        by_row = choice.q if method == Q_LEARNING else belief.utility
-        for b in range(len(values)):
-            values[b] = by_row[s * stride + b]
-    elif method == LEAST_TAKEN:
-        for b in range(len(values)):
-            values[b] = -float(belief.row_stats[s * stride + b, TOTAL])
-    elif method != UNIFORM:  # the values of UNIFORM stay zero
-        raise ValueError("unknown method code")
-
-
-@jit_inline
-def choose(belief: Belief, choice: ChoiceState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
-    """Choose an action, and the state to act in if the method may relocate.
-
-    Other methods write the value of each action in state s into `choice.values`. They choose the best action, or draw
-    one from the softmax.
-
-    Parameters
+    Attributes
     ----------
-    belief : Belief
-        The belief that the method reads.
-    choice : ChoiceState
-        Memory of the method.
-    s : int
-        Current state.
-    u, u_lapse : float
-        Uniform numbers in [0, 1): one to choose with, one that decides whether the agent lapses.
-
-    Returns
-    -------
-    s, a : int
-        State to act in, and action.
+    q : ndarray
+        `[s * stride + a]`, the values.
+    learning_rate, gamma : float
+        Learning rate and discount.
     """
-    method, n_actions, stride = choice.method, len(choice.values), belief.graph.stride
-    is_lapse = u_lapse < choice.lapse
-    if method == RELOCATING:
-        if is_lapse:
-            r = random_index(belief.utility, u)
-        else:
-            r = (
-                best_row(choice.tree, u)
-                if choice.temperature == 0.0
-                else sample_softmax(belief.utility, choice.temperature, u)
-            )
-        s, a = r // stride, r % stride
-    elif is_lapse or method == UNIFORM:
-        a = int(u * n_actions)
-    else:
-        compute_values(belief, choice, s)
-        a = (
-            random_argmax(choice.values, u)
-            if choice.temperature == 0.0
-            else sample_softmax(choice.values, choice.temperature, u)
-        )
-    return s, a
+
+    q: FloatArray
+    learning_rate: float
+    gamma: float
 
 
-@jit_inline
-def update_after_step(belief: Belief, choice: ChoiceState, s: int, a: int, s_next: int, reward: float) -> None:
-    """Update the memory of the method and the current state, after the belief has learned a transition."""
-    stride = belief.graph.stride
+@callback
+def q_values(belief: Belief, choice: ChoiceState, table: QTable, s: int) -> None:
+    """The entries of the table."""
+    for a in range(len(choice.values)):
+        choice.values[a] = table.q[s * belief.graph.stride + a]
+
+
+# After an observation: functions of belief, choice, memory, s, a, s_next and reward
+
+
+@callback
+def ignore_observation(
+    belief: Belief, choice: ChoiceState, memory: Any, s: int, a: int, s_next: int, reward: float
+) -> None:
+    """Remember nothing."""
+
+
+@callback
+def learn_q(belief: Belief, choice: ChoiceState, table: QTable, s: int, a: int, s_next: int, reward: float) -> None:
+    """One step of Q-learning."""
+    q, stride, largest = table.q, belief.graph.stride, -np.inf
+    for b in range(len(choice.values)):
+        largest = max(largest, q[s_next * stride + b])
     r = s * stride + a
-    if choice.plan.depth > 0:
-        mark_row_changed(choice.plan, belief.utility, s)
-    elif choice.method == RELOCATING:
-        update_tree(choice.tree, r, belief.utility[r])
-    elif choice.method == Q_LEARNING:
-        largest = -np.inf
-        for b in range(len(choice.values)):
-            largest = max(largest, choice.q[s_next * stride + b])
-        choice.q[r] += choice.q_parameters[RATE] * (reward + choice.q_parameters[GAMMA] * largest - choice.q[r])
-    choice.current_state[0] = s_next
-    choice.visits[s_next] += 1
-    choice.visits[-1] += 1
+    q[r] += table.learning_rate * (reward + table.gamma * largest - q[r])
+
+
+@callback
+def update_pairs(belief: Belief, choice: ChoiceState, tree: Tree, s: int, a: int, s_next: int, reward: float) -> None:
+    """Renew the path of one row in the tournament of all pairs."""
+    r = s * belief.graph.stride + a
+    update_tree(tree, r, belief.utility[r])
+
+
+# After utilities have changed in any other way
+
+
+@callback
+def keep_memory(belief: Belief, choice: ChoiceState, memory: Any) -> None:
+    """Nothing in the memory depends on utilities."""
+
+
+@callback
+def regrow_tree(belief: Belief, choice: ChoiceState, tree: Tree) -> None:
+    """Fill the tournament again."""
+    grow_tree(tree, belief.utility)
+
+
+# Memories
+
+
+class NoMemory(NamedTuple):
+    """The memory of a method that has none."""
+
+    empty: int = 0
+
+
+def _no_memory(coordinate: Any, belief: Belief, support: Support, world: World | None) -> NoMemory:
+    return NoMemory()
+
+
+def _plan(coordinate: ValueIteration, belief: Belief, support: Support, world: World | None) -> Plan:
+    """A plan on the explorer's own model."""
+    depth, graph = coordinate.steps_back, belief.graph
+    repairs = cached_repairs(support, graph, depth) if depth and not graph.capacity else NO_REPAIRS
+    return new_plan(graph, belief.weight, belief.base_weight, depth, coordinate.gamma, repairs)
+
+
+def _true_plan(coordinate: TrueModel, belief: Belief, support: Support, world: World | None) -> Plan:
+    """A plan on the true world, on the graph of the belief's support if that is the same."""
+    assert world is not None
+    inner: Any = coordinate.inner
+    shared = support if support.same_entries(world.rows.support) else world.rows.support
+    graph, weight = graph_and_weights(world, shared)
+    repairs = cached_repairs(shared, graph, inner.steps_back)
+    return new_plan(graph, weight, np.empty(0), inner.steps_back, inner.gamma, repairs)
+
+
+def _q_table(coordinate: QLearning, belief: Belief, support: Support, world: World | None) -> QTable:
+    q = np.full(len(belief.utility), float(coordinate.initial))
+    return QTable(q, float(coordinate.learning_rate), float(coordinate.gamma))
+
+
+def _tree(coordinate: Relocating, belief: Belief, support: Support, world: World | None) -> Tree:
+    return new_tree(2 << (len(belief.utility) - 1).bit_length())
+
+
+class CompiledMethod(NamedTuple):
+    """The compiled form of a coordination method; functions are made by `callback`.
+
+    Attributes
+    ----------
+    new_memory : Callable
+        `new_memory(coordinate, belief, support, world)` returns the record that only this method reads.
+    values : Callable
+        `values(memory)` returns the function that computes the values of the actions of a state.
+    choose : Callable or None
+        The function that chooses; None to choose by values, as the strategy's choice rule says.
+    after_observation : Callable
+        The function that is called after every observation.
+    reset : Callable
+        The function that is called after utilities have changed in any other way.
+    """
+
+    new_memory: Callable[..., Any]
+    values: Callable[[Any], Any]
+    choose: Any = None
+    after_observation: Any = ignore_observation
+    reset: Any = keep_memory
+
+
+METHODS: dict[type, CompiledMethod] = {
+    UniformChoice: CompiledMethod(_no_memory, lambda memory: zero_values, choose_uniformly),
+    LeastTaken: CompiledMethod(_no_memory, lambda memory: least_taken_values),
+    CounterBased: CompiledMethod(_no_memory, lambda memory: expected_visits_values),
+    Greedy: CompiledMethod(_no_memory, lambda memory: utility_values),
+    ValueIteration: CompiledMethod(_plan, plan_values, None, plan_after_observation, reset_plan),
+    TrueModel: CompiledMethod(_true_plan, plan_values, None, plan_after_observation, reset_plan),
+    QLearning: CompiledMethod(_q_table, lambda memory: q_values, None, learn_q),
+    Relocating: CompiledMethod(_tree, lambda memory: utility_values, choose_pair, update_pairs, regrow_tree),
+}
+"""The methods that kernels know."""

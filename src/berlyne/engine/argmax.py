@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_inline, jit_nrt_off
+from berlyne.engine.jit import inline
 from berlyne.strategies import choice
 from berlyne.validation import FloatArray, IntArray
 
-tie_threshold = jit_inline(choice.tie_threshold)
+tie_threshold = inline(choice.tie_threshold)
 
 
-@jit_inline
+@inline
 def random_argmax(values: FloatArray, u: float) -> int:
     """Index of the largest value, ties broken uniformly by `u` in [0, 1)."""
     largest = values[0]
@@ -38,7 +38,7 @@ def random_argmax(values: FloatArray, u: float) -> int:
     return index
 
 
-@jit_nrt_off
+@inline
 def random_index(values: FloatArray, u: float) -> int:
     """Index drawn uniformly by `u` in [0, 1) from all values except -inf, which cannot be chosen."""
     n_possible = 0
@@ -53,13 +53,13 @@ def random_index(values: FloatArray, u: float) -> int:
     return index
 
 
-@jit_inline
+@inline
 def softmax_weight(value: float, largest: float, temperature: float) -> float:
     """Weight of a value in the softmax, at most 1."""
     return math.exp((value - largest) / temperature)
 
 
-@jit_nrt_off
+@inline
 def softmax_total(values: FloatArray, temperature: float) -> tuple[float, float]:
     """Return the largest value and the sum of all softmax weights."""
     largest, total = values[0], 0.0
@@ -70,7 +70,7 @@ def softmax_total(values: FloatArray, temperature: float) -> tuple[float, float]
     return largest, total
 
 
-@jit_nrt_off
+@inline
 def sample_softmax(values: FloatArray, temperature: float, u: float) -> int:
     """Index drawn from the softmax of the values by inversion of `u` in [0, 1); never one of probability zero."""
     largest, total = softmax_total(values, temperature)
@@ -117,7 +117,7 @@ def new_tree(n_nodes: int) -> Tree:
 NO_TREE = new_tree(0)
 
 
-@jit_inline
+@inline
 def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     """Return how many rows below a node have a utility of at least `bound`, and the smallest of these utilities.
 
@@ -132,7 +132,7 @@ def tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     return n_ties, low
 
 
-@jit_nrt_off
+@inline
 def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     """Compute `tied_below` by descending to nodes where all or none of the tied rows count."""
     n_ties, low, depth = 0, np.inf, 0
@@ -152,7 +152,7 @@ def some_tied_below(tree: Tree, node: int, bound: float) -> tuple[int, float]:
     return n_ties, low
 
 
-@jit_inline
+@inline
 def join(tree: Tree, node: int) -> None:
     """Update an inner node of the tournament from its two children."""
     left, right = 2 * node, 2 * node + 1
@@ -163,7 +163,7 @@ def join(tree: Tree, node: int) -> None:
     tree.ties[node], tree.low[node] = n_left + n_right, min(low_left, low_right)
 
 
-@jit_nrt_off
+@inline
 def grow_tree(tree: Tree, utility: FloatArray) -> None:
     """Fill the tournament from all utilities; padding has utility -inf and is ignored."""
     n_leaves = len(tree.top) // 2
@@ -175,7 +175,7 @@ def grow_tree(tree: Tree, utility: FloatArray) -> None:
         join(tree, node)
 
 
-@jit_nrt_off
+@inline
 def update_tree(tree: Tree, row: int, value: float) -> None:
     """Set the utility of one row, and update the path from it to the root."""
     node = len(tree.top) // 2 + row
@@ -185,7 +185,7 @@ def update_tree(tree: Tree, row: int, value: float) -> None:
         join(tree, node)
 
 
-@jit_nrt_off
+@inline
 def best_row(tree: Tree, u: float) -> int:
     """Row of the largest utility, ties broken uniformly in the order of rows."""
     n_leaves, node = len(tree.top) // 2, 1

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from berlyne.engine.successor_graph import Graph, build_graph, slot_weights
 from berlyne.engine.value_iteration import Repairs, list_repairs
+from berlyne.frozen import read_only
 from berlyne.priors.protocols import CompiledPrior
 from berlyne.sparse import Support
 from berlyne.validation import FloatArray
@@ -50,7 +51,7 @@ def cached_repairs(support: Support, graph: Graph, depth: int) -> Repairs:
 def graph_and_weights(world: World, support: Support) -> tuple[Graph, FloatArray]:
     """Return the graph of a world's support, and the true probabilities in its slots."""
     graph, cache = cached_graph(support), cache_for(world)
-    weight: FloatArray = cache["weight"] if "weight" in cache else slot_weights(graph, world.rows)
+    weight: FloatArray = cache["weight"] if "weight" in cache else read_only(slot_weights(graph, world.rows))
     if weight.size <= MAX_CACHED_SIZE:
         cache["weight"] = weight
     return graph, weight

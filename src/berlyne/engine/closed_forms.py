@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
+from numba import types
 from numba.extending import overload, register_jitable
 
-from berlyne.engine.jit import dispatch
+from berlyne.engine.blocks import CompiledFunction, FunctionType, NoFunction
+from berlyne.engine.jit import callback
 from berlyne.priors.closed_forms import (
     FORMS,
     SERIES_COEFFICIENTS,
     SERIES_FROM,
+    Sums,
     clip_rounding_noise,
     digamma,
     excess,
@@ -62,9 +66,35 @@ def _excess(x: Any) -> Any:
     return compiled
 
 
-USES_LARGEST = tuple(form.uses_largest for form in FORMS.values())
-"""Whether each form depends on the largest pseudo-count."""
-term_of = dispatch([form.term for form in FORMS.values()], inline=False)
-"""`term_of(form, c)` is the term of an outcome of pseudo-count c in the sum of a form."""
-value_of = dispatch([form.value for form in FORMS.values()], inline=True)
-"""`value_of(form, sums)` is the utility of a row."""
+_FLOAT, _INT = types.float64, types.int64
+_SUMS: Any = types.NamedTuple((_FLOAT, _FLOAT, _FLOAT, _INT, _FLOAT, _FLOAT, _INT), Sums)  # type: ignore[no-untyped-call]  # Numba has no types
+
+
+class CompiledForm(NamedTuple):
+    """The closed form of a utility as fields of a record, see `berlyne.priors.closed_forms.Form`.
+
+    Attributes
+    ----------
+    uses_largest : bool
+        Whether it depends on the largest pseudo-count.
+    term : CompiledFunction
+        `term(c)` is is the term of an outcome of pseudo-count c in the sum of the form.
+    value : CompiledFunction
+        `value(sums)` is the utility of a row.
+    """
+
+    uses_largest: bool
+    term: Any
+    value: Any
+
+
+NO_FORM = CompiledForm(False, NoFunction(FunctionType(_FLOAT, (_FLOAT,))), NoFunction(FunctionType(_FLOAT, (_SUMS,))))
+"""For a belief whose utility, if it has any, does not come from a closed form."""
+
+
+@cache
+def compiled_form(name: str) -> CompiledForm:
+    """Return the closed form of a utility, compiled when it is first used."""
+    form = FORMS[name]
+    term, value = callback(form.term), callback(form.value)
+    return CompiledForm(form.uses_largest, CompiledFunction(term, _FLOAT), CompiledFunction(value, _SUMS))

@@ -1,7 +1,6 @@
-"""The true world: draw transitions from it, and measure the distance of the belief from it.
+"""The world as the loop sees it: where actions lead, and how far the belief is from it.
 
-No strategy reads these arrays. A method that may plan with the true world has its own plan on it
-(`action_selection.new_choice_state`).
+No strategy reads this; what may plan with the true world is handed a plan on it (`action_selection.new_choice_state`).
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from berlyne.engine.blocks import Block
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, graph_and_weights
-from berlyne.engine.jit import jit_inline, jit_nrt_off
+from berlyne.engine.jit import inline
 from berlyne.engine.row_beliefs import Belief
 from berlyne.engine.successor_graph import Graph, slot_weights
 from berlyne.frozen import read_only
@@ -21,22 +21,20 @@ from berlyne.worlds.world import World
 
 
 class Truth(NamedTuple):
-    """The sparse rows `r = s * M + a` of a world, as in `Rows`, and the distance of the belief from them.
+    """Sparse rows `r = s * M + a` of the world, as in `Rows`, and the distance of the belief from them.
 
     Attributes
     ----------
     indptr, indices, data, cumulative : ndarray
-        As in `Rows`.
+        The rows.
     aligned : ndarray
-        Probabilities in the slots of the belief, `[slot * stride + a]`; empty if not all states have slots.
+        `[slot * stride + a]`, probabilities in the slots of the belief; empty if not every state has a slot.
     l1 : ndarray
-        L1 distance of each row from its estimate, `[s * stride + a]`; updated at every step.
-    ends : ndarray of bool, shape (N,)
+        `[s * stride + a]`, L1 distance of each row from its estimate, kept up to date.
+    ends : ndarray of shape (N,)
         Whether each state is terminal; empty if none is.
-    starts : ndarray of int
-        States in which episodes begin.
-    start_indptr, start_cumulative : ndarray
-        One row of cumulative probabilities to draw a start from.
+    starts, start_indptr, start_cumulative : ndarray
+        States in which episodes begin, and one row to draw them from.
     """
 
     indptr: IntArray
@@ -51,59 +49,41 @@ class Truth(NamedTuple):
     start_cumulative: FloatArray
 
 
-def new_truth(world: World, model: InternalModel, graph: Graph) -> Truth:
-    """Build the arrays of a world for a belief without observations.
-
-    Parameters
-    ----------
-    world : World
-        The true world.
-    model : InternalModel
-        The model without observations.
-    graph : Graph
-        Graph of the belief.
-    """
-    cache, rows = cache_for(world), world.rows
-    aligned, l1 = cache.get("distances") or _distances(world, model, graph)
-    if aligned.size <= MAX_CACHED_SIZE:
-        cache["distances"] = aligned, l1
-    return Truth(rows.indptr, rows.indices, rows.data, rows.cumulative, aligned, l1.copy(), *_episodes(world))
+def new_truth(world: World, model: InternalModel, graph: Graph) -> Block:
+    """Return the truth about a world, for a belief before any data with these slots; `model` is that belief."""
+    cache = cache_for(world)
+    if "truth" in cache:
+        template: Block = cache["truth"]
+        return template.copy()
+    aligned = np.empty(0)
+    if graph.capacity == 0:
+        support = world.prior.support  # type: ignore[union-attr]  # only worlds with a compiled prior come here
+        same = support.same_entries(world.rows.support)
+        aligned = graph_and_weights(world, support)[1] if same else slot_weights(graph, world.rows)
+    l1 = np.zeros((world.n_states, graph.stride))
+    l1[:, : world.n_actions] = model.l1_distances(world).T
+    rows = world.rows
+    arrays = rows.indptr, rows.indices, rows.data, rows.cumulative
+    truth = Block.of(Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world)))
+    if aligned.size + l1.size > MAX_CACHED_SIZE:
+        return truth
+    cache["truth"] = truth
+    return truth.copy()
 
 
 def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
-    """Return `ends`, `starts`, `start_indptr` and `start_cumulative` of `Truth`."""
+    """Return `ends`, `starts`, `start_indptr` and `start_cumulative`."""
     if not len(world.terminal):
-        return NO_EPISODES
+        return np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     states, cumulative = world.episodes.starts
-    return world.episodes.is_terminal, states, read_only(np.array([0, len(states)])), cumulative
+    return world.episodes.is_terminal, states, np.array([0, len(states)]), cumulative
 
 
-NO_EPISODES = (
-    read_only(np.empty(0, dtype=bool)),
-    read_only(np.empty(0, dtype=np.int64)),
-    read_only(np.empty(0, dtype=np.int64)),
-    read_only(np.empty(0)),
-)
-"""Arrays of a world without terminal states. They are read-only like the others: another type would compile again."""
-
-
-def _distances(world: World, model: InternalModel, graph: Graph) -> tuple[FloatArray, FloatArray]:
-    """Return `aligned` and `l1` of `Truth` before any observation."""
-    aligned = np.empty(0)
-    if graph.capacity == 0:
-        support = world.prior.support  # type: ignore[union-attr]  # the prior of such a world is compiled
-        shared = support.same_entries(world.rows.support)
-        aligned = graph_and_weights(world, support)[1] if shared else slot_weights(graph, world.rows)
-    l1 = np.zeros((world.n_states, graph.stride))
-    l1[:, : world.n_actions] = model.l1_distances(world).T
-    return aligned, l1.ravel()
-
-
-@jit_inline
+@inline
 def draw(indptr: IntArray, cumulative: FloatArray, r: int, u: float) -> int:
-    """Draw an outcome of row r by inversion of `u` in [0, 1); return its position in the sparse rows.
+    """Position in the sparse rows of the outcome of row r for `u` in [0, 1).
 
-    If the row sums to slightly less than one, the remainder belongs to the last outcome.
+    The last outcome takes what rounding leaves between the row's sum and one.
     """
     low: int = indptr[r]
     high = indptr[r + 1] - 1
@@ -116,9 +96,9 @@ def draw(indptr: IntArray, cumulative: FloatArray, r: int, u: float) -> int:
     return low
 
 
-@jit_nrt_off
+@inline
 def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int, s_next: int) -> float:
-    """Probability of `s_next` in the sparse row at `begin:end`."""
+    """The probability of `s_next` in the sparse row at `begin:end`."""
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
@@ -129,24 +109,24 @@ def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int
     return data[low] if low < end and indices[low] == s_next else 0.0
 
 
-@jit_nrt_off
+@inline
 def row_distance_with_base(belief: Belief, truth: Truth, s: int, a: int) -> float:
-    """L1 distance of one row from its estimate, if all states without a slot have the same estimate."""
+    """L1 distance of one row from its estimate, where states in no slot share one estimate."""
     graph = belief.graph
-    row, base = s * graph.n_actions + a, belief.base_weight[s * graph.stride + a]
+    row, base_weight = s * graph.n_actions + a, belief.base_weight[s * graph.stride + a]
     begin, end = truth.indptr[row], truth.indptr[row + 1]
-    distance: float = (len(graph.start) - (end - begin)) * base
+    distance: float = (len(graph.start) - (end - begin)) * base_weight
     for e in range(begin, end):
-        distance += abs(truth.data[e] - base)
+        distance += abs(truth.data[e] - base_weight)
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         extra = belief.weight[k * graph.stride + a]
         if extra != 0.0:
             theta = true_probability(truth.indices, truth.data, begin, end, graph.succ[k])
-            distance += abs(theta - base - extra) - abs(theta - base)
+            distance += abs(theta - base_weight - extra) - abs(theta - base_weight)
     return distance
 
 
-@jit_inline
+@inline
 def row_distance(belief: Belief, truth: Truth, s: int, a: int) -> float:
     """L1 distance of one row from its estimate."""
     graph, distance = belief.graph, 0.0

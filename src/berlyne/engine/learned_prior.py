@@ -11,20 +11,20 @@ so an observation adds one to one entry of each histogram. A new alpha changes e
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from berlyne.engine.action_selection import ChoiceState
-from berlyne.engine.argmax import grow_tree
-from berlyne.engine.closed_forms import term_of
+from berlyne.engine.agent_state import AgentState
+from berlyne.engine.blocks import Block, CompiledFunction
 from berlyne.engine.environment import Truth, row_distance, true_probability
-from berlyne.engine.jit import jit_nrt_off, kernel
-from berlyne.engine.loop import explore
+from berlyne.engine.jit import COMPILING, inline, kernel
+from berlyne.engine.loop import Draws, explore_step
 from berlyne.engine.records import RunRecord
-from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, update_row
+from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, family_of
 from berlyne.engine.successor_graph import slot_of
-from berlyne.engine.value_iteration import mark_row_changed
+from berlyne.priors.protocols import CompiledPrior
 from berlyne.validation import FloatArray, IntArray
 
 PRECISION = 1e-10
@@ -78,6 +78,8 @@ class Refitting(NamedTuple):
         After these steps, a new alpha is used if its relative change is larger than this.
     entropy : float
         Entropy of the world, in bits.
+    update_row : CompiledFunction
+        Of the prior, see `berlyne.engine.row_beliefs.Family`.
     """
 
     histograms: Histograms
@@ -88,11 +90,30 @@ class Refitting(NamedTuple):
     n_always: int
     tolerance: float
     entropy: float
+    update_row: Any
 
 
-def copy_prior_table(belief: Belief) -> Belief:
-    """Return the belief with its own copy of numbers and table; otherwise agents with the same prior share them."""
-    return belief._replace(numbers=belief.numbers.copy(), table=belief.table[:TABLE_SIZE].copy())
+def with_own_table(agent: Block) -> Block:
+    """Return an agent whose prior can change: its numbers and its table are its own, not shared."""
+    state: AgentState = agent.record
+    belief = state.belief
+    own = belief._replace(numbers=belief.numbers.copy(), table=belief.table[:TABLE_SIZE].copy())
+    return Block.of(state._replace(belief=own))
+
+
+def new_refitting(
+    agent: Block, prior: CompiledPrior, alphas: FloatArray, low: float, high: float, n_always: int, tolerance: float,
+    entropy: float,
+) -> Block:  # fmt: skip
+    """Return what `explore_learning` needs to learn alpha, see `Refitting`."""
+    state: AgentState = agent.record
+    update_row = family_of(prior).update_row
+    if COMPILING:
+        numbers = (types.int64,) * 4
+        update_row = CompiledFunction(update_row, agent.type.fields["belief"][1], *numbers)
+    histograms = empty_histograms(state.belief, len(alphas))
+    refitting = Refitting(histograms, alphas, np.empty(TABLE_SIZE), low, high, n_always, tolerance, entropy, update_row)
+    return Block.of(refitting)
 
 
 def empty_histograms(belief: Belief, length: int) -> Histograms:
@@ -107,7 +128,7 @@ def empty_histograms(belief: Belief, length: int) -> Histograms:
     )
 
 
-@jit_nrt_off
+@inline
 def add_observation(histograms: Histograms, r: int, n_entry: int, n_row: int) -> None:
     """Add an observation of row r, which was seen `n_row` times before, and its outcome `n_entry` times."""
     c = histograms.size_class[r]
@@ -117,7 +138,7 @@ def add_observation(histograms: Histograms, r: int, n_entry: int, n_row: int) ->
     histograms.used[1 + c] = max(histograms.used[1 + c], n_row + 1)
 
 
-@jit_nrt_off
+@inline
 def likelihood_derivatives(histograms: Histograms, alpha: float) -> tuple[float, float]:
     """First and second derivative of the log likelihood with respect to alpha, in nats."""
     first, second = 0.0, 0.0
@@ -134,7 +155,7 @@ def likelihood_derivatives(histograms: Histograms, alpha: float) -> tuple[float,
     return first, second
 
 
-@jit_nrt_off
+@inline
 def is_uninformative(histograms: Histograms) -> bool:
     """Return whether all alphas have the same likelihood: no row with several possible outcomes was seen twice."""
     longest = 0
@@ -144,7 +165,7 @@ def is_uninformative(histograms: Histograms) -> bool:
     return longest < 2
 
 
-@jit_nrt_off
+@inline
 def maximum_likelihood_alpha(histograms: Histograms, alpha: float, low: float, high: float) -> float:
     """Return the alpha of largest likelihood in [low, high], by Newton's method on log(alpha) in a bracket."""
     below, above, alpha = low, high, min(max(alpha, low), high)
@@ -173,7 +194,7 @@ def maximum_likelihood_alpha(histograms: Histograms, alpha: float, low: float, h
     return alpha
 
 
-@jit_nrt_off
+@inline
 def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> float:
     """Cross entropy -sum theta log2 theta_hat of one row in bits; minus the row's entropy, its missing information."""
     graph, alpha = belief.graph, belief.numbers[0]
@@ -192,71 +213,35 @@ def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> 
     return loss
 
 
-@jit_nrt_off
-def set_alpha(belief: Belief, choice: ChoiceState, truth: Truth, logs: FloatArray, alpha: float) -> tuple[float, float]:
-    """Estimate and value every row with a new alpha; return cross entropy in bits and L1 distance, summed over rows."""
+@inline
+def set_alpha(agent: AgentState, truth: Truth, refitting: Refitting, alpha: float) -> tuple[float, float]:
+    """Estimate and value every row with a new alpha; return log-loss in bits and L1 distance, summed over rows."""
+    belief, logs = agent.belief, refitting.logs
     belief.numbers[0] = alpha
     for n in range(len(belief.table)):
         belief.table[n, LOG] = math.log1p(1.0 / (alpha + n))
-        belief.table[n, TERM] = term_of(belief.form, alpha + n) if belief.form >= 0 else 0.0
+        belief.table[n, TERM] = belief.term(alpha + n) if belief.has_utility else 0.0
         logs[n] = math.log2(alpha + n)
     loss, distance = 0.0, 0.0
     for s in range(len(belief.graph.start)):
         for a in range(belief.graph.n_actions):
-            update_row(belief, s, a)
+            refitting.update_row(belief, s, a, 0, 0)
             loss += log_loss(belief, truth, logs, s, a)
             r = s * belief.graph.stride + a
             truth.l1[r] = row_distance(belief, truth, s, a)
             distance += truth.l1[r]
-        if choice.plan.depth > 0:
-            mark_row_changed(choice.plan, belief.utility, s)
-    choice.plan.cone_state[0] = -1  # invalidates the plan
-    if len(choice.tree.top):
-        grow_tree(choice.tree, belief.utility)
+    agent.reset(belief, agent.choice, agent.memory)
     return loss, distance
 
 
 @kernel
-def explore_learning(
-    belief: Belief,
-    choice: ChoiceState,
-    truth: Truth,
-    record: RunRecord,
-    refitting: Refitting,
-    u_agent: FloatArray,
-    u_world: FloatArray,
-) -> int:
-    """Explore as `berlyne.engine.loop.explore` does, and refit alpha after each step.
-
-    Parameters
-    ----------
-    belief : Belief
-        A belief from `copy_prior_table`.
-    choice : ChoiceState
-        Memory of the coordination method.
-    truth : Truth
-        The true world, without terminal states.
-    record : RunRecord
-        Arrays to fill.
-    refitting : Refitting
-        Data and schedule for refitting alpha.
-    u_agent, u_world : ndarray of shape (T, 2) and (T,)
-        Uniform numbers in [0, 1).
-
-    Returns
-    -------
-    int
-        Number of steps made, less than T if the next transition has probability zero under the prior.
-    """
-    graph, histograms, alphas = belief.graph, refitting.histograms, refitting.alphas
+def explore_learning(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws, refitting: Refitting) -> int:
+    """Explore as `berlyne.engine.loop.explore` does, with a new alpha after each step; return the steps made."""
+    belief, histograms, alphas = agent.belief, refitting.histograms, refitting.alphas
+    graph, n_steps = belief.graph, len(draws.world)
     alpha = best = alphas[0]
-    for t in range(len(u_world)):
-        step_record = RunRecord(
-            record.states[t : t + 2], record.actions[t : t + 1], record.outcomes[t : t + 1], record.missing[t : t + 2],
-            record.l1[t : t + 2],
-        )  # fmt: skip
-        u = u_world[t : t + 1]  # also passed as `u_start`, which is not used
-        if explore(belief, choice, truth, step_record, u_agent[t : t + 1], u, u) != 1:
+    for t in range(n_steps):
+        if explore_step(agent, truth, record, draws, t) < 0:
             return t
         s, a = record.states[t], record.actions[t]
         r, slot = s * graph.stride + a, slot_of(graph, s, record.outcomes[t])
@@ -265,7 +250,7 @@ def explore_learning(
             best = maximum_likelihood_alpha(histograms, best, refitting.low, refitting.high)
             if best != alpha and (t < refitting.n_always or abs(best - alpha) > refitting.tolerance * alpha):
                 alpha = best
-                loss, record.l1[t + 1] = set_alpha(belief, choice, truth, refitting.logs, alpha)
+                loss, record.l1[t + 1] = set_alpha(agent, truth, refitting, alpha)
                 record.missing[t + 1] = loss - refitting.entropy
         alphas[t + 1] = alpha
-    return len(u_world)
+    return n_steps

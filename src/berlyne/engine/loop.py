@@ -1,294 +1,288 @@
 """The action-perception loop: choose, transition, learn, measure.
 
-The loop does not depend on priors, utilities or methods, which are in `row_beliefs` and `action_selection`. `imagine`
-is the same loop, but outcomes are drawn from the model's estimates (`berlyne.exploration.lookahead`).
-`accumulate_counts` counts the transitions of a path.
+The loop knows no priors, utilities or methods; it calls the functions that an `AgentState` carries. `imagine` is the
+same loop in a world that answers as the model predicts (`berlyne.exploration.lookahead`), and `replay` follows a
+recorded history. `accumulate_counts` counts the transitions of a path.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from berlyne.engine.action_selection import RELOCATING, ChoiceState, arrive, choose, compute_values, update_after_step
-from berlyne.engine.argmax import best_row, softmax_total
+from numba import types
+
+from berlyne.engine.action_selection import arrive, leave
+from berlyne.engine.agent_state import AgentState, refresh_global_index
+from berlyne.engine.argmax import Tree, best_row, softmax_total
+from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, call
 from berlyne.engine.environment import Truth, draw, row_distance
-from berlyne.engine.jit import jit_inline, jit_nrt_off, kernel
+from berlyne.engine.indices import ROW_INDEX
+from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import Belief, estimate_changed, find_or_add_slot, learn, realised_gain
+from berlyne.engine.row_beliefs import Belief
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
-@jit_inline
-def observe_step(belief: Belief, choice: ChoiceState, s: int, a: int, s_next: int) -> int:
-    """Learn one transition; return how often it was seen before, or IMPOSSIBLE, or FULL."""
-    before = find_or_add_slot(belief, s, a, s_next)
+class Draws(NamedTuple):
+    """Uniform numbers in [0, 1) for T steps.
+
+    Attributes
+    ----------
+    agent : ndarray of shape (T, 2)
+        For ties and lapses.
+    world : ndarray of shape (T,)
+        For outcomes.
+    start : ndarray of shape (T,)
+        For the states in which episodes begin; empty if no state is terminal.
+    """
+
+    agent: FloatArray
+    world: FloatArray
+    start: FloatArray
+
+
+@inline
+def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
+    """Learn one transition; return how often it had been seen before, IMPOSSIBLE or FULL."""
+    belief, choice = agent.belief, agent.choice
+    r = s * belief.graph.stride + a
+    predicted = belief.utility[r]
+    before: int = agent.learn(belief, s, a, s_next)
     if before >= 0:
-        r = s * belief.graph.stride + a
-        predicted = belief.utility[r]
-        before = learn(belief, s, a, s_next, before)
+        choice.n_obs[0] += 1
+        if agent.index_kind == ROW_INDEX:
+            agent.apply_index(belief, choice, agent.index, s, a)
         reward = belief.utility[r] if belief.realised else predicted  # reading R7
-        update_after_step(belief, choice, s, a, s_next, reward)
+        agent.after_observation(belief, choice, agent.memory, s, a, s_next, reward)
+        choice.current_state[0] = s_next
+        choice.visits[s_next] += 1
+        choice.visits[-1] += 1
     return before
 
 
-@jit_nrt_off
-def explore(
-    belief: Belief,
-    choice: ChoiceState,
-    truth: Truth,
-    record: RunRecord,
-    u_agent: FloatArray,
-    u_world: FloatArray,
-    u_start: FloatArray,
-) -> int:
-    """Explore a world, one step per line of `u_agent`.
+@inline
+def explore_step(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws, t: int) -> int:
+    """Make step t; return as `observe_step` does."""
+    belief = agent.belief
+    s = record.states[t]
+    arrive(agent.choice, s)
+    refresh_global_index(agent)
+    s, a = agent.choose(agent, agent.memory, s, draws.agent[t, 0], draws.agent[t, 1])
 
-    Parameters
-    ----------
-    belief : Belief
-        Counts, estimates and utilities.
-    choice : ChoiceState
-        Memory of the coordination method.
-    truth : Truth
-        The true world.
-    record : RunRecord
-        Arrays to fill. The first state and the first measures are set.
-    u_agent : ndarray of shape (T, 2)
-        Uniform numbers in [0, 1) for the choices.
-    u_world : ndarray of shape (T,)
-        Uniform numbers in [0, 1) for the outcomes.
-    u_start : ndarray of shape (T,)
-        Uniform numbers in [0, 1) for the initial states of episodes; not read if no state is terminal.
+    row, r = s * belief.graph.n_actions + a, s * belief.graph.stride + a
+    e = draw(truth.indptr, truth.cumulative, row, draws.world[t])
+    s_next = truth.indices[e]
 
-    Returns
-    -------
-    int
-        Number of steps made, less than T if the next transition has probability zero under the prior.
+    before = observe_step(agent, s, a, s_next)
+    if before < 0:
+        return before
+    record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, s_next
+    if len(truth.ends) and truth.ends[s_next]:
+        record.states[t + 1] = truth.starts[draw(truth.start_indptr, truth.start_cumulative, 0, draws.start[t])]
+
+    gain = agent.gain(belief, s, a, s_next, before, truth.data[e], truth.indices[truth.indptr[row]] == 0)
+    record.missing[t + 1] = record.missing[t] - gain
+    previous = truth.l1[r]
+    if before == 0 or agent.repeats_teach:
+        truth.l1[r] = row_distance(belief, truth, s, a)
+    record.l1[t + 1] = record.l1[t] + truth.l1[r] - previous
+    return before
+
+
+@kernel
+def explore(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws) -> int:
+    """Make as many steps as there are draws; return the steps made, fewer if the world did the impossible.
+
+    The first state and the first measures of `record` must be set.
     """
-    for t in range(len(u_world)):
-        s = record.states[t]
-        arrive(choice.current_state, choice.visits, s)
-        s, a = choose(belief, choice, s, u_agent[t, 0], u_agent[t, 1])
-
-        row = s * belief.graph.n_actions + a
-        e = draw(truth.indptr, truth.cumulative, row, u_world[t])
-        s_next = truth.indices[e]
-
-        before = observe_step(belief, choice, s, a, s_next)
-        if before < 0:
+    n_steps = len(draws.world)
+    for t in range(n_steps):
+        if explore_step(agent, truth, record, draws, t) < 0:
             return t
-        record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, s_next
-        if len(truth.ends) and truth.ends[s_next]:
-            record.states[t + 1] = truth.starts[draw(truth.start_indptr, truth.start_cumulative, 0, u_start[t])]
-
-        has_first = truth.indices[truth.indptr[row]] == 0
-        gain = realised_gain(belief, s, a, s_next, before, truth.data[e], has_first)
-        record.missing[t + 1] = record.missing[t] - gain
-        r = s * belief.graph.stride + a
-        l1_before = truth.l1[r]
-        if estimate_changed(belief.family, before):
-            truth.l1[r] = row_distance(belief, truth, s, a)
-        record.l1[t + 1] = record.l1[t] + truth.l1[r] - l1_before
-    return len(u_world)
+    return n_steps
 
 
-@jit_nrt_off
-def act(belief: Belief, choice: ChoiceState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
-    """Choose as `choose` does, for an external world; s is -1 if the method relocates.
+@kernel
+def act(agent: AgentState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
+    """Return the state to act in and the action to take; s is -1 for an agent that chooses the state.
 
-    No side effects: visits are counted by `observe`.
+    No side effects: visits are counted when a transition is observed.
     """
-    state_before, arrived = choice.current_state[0], s
+    choice = agent.choice
+    previous = choice.current_state[0]
     if s >= 0:
-        arrive(choice.current_state, choice.visits, s)
-    s, a = choose(belief, choice, s, u, u_lapse)
-    if arrived >= 0 and state_before != arrived:
-        choice.current_state[0] = state_before
-        choice.visits[arrived] -= 1
-        choice.visits[-1] -= 1
-    return s, a
+        arrive(choice, s)
+    refresh_global_index(agent)
+    s_chosen, a = agent.choose(agent, agent.memory, s, u, u_lapse)
+    if s >= 0:
+        leave(choice, s, previous)
+    return s_chosen, a
 
 
-@jit_nrt_off
-def observe(belief: Belief, choice: ChoiceState, s: int, a: int, s_next: int) -> int:
-    """Learn a transition of an external world; return as `observe_step` does. Nothing changes if that is negative."""
-    state_before = choice.current_state[0]
-    arrive(choice.current_state, choice.visits, s)
-    before = observe_step(belief, choice, s, a, s_next)
-    if before < 0 and state_before != s:
-        choice.current_state[0] = state_before
-        choice.visits[s] -= 1
-        choice.visits[-1] -= 1
+@kernel
+def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
+    """Learn one transition; return as `observe_step` does. A transition that is refused has no side effects."""
+    choice = agent.choice
+    previous = choice.current_state[0]
+    arrive(choice, s)
+    refresh_global_index(agent)
+    before = observe_step(agent, s, a, s_next)
+    if before < 0:
+        leave(choice, s, previous)
     return before
 
 
-@jit_nrt_off
-def evaluate_actions(belief: Belief, choice: ChoiceState, s: int) -> None:
-    """Write the value of each action in state s into `choice.values`; visits and current state do not change."""
-    state_before = choice.current_state[0]
-    arrive(choice.current_state, choice.visits, s)
-    compute_values(belief, choice, s)
-    if state_before != s:
-        choice.visits[s] -= 1
-        choice.visits[-1] -= 1
-        choice.current_state[0] = state_before
+@kernel
+def evaluate_actions(agent: AgentState, s: int) -> None:
+    """Write the values of the actions in state s into `choice.values`; no other side effects."""
+    choice = agent.choice
+    previous = choice.current_state[0]
+    arrive(choice, s)
+    refresh_global_index(agent)
+    agent.compute_values(agent.belief, choice, agent.memory, s)
+    leave(choice, s, previous)
 
 
-@jit_nrt_off
-def record_all_pairs(belief: Belief, choice: ChoiceState, record: ReplayRecord, t: int) -> None:
-    """Record the largest value, the sum of weights and the first best row of all pairs, for a method that relocates."""
-    record.first[t] = best_row(choice.tree, 0.0)
-    if choice.temperature == 0.0:
-        record.largest[t], record.total[t] = choice.tree.top[1], choice.tree.ties[1]
+@callback
+def compare_nothing(agent: AgentState, memory: Any, record: ReplayRecord, t: int) -> None:
+    """Do nothing, for an agent that acts in its own state."""
+
+
+@callback
+def compare_pairs(agent: AgentState, tree: Tree, record: ReplayRecord, t: int) -> None:
+    """Record what the probabilities of single pairs follow from, for an agent that may relocate."""
+    temperature = agent.choice.temperature
+    record.first[t] = best_row(tree, 0.0)
+    if temperature == 0.0:
+        record.largest[t], record.total[t] = tree.top[1], tree.ties[1]
     else:
-        record.largest[t], record.total[t] = softmax_total(belief.utility, choice.temperature)
+        record.largest[t], record.total[t] = softmax_total(agent.belief.utility, temperature)
 
 
-@jit_nrt_off
-def learn_without_acting(novelty_belief: Belief, s: int, a: int, s_next: int) -> float:
-    """Learn a possible transition in the belief alone; return the increase of its row's utility."""
-    r = s * novelty_belief.graph.stride + a
-    utility_before = novelty_belief.utility[r]
-    learn(novelty_belief, s, a, s_next, find_or_add_slot(novelty_belief, s, a, s_next))
-    increase: float = novelty_belief.utility[r] - utility_before
-    return increase
+class _History(NamedTuple):
+    """The lines s, a, s_next of a history, an array of shape (T, 3)."""
+
+    steps: IntArray
 
 
-@jit_nrt_off
-def replay(
-    belief: Belief, choice: ChoiceState, novelty_belief: Belief, record: ReplayRecord, steps: IntArray, begin: int
+class _Comparison(NamedTuple):
+    """The function that compares all pairs, `compare_pairs` or `compare_nothing`."""
+
+    compare: Any
+
+
+def follow_history(
+    agent: Block, known: Block, record: ReplayRecord, steps: IntArray, begin: int, relocates: bool
 ) -> tuple[int, int]:
-    """Replay a history from line `begin` on.
+    """Call `replay` for an agent that may relocate or not."""
+    into = Block.around(record)
+    compare: Any = compare_pairs if relocates else compare_nothing
+    if COMPILING:
+        memory = Opaque(Block.of(agent.record.memory).type) if relocates else OPAQUE
+        compare = CompiledFunction(compare, agent.type, memory, into.type, types.int64)
+    comparison, history = Block.of(_Comparison(compare)), Block.around(_History(steps))
+    stop: tuple[int, int] = call(replay, agent, known, comparison, history, into, begin)
+    return stop
 
-    Parameters
-    ----------
-    belief : Belief
-        Counts, estimates and utilities of the agent.
-    choice : ChoiceState
-        Memory of the coordination method.
-    novelty_belief : Belief
-        The belief before line `begin` with novelty as its utility, and with the same capacity as `belief`.
-    record : ReplayRecord
-        Arrays to fill.
-    steps : ndarray of int, shape (T, 3)
-        Lines s, a, s_next.
-    begin : int
-        First line to replay.
 
-    Returns
-    -------
-    done : int
-        The first line that was not learned, or T.
-    status : int
-        Why it was not learned, IMPOSSIBLE or FULL; 0 at the end.
+@kernel
+def replay(
+    agent: AgentState, known: AgentState, comparison: _Comparison, history: _History, record: ReplayRecord, begin: int
+) -> tuple[int, int]:
+    """Follow a recorded history from line `begin`; return the first line not learned, and why as `observe_step` does.
+
+    `known` has learned the lines before `begin`; its utility is novelty, and it has as much room as the agent.
     """
+    belief, choice, steps = agent.belief, agent.choice, history.steps
     stride = belief.graph.stride
     for t in range(begin, len(steps)):
         s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
-        arrive(choice.current_state, choice.visits, s)
-        compute_values(belief, choice, s)
+        arrive(choice, s)
+        refresh_global_index(agent)
+        agent.compute_values(belief, choice, agent.memory, s)
         for b in range(len(choice.values)):
             record.values[t, b] = choice.values[b]
             record.utility[t, b] = belief.utility[s * stride + b]
-        if choice.method == RELOCATING:
-            record_all_pairs(belief, choice, record, t)
-        status = observe_step(belief, choice, s, a, s_next)
-        if status < 0:
-            return t, status
-        record.missing[t + 1] = record.missing[t] + learn_without_acting(novelty_belief, s, a, s_next)
+        comparison.compare(agent, agent.memory, record, t)
+        before = observe_step(agent, s, a, s_next)
+        if before < 0:
+            return t, before
+        r = s * stride + a
+        previous = known.belief.utility[r]
+        known.learn(known.belief, s, a, s_next)
+        record.missing[t + 1] = record.missing[t] + (known.belief.utility[r] - previous)
     return len(steps), 0
 
 
-@jit_nrt_off
-def sample_predicted(belief: Belief, s: int, a: int, u: float) -> int:
-    """Draw an outcome from the estimate of row (a, s) by inversion of `u` in [0, 1).
-
-    The outcomes in slots come first, in the order of slots, then all other states.
-    """
+@inline
+def predicted_outcome(belief: Belief, s: int, a: int, u: float) -> int:
+    """Return the outcome that the estimate of row (a, s) gives for `u`: states with slots first, then all others."""
     graph, remaining = belief.graph, u
     outcome: int = -1
-    base = belief.base_weight[s * graph.stride + a] if len(belief.base_weight) else 0.0
+    base_weight = belief.base_weight[s * graph.stride + a] if len(belief.base_weight) else 0.0
     first = graph.start[s]
     last = first + graph.length[s]
     for k in range(first, last):
-        p = base + belief.weight[k * graph.stride + a]
+        p = base_weight + belief.weight[k * graph.stride + a]
         if p > 0.0:
             outcome = graph.succ[k]
             if remaining < p:
                 return outcome
             remaining -= p
     n_others = len(graph.start) - (last - first)
-    if base == 0.0 or n_others == 0:
-        return outcome  # the estimates sum to slightly less than one
-    rank = min(int(remaining / base), n_others - 1)
-    before, n_slots_below = -1, 0
-    while n_slots_below != before:  # find the state with exactly `rank` smaller states without a slot
-        before, n_slots_below = n_slots_below, 0
+    if base_weight == 0.0 or n_others == 0:
+        return outcome  # `u` is in what rounding leaves between the sum and one
+    rank: int = min(int(remaining / base_weight), n_others - 1)
+    n_before, n_slots = -1, 0
+    while n_slots != n_before:  # count the states with slots up to the one that has `rank` others before it
+        n_before, n_slots = n_slots, 0
         for k in range(first, last):
-            n_slots_below += graph.succ[k] <= rank + before
-    state: int = rank + n_slots_below
+            n_slots += graph.succ[k] <= rank + n_before
+    state: int = rank + n_slots
     return state
 
 
-@jit_nrt_off
-def imagine(
-    belief: Belief,
-    choice: ChoiceState,
-    begin: int,
-    ends: BoolArray,
-    path: IndexArray,
-    u_agent: FloatArray,
-    u_world: FloatArray,
-) -> int:
-    """Explore from `path[0]`, with outcomes drawn from the estimates.
+class Imagined(NamedTuple):
+    """An imagined path.
 
-    Parameters
+    Attributes
     ----------
-    belief : Belief
-        Counts, estimates and utilities.
-    choice : ChoiceState
-        Memory of the coordination method.
-    begin : int
-        State in which a new episode begins.
-    ends : ndarray of bool, shape (N,)
-        Whether an episode ends in each state.
-    path : ndarray of int, shape (T + 1,)
-        Visited states; the first is set.
-    u_agent, u_world : ndarray of shape (T, 2) and (T,)
-        Uniform numbers in [0, 1) for choices and outcomes.
-
-    Returns
-    -------
-    int
-        Number of steps made, less than T if the next step needs another slot.
+    ends : ndarray of shape (N,)
+        Whether episodes end in each state.
+    path : ndarray of shape (T + 1,)
+        The states; the first is given.
     """
-    for t in range(len(u_world)):
+
+    ends: BoolArray
+    path: IndexArray
+
+
+@kernel
+def imagine(agent: AgentState, imagined: Imagined, draws: Draws, begin: int) -> int:
+    """Follow predicted outcomes from `path[0]` on; return the steps made, fewer if there is no more room.
+
+    An episode that ends begins again in state `begin`.
+    """
+    path = imagined.path
+    for t in range(len(draws.world)):
         s = path[t]
-        arrive(choice.current_state, choice.visits, s)
-        s, a = choose(belief, choice, s, u_agent[t, 0], u_agent[t, 1])
-        s_next = sample_predicted(belief, s, a, u_world[t])
-        if observe_step(belief, choice, s, a, s_next) < 0:
+        arrive(agent.choice, s)
+        refresh_global_index(agent)
+        s, a = agent.choose(agent, agent.memory, s, draws.agent[t, 0], draws.agent[t, 1])
+        s_next = predicted_outcome(agent.belief, s, a, draws.world[t])
+        if observe_step(agent, s, a, s_next) < 0:
             return t
-        path[t + 1] = begin if ends[s_next] else s_next
-    return len(u_world)
+        path[t + 1] = begin if imagined.ends[s_next] else s_next
+    return len(draws.world)
 
 
 @kernel
 def accumulate_counts(
     states: IndexArray, actions: IndexArray, outcomes: IndexArray, n_states: int, until: IntArray, out: Any
 ) -> None:
-    """Count the transitions of the first `until[j]` steps of a path in line j of `out`.
+    """Add to line j of `out`, at (a N + s) N + s_next, the transitions of the first `until[j]` steps.
 
-    Parameters
-    ----------
-    states, actions, outcomes : ndarray of int, shape (T,)
-        The path; `states` may be longer.
-    n_states : int
-        Number of states, N.
-    until : ndarray of int
-        Ascending numbers of steps.
-    out : ndarray of shape (len(until), width)
-        Zeros, to which the counts are added at `(a * N + s) * N + s_next`. It may be wider than the world needs.
+    `until` ascends; `out` holds zeros, and may be wider than the world needs.
     """
     done, n = 0, (actions.max() + 1) * n_states * n_states if len(actions) else 0
     for j in range(len(until)):

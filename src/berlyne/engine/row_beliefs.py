@@ -1,18 +1,18 @@
-"""The belief about each row, and its update by one observation.
+"""The belief about each row, and how one observation changes it.
 
-The rows of a state lie side by side, `r = s * stride + a`, and so do their estimates in the slots of the graph. There
-are two layouts:
+Rows of a state lie side by side, `r = s * stride + a`, and so do their estimates in the slots of the graph. There are
+two layouts:
 
-- On an explicit support, the slots of a state are the states that it can reach, fixed from the start. `weight` is the
-  estimate, and n is -1 if an action cannot lead to the state of a slot.
-- On a full support, slots are added as outcomes are seen. `base_weight` is the estimate of each state without a slot,
-  and `weight` is the excess over it of a state with a slot.
+- On an explicit support the slots of a state are the states it can reach, fixed from the start (n is -1 if an action
+  excludes one), and `weight` is the estimate.
+- If every state can follow, slots are added as outcomes are seen. `base_weight` is the estimate of each state without
+  a slot, and `weight` is what a state with a slot has beyond it.
 
-One observation updates one row in O(slots of the state), independent of the number of states.
+One observation touches one row: O(slots of the state), independent of the number of states.
 
-No other file of the engine depends on the families of priors. To compile another prior, add its class to
-`berlyne.priors.PRIORS` and a case to `find_or_add_slot`, `update_row`, `revalue`, `estimate_changed` and
-`realised_gain`. The formulas are those of the prior itself.
+Priors come in families, which share their functions (`Family`). This is the only file of the engine that knows them. To
+compile another prior, add its class to `berlyne.priors.PRIORS`, its functions here, and a line to `FAMILIES`. Formulas
+are those of the prior itself.
 """
 
 from __future__ import annotations
@@ -22,26 +22,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.engine.closed_forms import USES_LARGEST, term_of, value_of
-from berlyne.engine.jit import jit_inline, jit_nrt_off
-from berlyne.engine.simd import aligned_copies, aligned_zeros
+from berlyne.engine.closed_forms import NO_FORM, compiled_form
+from berlyne.engine.jit import callback, inline
 from berlyne.engine.successor_graph import Graph, slot_of, slot_positions
+from berlyne.frozen import read_only
 from berlyne.priors import PRIORS
 from berlyne.priors.closed_forms import LN2, Sums
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
-from berlyne.validation import FloatArray, IndexArray, IntArray
-
-DIRICHLET, ONE_TWO_THREE, RESTAURANT = range(len(PRIORS))
-"""Families of priors that have kernels, in the order of `PRIORS`."""
+from berlyne.validation import FloatArray, IndexArray
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
-"""Columns of `Belief.row_stats`."""
 LOG, TERM = 0, 1
-"""Columns of `Belief.table` for a Dirichlet or Chinese restaurant prior."""
 P_FIRST, P_OTHER, GAIN_FIRST, GAIN_OTHER, UTILITY = 0, 1, 2, 3, 4
-"""Columns of `Belief.table` for 1-2-3 Worlds."""
 IMPOSSIBLE, FULL = -1, -2
-"""Results instead of a slot: the outcome has probability zero under the prior, or the state has no free slot."""
 
 
 class Belief(NamedTuple):
@@ -50,23 +43,25 @@ class Belief(NamedTuple):
     Attributes
     ----------
     graph : Graph
-        Slots of each state.
+        The slots of every state.
     weight : ndarray
-        Estimates, `[slot * stride + a]`; minus `base_weight`, unless that is empty.
+        `[slot * stride + a]`, estimates, less `base_weight` if there is one.
     base_weight : ndarray
-        Estimate of every state without a slot, `[s * stride + a]`; empty for an explicit support.
-    n : ndarray of int
-        Number of observations, `[slot * stride + a]`; -1 if the transition is impossible.
-    row_stats : ndarray of int, shape (rows, 4)
-        Observations K, distinct outcomes T, size of the support, and 1 if state 0 was an outcome.
+        `[s * stride + a]`, the estimate of every state without a slot; empty for an explicit support.
+    n : ndarray
+        `[slot * stride + a]`, observations, -1 for an impossible transition.
+    row_stats : ndarray of shape (rows, 4)
+        Observations K, distinct outcomes T, size of the support, and whether state 0 was an outcome.
     utility : ndarray
-        Utilities, `[s * stride + a]`; -inf in the padding.
-    family : int
-        Code of the kind of prior.
-    realised : bool
-        Whether the utility of a row is that of its last outcome.
-    form, numbers, table : int and ndarray
+        `[s * stride + a]`, -inf in the padding.
+    numbers, table : ndarray
         As in `berlyne.priors.protocols.CompiledSpec`.
+    has_utility : bool
+        Whether rows have a utility.
+    realised : bool
+        Whether the utility is that of the last outcome.
+    uses_largest, term, value : bool, CompiledFunction, CompiledFunction
+        The closed form of the utility, see `berlyne.engine.closed_forms.CompiledForm`.
     """
 
     graph: Graph
@@ -75,22 +70,26 @@ class Belief(NamedTuple):
     n: IndexArray
     row_stats: IndexArray
     utility: FloatArray
-    family: int
-    form: int
-    realised: bool
     numbers: FloatArray
     table: FloatArray
+    has_utility: bool
+    realised: bool
+    uses_largest: bool
+    term: Any
+    value: Any
 
 
 def is_compiled_prior(prior: Any) -> bool:
-    """Return whether kernels exist for this prior. They do not for a subclass, which may override anything."""
+    """Whether kernels know this prior; a subclass may differ in anything, so kernels do not know it."""
     return type(prior) in PRIORS.values()
 
 
-def build_belief(prior: CompiledPrior, spec: CompiledSpec, graph: Graph, utility: FloatArray, realised: bool) -> Belief:
-    """Build a belief without observations; `utility` and `realised` are as in `Belief`."""
+def build_belief(
+    prior: CompiledPrior, spec: CompiledSpec, graph: Graph, utility: FloatArray, name: str | None, realised: bool
+) -> Belief:
+    """Return the belief before any data; `utility` as in `Belief`, `name` is the name of the utility."""
     n_states, n_actions, stride = len(graph.start), graph.n_actions, graph.stride
-    weight = aligned_zeros(len(graph.succ) * stride)
+    weight = np.zeros(len(graph.succ) * stride)
     row_stats = np.zeros((n_states, stride, 4), dtype=np.int32)
     row_stats[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
     if graph.capacity == 0:
@@ -102,293 +101,406 @@ def build_belief(prior: CompiledPrior, spec: CompiledSpec, graph: Graph, utility
         by_row = np.zeros((n_states, stride))
         by_row[:, :n_actions] = spec.unseen.reshape(n_states, n_actions)
         by_slot = weight.reshape(n_states, graph.capacity, stride)
-        excess = spec.special_estimates - spec.unseen[:, None]
+        beyond = spec.special_estimates - spec.unseen[:, None]
         for i in range(len(spec.special_states)):
-            by_slot[:, i, :n_actions] = excess[:, i].reshape(n_states, n_actions)
+            by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
         base_weight, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
-    family = list(PRIORS).index(prior.describe().kind)
-    numbers, table = spec.numbers.copy(), spec.table.copy()  # those of the spec may be shared and read-only
+    form = compiled_form(name) if name is not None and family_of(prior).has_closed_forms else NO_FORM
     return Belief(
-        graph, weight, base_weight, n, row_stats.reshape(-1, 4), utility, family, spec.form, realised, numbers, table
-    )
-
-
-def copy_belief(belief: Belief) -> Belief:
-    """Return a copy; arrays that never change are shared."""
-    graph = belief.graph
-    if graph.capacity:
-        graph = graph._replace(length=graph.length.copy(), succ=graph.succ.copy())
-    weight, base_weight, utility = aligned_copies(belief.weight, belief.base_weight, belief.utility)
-    n, row_stats = belief.n.copy(), belief.row_stats.copy()
-    return belief._replace(
-        graph=graph, weight=weight, base_weight=base_weight, n=n, row_stats=row_stats, utility=utility
+        graph,
+        weight,
+        base_weight,
+        n,
+        row_stats.reshape(-1, 4),
+        utility,
+        read_only(np.ascontiguousarray(spec.numbers)),
+        read_only(np.ascontiguousarray(spec.table)),
+        name is not None,
+        realised,
+        *form,
     )
 
 
 def with_capacity(belief: Belief, capacity: int) -> Belief:
-    """Return the belief with `capacity` slots per state; slots in use keep their order."""
+    """Return the belief with more room for slots in every state; slots in use keep their order."""
     graph, n_states = belief.graph, len(belief.graph.start)
 
-    def widen(values: Any, width: int) -> Any:
+    def wider(values: Any, width: int) -> Any:
         by_state = values.reshape(n_states, graph.capacity * width)
-        wide_values = np.zeros((n_states, capacity * width), dtype=values.dtype)
-        wide_values[:, : by_state.shape[1]] = by_state
-        return wide_values.ravel()
+        wide = np.zeros((n_states, capacity * width), dtype=values.dtype)
+        wide[:, : by_state.shape[1]] = by_state
+        return wide.ravel()
 
     start = np.arange(n_states, dtype=np.int64) * capacity
-    wide_graph = graph._replace(start=start, succ=widen(graph.succ, 1), capacity=capacity)
-    (weight,) = aligned_copies(widen(belief.weight, graph.stride))
-    return belief._replace(graph=wide_graph, weight=weight, n=widen(belief.n, graph.stride))
+    wide_graph = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
+    weight, n = wider(belief.weight, graph.stride), wider(belief.n, graph.stride)
+    return belief._replace(graph=wide_graph, weight=weight, n=n)
 
 
-@jit_inline
-def table_line(n_actions: int, a: int, n_seen: int, first: int) -> int:
-    """Line of the table of 1-2-3 Worlds for a row with `n_seen` distinct outcomes; `first` is 1 if state 0 is one."""
-    return (a * (n_actions + 1) + n_seen) * 2 + first
+@inline
+def find_or_add_slot(belief: Belief, s: int, a: int, s_next: int, may_be_new: bool) -> int:
+    """Return the slot in which to count an outcome, added if necessary; IMPOSSIBLE or FULL if there is none.
 
-
-@jit_inline
-def find_or_add_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
-    """Return the slot of an outcome, which is added if it is missing; IMPOSSIBLE or FULL if there is none."""
+    `may_be_new` is whether the prior lets an outcome follow that was not seen in this row.
+    """
     graph = belief.graph
     slot = slot_of(graph, s, s_next)
     seen = 0 if slot < 0 else belief.n[slot * graph.stride + a]
-    possible = seen > 0 or (seen == 0 and (slot >= 0 or graph.capacity > 0))
-    if possible and seen == 0 and belief.family == ONE_TWO_THREE:
-        r = s * graph.stride + a
-        line = table_line(graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
-        possible = belief.table[line, P_FIRST if s_next == 0 else P_OTHER] > 0.0
-    if not possible:
-        slot = IMPOSSIBLE
-    elif slot < 0:
+    if not (seen > 0 or (seen == 0 and may_be_new and (slot >= 0 or graph.capacity > 0))):
+        return IMPOSSIBLE
+    if slot < 0:
         if graph.length[s] == graph.capacity:
-            slot = FULL
-        else:
-            slot = graph.start[s] + graph.length[s]
-            graph.length[s] += 1
-            graph.succ[slot] = s_next
+            return FULL
+        slot = graph.start[s] + graph.length[s]
+        graph.length[s] += 1
+        graph.succ[slot] = s_next
     return slot
 
 
-@jit_inline
-def pseudo_counts(belief: Belief, total: int, n_seen: int, size: int) -> tuple[float, float, float]:
-    """Compute the pseudo-counts of a row with `total` observations and `n_seen` of `size` possible outcomes seen.
+@inline
+def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> int:
+    """Count `n` observations; return how many there were before."""
+    i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
+    before: int = belief.n[i]
+    belief.row_stats[r, SEEN] += before == 0
+    belief.n[i] = before + n
+    belief.row_stats[r, TOTAL] += n
+    if s_next == 0:
+        belief.row_stats[r, FIRST] = 1
+    return before
 
-    Returns
-    -------
+
+# Dirichlet and Chinese restaurant: pseudo-counts
+
+
+@callback
+def find_pseudo_count_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """Return the slot of an outcome; every state of the support may follow."""
+    return find_or_add_slot(belief, s, a, s_next, True)
+
+
+@inline
+def set_pseudo_count_row(
+    belief: Belief,
+    s: int,
+    a: int,
+    kappa: float,
+    c_unseen: float,
+    c_seen: float,
+    term_unseen: float,
+    last: float,
+    others: float,
+) -> None:
+    """Estimate row (a, s) as c / kappa, and compute its utility if rows have one.
+
+    Parameters
+    ----------
+    belief, s, a : Belief, int, int
+        The row.
     kappa : float
-        Sum of all pseudo-counts.
-    c_unseen : float
-        Pseudo-count of each outcome that was not seen.
-    c_extra : float
-        Number to add to the observations of an outcome that was seen.
+        The sum of all pseudo-counts.
+    c_unseen, term_unseen : float
+        The pseudo-count of each state that was not seen, and its term of the closed form.
+    c_seen : float
+        What is added to the number of observations of a state that was seen.
+    last, others : float
+        As in `berlyne.priors.closed_forms.Sums`.
     """
-    first: float = belief.numbers[0]
-    if belief.family == RESTAURANT:
-        second: float = belief.numbers[1]
-        return first + total, (first + second * n_seen) / (size - n_seen), -second
-    return first * size + total, first, first
-
-
-@jit_inline
-def update_dirichlet_row(belief: Belief, s: int, a: int, before: int) -> Sums:
-    """Update the estimates c / kappa of row (a, s), and return the sums that determine its utility.
-
-    `before` is how often the last outcome had been seen before it occurred.
-    """
-    graph, n, row_stats, table = belief.graph, belief.n, belief.row_stats, belief.table
-    r = s * graph.stride + a
-    kappa, c_unseen, c_extra = pseudo_counts(belief, row_stats[r, TOTAL], row_stats[r, SEEN], row_stats[r, SIZE])
+    graph, n, table, has_utility = belief.graph, belief.n, belief.table, belief.has_utility
+    stride, uses_largest = graph.stride, belief.uses_largest
+    r = s * stride + a
     scale, base = 1.0 / kappa, 0.0
     if len(belief.base_weight):
         base = c_unseen
         belief.base_weight[r] = c_unseen / kappa
-    unseen, uses_largest = row_stats[r, SIZE] - row_stats[r, SEEN], belief.form >= 0 and USES_LARGEST[belief.form]
-    total, largest, n_largest = 0.0, 0, unseen
-    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
-        i = k * graph.stride + a
-        count = n[i]
-        if count < 0:
+    n_unseen = belief.row_stats[r, SIZE] - belief.row_stats[r, SEEN]
+    total, largest, n_largest = 0.0, 0, n_unseen
+    first = graph.start[s]
+    for k in range(first, first + graph.length[s]):
+        i = k * stride + a
+        n_here = n[i]
+        if n_here < 0:
             continue
-        belief.weight[i] = ((c_extra if count > 0 else c_unseen) - base + count) * scale
-        if count == 0 or belief.form < 0:
+        belief.weight[i] = ((c_seen if n_here > 0 else c_unseen) - base + n_here) * scale
+        if n_here == 0 or not has_utility:
             continue
-        total += table[count, TERM] if count < len(table) else term_of(belief.form, c_extra + count)
-        if uses_largest and count >= largest:
-            n_largest = n_largest + 1 if count == largest else 1
-            largest = count
-    total += unseen * (term_of(belief.form, c_unseen) if belief.family == RESTAURANT else table[0, TERM])
-    last, others = c_extra + before, c_unseen * (row_stats[r, SIZE] - 1) + (row_stats[r, TOTAL] - 1 - before)
-    if belief.family == RESTAURANT:
-        c, d, seen = belief.numbers[0], belief.numbers[1], row_stats[r, SEEN] - 1
-        others = c + d + (row_stats[r, TOTAL] - 1 - before)  # a sum: a difference would lose a small c
-        if before == 0:
-            _, last, _ = pseudo_counts(belief, row_stats[r, TOTAL] - 1, seen, row_stats[r, SIZE])
-            others = (row_stats[r, TOTAL] - 1 - d * seen) + (row_stats[r, SIZE] - seen - 1) * last
-    return Sums(kappa, total, c_extra + largest, n_largest, last, others, len(graph.start))
+        total += table[n_here, TERM] if n_here < len(table) else belief.term(c_seen + n_here)
+        if uses_largest and n_here >= largest:
+            n_largest = n_largest + 1 if n_here == largest else 1
+            largest = n_here
+    if has_utility:
+        total += n_unseen * term_unseen
+        sums = Sums(kappa, total, c_seen + largest, n_largest, last, others, len(graph.start))
+        belief.utility[r] = belief.value(sums)
 
 
-@jit_inline
-def update_one_two_three_row(belief: Belief, s: int, a: int) -> int:
-    """Update the estimates of row (a, s) from the table; return the line of the table for this row."""
-    graph = belief.graph
-    r = s * graph.stride + a
-    line = table_line(belief.graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
-    other, base = belief.table[line, P_OTHER], 0.0
+@callback
+def revalue_dirichlet(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
+    r, alpha = s * belief.graph.stride + a, belief.numbers[0]
+    size, n_obs = belief.row_stats[r, SIZE], belief.row_stats[r, TOTAL]
+    last, others = alpha + before, alpha * (size - 1) + (n_obs - 1 - before)
+    set_pseudo_count_row(belief, s, a, alpha * size + n_obs, alpha, alpha, belief.table[0, TERM], last, others)
+
+
+@callback
+def learn_dirichlet(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """Count an observation, estimate and value its row; return how often it was seen before, IMPOSSIBLE or FULL."""
+    slot = find_pseudo_count_slot(belief, s, a, s_next)
+    if slot < 0:
+        return slot
+    before = count(belief, s, a, s_next, slot, 1)
+    revalue_dirichlet(belief, s, a, s_next, before)
+    return before
+
+
+@callback
+def dirichlet_gain(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
+    """Information gained by the observation just learned, in bits (Eq. 10); `theta` is its true probability."""
+    r, alpha = s * belief.graph.stride + a, belief.numbers[0]
+    kappa = alpha * belief.row_stats[r, SIZE] + (belief.row_stats[r, TOTAL] - 1)
+    log = belief.table[before, LOG] if before < len(belief.table) else math.log1p(1.0 / (alpha + before))
+    gain: float = (theta * log - math.log1p(1.0 / kappa)) / LN2
+    return gain
+
+
+@callback
+def revalue_restaurant(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
+    r, c, d = s * belief.graph.stride + a, belief.numbers[0], belief.numbers[1]
+    size, n_obs, n_seen = belief.row_stats[r, SIZE], belief.row_stats[r, TOTAL], belief.row_stats[r, SEEN]
+    c_unseen = (c + d * n_seen) / (size - n_seen)
+    last, others = before - d, c + d + (n_obs - 1 - before)  # a sum: a small c would be lost in a difference
+    if before == 0:
+        last = (c + d * (n_seen - 1)) / (size - (n_seen - 1))
+        others = (n_obs - 1 - d * (n_seen - 1)) + (size - (n_seen - 1) - 1) * last
+    term_unseen = belief.term(c_unseen) if belief.has_utility else 0.0
+    set_pseudo_count_row(belief, s, a, c + n_obs, c_unseen, -d, term_unseen, last, others)
+
+
+@callback
+def learn_restaurant(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """Count an observation, estimate and value its row; return how often it was seen before, IMPOSSIBLE or FULL."""
+    slot = find_pseudo_count_slot(belief, s, a, s_next)
+    if slot < 0:
+        return slot
+    before = count(belief, s, a, s_next, slot, 1)
+    revalue_restaurant(belief, s, a, s_next, before)
+    return before
+
+
+@callback
+def unknown_gain(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
+    """NaN: `OpenStateAgent` measures the gain if states are discovered."""
+    return math.nan
+
+
+@callback
+def dirichlet_kappa(belief: Belief, s: int, a: int) -> float:
+    """Sum of the pseudo-counts of row (a, s)."""
+    r = s * belief.graph.stride + a
+    kappa: float = belief.numbers[0] * belief.row_stats[r, SIZE] + belief.row_stats[r, TOTAL]
+    return kappa
+
+
+@callback
+def restaurant_kappa(belief: Belief, s: int, a: int) -> float:
+    """Sum of the pseudo-counts of row (a, s)."""
+    kappa: float = belief.numbers[0] + belief.row_stats[s * belief.graph.stride + a, TOTAL]
+    return kappa
+
+
+# 1-2-3 Worlds: all estimates are in the table
+
+
+@callback
+def no_kappa(belief: Belief, s: int, a: int) -> float:
+    """NaN: there are no pseudo-counts."""
+    return math.nan
+
+
+@inline
+def line_of(n_actions: int, a: int, n_seen: int, first: int) -> int:
+    """Return the line of the table for `n_seen` distinct outcomes; `first` is 1 if state 0 is one of them."""
+    return (a * (n_actions + 1) + n_seen) * 2 + first
+
+
+@inline
+def current_line(belief: Belief, s: int, a: int) -> int:
+    """Return the line of the table for row (a, s)."""
+    r = s * belief.graph.stride + a
+    return line_of(belief.graph.n_actions, a, belief.row_stats[r, SEEN], belief.row_stats[r, FIRST])
+
+
+@callback
+def find_one_two_three_slot(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """Return the slot of an outcome; a new one may follow if the table gives it a probability."""
+    p_new = belief.table[current_line(belief, s, a), P_FIRST if s_next == 0 else P_OTHER]
+    return find_or_add_slot(belief, s, a, s_next, p_new > 0.0)
+
+
+@inline
+def estimate_one_two_three_row(belief: Belief, s: int, a: int) -> int:
+    """Estimate row (a, s); return its line of the table."""
+    graph, table = belief.graph, belief.table
+    line = current_line(belief, s, a)
+    other, base = table[line, P_OTHER], 0.0
     if len(belief.base_weight):
-        belief.base_weight[r] = other
+        belief.base_weight[s * graph.stride + a] = other
         base = other
-    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+    first = graph.start[s]
+    for k in range(first, first + graph.length[s]):
         i = k * graph.stride + a
+        p = other
         if belief.n[i] > 0:
-            belief.weight[i] = 1.0 / (a + 1) - base
+            p = 1.0 / (a + 1)
         elif graph.succ[k] == 0:
-            belief.weight[i] = belief.table[line, P_FIRST] - base
-        else:
-            belief.weight[i] = other - base
+            p = table[line, P_FIRST]
+        belief.weight[i] = p - base
     return line
 
 
-@jit_inline
-def update_row(belief: Belief, s: int, a: int) -> None:
-    """Estimate row (a, s) from its counts, and compute its utility unless that is realised by the last outcome."""
-    r, valued = s * belief.graph.stride + a, belief.form >= 0 and not belief.realised
-    if belief.family != ONE_TWO_THREE:
-        sums = update_dirichlet_row(belief, s, a, 0)
-        if valued:
-            belief.utility[r] = value_of(belief.form, sums)
-    else:
-        line = update_one_two_three_row(belief, s, a)
-        if valued:
-            belief.utility[r] = belief.table[line, UTILITY]
+@callback
+def update_one_two_three_row(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) from its counts; a utility of the last outcome stays as it is."""
+    line = estimate_one_two_three_row(belief, s, a)
+    if belief.has_utility and not belief.realised:
+        belief.utility[s * belief.graph.stride + a] = belief.table[line, UTILITY]
 
 
-@jit_inline
-def revalue(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
-    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times before."""
-    r = s * belief.graph.stride + a
-    if belief.family != ONE_TWO_THREE:
-        sums = update_dirichlet_row(belief, s, a, before)
-        if belief.form >= 0:
-            belief.utility[r] = value_of(belief.form, sums)
-    elif before == 0:
-        line = update_one_two_three_row(belief, s, a)
+@inline
+def revalue_one_two_three(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
+    graph, table, r = belief.graph, belief.table, s * belief.graph.stride + a
+    if before == 0:
+        line = estimate_one_two_three_row(belief, s, a)
         if belief.realised:
             was_first = 0 if s_next == 0 else belief.row_stats[r, FIRST]
-            line_before = table_line(belief.graph.n_actions, a, belief.row_stats[r, SEEN] - 1, was_first)
-            belief.utility[r] = belief.table[line_before, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
-        elif belief.form >= 0:
-            belief.utility[r] = belief.table[line, UTILITY]
+            line_before = line_of(graph.n_actions, a, belief.row_stats[r, SEEN] - 1, was_first)
+            belief.utility[r] = table[line_before, GAIN_FIRST if s_next == 0 else GAIN_OTHER]
+        elif belief.has_utility:
+            belief.utility[r] = table[line, UTILITY]
     elif belief.realised:
         belief.utility[r] = 0.0  # a repeated outcome taught nothing
 
 
-@jit_inline
-def count(belief: Belief, s: int, a: int, s_next: int, slot: int, n: int) -> None:
-    """Add `n` observations of a transition to the counts."""
-    i, r = slot * belief.graph.stride + a, s * belief.graph.stride + a
-    belief.row_stats[r, SEEN] += belief.n[i] == 0
-    belief.n[i] += n
-    belief.row_stats[r, TOTAL] += n
-    if s_next == 0:
-        belief.row_stats[r, FIRST] = 1
+@callback
+def restore_one_two_three_row(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value a row that was never estimated, see `revalue_one_two_three`."""
+    update_one_two_three_row(belief, s, a, s_next, before)
+    revalue_one_two_three(belief, s, a, s_next, before)
 
 
-@jit_inline
-def learn(belief: Belief, s: int, a: int, s_next: int, slot: int) -> int:
-    """Count one observation, and estimate and value its row; return how often the outcome was seen before."""
-    before: int = belief.n[slot * belief.graph.stride + a]
-    count(belief, s, a, s_next, slot, 1)
-    revalue(belief, s, a, s_next, before)
+@callback
+def learn_one_two_three(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """Count an observation, estimate and value its row; return how often it was seen before, IMPOSSIBLE or FULL."""
+    slot = find_one_two_three_slot(belief, s, a, s_next)
+    if slot < 0:
+        return slot
+    before = count(belief, s, a, s_next, slot, 1)
+    revalue_one_two_three(belief, s, a, s_next, before)
     return before
 
 
-@jit_nrt_off
-def restore(belief: Belief, counts: IntArray, last: IntArray) -> bool:
-    """Load counts into a belief without observations.
-
-    Parameters
-    ----------
-    belief : Belief
-        The belief to fill.
-    counts : ndarray of int, shape (K, 3)
-        Row `r = s * M + a`, s_next and n, in the order in which the outcomes of a state were first seen.
-    last : ndarray of int, shape (rows, 2)
-        Row and last outcome of every row that was tried.
-
-    Returns
-    -------
-    bool
-        False if the counts are impossible under the prior or inconsistent, or if the slots are too few.
-    """
-    n_actions, stride = belief.graph.n_actions, belief.graph.stride
-    for e in range(len(counts)):
-        s, a = counts[e, 0] // n_actions, counts[e, 0] % n_actions
-        slot = find_or_add_slot(belief, s, a, counts[e, 1])
-        if slot < 0 or belief.n[slot * stride + a] != 0:
-            return False
-        count(belief, s, a, counts[e, 1], slot, counts[e, 2])
-    for e in range(len(last)):
-        s, a = last[e, 0] // n_actions, last[e, 0] % n_actions
-        slot = slot_of(belief.graph, s, last[e, 1])
-        if slot < 0 or belief.n[slot * stride + a] <= 0:
-            return False
-        if belief.family == ONE_TWO_THREE:
-            update_row(belief, s, a)
-        revalue(belief, s, a, last[e, 1], belief.n[slot * stride + a] - 1)
-    return True
-
-
-@jit_inline
-def estimate_changed(family: int, before: int) -> bool:
-    """Return whether an outcome that was seen `before` times before has changed the estimate of its row."""
-    return family != ONE_TWO_THREE or before == 0
-
-
-@jit_nrt_off
+@inline
 def missing_one_two_three(table: FloatArray, line: int, n_targets: int, n_seen: int, first_unseen: bool) -> float:
     """Missing information of one row of a 1-2-3 World, in bits: only unseen targets contribute."""
-    unseen, missing = n_targets - n_seen, 0.0
+    n_unseen, missing = n_targets - n_seen, 0.0
     if first_unseen:
-        unseen -= 1
+        n_unseen -= 1
         missing -= math.log2(n_targets * table[line, P_FIRST])
-    if unseen > 0:
-        missing -= unseen * math.log2(n_targets * table[line, P_OTHER])
+    if n_unseen > 0:
+        missing -= n_unseen * math.log2(n_targets * table[line, P_OTHER])
     return missing / n_targets
 
 
-@jit_inline
-def realised_gain(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
-    """Information gain of the observation just learned, in bits (Eq. 10).
+@callback
+def one_two_three_gain(
+    belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool
+) -> float:
+    """Information gained by the observation just learned, in bits (Eq. 10).
 
-    Parameters
-    ----------
-    belief : Belief
-        The belief after the observation.
-    s, a, s_next : int
-        The transition.
-    before : int
-        How often it was seen before.
-    theta : float
-        True probability of `s_next`.
-    has_first : bool
-        Whether state 0 is among the true outcomes of the row.
+    `has_first` is whether state 0 is among the true outcomes of the row.
     """
-    r, table, gain = s * belief.graph.stride + a, belief.table, 0.0
-    if belief.family == DIRICHLET:
-        alpha = belief.numbers[0]
-        kappa = alpha * belief.row_stats[r, SIZE] + (belief.row_stats[r, TOTAL] - 1)
-        log = table[before, LOG] if before < len(table) else math.log1p(1.0 / (alpha + before))
-        gain = (theta * log - math.log1p(1.0 / kappa)) / LN2
-    elif belief.family != ONE_TWO_THREE:
-        gain = math.nan  # `OpenStateAgent` computes it
-    elif before == 0:
-        n_seen, first = int(belief.row_stats[r, SEEN]), belief.row_stats[r, FIRST]
-        was_first = 0 if s_next == 0 else first
-        line_before, line_after = (
-            table_line(belief.graph.n_actions, a, n_seen - 1, was_first),
-            table_line(belief.graph.n_actions, a, n_seen, first),
-        )
-        gain = missing_one_two_three(table, line_before, a + 1, n_seen - 1, has_first and was_first == 0)
-        gain -= missing_one_two_three(table, line_after, a + 1, n_seen, has_first and first == 0)
-    return gain
+    if before > 0:
+        return 0.0
+    r, n_actions = s * belief.graph.stride + a, belief.graph.n_actions
+    n_seen, first = int(belief.row_stats[r, SEEN]), int(belief.row_stats[r, FIRST])
+    was_first = 0 if s_next == 0 else first
+    line_before, line = line_of(n_actions, a, n_seen - 1, was_first), line_of(n_actions, a, n_seen, first)
+    missing = missing_one_two_three(belief.table, line_before, a + 1, n_seen - 1, has_first and was_first == 0)
+    return missing - missing_one_two_three(belief.table, line, a + 1, n_seen, has_first and first == 0)
+
+
+class Family(NamedTuple):
+    """Functions of a family of priors, made by `callback`.
+
+    Attributes
+    ----------
+    find_slot : Callable
+        `find_slot(belief, s, a, s_next)`: the slot in which to count an outcome, added if necessary.
+    learn : Callable
+        `learn(belief, s, a, s_next)`: count an observation, estimate and value its row.
+    update_row : Callable
+        `update_row(belief, s, a, s_next, before)`: estimate and value a row from its counts alone.
+    restore_row : Callable
+        `restore_row(belief, s, a, s_next, before)`: estimate and value a row that was never estimated, after
+        `s_next`, seen `before` times before.
+    gain : Callable
+        `gain(belief, s, a, s_next, before, theta, has_first)`: bits gained by the observation just learned.
+    kappa : Callable
+        `kappa(belief, s, a)`: the sum of the pseudo-counts of a row, NaN if there are none.
+    repeats_teach : bool
+        Whether an outcome that was seen before changes the estimate.
+    has_closed_forms : bool
+        Whether utilities are computed by `berlyne.engine.closed_forms`.
+    """
+
+    find_slot: Any
+    learn: Any
+    update_row: Any
+    restore_row: Any
+    gain: Any
+    kappa: Any
+    repeats_teach: bool
+    has_closed_forms: bool
+
+
+FAMILIES: dict[str, Family] = {
+    "Dirichlet": Family(
+        find_pseudo_count_slot,
+        learn_dirichlet,
+        revalue_dirichlet,
+        revalue_dirichlet,
+        dirichlet_gain,
+        dirichlet_kappa,
+        True,
+        True,
+    ),
+    "ChineseRestaurant": Family(
+        find_pseudo_count_slot,
+        learn_restaurant,
+        revalue_restaurant,
+        revalue_restaurant,
+        unknown_gain,
+        restaurant_kappa,
+        True,
+        True,
+    ),
+    "OneTwoThree": Family(
+        find_one_two_three_slot,
+        learn_one_two_three,
+        update_one_two_three_row,
+        restore_one_two_three_row,
+        one_two_three_gain,
+        no_kappa,
+        False,
+        False,
+    ),
+}
+"""The family of every prior that kernels know, by the name of its class."""
+
+
+def family_of(prior: CompiledPrior) -> Family:
+    """Return the functions of a prior."""
+    return FAMILIES[type(prior).__name__]

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_inline, jit_nrt_off
+from berlyne.engine.jit import inline, kernel
 from berlyne.engine.simd import LANES, aligned_zeros
+from berlyne.frozen import read_only
 from berlyne.sparse import Rows, Support
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
@@ -54,9 +55,9 @@ def build_graph(support: Support, multiple: int = LANES) -> Graph:
     start, length = np.empty(n_states, dtype=np.int64), np.empty(n_states, dtype=np.int32)
     heads = np.empty(n_actions, dtype=np.int64)
     succ = np.empty(len(indices) + (multiple - 1) * n_states, dtype=np.int32)
-    graph = Graph(start, length, succ, n_actions, round_up(n_actions), 0)
-    used = _join_rows(graph, indptr, indices, heads, multiple)
-    return graph._replace(succ=succ[:used].copy())
+    used = _join_rows(start, length, succ, indptr, indices, heads, multiple)
+    arrays = (read_only(start), read_only(length), read_only(succ[:used].copy()))
+    return Graph(*arrays, n_actions, round_up(n_actions), 0)
 
 
 def growing_graph(n_states: int, n_actions: int, capacity: int, initial: tuple[int, ...]) -> Graph:
@@ -81,7 +82,7 @@ def slot_positions(graph: Graph, support: Support | Rows) -> IntArray:
     """Position in arrays over slots of each entry of a support or of rows; the graph must contain all of them."""
     indptr, indices = (support.indptr, support.indices) if isinstance(support, Rows) else support.entries()
     positions = np.empty(len(indices), dtype=np.int64)
-    _find_entries(graph, indptr, indices, positions)
+    _find_entries(graph.start, graph.succ, graph.n_actions, graph.stride, indptr, indices, positions)
     return positions
 
 
@@ -92,17 +93,24 @@ def slot_weights(graph: Graph, rows: Rows) -> FloatArray:
     return out
 
 
-@jit_nrt_off
-def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntArray, multiple: int) -> int:
-    """Fill `start`, `length` and `succ` with the states that any action can reach, ascending; return the slot count."""
-    n_states, n_actions = len(graph.start), graph.n_actions
-    used = 0
+@kernel
+def _join_rows(
+    start: IntArray,
+    length: IndexArray,
+    succ: IndexArray,
+    indptr: IntArray,
+    indices: IndexArray,
+    heads: IntArray,
+    multiple: int,
+) -> int:
+    """Fill `start`, `length` and `succ` with the states that any action can reach, ascending; return the slots used."""
+    n_states, n_actions, used = len(start), len(heads), 0
     for s in range(n_states):
-        graph.start[s] = used
+        start[s] = used
         for a in range(n_actions):
             heads[a] = indptr[s * n_actions + a]
         smallest = 0
-        while smallest < n_states:  # merge the rows: the smallest next state of any of them
+        while smallest < n_states:  # merge the rows: the smallest next next state of is left in any of them
             smallest = n_states
             for a in range(n_actions):
                 if heads[a] < indptr[s * n_actions + a + 1]:
@@ -111,32 +119,40 @@ def _join_rows(graph: Graph, indptr: IntArray, indices: IndexArray, heads: IntAr
                 if heads[a] < indptr[s * n_actions + a + 1] and indices[heads[a]] == smallest:
                     heads[a] += 1
             if smallest < n_states:
-                graph.succ[used] = smallest
+                succ[used] = smallest
                 used += 1
-        while (used - graph.start[s]) % multiple:
-            graph.succ[used] = graph.succ[used - 1]
+        while (used - start[s]) % multiple:
+            succ[used] = succ[used - 1]
             used += 1
-        graph.length[s] = used - graph.start[s]
+        length[s] = used - start[s]
     return used
 
 
-@jit_nrt_off
-def _find_entries(graph: Graph, indptr: IntArray, indices: IndexArray, positions: IntArray) -> None:
+@kernel
+def _find_entries(
+    start: IntArray,
+    succ: IndexArray,
+    n_actions: int,
+    stride: int,
+    indptr: IntArray,
+    indices: IndexArray,
+    positions: IntArray,
+) -> None:
+    """Fill `positions` with the position of each entry of sparse rows in arrays over slots."""
     for r in range(len(indptr) - 1):
-        s, a = r // graph.n_actions, r % graph.n_actions
-        k = graph.start[s]
+        s, a = r // n_actions, r % n_actions
+        k = start[s]
         for e in range(indptr[r], indptr[r + 1]):
-            while graph.succ[k] != indices[e]:
+            while succ[k] != indices[e]:
                 k += 1
-            positions[e] = k * graph.stride + a
+            positions[e] = k * stride + a
 
 
-@jit_inline
+@inline
 def slot_of(graph: Graph, s: int, s_next: int) -> int:
     """Return the slot of the step s -> s_next; -1 if there is none."""
-    slot = -1
-    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+    first = graph.start[s]
+    for k in range(first, first + graph.length[s]):
         if graph.succ[k] == s_next:
-            slot = k
-            break
-    return slot
+            return int(k)
+    return -1

@@ -15,13 +15,15 @@ On a complete graph, where every state can follow every other, distances save no
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_inline, jit_llvm_inline, jit_nrt_off
+from berlyne.engine.jit import callback, inline
+from berlyne.engine.row_beliefs import Belief
 from berlyne.engine.simd import LANES, add, gather, item, largest, load, maximum, multiply_add, set_item, splat
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
+from berlyne.frozen import read_only
 from berlyne.priors.closed_forms import NOISE
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -36,13 +38,13 @@ BATCH_ENTRIES = 1 << 22
 
 
 class Repairs(NamedTuple):
-    """The values to repair after each step.
+    """Which values each step can change.
 
     Attributes
     ----------
-    edge : ndarray of int, shape (slots,)
-        Where the list of each slot's step begins in `states`; empty if nothing is listed.
-    states : ndarray of int
+    edge : ndarray of shape (slots,)
+        Where the list of the step of each slot begins in `states`; empty if nothing is listed.
+    states : ndarray
         For each step x -> y: depth - 1 ends of lists, then the states to repair at levels 1, 2, ...
     """
 
@@ -56,25 +58,23 @@ class Plan(NamedTuple):
     Attributes
     ----------
     graph : Graph
-        Slots of each state.
+        The slots that `weight` refers to.
     weight : ndarray
-        Probability of each slot under each action, `[slot * stride + a]`; minus `base_weight`, unless that is empty.
+        `[slot * stride + a]`, probability of each slot under each action, less `base_weight` if there is one.
     base_weight : ndarray
-        Probability of every state without a slot, `[s * stride + a]`; empty if all states have slots.
+        `[s * stride + a]`, the probability of every state without a slot; empty if every state has one.
     values : ndarray
-        gamma V_j(s) for j < depth, `[s * depth + j]`.
+        `[s * depth + j]`, gamma V_j(s) for j < depth.
     repairs : Repairs
-        Values to repair after each step.
-    cone_state : ndarray of int, shape (2,)
-        [0] the state x whose cone is up to date, -1 for none; [1] number of observations of x made since.
-    mark, order, ends : ndarray of int, shape (N + 1,), (N,) and (depth,)
+        Which values each step can change.
+    cone_state : ndarray of shape (2,)
+        The state x whose cone was up to date, -1 for none, and the observations of x made since.
+    mark, order, ends : ndarray of shape (N + 1,), (N,), (depth,)
         Scratch for breadth-first search; `mark[N]` counts the searches.
     level : ndarray of shape (2 N,)
         Scratch for a complete graph; otherwise empty.
-    lanes : tuple of int
-        0, 4, ...: where each group of four actions of a slot begins. A tuple tells the compiler the number of groups.
     depth : int
-        Number of steps back, D; 0 for a method that does not plan.
+        Steps back, D.
     gamma : float
         Discount.
     """
@@ -89,29 +89,26 @@ class Plan(NamedTuple):
     order: IndexArray
     ends: IntArray
     level: FloatArray
-    lanes: tuple[int, ...]
     depth: int
     gamma: float
 
 
-NO_REPAIRS = Repairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
+NO_REPAIRS = Repairs(read_only(np.empty(0, dtype=np.int64)), read_only(np.empty(0, dtype=np.int32)))
 """No lists: the cone is searched at every step."""
-REPAIR_ALL = NO_REPAIRS._replace()
-"""A marker instead of lists, for a complete graph: every step can change every value."""
 
 
 def new_plan(
     graph: Graph, weight: FloatArray, base_weight: FloatArray, depth: int, gamma: float, repairs: Repairs
 ) -> Plan:
-    """Make a plan without values; `repairs` must be `NO_REPAIRS` for a graph that grows."""
+    """Return a plan without values; `repairs` as listed for a graph that does not grow."""
     n_states = len(graph.start)
     if n_states * depth > MAX_VALUES:
         raise ValueError(
             f"{depth} steps back in {n_states} states need {n_states * depth} values; "
             f"at most {MAX_VALUES} are possible, so use fewer steps"
         )
-    is_complete_plan = repairs is REPAIR_ALL
-    searching = depth > 0 and len(base_weight) == 0 and not is_complete_plan
+    together = depth > 1 and len(base_weight) == 0 and n_states >= BLOCK and is_complete(graph)
+    searches = depth > 0 and len(base_weight) == 0 and not together
     return Plan(
         graph,
         weight,
@@ -119,21 +116,13 @@ def new_plan(
         np.zeros(n_states * depth),
         repairs,
         np.array([-1, 0], dtype=np.int64),
-        np.zeros(n_states + 1 if searching else 1, dtype=np.int64),
-        np.empty(n_states if searching else 0, dtype=np.int32),
-        np.empty(depth if searching else 0, dtype=np.int64),
-        np.empty(2 * n_states if is_complete_plan else 0),
-        tuple(range(0, graph.stride, LANES)),
+        np.zeros(n_states + 1 if searches else 1, dtype=np.int64),
+        np.empty(n_states if searches else 0, dtype=np.int32),
+        np.empty(depth if searches else 0, dtype=np.int64),
+        np.empty(2 * n_states if together else 0),
         depth,
         float(gamma),
     )
-
-
-def reset_plan(plan: Plan, utility: FloatArray) -> None:
-    """Invalidate all values, and compute V_0 from utilities `[s * stride + a]`."""
-    if plan.depth:
-        plan.values[:: plan.depth] = plan.gamma * utility.reshape(-1, plan.graph.stride).max(axis=1)
-    plan.cone_state[:] = -1, 0
 
 
 def list_repairs(graph: Graph, depth: int) -> Repairs:
@@ -143,11 +132,7 @@ def list_repairs(graph: Graph, depth: int) -> Repairs:
     d(z, x) <= j, so V_j(z) has changed; or d(x, z) > depth - j, so V_j(z) was not up to date.
     """
     n_states = len(graph.start)
-    if depth < 2:
-        return NO_REPAIRS
-    if n_states >= BLOCK and is_complete(graph):
-        return REPAIR_ALL
-    if n_states**2 > MAX_LISTED:
+    if depth < 2 or n_states**2 > MAX_LISTED or (n_states >= BLOCK and is_complete(graph)):
         return NO_REPAIRS
     distance = _distances(graph, depth)
     x = np.repeat(np.arange(n_states), graph.length)
@@ -165,7 +150,7 @@ def list_repairs(graph: Graph, depth: int) -> Repairs:
         used += len(pieces[-1])
         if used > MAX_LISTED:
             return NO_REPAIRS
-    return Repairs(edge, np.concatenate(pieces))
+    return Repairs(read_only(edge), read_only(np.concatenate(pieces)))
 
 
 def _distances(graph: Graph, depth: int) -> IndexArray:
@@ -200,35 +185,47 @@ def _as_lists(to_repair: BoolArray, begin: IntArray) -> IndexArray:
     return out
 
 
-@jit_llvm_inline
-def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, shared: bool) -> float:
-    """Compute max_a Q_j(a, z) from V_{j-1}; if `shared`, with the base weight times `total`, the sum of V_{j-1}.
+@inline
+def group_values(
+    plan: Plan, utility: FloatArray, z: int, j: int, total: float, shared: bool, stride: int, lane: int
+) -> Any:
+    """Compute Q_j(a, z) of four actions from `lane` on, from V_{j-1}.
 
-    Two alternating sums avoid waiting for the result of the last addition.
+    If `shared`, every state has the base weight, and `total` is the sum of V_{j-1}. Two alternating sums avoid waiting
+    for the result of the last addition.
     """
-    graph, below, stride = plan.graph, j - 1, LANES * len(plan.lanes)
+    graph, below = plan.graph, j - 1
     succ, weight, values, depth = graph.succ, plan.weight, plan.values, plan.depth
     first = item(graph.start, z)
-    last, best = first + item(graph.length, z), splat(-np.inf)
-    for lane in range(0, stride, LANES):
-        even, odd = load(utility, z * stride + lane), splat(0.0)
-        if shared:
-            even = multiply_add(even, load(plan.base_weight, z * stride + lane), splat(total))
-        k = first
-        while k < last:  # a range would be unrolled, but most states have only one or two groups of four
-            at = k * stride + lane
-            even = multiply_add(even, load(weight, at), splat(item(values, item(succ, k) * depth + below)))
-            odd = multiply_add(odd, load(weight, at + stride), splat(item(values, item(succ, k + 1) * depth + below)))
-            at += 2 * stride
-            even = multiply_add(even, load(weight, at), splat(item(values, item(succ, k + 2) * depth + below)))
-            odd = multiply_add(odd, load(weight, at + stride), splat(item(values, item(succ, k + 3) * depth + below)))
-            k += LANES
-        sums = add(even, odd)
-        best = maximum(sums, best) if lane else sums
+    last = first + item(graph.length, z)
+    even, odd = load(utility, z * stride + lane), splat(0.0)
+    if shared:
+        even = multiply_add(even, load(plan.base_weight, z * stride + lane), splat(total))
+    k = first
+    while k < last:  # a range would be unrolled, but most states have only one or two groups of four
+        at = k * stride + lane
+        even = multiply_add(even, load(weight, at), splat(item(values, item(succ, k) * depth + below)))
+        odd = multiply_add(odd, load(weight, at + stride), splat(item(values, item(succ, k + 1) * depth + below)))
+        at += 2 * stride
+        even = multiply_add(even, load(weight, at), splat(item(values, item(succ, k + 2) * depth + below)))
+        odd = multiply_add(odd, load(weight, at + stride), splat(item(values, item(succ, k + 3) * depth + below)))
+        k += LANES
+    return add(even, odd)
+
+
+@inline
+def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, shared: bool) -> float:
+    """Compute max_a Q_j(a, z) from V_{j-1}, see `group_values`; up to four actions are one group, which is faster."""
+    stride = plan.graph.stride
+    if stride == LANES:
+        return largest(group_values(plan, utility, z, j, total, shared, LANES, 0))  # type: ignore[no-any-return]
+    best = group_values(plan, utility, z, j, total, shared, stride, 0)
+    for lane in range(LANES, stride, LANES):
+        best = maximum(group_values(plan, utility, z, j, total, shared, stride, lane), best)
     return largest(best)  # type: ignore[no-any-return]  # vectors are Any to mypy, this is a float
 
 
-@jit_inline
+@inline
 def sweep(plan: Plan, utility: FloatArray, states: IndexArray, begin: int, end: int, j: int) -> None:
     """Compute V_j of the states `states[begin:end]` from V_{j-1}."""
     for i in range(begin, end):
@@ -236,7 +233,7 @@ def sweep(plan: Plan, utility: FloatArray, states: IndexArray, begin: int, end: 
         set_item(plan.values, z * plan.depth + j, plan.gamma * best_value(plan, utility, z, j, 0.0, False))
 
 
-@jit_inline
+@inline
 def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
     """Compute all V_j of all states, with base weights; return the sum of the last level."""
     n_states, depth, total = len(plan.graph.start), plan.depth, 0.0
@@ -254,14 +251,14 @@ def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
     return total
 
 
-@jit_inline
-def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> None:
+@inline
+def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int, stride: int) -> None:
     """Compute V_j of all states at `level[after:]` from V_{j-1} at `level[before:]`.
 
     The last block may compute some states twice.
     """
     graph, weight, level, gamma = plan.graph, plan.weight, plan.level, plan.gamma
-    n_states, stride = len(graph.start), LANES * len(plan.lanes)
+    n_states = len(graph.start)
     per_state = (graph.start[1] - graph.start[0]) * stride
     utility_at = (0, stride, 2 * stride, 3 * stride, 4 * stride)
     weight_at = (0, per_state, 2 * per_state, 3 * per_state, 4 * per_state)
@@ -281,7 +278,7 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int) -> 
         set_item(level, after + z + 4, gamma * largest(best[4]))
 
 
-@jit_inline
+@inline
 def plan_complete(plan: Plan, utility: FloatArray) -> None:
     """Compute the last V_j of all states on a complete graph, where each level is contiguous in memory."""
     n_states, depth, level = len(plan.graph.start), plan.depth, plan.level
@@ -289,13 +286,16 @@ def plan_complete(plan: Plan, utility: FloatArray) -> None:
     for z in range(n_states):
         level[z] = plan.values[z * depth]
     for _ in range(1, depth):
-        sweep_complete(plan, utility, before, after)
+        if plan.graph.stride == LANES:  # a constant is faster
+            sweep_complete(plan, utility, before, after, LANES)
+        else:
+            sweep_complete(plan, utility, before, after, plan.graph.stride)
         before, after = after, before
     for z in range(n_states):
         plan.values[z * depth + depth - 1] = level[before + z]
 
 
-@jit_nrt_off
+@inline
 def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
     """Update the whole cone of y: find it by breadth-first search, then sweep its levels."""
     graph, mark, order, ends = plan.graph, plan.mark, plan.order, plan.ends
@@ -321,20 +321,7 @@ def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
         sweep(plan, utility, order, 0, ends[plan.depth - j], j)
 
 
-@jit_inline
-def mark_row_changed(plan: Plan, utility: FloatArray, s: int) -> None:
-    """Register that a row of state `s` has changed, and update V_0(s)."""
-    if plan.cone_state[0] == s:
-        plan.cone_state[1] += 1
-    else:
-        plan.cone_state[0] = -1
-    best = -np.inf
-    for r in range(s * plan.graph.stride, (s + 1) * plan.graph.stride):
-        best = max(best, utility[r])
-    plan.values[s * plan.depth] = plan.gamma * best
-
-
-@jit_inline
+@inline
 def plan_after_step(plan: Plan, utility: FloatArray, x: int, y: int) -> None:
     """Update the cone of y after one observation in x, whose cone was up to date; search it if it is not listed."""
     states, edge = plan.repairs.states, plan.repairs.edge
@@ -350,31 +337,84 @@ def plan_after_step(plan: Plan, utility: FloatArray, x: int, y: int) -> None:
             begin = end
 
 
-@jit_nrt_off
-def action_values(plan: Plan, utility: FloatArray, y: int, q: FloatArray) -> None:
-    """Write Q_D(., y) into `q`, after updating the cone of y in the cheapest possible way."""
-    graph, depth, total = plan.graph, plan.depth, 0.0
-    if depth > 0:
-        x, n_since = plan.cone_state[0], plan.cone_state[1]
-        if len(plan.base_weight):
-            total = plan_everywhere(plan, utility)
-        elif depth == 1:
-            pass  # V_0 is always up to date
-        elif len(plan.level):
-            plan_complete(plan, utility)
-        elif x >= 0 and n_since == 1:
-            plan_after_step(plan, utility, x, y)
-        elif x != y or n_since > 0:
-            plan_within_reach(plan, utility, y)
-        plan.cone_state[0], plan.cone_state[1] = y, 0
+@inline
+def back_up(plan: Plan, utility: FloatArray, y: int, q: FloatArray, total: float) -> None:
+    """Q_D(., y) into `q`, from V_{D-1}; `total` is the sum of V_{D-1} if every state has a share of each row."""
+    graph, depth, stride = plan.graph, plan.depth, plan.graph.stride
     for a in range(len(q)):
-        q[a] = plan.base_weight[y * graph.stride + a] * total if len(plan.base_weight) and depth > 0 else 0.0
+        q[a] = plan.base_weight[y * stride + a] * total if len(plan.base_weight) and depth > 0 else 0.0
     if depth > 0:
-        for k in range(graph.start[y], graph.start[y] + graph.length[y]):
+        first = graph.start[y]
+        for k in range(first, first + graph.length[y]):
             v = plan.values[graph.succ[k] * depth + depth - 1]
             for a in range(len(q)):
-                q[a] += plan.weight[k * graph.stride + a] * v
+                q[a] += plan.weight[k * stride + a] * v
     for a in range(len(q)):
         if abs(q[a]) <= NOISE * abs(total):
             q[a] = 0.0
-        q[a] += utility[y * graph.stride + a]
+        q[a] += utility[y * stride + a]
+
+
+@callback
+def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Q_D(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
+    utility, depth = belief.utility, plan.depth
+    x, n_since = plan.cone_state[0], plan.cone_state[1]
+    if depth > 1:  # V_0 is always up to date
+        if x >= 0 and n_since == 1:
+            plan_after_step(plan, utility, x, s)
+        elif x != s or n_since > 0:
+            plan_within_reach(plan, utility, s)
+    plan.cone_state[0], plan.cone_state[1] = s, 0
+    back_up(plan, utility, s, choice.values, 0.0)
+
+
+@callback
+def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Q_D(., s) into `choice.values`, if slot k of every state is state k."""
+    plan_complete(plan, belief.utility)
+    back_up(plan, belief.utility, s, choice.values, 0.0)
+
+
+@callback
+def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Q_D(., s) into `choice.values`, if every state without a slot has the same share of each row."""
+    total = plan_everywhere(plan, belief.utility) if plan.depth > 0 else 0.0
+    back_up(plan, belief.utility, s, choice.values, total)
+
+
+def plan_values(plan: Plan) -> Any:
+    """Return the function that computes the values of a plan."""
+    if len(plan.base_weight):
+        return plan_values_everywhere
+    return plan_values_complete if len(plan.level) else plan_values_in_cone
+
+
+@callback
+def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: int, s_next: int, reward: float) -> None:
+    """Note that a row of state `s` has changed, and renew V_0(s)."""
+    if plan.depth == 0:
+        return
+    if plan.cone_state[0] == s:
+        plan.cone_state[1] += 1
+    else:
+        plan.cone_state[0] = -1
+    renew_first_value(plan, belief.utility, s)
+
+
+@inline
+def renew_first_value(plan: Plan, utility: FloatArray, s: int) -> None:
+    """Set gamma V_0(s) from the utilities of state s."""
+    stride, best = plan.graph.stride, -np.inf
+    for r in range(s * stride, (s + 1) * stride):
+        best = max(best, utility[r])
+    plan.values[s * plan.depth] = plan.gamma * best
+
+
+@callback
+def reset_plan(belief: Belief, choice: Any, plan: Plan) -> None:
+    """Discard all plans after utilities have changed, and renew V_0."""
+    plan.cone_state[0], plan.cone_state[1] = -1, 0
+    if plan.depth > 0:
+        for s in range(len(plan.graph.start)):
+            renew_first_value(plan, belief.utility, s)

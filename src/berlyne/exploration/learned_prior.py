@@ -7,12 +7,14 @@ but not the concentration. It uses the concentration with the maximum likelihood
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from berlyne.agents.compiled_agent import CompiledAgent, can_compile
-from berlyne.engine.learned_prior import TABLE_SIZE, Refitting, copy_prior_table, empty_histograms, explore_learning
+from berlyne.engine.blocks import Block, call
+from berlyne.engine.learned_prior import explore_learning, new_refitting, with_own_table
+from berlyne.engine.loop import Draws
 from berlyne.engine.records import RunRecord
 from berlyne.exploration.explore import initial_measures
 from berlyne.exploration.streams import streams
@@ -154,9 +156,12 @@ def explore_learning_alpha(
         u[:, 0] = 0.0
     alphas = np.full(n_steps + 1, alpha)
     if refit is not None:
+        agent.block = with_own_table(agent.block)
         refitting = _make_refitting(agent, world, alphas, (float(bounds[0]), float(bounds[1])), refit)
-        belief, truth = copy_prior_table(agent.belief), agent.truth(assumed)
-        made = explore_learning(belief, agent.choice_state, truth, record, refitting, u, for_world.random(n_steps))
+        draws = Draws(u, for_world.random(n_steps), np.empty(0))
+        blocks = agent.block, agent.truth(assumed), Block.around(record), Block.around(draws), refitting
+        made = call(explore_learning, *blocks)
+        alphas = refitting.record.alphas.copy()
     else:
         made = agent.run(assumed, record, u, for_world.random(n_steps))
     if made != n_steps:
@@ -169,13 +174,9 @@ def explore_learning_alpha(
 
 def _make_refitting(
     agent: CompiledAgent, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
-) -> Refitting:
-    return Refitting(
-        empty_histograms(agent.belief, len(alphas)),
-        alphas,
-        np.empty(TABLE_SIZE),
-        *bounds,
-        check_count("always", schedule.always, 0),
-        check_number("tolerance", schedule.tolerance, 0.0, 1e6),
-        -float(np.sum(world.rows.data * np.log2(world.rows.data))),
-    )
+) -> Block:
+    prior: Any = agent.model.prior
+    always = check_count("always", schedule.always, 0)
+    tolerance = check_number("tolerance", schedule.tolerance, 0.0, 1e6)
+    entropy = -float(np.sum(world.rows.data * np.log2(world.rows.data)))
+    return new_refitting(agent.block, prior, alphas, *bounds, always, tolerance, entropy)

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from berlyne.engine.agent_state import new_agent_state
+from berlyne.engine.blocks import Block, call
 from berlyne.engine.environment import new_truth
-from berlyne.engine.initial_belief import new_belief
-from berlyne.engine.prediction import observe_rows
+from berlyne.engine.prediction import Trials, observe_rows
 from berlyne.engine.row_beliefs import is_compiled_prior
 from berlyne.labels import IMPOSSIBLE_TRANSITION
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import PRIORS
+from berlyne.strategies.choice import ChoiceRule
+from berlyne.strategies.coordination import UniformChoice
 from berlyne.validation import FloatArray, Seed, check_count, generator
 from berlyne.worlds.world import World
 
@@ -79,7 +82,8 @@ def _sums(world: World, u: FloatArray) -> FloatArray:
         kinds = " and ".join(PRIORS)
         raise ValueError(f"the world has the prior {world.prior!r}; gains can be computed only for {kinds}")
     model = InternalModel(world.prior)  # type: ignore[arg-type]  # `is_compiled_prior` has refused None
-    belief, sums = new_belief(model, "PIG", world), np.zeros((4, u.shape[-1]))
-    if not observe_rows(belief, new_truth(world, model, belief.graph), u, sums):
+    agent, sums = new_agent_state(model, "PIG", None, UniformChoice(), ChoiceRule(), world), np.zeros((4, u.shape[-1]))
+    truth = new_truth(world, model, agent.record.belief.graph)
+    if not call(observe_rows, agent, truth, Block.around(Trials(u, sums))):
         raise ValueError(IMPOSSIBLE_TRANSITION)
     return sums

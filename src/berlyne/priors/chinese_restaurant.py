@@ -203,6 +203,10 @@ class ChineseRestaurant(Frozen):
         total = self._sum(counts, form.term, unseen)
         return np.asarray(form.value(Sums(kappa, total, np.nan, np.nan, np.nan, np.nan, self._cells)))
 
+    def total_pseudo_count(self, n: int, a: int, s: int) -> float:
+        """Sum of the pseudo-counts of row (a, s) after n observations."""
+        return float(self._c + n)
+
     def _pmc(self, counts: Counts, kappa: Any, unseen: Any) -> FloatArray:
         """E[largest estimate after] - largest estimate now.
 

@@ -218,6 +218,10 @@ class Dirichlet(Frozen):
         indptr, indices = description.arrays["support_indptr"], description.arrays["support_indices"]
         return cls(**description.parameters, support=Support(n_actions, n_states, indptr, indices))
 
+    def total_pseudo_count(self, n: int, a: int, s: int) -> float:
+        """Sum of the pseudo-counts of row (a, s) after n observations."""
+        return float(self.alpha * self.support.sizes[s * self.n_actions + a] + n)
+
     def _kappa(self, counts: Counts) -> FloatArray:
         """Total pseudo-count of each row."""
         return np.asarray(self.alpha * self.support.sizes + counts.totals)

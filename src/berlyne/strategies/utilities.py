@@ -293,6 +293,8 @@ class Utility:
         Whether the utility is the value of the last observation, rather than of the next one.
     unit : str
         Unit of the values; "1" for none.
+    index : callable or None
+        The function of a row that `berlyne.index` registered; None for the built-in utilities.
     """
 
     name: str
@@ -301,6 +303,7 @@ class Utility:
     of_row: RowDefinition | None = None
     realised: bool = False
     unit: str = "1"
+    index: Callable[..., float] | None = None
 
 
 UTILITIES: dict[str, Utility] = {
@@ -313,7 +316,7 @@ UTILITIES: dict[str, Utility] = {
         Utility("novelty", novelty, "expected missing information of the row, bits", unit="bits"),
     )
 }
-"""Built-in utilities, by name."""
+"""Utilities by name: the built-in ones, and those that `berlyne.index` registers."""
 
 
 def compute_utility(model: InternalModel, utility: str | None, untried: float | None = None) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from berlyne.engine.jit import jit_nrt_off
+from berlyne.engine.jit import kernel
 from berlyne.validation import BoolArray, FloatArray, IndexArray
 
 
@@ -33,7 +33,7 @@ def carve(neighbour: IndexArray, first: int, u: FloatArray) -> BoolArray:
     return passages
 
 
-@jit_nrt_off
+@kernel
 def _carve(neighbour: IndexArray, u: FloatArray, passages: BoolArray, visited: BoolArray, path: IndexArray) -> None:
     """Fill `passages`; `path` begins with the first room."""
     depth, carved = 0, 0

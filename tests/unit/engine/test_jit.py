@@ -1,69 +1,81 @@
-"""Compilation of kernels, and the private features of Numba that it needs."""
+"""How functions are compiled and cached, and what is required of Numba beyond its public interface."""
+
+import os
+import subprocess
+import sys
 
 import numba
 import numpy as np
 import pytest
-from numba.core.options import DefaultOptions
 
 from berlyne.engine import jit
-from berlyne.engine.jit import dispatch, entry_point, jit_inline, jit_nrt_off, kernel
+from berlyne.engine.jit import callback, inline, kernel
+from waiting import LIMIT
 
 
-def test_a_numba_without_the_option_to_count_no_references_is_refused(monkeypatch):
-    monkeypatch.delattr(DefaultOptions, "_nrt")
-    with pytest.raises(RuntimeError, match=f"Numba {numba.__version__} has no option _nrt"):
-        jit_nrt_off(lambda x: x)
-
-
-def test_bare_kernels_count_no_references():
-    """A kernel without the runtime that counts references cannot create an array."""
-
-    @kernel
-    def make(n):
-        return np.zeros(n)
-
-    @jit_nrt_off
-    def make_barely(n):
-        return np.zeros(n)
-
-    assert make(3).tolist() == [0.0, 0.0, 0.0]
-    with pytest.raises(numba.TypingError, match="Only accept returning of array passed into the function"):
-        make_barely(3)
-
-
-def test_a_numba_that_keeps_its_cache_otherwise_is_refused(monkeypatch):
-    class Otherwise:
+def test_a_numba_with_another_cache_is_refused(monkeypatch):
+    class OtherDispatcher:
         _cache = None
 
-    with pytest.raises(RuntimeError, match="has another disk cache"):
-        jit._stamp_cache(Otherwise(), "anything")
-    monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: Otherwise())
-    with pytest.raises(RuntimeError, match="has another disk cache"):
-        kernel(lambda x: x)
+    with pytest.raises(RuntimeError, match=f"the cache of Numba {numba.__version__} differs from what berlyne"):
+        jit._stamp_cache(OtherDispatcher(), "anything")
+    monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: OtherDispatcher())
+    for decorator in (kernel, callback):
+        with pytest.raises(RuntimeError, match="differs from what berlyne"):
+            decorator(lambda x: x)
 
 
-def test_kernels_are_stamped_with_all_sources():
-    assert kernel(lambda x: x)._cache._cache_file._source_stamp == jit._hash_of_sources()
+def test_kernels_and_callbacks_are_stamped_with_all_sources():
+    for decorator in (kernel, callback):
+        assert decorator(lambda x: x)._cache._cache_file._source_stamp == jit._hash_of_sources()
 
 
-@pytest.mark.parametrize("inline", [False, True])
-def test_one_of_several_functions_is_chosen_by_its_number(inline):
-    chosen = dispatch([lambda x: x + 1.0, lambda x: 2.0 * x, lambda x: -x], inline=inline)
-    ask = kernel(lambda code, x: chosen(code, x))
-    assert [ask(code, 5.0) for code in range(3)] == [6.0, 10.0, -5.0]
-
-
-def test_an_entry_point_is_the_kernel_itself():
-    @jit_inline
+def test_inline_functions_are_not_cached_and_become_part_of_kernels():
+    @inline
     def twice(x):
         return 2 * x
 
-    @jit_nrt_off
-    def sum_of(values, k):
-        total = 0.0
-        for i in range(len(values)):
-            total += twice(values[i])
-        return total + k
+    @callback
+    def thrice(x):
+        return 3 * x
 
-    arguments = np.arange(4.0), 3
-    assert entry_point(sum_of, arguments)(*arguments) == sum_of(*arguments) == 15.0
+    @kernel
+    def total(values):
+        return twice(values[0]) + thrice(values[1])
+
+    assert type(twice._cache).__name__ == "NullCache"
+    assert total(np.array([1.0, 10.0])) == 32.0
+
+
+NOTICE = """
+import sys
+if {terminal}:
+    sys.stderr.isatty = lambda: True
+{before}
+import berlyne
+berlyne.explore(berlyne.dense_world(0), "Random", 3)
+berlyne.explore(berlyne.dense_world(0), "LTA", 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("terminal", "before", "lines"),
+    [
+        (True, "", 1),
+        (False, "", 0),
+        (False, "import types; sys.modules['ipykernel'] = types.ModuleType('ipykernel')", 1),
+    ],
+    ids=["terminal", "pipe", "notebook"],
+)
+def test_the_first_compilation_is_announced_in_one_line_to_people_only(terminal, before, lines, tmp_path):
+    script = NOTICE.format(terminal=terminal, before=before)
+    for expected in (lines, 0):  # the second process finds everything in the cache
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=LIMIT,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        )
+        assert done.stderr.splitlines() == ["compiling berlyne's engine, once per installation ..."] * expected

@@ -4,16 +4,19 @@ import numpy as np
 import pytest
 
 from berlyne import dense_world, maze, one_two_three_world
+from berlyne.engine import successor_graph
 from berlyne.engine.successor_graph import (
     build_graph,
     growing_graph,
     is_complete,
     round_up,
-    slot_of,
     slot_positions,
     slot_weights,
 )
 from parity.cases import AWKWARD
+from unit.engine.kernels import as_kernel
+
+slot_of = as_kernel(successor_graph.slot_of)
 
 WORLDS = {"dense": dense_world, "maze": maze, "1-2-3": one_two_three_world, **AWKWARD}
 

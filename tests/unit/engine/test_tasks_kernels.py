@@ -9,12 +9,16 @@ from berlyne import Dirichlet, OneTwoThree, World
 from berlyne.engine.jit import kernel
 from berlyne.engine.successor_graph import Graph, round_up, slot_weights
 from berlyne.engine.tasks import lanes, navigate
-from berlyne.engine.tasks.eliminate import Equations, solve
+from berlyne.engine.tasks.eliminate import Equations
+from berlyne.engine.tasks.eliminate import solve as solve_inline
 from berlyne.engine.tasks.lanes import LANES, Chain
 from berlyne.engine.tasks.models import Layout, Reader
 from berlyne.sparse import Counts, Rows
 from berlyne.strategies.choice import TIE_TOLERANCE
 from berlyne.tasks import Tasks
+from unit.engine.kernels import as_kernel
+
+solve, best_actions = as_kernel(solve_inline), as_kernel(navigate.best_actions)
 
 
 @kernel
@@ -181,7 +185,7 @@ def test_policies_do_not_depend_on_where_policy_iteration_starts(make):
         actions = np.random.default_rng(seed).integers(m, size=n * LANES).astype(np.int32)
         if seed == 0:
             actions = tasks._optimum.actions[0].copy()
-        navigate.best_actions(Chain(layout.graph, weights[0]), search, 0, False, actions, taken)
+        best_actions(Chain(layout.graph, weights[0]), search, 0, False, actions, taken)
         by_state = taken.reshape(n, m, LANES).copy()
         by_state[np.arange(min(n, LANES)), :, np.arange(min(n, LANES))] = 0.0  # at the target all is over
         policies.append(by_state[:, :, : min(n, LANES)])

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import shortest_path
 from berlyne import dense_world, maze
 from berlyne.engine import value_iteration
 from berlyne.engine.successor_graph import build_graph
-from berlyne.engine.value_iteration import NO_REPAIRS, REPAIR_ALL, list_repairs
+from berlyne.engine.value_iteration import NO_REPAIRS, list_repairs
 from parity.cases import AWKWARD
 
 
@@ -58,7 +58,7 @@ def test_lists_are_empty_if_they_are_too_long_or_save_nothing(monkeypatch):
     small = build_graph(maze(0).rows.support)
     assert list_repairs(small, 10) is not NO_REPAIRS
     assert list_repairs(small, 1) is NO_REPAIRS  # V_0 is always up to date
-    assert list_repairs(build_graph(dense_world(0).rows.support), 10) is REPAIR_ALL
+    assert list_repairs(build_graph(dense_world(0).rows.support), 10) is NO_REPAIRS
     total = len(list_repairs(small, 10).states)
     monkeypatch.setattr(value_iteration, "BATCH_ENTRIES", 1)
     monkeypatch.setattr(value_iteration, "MAX_LISTED", total)

@@ -14,6 +14,9 @@ from berlyne.engine import argmax
 from berlyne.strategies.choice import ChoiceRule, sample_index
 from berlyne.strategies.coordination import QLearning, UniformChoice, ValueIteration
 from berlyne.strategies.registry import get_strategy
+from unit.engine.kernels import as_kernel
+
+sample_softmax = as_kernel(argmax.sample_softmax)
 
 VALUES = np.array([0.3, 1.0, 0.3, -2.0])
 GRID = [np.array([(i + 0.5) / 400, (j + 0.5) / 50]) for i in range(400) for j in range(50)]
@@ -58,7 +61,7 @@ def test_softmax_of_any_values_is_safe(temperature):
         assert np.all(np.isfinite(probabilities)) and probabilities.sum() == pytest.approx(1.0)
         for u in (0.0, 0.5, np.nextafter(1.0, 0.0)):
             chosen = ChoiceRule(temperature).choose(values, np.array([u, 0.5]))
-            assert probabilities[chosen] > 0.0 and argmax.sample_softmax(values, temperature, u) == chosen
+            assert probabilities[chosen] > 0.0 and sample_softmax(values, temperature, u) == chosen
     assert ChoiceRule(1e-300).probabilities(VALUES).tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
@@ -70,7 +73,7 @@ def test_softmax_of_any_values_is_safe(temperature):
 def test_inversion_compiled_and_plain(values, temperature, u):
     values = np.array(values)
     plain = sample_index(ChoiceRule(temperature).weights(values, values.max()), u)
-    assert argmax.sample_softmax(values, temperature, u) == plain
+    assert sample_softmax(values, temperature, u) == plain
     cumulative = np.cumsum(softmax(values / temperature))
     assert cumulative[plain] >= u - 1e-12 and (plain == 0 or cumulative[plain - 1] <= u + 1e-12)
 
@@ -80,7 +83,7 @@ def test_inversion_follows_the_order_of_actions_and_skips_probability_zero():
     last = np.nextafter(1.0, 0.0)
     assert [sample_index(weights, u) for u in (0.0, 0.24, 0.25, 0.9, last)] == [1, 1, 3, 3, 3]
     cold = np.array([-1e9, 0.0, -1e9, np.log(3.0), -1e9])
-    assert [argmax.sample_softmax(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
+    assert [sample_softmax(cold, 1.0, u) for u in (0.0, 0.24, 0.26, 0.9, last)] == [1, 1, 3, 3, 3]
 
 
 @pytest.mark.parametrize(

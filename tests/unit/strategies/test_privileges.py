@@ -18,7 +18,7 @@ PRIORS = {**CLASSES, "uneven": AWKWARD["5 actions"], "sparse truth": AWKWARD["sp
 
 def arrays_of(agent):
     """Every array that choosing and learning work on."""
-    parts = [agent.belief, agent.choice_state]
+    parts = [agent.belief, agent.choice_state, agent.memory]
     for part in parts:
         for name, value in part._asdict().items():
             if hasattr(value, "_asdict"):
@@ -62,7 +62,7 @@ def test_vi_plus_plans_with_the_true_world_and_believes_like_everybody(kind):
         assert np.array_equal(getattr(knowing.belief, field), getattr(blind.belief, field))
     for field in ("start", "length", "succ"):
         assert np.array_equal(getattr(knowing.belief.graph, field), getattr(blind.belief.graph, field))
-    weights = knowing.choice_state.plan.weight[knowing.choice_state.plan.weight > 0]
+    weights = knowing.memory.weight[knowing.memory.weight > 0]
     assert np.array_equal(np.sort(weights), np.sort(world.rows.data))
 
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_inline, jit_nrt_off
-from berlyne.engine.successor_graph import Graph
-from berlyne.engine.tasks.lanes import LANES, Chain, expected_values, line_maximum, set_line, value_of_best
+from berlyne.engine.jit import inline, kernel
+from berlyne.engine.tasks.lanes import LANES, Chain, ChainBatch, expected_values, line_maximum, set_line, value_of_best
 from berlyne.validation import FloatArray
 
 CHECK = 8
@@ -47,10 +46,11 @@ def new_ledger(n_states: int, n_actions: int) -> Ledger:
     return Ledger(*(np.empty(n * LANES) for n in (n_states, n_states, n_states, n_actions, n_actions)))
 
 
-@jit_nrt_off
+@inline
 def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lowest: bool, total: FloatArray) -> None:
     """Go one step back in time: update the expected reward, and the real reward in `total[s, lane]`."""
-    expected, expected_on_entry, real_on_entry, q, real = ledger
+    expected, q, real = ledger.expected, ledger.q, ledger.real
+    expected_on_entry, real_on_entry = ledger.expected_on_entry, ledger.real_on_entry
     n_actions = truth.graph.n_actions
     for i in range(len(reward)):
         expected_on_entry[i] = reward[i] + expected[i]
@@ -63,7 +63,7 @@ def step_back(model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, lo
         set_line(total, s, value_of_best(best, q, real, n_actions, lowest))
 
 
-@jit_inline
+@inline
 def differ(after: FloatArray, on_entry: FloatArray, reward: FloatArray, lane: int) -> bool:
     """Return whether the last step added more in one state than in another; `on_entry` is from before that step."""
     low, high = np.inf, -np.inf
@@ -73,7 +73,7 @@ def differ(after: FloatArray, on_entry: FloatArray, reward: FloatArray, lane: in
     return high - low > SAME_GAIN
 
 
-@jit_nrt_off
+@inline
 def is_steady(ledger: Ledger, reward: FloatArray, total: FloatArray) -> bool:
     """Return whether the last step added the same in all states, to the expected and to the real reward.
 
@@ -87,42 +87,44 @@ def is_steady(ledger: Ledger, reward: FloatArray, total: FloatArray) -> bool:
     return True
 
 
-@jit_nrt_off
-def collect(
-    graph: Graph,
-    weights: FloatArray,
-    truth: Chain,
-    ledger: Ledger,
-    rewards: FloatArray,
-    horizon: int,
-    lowest: bool,
-    out: FloatArray,
-) -> None:
+class Rewards(NamedTuple):
+    """Reward structures, and what they yield.
+
+    Attributes
+    ----------
+    rewards : ndarray of shape (B, N 12)
+        Reward for entering a state; block b holds reward structures 12 b, ..., 12 b + 11.
+    totals : ndarray of shape (K, B, N 12)
+        Expected total reward for each model, which is written.
+    """
+
+    rewards: FloatArray
+    totals: FloatArray
+
+
+@kernel
+def collect(models: ChainBatch, truth: Chain, ledger: Ledger, payoff: Rewards, horizon: int, lowest: bool) -> None:
     """Compute the expected total reward in the true world of the policies that are best for each model.
 
     Parameters
     ----------
-    graph : Graph
-        Graph of the models.
-    weights : ndarray of shape (K, slots * stride)
-        Estimates of the models in its slots.
+    models : ChainBatch
+        The models.
     truth : Chain
         The true world.
     ledger : Ledger
         Scratch.
-    rewards : ndarray of shape (B, N * 12)
-        Reward for entering each state; block b contains reward structures 12 b, ..., 12 b + 11.
+    payoff : Rewards
+        The rewards, and the totals that are written.
     horizon : int
         Number of steps.
     lowest : bool
         Whether the lowest of tied actions is taken; otherwise all with equal probability.
-    out : ndarray of shape (K, B, N * 12)
-        The result: total reward from each initial state.
     """
-    for m in range(len(weights)):
-        model = Chain(graph, weights[m])
-        for b in range(len(rewards)):
-            reward, total = rewards[b], out[m, b]
+    for m in range(len(models.weights)):
+        model = Chain(models.graph, models.weights[m])
+        for b in range(len(payoff.rewards)):
+            reward, total = payoff.rewards[b], payoff.totals[m, b]
             for i in range(len(total)):
                 ledger.expected[i] = total[i] = 0.0
             for n in range(1, horizon + 1):

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_inline, jit_nrt_off
+from berlyne.engine.blocks import Block, call
+from berlyne.engine.jit import inline, kernel
 from berlyne.engine.simd import add, divide, item, multiply, multiply_add, splat
 from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.lanes import LANES, add_weighted, line, set_line
@@ -86,7 +87,7 @@ def new_equations(elimination: Elimination) -> Equations:
     return Equations(*(np.empty(n) for n in (n_entries, size, size, size, size)))
 
 
-@jit_inline
+@inline
 def end_at(equations: Equations, target: int, n_active: int) -> None:
     """Set a cost of one per step, and let the chain of lane l end at state `target + l`."""
     for i in range(len(equations.leave)):
@@ -109,9 +110,11 @@ def list_elimination(graph: Graph) -> Elimination:
     column, column_state = _numbered(entries, order, int(row[-1]), False)
     fill = np.empty(np.dot(np.diff(column), np.diff(row)), dtype=np.int64)
     n_entries = int(column[-1]) + 1
-    elimination = Elimination(order, entries[s, graph.succ], row, row_state, column, column_state, fill, n_entries)
-    find_products(elimination, entries)
-    return elimination
+    entry = entries[s, graph.succ]
+    call(find_products, Block.around(_Products(row, row_state, column, column_state, fill, entries)))
+    for array in (order, entry, row, row_state, column, column_state, fill):
+        array.flags.writeable = False  # so that blocks share it
+    return Elimination(order, entry, row, row_state, column, column_state, fill, n_entries)
 
 
 def _numbered(entries: IntArray, order: IntArray, first: int, rows: bool) -> tuple[IntArray, IndexArray]:
@@ -121,7 +124,7 @@ def _numbered(entries: IntArray, order: IntArray, first: int, rows: bool) -> tup
     return begin, state[: begin[-1] - first]
 
 
-@jit_nrt_off
+@kernel
 def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: IntArray, state: IndexArray) -> None:
     """Fill `begin` and `state`, and number the existing `entries`; see `_numbered`."""
     n = begin[0] = first
@@ -135,7 +138,7 @@ def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: In
         begin[t + 1] = n
 
 
-@jit_nrt_off
+@kernel
 def find_order(entries: IntArray, remaining: BoolArray, order: IntArray) -> None:
     """Find the order of elimination, always the cheapest state next, and add the fill-in.
 
@@ -151,7 +154,7 @@ def find_order(entries: IntArray, remaining: BoolArray, order: IntArray) -> None
                         entries[i, j] = 0
 
 
-@jit_nrt_off
+@inline
 def cheapest(entries: IntArray, remaining: BoolArray) -> int:
     """Return the remaining state with the fewest products of transitions in and out (Markowitz)."""
     best, least = -1, 0
@@ -167,26 +170,37 @@ def cheapest(entries: IntArray, remaining: BoolArray) -> int:
     return best
 
 
-@jit_nrt_off
-def find_products(elimination: Elimination, entries: IntArray) -> None:
-    """Compute `fill`; products that lead back to their own state are not used."""
-    row, row_state, fill = elimination.row, elimination.row_state, elimination.fill
-    column, column_state, unused = elimination.column, elimination.column_state, elimination.n_entries - 1
-    f = 0
+class _Products(NamedTuple):
+    """Arrays of an `Elimination`, and `entries[s, s_next]`."""
+
+    row: IntArray
+    row_state: IndexArray
+    column: IntArray
+    column_state: IndexArray
+    fill: IntArray
+    entries: IntArray
+
+
+@kernel
+def find_products(products: _Products) -> None:
+    """Compute `fill`; a product that leads back to its own state goes to an entry that is never read."""
+    row, row_state, column, column_state = products.row, products.row_state, products.column, products.column_state
+    unread, f = column[len(column) - 1], 0
     for t in range(len(row) - 1):
         for c in range(column[t], column[t + 1]):
             i = column_state[c - column[0]]
             for r in range(row[t], row[t + 1]):
-                fill[f] = unused if row_state[r] == i else entries[i, row_state[r]]
+                products.fill[f] = unread if row_state[r] == i else products.entries[i, row_state[r]]
                 f += 1
 
 
-@jit_nrt_off
+@inline
 def solve(elimination: Elimination, equations: Equations) -> None:
     """Write the expected cost until the chain ends into `values`; all other arrays are overwritten."""
     order, row, row_state = elimination.order, elimination.row, elimination.row_state
     column, column_state, fill = elimination.column, elimination.column_state, elimination.fill
-    p, leave, cost, inverse, values = equations
+    p, leave, cost = equations.p, equations.leave, equations.cost
+    inverse, values = equations.inverse, equations.values
     n_states, f = len(order), 0
     for t in range(n_states):
         s, first, last = order[t], row[t], row[t + 1]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_llvm_inline
+from berlyne.engine.jit import inline
 from berlyne.engine.simd import (
     add,
     add_outer,
@@ -55,6 +55,21 @@ class Chain(NamedTuple):
     weight: FloatArray
 
 
+class ChainBatch(NamedTuple):
+    """Transition probabilities of K models on one graph.
+
+    Attributes
+    ----------
+    graph : Graph
+        The slots of every state.
+    weights : ndarray of shape (K, slots stride)
+        The probabilities of each model, as in `Chain`.
+    """
+
+    graph: Graph
+    weights: FloatArray
+
+
 def pack_lanes(columns: FloatArray) -> FloatArray:
     """Pack an array `(C, N)` into blocks of twelve problems, `(B, N * 12)`; zeros complete the last block."""
     n_columns, n = columns.shape
@@ -72,20 +87,20 @@ def unpack_lanes(blocks: FloatArray, n_columns: int) -> FloatArray:
     return columns[..., :n_columns, :]
 
 
-@jit_llvm_inline
+@inline
 def line(x: FloatArray, i: int) -> Line:
     """Return line i of `x`."""
     bundle: Line = gather(x, PARTS, LANES * i)
     return bundle
 
 
-@jit_llvm_inline
+@inline
 def set_line(x: FloatArray, i: int, values: Line) -> None:
     """Write line i of `x`."""
     scatter(x, PARTS, LANES * i, values)
 
 
-@jit_llvm_inline
+@inline
 def add_weighted(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArray, first: int, last: int) -> Line:
     """Return `total` + sum of weight[k] x[succ[k]] for k in first, ..., last - 1; each lane has its own weights."""
     k = first
@@ -107,13 +122,13 @@ def _weighted(width: int) -> Callable[[FloatArray, Chain, FloatArray, int, int],
             k += 1
         scatter(out, offsets, LANES * a, sums)
 
-    return jit_llvm_inline(compute_sums)
+    return inline(compute_sums)
 
 
 _one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
 
 
-@jit_llvm_inline
+@inline
 def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
     """Set out[a] = sum of p(s' | a, s) x[s'] for all actions; every lane has the same probabilities."""
     a, n_actions = 0, chain.graph.n_actions
@@ -128,7 +143,7 @@ def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> Non
         _one(out, chain, x, s, a)
 
 
-@jit_llvm_inline
+@inline
 def line_maximum(q: FloatArray, n_actions: int) -> Line:
     """Return the largest q[a] of each lane."""
     best, a = line(q, 0), 1
@@ -138,7 +153,7 @@ def line_maximum(q: FloatArray, n_actions: int) -> Line:
     return best
 
 
-@jit_llvm_inline
+@inline
 def value_of_best(best: Line, q: FloatArray, real: FloatArray, n_actions: int, lowest: bool) -> Line:
     """Return the mean of real[a] over the actions whose q[a] is tied with `best`; if `lowest`, real[a] of the first."""
     size = maximum(best, multiply(best, splat(-1.0)))

@@ -11,23 +11,24 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from berlyne.engine.jit import jit_nrt_off
+from berlyne.engine.blocks import Block, CompiledFunction, call
+from berlyne.engine.jit import COMPILING, kernel
 from berlyne.engine.row_beliefs import (
     FIRST,
     SEEN,
     TOTAL,
     Belief,
     build_belief,
-    copy_belief,
     count,
-    find_or_add_slot,
+    family_of,
     is_compiled_prior,
-    update_row,
 )
 from berlyne.engine.successor_graph import build_graph, slot_weights
 from berlyne.engine.tasks.eliminate import Elimination, list_elimination
 from berlyne.engine.tasks.lanes import Chain
+from berlyne.frozen import read_only
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import CompiledPrior
 from berlyne.sparse import Counts, Rows, Support, checked_counts
@@ -56,10 +57,13 @@ class Layout:
     ----------
     graph : Graph
         The graph, without padding slots.
+    search : Block or None
+        Scratch for policy iteration, to be copied; None until it is first needed.
     """
 
     def __init__(self, support: Support) -> None:
         self.graph = build_graph(support, multiple=1)
+        self.search: Block | None = None
 
     @cached_property
     def elimination(self) -> Elimination:
@@ -68,7 +72,7 @@ class Layout:
 
     def chain(self, rows: Rows) -> Chain:
         """Return the probabilities of `rows` on this graph, which must contain all their transitions."""
-        return Chain(self.graph, slot_weights(self.graph, rows))
+        return Chain(self.graph, read_only(slot_weights(self.graph, rows)))
 
 
 class ObservedCounts(NamedTuple):
@@ -86,6 +90,7 @@ class ObservedCounts(NamedTuple):
     row: IntArray
     s_next: IntArray
     n: IntArray
+    out: FloatArray
 
 
 class Reader:
@@ -105,7 +110,7 @@ class Reader:
     def __init__(self, world: World) -> None:
         self.world = world
         self.truth = Layout(world.rows.support)
-        self._prior_cache: dict[int, tuple[CompiledPrior, Layout, Belief]] = {}
+        self._prior_cache: dict[int, tuple[CompiledPrior, Layout, Block]] = {}
 
     def read(self, models: Models) -> Iterator[tuple[Layout, FloatArray]]:
         """Yield layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`."""
@@ -122,8 +127,8 @@ class Reader:
                     layout = Layout(rows.support)
                     yield layout, layout.chain(rows).weight[None]
             else:
-                prior, layout, belief = self._prior_data(batch[0][0])
-                yield layout, _estimates(prior, copy_belief(belief), [counts for _, counts in batch])
+                prior, layout, estimator = self._prior_data(batch[0][0])
+                yield layout, _estimates(prior, estimator.copy(), [counts for _, counts in batch])
 
     def _prior_and_counts(self, model: Model) -> tuple[Any, Any]:
         """Return a compiled prior and counts, or None and rows."""
@@ -165,7 +170,7 @@ class Reader:
                 f"the model has {n_actions} actions and {n_states} states; the world has {size[0]} and {size[1]}"
             )
 
-    def _prior_data(self, prior: CompiledPrior) -> tuple[CompiledPrior, Layout, Belief]:
+    def _prior_data(self, prior: CompiledPrior) -> tuple[CompiledPrior, Layout, Block]:
         """Return a prior, its layout and its belief without observations, computed once per prior.
 
         The cache holds the prior, because the id of a deleted object can be used again.
@@ -173,33 +178,45 @@ class Reader:
         if id(prior) not in self._prior_cache:
             shared = prior.support.same_entries(self.world.rows.support)
             layout = self.truth if shared else Layout(prior.support)
-            belief = build_belief(prior, prior.compiled_spec(None), layout.graph, np.empty(0), False)
-            self._prior_cache[id(prior)] = prior, layout, belief
+            belief = build_belief(prior, prior.compiled_spec(None), layout.graph, np.empty(0), None, False)
+            self._prior_cache[id(prior)] = prior, layout, _new_estimator(prior, belief)
         return self._prior_cache[id(prior)]
 
 
-def _estimates(prior: CompiledPrior, belief: Belief, counts: list[Counts]) -> FloatArray:
-    """Estimates of K models, `(K, slots * stride)`; `belief` is overwritten."""
+class Estimator(NamedTuple):
+    """A belief without utilities, and functions of its prior, see `berlyne.engine.row_beliefs.Family`."""
+
+    belief: Belief
+    find_slot: Any
+    update_row: Any
+
+
+def _new_estimator(prior: CompiledPrior, belief: Belief) -> Block:
+    family, kind = family_of(prior), Block.of(belief).type if COMPILING else None
+    find_slot = CompiledFunction(family.find_slot, kind, types.int64, types.int64, types.int64)
+    numbers = (types.int64,) * 4
+    return Block.of(Estimator(belief, find_slot, CompiledFunction(family.update_row, kind, *numbers)))
+
+
+def _estimates(prior: CompiledPrior, estimator: Block, counts: list[Counts]) -> FloatArray:
+    """Return estimates of K models, `(K, slots * stride)`; the counts of `estimator` are overwritten."""
     begin = np.concatenate([[0], np.cumsum([len(c.row) for c in counts])]).astype(np.int64)
     row, s_next, n = (np.concatenate([getattr(c, name) for c in counts]) for name in ("row", "s_next", "n"))
-    out, observed = np.empty((len(counts), len(belief.weight))), ObservedCounts(begin, row, s_next, n)
-    done = estimate(belief, observed, 0, out)
+    belief: Belief = estimator.record.belief
+    out = np.empty((len(counts), len(belief.weight)))
+    observed = Block.around(ObservedCounts(begin, row, s_next, n, out))
+    done = call(estimate, estimator, observed, 0)
     while done < len(counts):  # the prior raises an error that names the row, unless it can estimate it
         out[done] = slot_weights(belief.graph, Rows.from_dense(prior.estimate(counts[done].dense())))
-        done = estimate(belief, observed, done + 1, out)
+        done = call(estimate, estimator, observed, done + 1)
     return out
 
 
-@jit_nrt_off
-def estimate(belief: Belief, observed: ObservedCounts, first: int, out: FloatArray) -> int:
-    """Write the estimates of the models from `first` on into `out[m]`; stop at counts that the belief cannot hold.
-
-    Returns
-    -------
-    int
-        The model at which it stopped, or K.
-    """
-    n_states, n_actions = len(belief.graph.start), belief.graph.n_actions
+@kernel
+def estimate(estimator: Estimator, observed: ObservedCounts, first: int) -> int:
+    """Write estimates of the models from `first` on into `out[m]`; return the first that it cannot count."""
+    belief, out = estimator.belief, observed.out
+    n_states, n_actions, stride = len(belief.graph.start), belief.graph.n_actions, belief.graph.stride
     for m in range(first, len(out)):
         for i in range(len(belief.n)):
             belief.n[i] = min(belief.n[i], 0)
@@ -207,14 +224,14 @@ def estimate(belief: Belief, observed: ObservedCounts, first: int, out: FloatArr
             belief.row_stats[r, TOTAL] = belief.row_stats[r, SEEN] = belief.row_stats[r, FIRST] = 0
         for e in range(observed.begin[m], observed.begin[m + 1]):
             s, a, s_next = observed.row[e] // n_actions, observed.row[e] % n_actions, observed.s_next[e]
-            slot = find_or_add_slot(belief, s, a, s_next)
-            too_many = belief.row_stats[s * belief.graph.stride + a, TOTAL] + observed.n[e] > LARGEST
-            if slot < 0 or too_many or belief.n[slot * belief.graph.stride + a] != 0:
+            slot = estimator.find_slot(belief, s, a, s_next)
+            too_many = belief.row_stats[s * stride + a, TOTAL] + observed.n[e] > LARGEST
+            if slot < 0 or too_many or belief.n[slot * stride + a] != 0:
                 return m
             count(belief, s, a, s_next, slot, observed.n[e])
         for s in range(n_states):
             for a in range(n_actions):
-                update_row(belief, s, a)
+                estimator.update_row(belief, s, a, 0, 0)
         for i in range(len(belief.weight)):
             out[m, i] = belief.weight[i]
     return len(out)

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_inline, jit_llvm_inline, jit_nrt_off
+from berlyne.engine.jit import inline, kernel
 from berlyne.engine.simd import add, at_least, divide, minimum, multiply, multiply_add, splat
-from berlyne.engine.successor_graph import Graph
 from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, new_equations, solve
-from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, expected_values, line, set_line
+from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, ChainBatch, expected_values, line, set_line
 from berlyne.engine.tasks.walk import Walk, capped_times, set_policy
 from berlyne.strategies.choice import TIE_TOLERANCE
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
@@ -69,7 +68,7 @@ def new_search(elimination: Elimination, n_actions: int) -> Search:
     return Search(elimination, p, new_equations(elimination), q)
 
 
-@jit_nrt_off
+@inline
 def best_actions(
     model: Chain, search: Search, target: int, lowest: bool, actions: IndexArray, policy: FloatArray
 ) -> None:
@@ -119,7 +118,7 @@ def best_actions(
             break
 
 
-@jit_inline
+@inline
 def set_transitions(model: Chain, entry: IntArray, s: int, lane: int, a: int, p: FloatArray) -> None:
     """Write the transition probabilities of action a in state s into `p[entry, lane]`."""
     graph, weight = model.graph, model.weight
@@ -128,7 +127,7 @@ def set_transitions(model: Chain, entry: IntArray, s: int, lane: int, a: int, p:
             p[entry[k] * LANES + lane] = weight[k * graph.stride + a]
 
 
-@jit_inline
+@inline
 def set_equations(search: Search, target: int, n_active: int) -> None:
     """Set the equations of the current policy: every step costs one, and the chain ends at the target."""
     for i in range(len(search.p)):
@@ -136,7 +135,7 @@ def set_equations(search: Search, target: int, n_active: int) -> None:
     end_at(search.equations, target, n_active)
 
 
-@jit_inline
+@inline
 def improved_action(q: FloatArray, n_actions: int, lane: int, current: int) -> int:
     """Return the action with the fewest expected steps `q[a, lane]` (minus one), or the current one if it is tied."""
     best, fewest = current, q[current * LANES + lane] - TIE_TOLERANCE * (1.0 + q[current * LANES + lane])
@@ -146,7 +145,7 @@ def improved_action(q: FloatArray, n_actions: int, lane: int, current: int) -> i
     return best
 
 
-@jit_llvm_inline
+@inline
 def share_among_tied(q: FloatArray, n_actions: int, lowest: bool, s: int, policy: FloatArray) -> None:
     """Write the probability of each action of state s: equal for the actions with the fewest steps `q[a, lane]`.
 
@@ -169,7 +168,7 @@ def share_among_tied(q: FloatArray, n_actions: int, lowest: bool, s: int, policy
         a += 1
 
 
-@jit_nrt_off
+@inline
 def stop_unchanged(policy: FloatArray, initial: FloatArray, target: int, n_actions: int, active: BoolArray) -> None:
     """Deactivate the lanes whose policy equals the initial one in all states but the target."""
     for lane in range(LANES):
@@ -179,25 +178,16 @@ def stop_unchanged(policy: FloatArray, initial: FloatArray, target: int, n_actio
         active[lane] = active[lane] and changed
 
 
-@jit_nrt_off
+@kernel
 def navigate(
-    graph: Graph,
-    weights: FloatArray,
-    search: Search,
-    walk: Walk,
-    initial: Policies,
-    result: Policies,
-    cap: int,
-    lowest: bool,
+    models: ChainBatch, search: Search, walk: Walk, initial: Policies, result: Policies, cap: int, lowest: bool
 ) -> None:
     """Compute the expected steps in the true world of the policies that are best for each model.
 
     Parameters
     ----------
-    graph : Graph
-        Graph of the models.
-    weights : ndarray of shape (K, slots * stride)
-        Estimates of the models in its slots.
+    models : ChainBatch
+        The models.
     search : Search
         Scratch for policy iteration.
     walk : Walk
@@ -211,9 +201,9 @@ def navigate(
     lowest : bool
         Whether the lowest of tied actions is taken; otherwise all with equal probability.
     """
-    active = walk.active
-    for m in range(len(weights)):
-        model = Chain(graph, weights[m])
+    graph, active = models.graph, walk.active
+    for m in range(len(models.weights)):
+        model = Chain(graph, models.weights[m])
         for b in range(len(initial.actions)):
             target, actions, policy, out = b * LANES, result.actions[b], result.probabilities[b], result.times[m, b]
             for i in range(len(actions)):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.jit import jit_nrt_off
+from berlyne.engine.jit import inline
 from berlyne.engine.simd import at_least, divide, item, maximum, minimum, multiply, multiply_add, splat
 from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, new_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, add_weighted, line, set_line
@@ -71,7 +71,7 @@ def new_walk(truth: Chain, elimination: Elimination) -> Walk:
     return Walk(truth, elimination, *arrays, np.empty(LANES, dtype=np.bool_))
 
 
-@jit_nrt_off
+@inline
 def set_policy(walk: Walk, policy: FloatArray, target: int) -> None:
     """Write the probability of each transition of a policy into `steps[slot, lane]`; 0 out of its target."""
     graph, weight, steps = walk.truth.graph, walk.truth.weight, walk.steps
@@ -87,7 +87,7 @@ def set_policy(walk: Walk, policy: FloatArray, target: int) -> None:
                 steps[k * LANES + s - target] = 0.0
 
 
-@jit_nrt_off
+@inline
 def capped_times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
     """Write u_cap = E[min(T, cap)] into `out[s, lane]` for active lanes; T is the time to the target.
 
@@ -116,7 +116,7 @@ def capped_times(walk: Walk, target: int, cap: int, out: FloatArray) -> None:
         before, now, after = now, after, before
 
 
-@jit_nrt_off
+@inline
 def solve_without_cap(walk: Walk, target: int) -> None:
     """Evaluate the policies without a cap.
 
@@ -139,7 +139,7 @@ def solve_without_cap(walk: Walk, target: int) -> None:
         solve(walk.elimination, walk.equations)
 
 
-@jit_nrt_off
+@inline
 def set_equations(walk: Walk, target: int) -> None:
     """Set the equations of the policies in the true world."""
     graph, entry, equations = walk.truth.graph, walk.elimination.entry, walk.equations
@@ -151,7 +151,7 @@ def set_equations(walk: Walk, target: int) -> None:
     end_at(equations, target, min(LANES, len(graph.start) - target))
 
 
-@jit_nrt_off
+@inline
 def compare_remainders(walk: Walk, now: FloatArray, after: FloatArray, t: int) -> None:
     """Compare the remaining expected steps before and after step t, r and r_next.
 
@@ -177,7 +177,7 @@ def compare_remainders(walk: Walk, now: FloatArray, after: FloatArray, t: int) -
     set_line(remainder, 3, longest)
 
 
-@jit_nrt_off
+@inline
 def finish_by_remainder(walk: Walk, after: FloatArray, t: int, cap: int, out: FloatArray) -> None:
     """Write u_cap into `out` and deactivate the lane, if the remainder after step t is known precisely enough.
 
@@ -198,7 +198,7 @@ def finish_by_remainder(walk: Walk, after: FloatArray, t: int, cap: int, out: Fl
                     out[i] = uncapped[i] + cap * never[i] - remaining
 
 
-@jit_nrt_off
+@inline
 def power_of_ratio(ratio: float, n: int) -> float:
     """Return ratio^n for a ratio of at most one; 0 for a ratio that is not positive, unless n is 0."""
     if n == 0:
@@ -206,7 +206,7 @@ def power_of_ratio(ratio: float, n: int) -> float:
     return math.exp(n * math.log(ratio)) if ratio > 0.0 else 0.0
 
 
-@jit_nrt_off
+@inline
 def compare_increments(before: FloatArray, now: FloatArray, after: FloatArray, extremes: FloatArray) -> None:
     """Compare the two increments between three successive u, y and y_next.
 
@@ -232,7 +232,7 @@ def compare_increments(before: FloatArray, now: FloatArray, after: FloatArray, e
     set_line(extremes, 3, longest)
 
 
-@jit_nrt_off
+@inline
 def finish_by_increments(
     now: FloatArray, after: FloatArray, extremes: FloatArray, active: BoolArray, n: int, out: FloatArray
 ) -> bool:
@@ -261,7 +261,7 @@ def finish_by_increments(
     return any_active
 
 
-@jit_nrt_off
+@inline
 def geometric(decay: float, n: int) -> float:
     """Sum of r, r^2, ..., r^n for r = 1 - decay."""
     if decay * n < 1e-14:
