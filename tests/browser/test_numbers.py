@@ -214,7 +214,7 @@ def test_the_most_different_outcomes_are_shown_and_the_others_summarised(browser
         {"7": (0.75, 0.01), "90": (0.25, 0.01)},
         "98 more outcomes, each with probability 0 true, 0.010 estimated",
     )
-    assert even == ({}, "all 100, each 0.010 true, 0.010 estimated")
+    assert even == ({}, "all 100 outcomes, each with probability 0.010 true, 0.010 estimated")
     assert set(many[0]) == {str(s) for s in range(89, 99)}
     assert many[1] == "90 more outcomes, each with probability at most 0.018 true, 0.010 estimated"
     for names in page.locator(".bars").all():
@@ -222,7 +222,7 @@ def test_the_most_different_outcomes_are_shown_and_the_others_summarised(browser
         assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes))
     page.get_by_role("button", name="Take over").click()
     settle(page)
-    assert described(page) == [({}, "all 100, each 0.010 estimated")] * 3
+    assert described(page) == [({}, "all 100 outcomes, each with probability 0.010 estimated")] * 3
     page.close()
 
 

@@ -213,4 +213,4 @@ def test_a_person_sees_their_own_curve_and_the_axes_of_the_replay(opened: Open, 
 def test_number_keys_are_explained_in_worlds_without_directions(opened: Open) -> None:
     page = opened("house")
     begun(page)
-    assert page.locator("#your-keys").inner_text().startswith("Number keys act")
+    assert page.locator("#your-keys").inner_text().startswith("Use the number keys or the buttons above.")

@@ -193,7 +193,8 @@ def test_a_prior_with_a_number_of_cells_explores_nothing(engine):
     """Its last cell is no state: it was taken for one, and what was missing came out as 0, or as no number."""
     prior = ChineseRestaurant(1.0, n_actions=4, n_states=36)
     with pytest.raises(
-        ValueError, match=r"^ChineseRestaurant\(c=1, 36 cells\) has a fixed number of cells.*leave n_states"
+        ValueError,
+        match=r"^ChineseRestaurant\(c=1, 36 cells\) has a fixed number of cells.*create the prior without n_states",
     ):
         berlyne.explore(berlyne.maze(9).with_prior(prior), "PIG(VI)", 10, engine=engine)
     with pytest.raises(ValueError, match="to discover states, create the prior without n_states"):

@@ -23,7 +23,7 @@ def test_a_measure_that_is_added_to_the_table_is_stored_listed_and_resumed(tmp_p
     assert grown.is_complete and np.array_equal(grown.of("dense")["toy"].values[:2], toy)
     assert np.array_equal(grown.curves("dense", "toy")["mean"].shape, (3, 21))
     assert "toy" in command("list", "measures")[1]
-    with pytest.raises(SettingsError, match=r"^measures\.toy: must be a new name"):
+    with pytest.raises(SettingsError, match=r"^measures\.toy: the name must be a new identifier"):
         study(measures={"toy": lambda run: 0.0})
 
 

@@ -218,6 +218,7 @@ def test_transitions_that_are_impossible_under_the_printed_formula_are_reported(
         with pytest.raises(
             ValueError,
             match=r"^(step \d+: the observed transition|action 0 in state \d led to state \d, which) has probability "
-            r"zero under the prior; check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md$",
+            r"zero under the prior; check the transition, or use a prior that allows it; "
+            r"see docs/how-to/own-prior\.md$",
         ):
             explore(world, "Random", n_steps=50, engine=engine)

@@ -100,14 +100,14 @@ def _paths(ax):
         (
             "boredom",
             {},
-            r"^what is 'boredom'; it must be an array, or one of missing information, expected .* novelty$",
+            r"^`what` is 'boredom'; it must be an array, or one of missing information, expected .* novelty$",
         ),
         (
             np.zeros(3),
             {},
-            r"^what is an array of shape \(3,\); it must have one number for each state, \(4,\), or for each",
+            r"^`what` is an array of shape \(3,\); it must have one number for each state, \(4,\), or for each",
         ),
-        (["x"], {}, r"^what is \['x'\]; it must have one number"),
+        (["x"], {}, r"^`what` is \['x'\]; it must have one number"),
         (np.zeros(4), {"rows": True}, r"^`what` has one number for each state; rows=True needs one for each row"),
         ("visits", {"world": four_rooms()}, r"^the world has 104 states and the model 4; they must be the same$"),
     ],

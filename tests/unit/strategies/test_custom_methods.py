@@ -139,7 +139,9 @@ def test_probabilities_that_are_none_are_refused(chances):
         def probabilities(self, view, s):
             return chances
 
-    with pytest.raises(ValueError, match=r"^mine has probabilities .* in state 0; they must be 3 numbers .* sum to 1$"):
+    with pytest.raises(
+        ValueError, match=r"^mine has probabilities .* in state 0; they must be 3 non-negative numbers that sum to 1$"
+    ):
         Explorer(PRIOR, Strategy("mine", Mine())).probabilities(0)
 
 

@@ -117,11 +117,11 @@ def test_sparse_matrices_that_are_not_transition_probabilities_are_refused(matri
         ({"indices": np.array([0, 3, 0, 1, 2, 0, 1, 2, 0, 1, 2], np.int32)}, r"row \(a=0, s=0\) .* lists state 3"),
         (
             {"indices": np.array([0, 1, 0, 1, 2, 0, 2, 1, 0, 1, 2], np.int32)},
-            r"row \(a=0, s=2\) .* lists state 1; .*rise",
+            r"row \(a=0, s=2\) .* lists state 1; .*strictly increasing",
         ),
         (
             {"indices": np.array([0, 1, 0, 1, 2, 0, 1, 1, 0, 1, 2], np.int32)},
-            r"row \(a=0, s=2\) .* lists state 1; .*rise",
+            r"row \(a=0, s=2\) .* lists state 1; .*strictly increasing",
         ),
         ({"indices": np.array([0, 1, -1, 1, 2, 0, 1, 2, 0, 1, 2], np.int32)}, r"row \(a=1, s=0\) .* lists state -1"),
         ({"indices": np.array([0, 1], np.int32)}, "indices of theta have length 2; it must be 11"),

@@ -38,7 +38,7 @@ def test_links_beside_the_report_are_refused(tmp_path, monkeypatch, name):
     (tmp_path / "notes").write_text("mine")
     (tmp_path / f"{name}.partial").symlink_to(tmp_path / "notes")
     monkeypatch.setattr(report, "_page", lambda *_: "<p>page</p>")
-    with pytest.raises(StoreError, match=rf"{name}\.partial is a symbolic link, not a file of berlyne"):
+    with pytest.raises(StoreError, match=rf"{name}\.partial is a symbolic link, but berlyne needs a file there"):
         report.write_report(PaperRun(tmp_path, 1, 0), {})
     assert (tmp_path / "notes").read_text() == "mine"
 
@@ -48,7 +48,7 @@ def test_a_link_beside_the_claims_is_refused(tmp_path, monkeypatch):
     (tmp_path / "claims.json.partial").symlink_to(tmp_path / "notes")
     monkeypatch.setattr(PaperRun, "verdicts", {})
     paper_run = PaperRun(tmp_path, 1, 0)
-    with pytest.raises(StoreError, match=r"claims\.json\.partial is a symbolic link, not a file of berlyne"):
+    with pytest.raises(StoreError, match=r"claims\.json\.partial is a symbolic link, but berlyne needs a file there"):
         run._check(paper_run, BuildStamps(paper_run))
     assert (tmp_path / "notes").read_text() == "mine"
 
@@ -78,7 +78,7 @@ def test_links_beside_a_figure_are_refused_before_it_is_drawn(tmp_path, kind):
     name = next(iter(run.FIGURES))
     (tmp_path / "figures" / f"{name}{kind}.partial").symlink_to(tmp_path / "notes")
     with pytest.raises(
-        StoreError, match=rf"{name}{re.escape(kind)}\.partial is a symbolic link, not a file of berlyne"
+        StoreError, match=rf"{name}{re.escape(kind)}\.partial is a symbolic link, but berlyne needs a file there"
     ):
         run._draw(PaperRun(tmp_path, 1, 0), [name], BuildStamps(PaperRun(tmp_path, 1, 0)))
     assert (tmp_path / "notes").read_text() == "mine"
