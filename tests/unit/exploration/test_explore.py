@@ -217,7 +217,7 @@ def test_transitions_that_are_impossible_under_the_printed_formula_are_reported(
     for engine in ("compiled", "numpy"):
         with pytest.raises(
             ValueError,
-            match=r"^(step \d+: the observed transition|action 0 in state \d led to state \d, which) has probability "
-            r"zero under the prior; check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md$",
+            match=r"^(step \d+: the observed transition|action 0 in state \d led to state \d, which) has probability zero "
+            r"under the prior; check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md$",
         ):
             explore(world, "Random", n_steps=50, engine=engine)
