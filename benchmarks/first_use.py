@@ -1,6 +1,6 @@
 """Measure the first use of each entry point with nothing compiled: python benchmarks/first_use.py.
 
-Processor time, in one process; a second process then finds everything in the cache. `--repeat` shows how much it varies.
+The times are processor times of one process. A second process then finds everything in the cache.
 """
 
 from __future__ import annotations

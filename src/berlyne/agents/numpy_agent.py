@@ -22,7 +22,14 @@ from berlyne.sparse import Counts
 from berlyne.strategies.coordination import View, chooses_directly, has_values
 from berlyne.strategies.indices import index_of_row, is_global, make_row
 from berlyne.strategies.registry import Strategy
-from berlyne.strategies.utilities import UTILITIES, as_row_function, compute_utility, evaluate_rows, novelty
+from berlyne.strategies.utilities import (
+    UTILITIES,
+    as_row_function,
+    compute_utility,
+    evaluate_rows,
+    needs_estimates_after,
+    novelty,
+)
 from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, IntArray, check_dense, is_index
 from berlyne.worlds.world import World
 
@@ -445,5 +452,5 @@ class NumpyAgent:
         if isinstance(utility, str):
             return float(UTILITIES[utility].of(model)[a, s])
         assert utility is not None
-        of_row = as_row_function(utility)
-        return float(of_row(self.view.theta_hat[a, s], model.theta_hat_after(a, s), self.view.counts[a, s].copy()))
+        after = model.theta_hat_after(a, s) if needs_estimates_after(utility) else np.empty(0)
+        return as_row_function(utility)(self.view.theta_hat[a, s], after, self.view.counts[a, s].copy())

@@ -188,18 +188,35 @@ def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> Fl
     return _from_definition(model, definition)
 
 
+def needs_estimates_after(utility: Callable[..., float]) -> bool:
+    """Whether a user's utility takes `theta_hat_after`, which is N estimates for every row."""
+    try:
+        parameters = inspect.signature(utility).parameters
+    except (TypeError, ValueError):  # some functions written in C have no signature
+        return True
+    named = all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values())
+    return not (parameters and named and set(parameters) <= {"theta_hat", "counts"})
+
+
 def as_row_function(utility: Callable[..., float]) -> CountedDefinition:
     """Wrap a user's utility as a function of `theta_hat`, `theta_hat_after` and `counts`.
 
-    The utility receives `counts` if it has a parameter called `counts`, a third positional parameter without a default,
-    or `**options`. A function of `*arguments, **options` does not receive it: such a function usually passes its
-    arguments on to another function, which may not take `counts`.
+    If all parameters of the utility are called `theta_hat` or `counts`, it receives these, and `theta_hat_after` is not
+    computed. Otherwise it receives `theta_hat` and `theta_hat_after`. It also receives `counts` if it has a parameter
+    called `counts`, a third positional parameter without a default, or `**options`. A function of
+    `*arguments, **options` does not receive it: such a function usually passes its arguments on to another function,
+    which may not take `counts`.
 
     Raises
     ------
     ValueError
         If the utility cannot be called with two or three arguments.
     """
+    if not needs_estimates_after(utility):
+        names = list(inspect.signature(utility).parameters)
+        return lambda theta_hat, after, counts: _as_number(
+            utility, utility(**{name: theta_hat if name == "theta_hat" else counts for name in names})
+        )
     try:
         signature = inspect.signature(utility)
     except (TypeError, ValueError):  # some functions written in C have no signature
@@ -215,8 +232,8 @@ def as_row_function(utility: Callable[..., float]) -> CountedDefinition:
     except TypeError:
         name = getattr(utility, "__name__", type(utility).__name__)
         raise ValueError(
-            f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, or of these and counts"
-            f"{OWN_UTILITY}"
+            f"the utility {name}{signature} must be a function of theta_hat and theta_hat_after, of these and counts, "
+            f"or of theta_hat and counts by these names{OWN_UTILITY}"
         ) from None
     if by_position:
         return lambda theta_hat, after, counts: _as_number(utility, utility(theta_hat, after, counts))
@@ -237,13 +254,13 @@ def _as_number(utility: Callable[..., float], value: object) -> float:
 
 
 def evaluate_rows(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
-    """Evaluate a utility for every row, `[a, s]`, imagining the outcomes of each row alone: N estimates per row."""
+    """Evaluate a utility for every row, `[a, s]`, with N estimates per row if it takes `theta_hat_after`."""
     theta_hat, counts, definition = model.theta_hat, model.counts, as_row_function(utility)
-    pairs = np.ndindex(model.n_actions, model.n_states)
-    values = [
-        definition(theta_hat[a, s], model.theta_hat_after(model.actions[a], model.states[s]), counts[a, s])
-        for a, s in pairs
-    ]
+    needs_after, none = needs_estimates_after(utility), np.empty(0)
+    values = []
+    for a, s in np.ndindex(model.n_actions, model.n_states):
+        after = model.theta_hat_after(model.actions[a], model.states[s]) if needs_after else none
+        values.append(definition(theta_hat[a, s], after, counts[a, s]))
     return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
 
 

@@ -1,5 +1,6 @@
 """Custom methods that return values, and custom utilities that take counts."""
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -227,6 +228,32 @@ def test_counts_are_those_of_the_row_by_outcome():
     assert seen[-1] == [0, 0, 1, 0]
 
 
+@pytest.mark.parametrize(
+    "utility",
+    [
+        lambda counts: 1.0 / (1.0 + counts.sum()),
+        lambda theta_hat: theta_hat.max(),
+        lambda counts, theta_hat: counts @ theta_hat,
+    ],
+    ids=["counts", "estimate", "both"],
+)
+def test_estimates_after_each_outcome_are_computed_only_if_the_utility_takes_them(utility, monkeypatch):
+    def full(theta_hat, theta_hat_after, counts):
+        arguments = {"theta_hat": theta_hat, "counts": counts}
+        return utility(**{name: arguments[name] for name in inspect.signature(utility).parameters})
+
+    world = dense_world(0, n_states=5)
+    expected = explore(world, Strategy("full(VI)", ValueIteration(), full), n_steps=30)
+    monkeypatch.setattr(InternalModel, "theta_hat_after", lambda *arguments: pytest.fail("it was not asked for"))
+    run = explore(world, Strategy("full(VI)", ValueIteration(), utility), n_steps=30)
+    assert np.array_equal(run.actions, expected.actions)
+    model = InternalModel(PRIOR)
+    model.observe_many([(0, 1, 2), (0, 1, 2), (3, 0, 1)])
+    direct = [[float(utility(**{n: {"theta_hat": model.theta_hat, "counts": model.counts}[n][a, s] for n in
+              inspect.signature(utility).parameters})) for s in range(4)] for a in range(3)]  # fmt: skip
+    assert evaluate_rows(model, utility).tolist() == direct
+
+
 def test_utilities_that_do_not_ask_are_not_given_counts():
     asked = []
     as_row_function(lambda theta_hat, after, scale=2.0: asked.append(scale) or 0.0)(1, 2, 3)
@@ -237,9 +264,12 @@ def test_utilities_that_do_not_ask_are_not_given_counts():
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda theta_hat: 0.0, lambda a, b, c, d: 0.0, lambda counts, theta_hat: 0.0, lambda a, b, *, n: 0.0]
+    "wrong", [lambda row: 0.0, lambda a, b, c, d: 0.0, lambda counts, estimate: 0.0, lambda a, b, *, n: 0.0]
 )
 def test_utilities_that_cannot_be_called_are_refused_at_once(wrong):
-    message = r"^the utility <lambda>\(.*\) must be a function of theta_hat and .*, or of these and counts; see"
+    message = (
+        r"^the utility <lambda>\(.*\) must be a function of theta_hat and .*, of these and counts, "
+        r"or of theta_hat and counts by these names; see"
+    )
     with pytest.raises(ValueError, match=message):
         Strategy("mine", Greedy(), wrong)
