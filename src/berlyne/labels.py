@@ -270,7 +270,11 @@ class TransitionError(ValueError):
         return ValueError(self.template.format(**fields, **self.values))
 
 
-def impossible_transition(s: int, a: int, s_next: int, earlier: str = "") -> TransitionError:
+class ImpossibleTransitionError(TransitionError):
+    """Error about an observed transition that has probability zero under the prior."""
+
+
+def impossible_transition(s: int, a: int, s_next: int, earlier: str = "") -> ImpossibleTransitionError:
     """Return the error for an observed transition that has probability zero under the prior.
 
     Parameters
@@ -280,7 +284,7 @@ def impossible_transition(s: int, a: int, s_next: int, earlier: str = "") -> Tra
     earlier : str
         Text about earlier observations of this action in this state, such as " (...)"; may be empty.
     """
-    return TransitionError(
+    return ImpossibleTransitionError(
         "action {a} in state {s} led to state {s_next}, which has probability zero under the prior{earlier}"
         + ALLOW_TRANSITION,
         {"s": s, "s_next": s_next},
