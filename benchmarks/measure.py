@@ -11,7 +11,7 @@ from typing import Any
 
 import berlyne
 from berlyne import InternalModel, World, strategy
-from berlyne.agents.base import make_agent
+from berlyne.agents.make import make_agent
 from berlyne.engine.records import RunRecord
 from berlyne.exploration.explore import initial_measures
 from berlyne.exploration.streams import streams

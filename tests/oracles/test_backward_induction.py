@@ -27,7 +27,7 @@ def solve(utility, theta_hat, n_terms, gamma):
 
 def compiled_values(agent, n_states):
     """Q(., s) of the compiled explorer in every state."""
-    q = np.empty((agent.model.n_actions, n_states))
+    q = np.empty((agent.n_actions, n_states))
     for s in range(n_states):
         agent.act(s, np.zeros(2))
         q[:, s] = agent.choice_state.values

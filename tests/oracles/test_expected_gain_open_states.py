@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Explorer, Strategy, explore, maze
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent
 from berlyne.strategies.registry import get_strategy
 
 TOLD = [("a", 0, "b"), ("b", 1, "a"), ("a", 0, "b"), ("a", 1, "c"), ("c", 0, "a")]

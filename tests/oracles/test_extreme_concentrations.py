@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Dirichlet, World, explore, fit_alpha, fit_c
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent
 from berlyne.sparse import Counts
 from berlyne.strategies.registry import get_strategy
 from oracles.decimal_row import estimate, peig, utilities

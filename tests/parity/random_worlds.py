@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 from berlyne import ChineseRestaurant, Dirichlet, InternalModel, OneTwoThree, Strategy, World, explore
-from berlyne.agents.base import make_agent, make_open_state_agent
+from berlyne.agents.make import make_agent, make_open_state_agent
 from berlyne.strategies.coordination import Relocating
 from berlyne.strategies.registry import get_strategy
 

@@ -7,7 +7,7 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, Strategy, World, explore
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Greedy, ValueIteration
 from berlyne.strategies.registry import get_strategy

@@ -1,110 +1,446 @@
-"""Make the agent that runs a strategy: compiled, in plain NumPy, or one that discovers its states."""
+"""The protocol of agents: beliefs, action values and choices of one explorer.
+
+`Agent` defines the methods that every agent has. It implements choices, runs, replays and imagined steps once, on top
+of a few primitives. `KnownStatesAgent` is the base of agents whose states are known in advance. `CompiledAgent`
+overrides the methods that kernels make faster.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Union
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
-from berlyne.agents.numpy_agent import NumpyAgent
-from berlyne.agents.open_state_agent import OpenStateAgent
+import numpy as np
+
+from berlyne.engine.records import ReplayRecord, RunRecord
+from berlyne.labels import ImpossibleTransitionError, Labels
+from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors import Prior
+from berlyne.sparse import Counts
+from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
-from berlyne.validation import (
-    ENGINE,
-    UNKNOWN_STATES,
-)
+from berlyne.strategies.utilities import novelty
+from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
-if TYPE_CHECKING:
-    from berlyne.agents.compiled_agent import CompiledAgent
+NO_RESETS: FloatArray = np.empty(0)
+"""Uniform numbers for the initial states of episodes, in a world without terminal states."""
 
 
-Engine = Literal["auto", "compiled", "numpy"]
-"""The kernels ("compiled") or plain NumPy ("numpy"); "auto" compiles if it can."""
+class Agent(ABC):
+    """Beliefs, action values and choices of one explorer.
 
-AnyAgent = Union["CompiledAgent", NumpyAgent, OpenStateAgent]
-"""An agent of any kind."""
-
-
-def make_agent(
-    model: InternalModel, strategy: Strategy, world: World | None, engine: Engine = "auto"
-) -> CompiledAgent | NumpyAgent:
-    """Make the agent that runs a strategy in a world whose states are known.
+    States and actions are numbers. Arrays that the agent returns have one position for each discovered state, in the
+    order of `discovered`. `position` returns the position of a state.
 
     Parameters
     ----------
-    model : InternalModel
-        The initial model, without observations if the agent is compiled.
+    prior : Prior
+        Prior over transition probabilities.
     strategy : Strategy
         The strategy to run.
-    world : World or None
-        The true world, if it is known. Only a strategy that may see the world plans with it. Its terminal states are
-        marked in every agent.
-    engine : {"auto", "compiled", "numpy"}, default="auto"
-        Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
-
-    Returns
-    -------
-    CompiledAgent or NumpyAgent
-        An agent that knows the terminal states of `world`.
-
-    Raises
-    ------
-    ValueError
-        If the prior is for an open state set, if the strategy needs a world that is None, or if `engine` cannot run
-        the strategy.
-    """
-    from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
-
-    if hasattr(model.prior, "grows"):
-        raise ValueError(
-            f"{model.prior!r} has a fixed number of cells, and the last cell stands for undiscovered states; "
-            f"to discover states, create the prior without n_states{UNKNOWN_STATES}"
-        )
-    compiled = _is_compiled(model.prior, strategy, engine)
-    if strategy.sees_world and world is None:
-        raise ValueError(
-            f"{strategy} plans with the true world, which is unknown; use a strategy without a + in its name, such as "
-            "PIG(VI)"
-        )
-    agent: CompiledAgent | NumpyAgent
-    if compiled:
-        agent = CompiledAgent(model, strategy, world)
-    else:
-        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
-    if world is not None and len(world.terminal):
-        agent.mark_terminal(world.terminal)
-    return agent
-
-
-def make_open_state_agent(prior: Any, n_actions: int, strategy: Strategy, engine: Engine = "auto") -> OpenStateAgent:
-    """Make the agent that runs a strategy and discovers its states.
-
-    Parameters
-    ----------
-    prior : ChineseRestaurant
-        A prior without a number of states.
     n_actions : int
         Number of actions, M.
+
+    Attributes
+    ----------
+    rule : ChoiceRule
+        Rule that turns values into an action.
+    discovered : sequence of int
+        States that the agent knows; all states, unless it discovers them.
+    terminal : set of int
+        Terminal states.
+    chooses_without_values : bool
+        Whether the method chooses an action itself, instead of giving values to the choice rule.
+    discovers_states : bool
+        Whether states are discovered during exploration, instead of known in advance.
+    has_state_dict : bool
+        Whether `state_dict` and `load_state` are supported.
+    """
+
+    discovers_states: ClassVar[bool] = False
+    has_state_dict: ClassVar[bool] = False
+    discovered: Sequence[int]
+
+    def __init__(self, prior: Any, strategy: Strategy, n_actions: int) -> None:
+        self.prior, self.strategy, self.n_actions = prior, strategy, n_actions
+        self.rule = strategy.rule
+        self.terminal: set[int] = set()
+        self.chooses_without_values = False
+
+    @property
+    def n_states(self) -> int:
+        """Number of states that the agent knows."""
+        return len(self.discovered)
+
+    @property
+    @abstractmethod
+    def current_state(self) -> int:
+        """The current state; -1 if it is unknown."""
+
+    @abstractmethod
+    def position(self, s: int) -> int:
+        """Return the position of state `s` in the arrays of the agent."""
+
+    @abstractmethod
+    def discover(self, s: int) -> bool:
+        """Add a state; return whether it is new. A state that is known in advance is never new."""
+
+    @abstractmethod
+    def action_values(self, s: int) -> FloatArray:
+        """Value of each action in state `s` to the coordination method, (M,); NaN if it gives no values."""
+
+    @abstractmethod
+    def pair_values(self) -> FloatArray:
+        """Value of every pair `[s, a]` to a method that may relocate; NaN if it gives no values."""
+
+    @abstractmethod
+    def utility(self) -> FloatArray:
+        """Current utilities `[a, s]`."""
+
+    @abstractmethod
+    def counts(self) -> Counts:
+        """Observed transitions between positions."""
+
+    @abstractmethod
+    def model(self, labels: tuple[Labels, Labels] | None = None, last: dict[int, int] | None = None) -> InternalModel:
+        """Return the internal model, independent of the agent.
+
+        Parameters
+        ----------
+        labels : tuple of (Labels, Labels), optional
+            Labels of the states, in the order of positions, and of the actions.
+        last : dict of int to int, optional
+            Last outcome of each row `s * M + a` that was tried. It is not used by an agent that discovers states, which
+            remembers the last outcomes.
+        """
+
+    @abstractmethod
+    def expected_missing(self) -> FloatArray:
+        """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states."""
+
+    def measures(self, world: World) -> tuple[float, float]:
+        """Missing information in bits and L1 distance, summed over all rows of nonterminal states of a world."""
+        model = self.model()
+        return model.missing_information(world), model.l1_distance(world)
+
+    @abstractmethod
+    def information(self) -> float:
+        """Information about the world in bits, up to a constant.
+
+        The information of a copy after `imagine`, minus that of the agent itself, is the gain of the imagined steps.
+        """
+
+    @abstractmethod
+    def observe(self, s: int, a: int, s_next: int) -> None:
+        """Learn one transition.
+
+        Raises
+        ------
+        ImpossibleTransitionError
+            If the transition has probability zero under the prior. Nothing is learned then.
+        """
+
+    @abstractmethod
+    def mark_terminal(self, states: IntArray) -> None:
+        """Mark states as terminal: no action can be taken in them.
+
+        Their utilities become 0, or -inf if the strategy may relocate.
+        """
+
+    @abstractmethod
+    def unmark_terminal(self, s: int) -> None:
+        """Undo `mark_terminal` for a state in which no action was tried."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Return an independent copy."""
+
+    @abstractmethod
+    def _imagined_outcome(self, s: int, a: int, u: float) -> int:
+        """Draw an outcome of action `a` in state `s` from the estimate, with a uniform number in [0, 1)."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the agent that cannot be recomputed, as arrays, if `has_state_dict` is true."""
+        raise NotImplementedError(f"{type(self).__name__} has no state_dict")
+
+    def load_state(self, state: dict[str, Any], last: IntArray) -> None:
+        """Load the state of another agent, if `has_state_dict` is true; this one must have no observations.
+
+        Parameters
+        ----------
+        state : dict
+            Arrays from `state_dict`.
+        last : ndarray of int, shape (rows, 2)
+            Row and last outcome of every row that was tried.
+
+        Raises
+        ------
+        ValueError
+            If the arrays have wrong shapes or ranges, or do not fit this agent.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no state_dict")
+
+    def act(self, s: int, u: FloatArray) -> int:
+        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1). No side effects."""
+        return self.rule.choose(self.action_values(s), u)
+
+    def choose_pair(self, u: FloatArray) -> tuple[int, int]:
+        """Choose a state and an action in it, for a strategy that may relocate. No side effects."""
+        position, a = divmod(self.rule.choose(self.pair_values().ravel(), u), self.n_actions)
+        return self.discovered[position], a
+
+    def choose(self, s: int, u: FloatArray) -> tuple[int, int]:
+        """Choose a state and an action in it: state `s`, unless the strategy may relocate. No side effects."""
+        return self.choose_pair(u) if self.strategy.relocates else (s, self.act(s, u))
+
+    def probabilities(self, s: int) -> FloatArray:
+        """Probability of each action in state `s`, (M,)."""
+        return self.rule.probabilities(self.action_values(s))
+
+    def pair_probabilities(self) -> FloatArray:
+        """Probability of each pair, `[s, a]`."""
+        values = self.pair_values()
+        return self.rule.probabilities(values.ravel()).reshape(values.shape)
+
+    def run(
+        self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
+    ) -> int:
+        """Explore a world: choose, transition, learn and measure, once per line of `u_agent`.
+
+        Parameters
+        ----------
+        world : World
+            The world to explore.
+        record : RunRecord
+            Arrays to fill. Their first entries are set: the initial state and its measures.
+        u_agent : ndarray of shape (T, 2)
+            Uniform numbers in [0, 1) for the choices.
+        u_world : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the outcomes.
+        u_start : ndarray of shape (T,), optional
+            Uniform numbers in [0, 1) for the initial states of episodes. It may be empty if the world has no terminal
+            states.
+
+        Returns
+        -------
+        int
+            Number of steps made, less than T if the next transition has probability zero under the prior.
+        """
+        is_terminal, measure = world.episodes.is_terminal, self._measurement(world, record)
+        for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
+            begin = int(record.states[t])
+            self._arrive(begin)
+            s, a = self.choose(begin, u_choice)
+            self._relocate(s)
+            s_next = world.sample(a, s, float(u_outcome))
+            try:
+                self.observe(s, a, s_next)
+            except ImpossibleTransitionError:
+                return t
+            next_begin = world.episodes.draw(float(u_start[t])) if is_terminal[s_next] else s_next
+            self.discover(next_begin)
+            record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, next_begin
+            measure(t)
+        return len(u_world)
+
+    def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
+        """Return a function that writes the measures after step `t` into `record`."""
+
+        def measure(t: int) -> None:
+            record.missing[t + 1], record.l1[t + 1] = self.measures(world)
+
+        return measure
+
+    def _arrive(self, s: int) -> None:  # noqa: B027  # agents that need not count visits inherit it
+        """Count a visit to state `s`, unless the last step led there; by default `observe` does so."""
+
+    def _relocate(self, s: int) -> None:  # noqa: B027
+        """Go to state `s` without counting a visit; by default `observe` counts it."""
+
+    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
+        """Replay a history, and record values and probabilities before each of its steps.
+
+        The agent must have no observations. The state of the first line is discovered at the start. The state of every
+        other line is discovered after the line before it.
+
+        Parameters
+        ----------
+        steps : ndarray of int, shape (T, 3)
+            Lines s, a, s_next.
+        ends : sequence, optional
+            Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
+
+        Returns
+        -------
+        record : ReplayRecord
+            Values, utilities and probabilities before each step, and expected missing information.
+        n_learned : int
+            Number of lines learned, less than T if the next one has probability zero under the prior.
+        """
+        for s in steps[:1, 0].tolist():
+            self.discover(s)
+        missing, done = float(self.expected_missing().sum()), 0
+        record = ReplayRecord.allocate(len(steps), self.n_actions, missing, self.strategy.relocates)
+        for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
+            if terminal:
+                self.mark_terminal(np.array(terminal, dtype=np.int64))
+                record.missing[begin] = self.expected_missing().sum()
+            for s in not_terminal:
+                self.unmark_terminal(s)
+            done = self._replay_segment(record, steps, begin, until)
+            if done < until:
+                break
+        return record, done
+
+    def _replay_segment(self, record: ReplayRecord, steps: IntArray, begin: int, until: int) -> int:
+        """Replay the lines from `begin` to `until`; return the first line that is impossible, or `until`."""
+        missing = self.expected_missing()
+        for t in range(begin, until):
+            if not self._replay_line(record, steps, t):
+                return t
+            missing = self._missing_after(missing, *steps[t].tolist())
+            record.missing[t + 1] = missing.sum()
+        return until
+
+    def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> bool:
+        """Record values before line `t`, learn it, and discover the state of the next line.
+
+        Return whether the line is possible.
+        """
+        s, a, s_next = steps[t].tolist()
+        self._arrive(s)
+        record.utility[t], record.values[t] = self.utility()[:, self.position(s)], self.action_values(s)
+        relocates = self.strategy.relocates
+        record.probabilities[t] = self.pair_probabilities()[self.position(s)] if relocates else self.probabilities(s)
+        try:
+            self.observe(s, a, s_next)
+        except ImpossibleTransitionError:
+            return False
+        for begin in steps[t + 1 : t + 2, 0].tolist():
+            self.discover(begin)
+        return True
+
+    def _missing_after(self, missing: FloatArray, s: int, a: int, s_next: int) -> FloatArray:
+        """Return the expected missing information after a step; `missing` is the one before."""
+        return self.expected_missing()
+
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
+
+        The agent learns the imagined steps, so call `imagine` on a copy. `information` measures the gain.
+
+        Parameters
+        ----------
+        begin : int
+            State in which every episode begins.
+        u_agent : ndarray of shape (T, 2)
+            Uniform numbers in [0, 1) for the choices, two per step.
+        u_world : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the outcomes.
+        """
+        s = begin
+        if not self.strategy.relocates:
+            self.discover(begin)
+        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
+            s, a = self.choose(s, u_choice)
+            s_next = self._imagined_outcome(s, a, float(u_outcome))
+            self.observe(s, a, s_next)
+            s = begin if s_next in self.terminal else s_next
+
+
+class KnownStatesAgent(Agent):
+    """An agent whose states are known in advance; the position of a state is its number.
+
+    Parameters
+    ----------
+    prior : Prior
+        Prior over transition probabilities.
     strategy : Strategy
         The strategy to run.
-    engine : {"auto", "compiled", "numpy"}, default="auto"
-        Whether kernels or plain NumPy run the strategy, as for `make_agent`.
+    n_actions, n_states : int
+        Numbers of actions and states.
+
+    Attributes
+    ----------
+    replays_at_once : bool
+        Whether `replay_at_once` replays any lines.
     """
-    return OpenStateAgent(prior, n_actions, strategy, _is_compiled(prior.sized(1, n_actions), strategy, engine))
 
+    replays_at_once: ClassVar[bool] = False
 
-def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
-    """Return whether kernels run a strategy with this prior."""
-    from berlyne.agents.compiled_agent import can_compile
+    def __init__(self, prior: Any, strategy: Strategy, n_actions: int, n_states: int) -> None:
+        super().__init__(prior, strategy, n_actions)
+        self.discovered = range(n_states)
 
-    if engine not in ("auto", "compiled", "numpy"):
-        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
-    if engine == "numpy":
+    def position(self, s: int) -> int:
+        """Return the position of state `s` in the arrays of the agent, which is `s`."""
+        return s
+
+    def discover(self, s: int) -> bool:
+        """Do nothing, since all states are known; return False."""
         return False
-    compilable = can_compile(prior, strategy)
-    if engine == "compiled" and not compilable:
-        raise ValueError(
-            f"{strategy} with {prior!r} has a part that cannot be compiled; use engine='numpy' or 'auto'{ENGINE}"
-        )
-    return compilable
+
+    def model(self, labels: tuple[Labels, Labels] | None = None, last: dict[int, int] | None = None) -> InternalModel:
+        """Return the internal model; see `Agent.model`."""
+        return InternalModel.from_counts(self.prior, self.counts(), last or {}, labels)
+
+    def estimate(self, s: int, a: int) -> FloatArray:
+        """Estimated probability of each outcome of action `a` in state `s`, (N,)."""
+        return self.model().theta_hat_row(a, s)
+
+    def expected_missing(self) -> FloatArray:
+        """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states.
+
+        NaN if the prior cannot compute it.
+        """
+        model = self.model()
+        if model.exact is None and not hasattr(self.prior, "expected_missing_information"):
+            return np.full((self.n_actions, self.n_states), np.nan)
+        missing = novelty(model)
+        missing[:, sorted(self.terminal)] = 0.0
+        return missing
+
+    def information(self) -> float:
+        """Minus the expected missing information of all rows of nonterminal states, in bits."""
+        return -self.model().expected_missing_information(without=self.terminal).bits
+
+    def _imagined_outcome(self, s: int, a: int, u: float) -> int:
+        """Draw an outcome from the estimate of row (a, s), by inversion."""
+        return sample_index(self.estimate(s, a), u)
+
+    @abstractmethod
+    def with_more_states(self, prior: Any, last: IntArray) -> Self:
+        """Return an agent with the states of `prior`: those of this agent, then new ones.
+
+        All rows are valued again. Terminal states must be marked again.
+
+        Parameters
+        ----------
+        prior : Prior
+            A prior with at least as many states.
+        last : ndarray of int, shape (rows, 2)
+            Row and last outcome of every row that was tried.
+        """
+
+    def replay_at_once(self, record: ReplayRecord, steps: IntArray, begin: int, last: IntArray) -> int:
+        """Replay the lines from `begin` on together, and write into `record`; by default none.
+
+        Parameters
+        ----------
+        record : ReplayRecord
+            Arrays to fill.
+        steps : ndarray of int, shape (T, 3)
+            Lines s, a, s_next; those before `begin` are learned.
+        begin : int
+            The first line to replay.
+        last : ndarray of int, shape (rows, 2)
+            Row and last outcome of every row that was tried.
+
+        Returns
+        -------
+        int
+            The first line that was not replayed, or the number of lines.
+        """
+        return begin

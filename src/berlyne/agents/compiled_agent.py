@@ -5,10 +5,12 @@ Its whole state is one block of memory (`berlyne.engine.agent_state`), so that c
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, ClassVar
 
 import numpy as np
 
+from berlyne.agents.base import NO_RESETS, KnownStatesAgent
 from berlyne.engine.action_selection import METHODS, ChoiceState
 from berlyne.engine.agent_state import compiled_spec_for, new_agent_state, refresh, reset, restore, widened
 from berlyne.engine.blocks import Block, call
@@ -26,10 +28,9 @@ from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import QLearning, UniformChoice
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES, compute_utility
-from berlyne.validation import BoolArray, FloatArray, IntArray
+from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
-NO_RESETS: FloatArray = np.empty(0)
 MAX_COUNT = 2**31 - 1
 """Counts are int32."""
 
@@ -54,10 +55,10 @@ def make_method(name: str, parameters: dict[str, Any]) -> Any:
     return {method.__name__: method for method in METHODS}[name](**parameters)
 
 
-class CompiledAgent:
+class CompiledAgent(KnownStatesAgent):
     """Beliefs, utilities and choices of one explorer, for compiled kernels.
 
-    It has the same methods as `NumpyAgent` and takes the same actions.
+    It takes the same actions as `NumpyAgent`. Kernels choose, learn, run, replay and imagine.
 
     Parameters
     ----------
@@ -69,11 +70,15 @@ class CompiledAgent:
         The true world, for strategies that may see it. It also limits the number of slots.
     """
 
+    has_state_dict: ClassVar[bool] = True
+    replays_at_once: ClassVar[bool] = True
+
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
         if model.n_obs:
             raise ValueError("a compiled explorer starts from a model that has observed nothing")
         assert strategy.utility is None or isinstance(strategy.utility, str)
-        self.model, self.strategy = model, strategy
+        super().__init__(model.prior, strategy, model.n_actions, model.n_states)
+        self._blank, self._world = model, world
         self.block = new_agent_state(
             model, strategy.utility, strategy.untried, strategy.coordinate, strategy.rule, world
         )
@@ -97,11 +102,11 @@ class CompiledAgent:
         return self.block.record.memory
 
     def act(self, s: int, u: FloatArray) -> int:
-        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1)."""
+        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1). No side effects."""
         return self._choose(s, u)[1]
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
-        """Choose a state and an action in it, for a strategy that may relocate."""
+        """Choose a state and an action in it, for a strategy that may relocate. No side effects."""
         return self._choose(-1, u)
 
     def _choose(self, s: int, u: FloatArray) -> tuple[int, int]:
@@ -122,32 +127,35 @@ class CompiledAgent:
         """The state of the agent, -1 if unknown."""
         return int(self.choice_state.current_state[0])
 
-    def copy(self, model: InternalModel) -> CompiledAgent:
-        """Return an agent that knows what this one knows, and is independent of it; `model` is what it knows."""
-        other = object.__new__(CompiledAgent)
-        other.model, other.strategy, other._truth = self.model, self.strategy, None
-        other.block = self.block.copy()
-        return other
+    def copy(self) -> CompiledAgent:
+        """Return an independent copy."""
+        clone = copy.copy(self)
+        clone.block, clone.terminal, clone._truth = self.block.copy(), set(self.terminal), None
+        return clone
 
-    def imagine(self, s: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Explore from state `s`, with outcomes drawn from the agent's own estimates.
+    def with_more_states(self, prior: Any, last: IntArray) -> CompiledAgent:
+        """Return an agent with the states of `prior`; see `KnownStatesAgent.with_more_states`."""
+        memory = self.state_dict()
+        n_new = prior.n_states - self.n_states
+        memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
+        memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
+        clone = CompiledAgent(InternalModel(prior), self.strategy)
+        clone.load_state(memory, last)
+        return clone
 
-        Parameters
-        ----------
-        s : int
-            State in which every episode begins.
-        ends : ndarray of bool, shape (N,)
-            Whether an episode ends in each state.
-        u_agent : ndarray of shape (T, 2)
-            Uniform numbers in [0, 1) for the choices, two per step.
-        u_world : ndarray of shape (T,)
-            Uniform numbers in [0, 1) for the outcomes.
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
+
+        A kernel draws outcomes that have slots first, then all others. With the same numbers they can differ from those
+        of `NumpyAgent`.
         """
-        path, done = np.full(len(u_world) + 1, s, dtype=np.int32), 0
+        path, done = np.full(len(u_world) + 1, begin, dtype=np.int32), 0
+        ends = np.zeros(self.n_states, dtype=np.bool_)
+        ends[sorted(self.terminal)] = True
         while True:
             imagined = Block.around(Imagined(ends, path[done:]))
             draws = Block.around(Draws(u_agent[done:], u_world[done:], NO_RESETS))
-            done += call(imagine, self.block, imagined, draws, s)
+            done += call(imagine, self.block, imagined, draws, begin)
             if done == len(u_world):
                 return
             self._widen()
@@ -157,7 +165,8 @@ class CompiledAgent:
 
         Their utilities become 0, or -inf if the strategy may relocate.
         """
-        n_actions = self.model.n_actions
+        self.terminal.update(np.asarray(states).tolist())
+        n_actions = self.n_actions
         worth = -np.inf if self.strategy.relocates else 0.0  # an agent that may relocate must not go there
         self._by_state(self.belief.utility)[states, :n_actions] = worth
         self.choice_state.terminal[states] = True
@@ -167,9 +176,10 @@ class CompiledAgent:
 
     def unmark_terminal(self, s: int) -> None:
         """Undo `mark_terminal` for a state in which no action was tried."""
-        strategy, n_actions = self.strategy, self.model.n_actions
+        self.terminal.discard(s)
+        strategy, n_actions = self.strategy, self.n_actions
         utility: Any = strategy.utility
-        untried = compute_utility(InternalModel(self.model.prior), utility, strategy.untried)
+        untried = compute_utility(InternalModel(self.prior), utility, strategy.untried)
         self._by_state(self.belief.utility)[s, :n_actions] = untried[:, s]
         self.choice_state.terminal[s] = False
         if isinstance(strategy.coordinate, QLearning):
@@ -183,27 +193,7 @@ class CompiledAgent:
     def run(
         self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
     ) -> int:
-        """Explore a world: choose, transition, learn and measure, once per line of `u_agent`.
-
-        Parameters
-        ----------
-        world : World
-            The world to explore.
-        record : RunRecord
-            Arrays to fill. Their first entries are set: the initial state and its measures.
-        u_agent : ndarray of shape (T, 2)
-            Uniform numbers in [0, 1) for the choices.
-        u_world : ndarray of shape (T,)
-            Uniform numbers in [0, 1) for the outcomes.
-        u_start : ndarray of shape (T,), optional
-            Uniform numbers in [0, 1) for the initial states of episodes. It may be empty if the world has no terminal
-            states.
-
-        Returns
-        -------
-        int
-            Number of steps made, less than T if the next transition has probability zero under the prior.
-        """
+        """Explore a world in one kernel; see `Agent.run`."""
         draws = Block.around(Draws(u_agent, u_world, u_start))
         steps: int = call(explore, self.block, self.truth(world), Block.around(record), draws)
         return steps
@@ -217,41 +207,11 @@ class CompiledAgent:
         """Value of every pair `[s, a]` to a method that may relocate."""
         return np.ascontiguousarray(self.utility().T)
 
-    def probabilities(self, s: int) -> FloatArray:
-        """Probability of each action in state `s`, (M,)."""
-        return self.strategy.rule.probabilities(self.action_values(s))
-
-    def pair_probabilities(self) -> FloatArray:
-        """Probability of each pair, `[s, a]`."""
-        values = self.pair_values()
-        return self.strategy.rule.probabilities(values.ravel()).reshape(values.shape)
-
-    def replay(
-        self, steps: IntArray, world: World | None = None, ends: TerminalChanges = ()
-    ) -> tuple[ReplayRecord, int]:
-        """Replay a history, and record values and probabilities before each of its steps.
-
-        The agent must have no observations.
-
-        Parameters
-        ----------
-        steps : ndarray of int, shape (T, 3)
-            Lines s, a, s_next.
-        world : World, optional
-            The world that this agent was made with.
-        ends : sequence, optional
-            Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
-
-        Returns
-        -------
-        record : ReplayRecord
-            Values, utilities and probabilities before each step.
-        n_learned : int
-            Number of lines learned, less than T if the next one has probability zero under the prior.
-        """
-        known, done = self._new_known(world), 0
+    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
+        """Replay a history in kernels, and record values and probabilities before each step; see `Agent.replay`."""
+        known, done = self._new_known(), 0
         expected = float(self._row_novelty(known).sum())
-        record = ReplayRecord.allocate(len(steps), self.model.n_actions, expected, self.strategy.relocates)
+        record = ReplayRecord.allocate(len(steps), self.n_actions, expected, self.strategy.relocates)
         for begin, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
                 record.missing[begin] -= self._row_novelty(known)[closed].sum()
@@ -260,26 +220,29 @@ class CompiledAgent:
             for s in opened:  # when the line is made; until then its state was terminal
                 record.missing[begin] += self._row_novelty(known)[s].sum()
                 self.unmark_terminal(s)
-            known, done = self.replay_lines(known, record, steps[:until], begin)
+            known, done = self._replay_lines(known, record, steps[:until], begin)
             record.missing[begin] = before
             if done < until:
                 break
         return record, done
 
-    def _new_known(self, world: World | None = None) -> Block:
-        """An agent before any data whose utility is novelty: expected missing information."""
-        return new_agent_state(self.model, "novelty", None, UniformChoice(), ChoiceRule(), world)
+    def replay_at_once(self, record: ReplayRecord, steps: IntArray, begin: int, last: IntArray) -> int:
+        """Replay the lines from `begin` on in a kernel; see `KnownStatesAgent.replay_at_once`."""
+        return self._replay_lines(self._copy_with_novelty(last), record, steps, begin)[1]
 
-    def copy_with_novelty(self, last: IntArray) -> Block:
+    def _new_known(self) -> Block:
+        """An agent before any data whose utility is novelty: expected missing information."""
+        return new_agent_state(self._blank, "novelty", None, UniformChoice(), ChoiceRule(), self._world)
+
+    def _copy_with_novelty(self, last: IntArray) -> Block:
         """Return an agent that knows what this one knows, with novelty as its utility; `last` as in `load_state`."""
         known = self._new_known()
         if known.record.belief.graph.capacity < self.belief.graph.capacity:
             known = widened(known, self.belief.graph.capacity)
-        prior: Any = self.model.prior
-        restore(known, prior, self._observed(), last)
+        restore(known, self.prior, self._observed(), last)
         return known
 
-    def replay_lines(self, known: Block, record: ReplayRecord, steps: IntArray, begin: int) -> tuple[Block, int]:
+    def _replay_lines(self, known: Block, record: ReplayRecord, steps: IntArray, begin: int) -> tuple[Block, int]:
         """Value and learn the lines from `begin` on, and write into `record`.
 
         Parameters
@@ -310,12 +273,12 @@ class CompiledAgent:
     def _row_novelty(self, known: Block) -> FloatArray:
         """Expected missing information of every row, (N, M), from an agent whose utility is novelty."""
         belief = known.record.belief
-        by_state: FloatArray = belief.utility.reshape(-1, belief.graph.stride)[:, : self.model.n_actions]
+        by_state: FloatArray = belief.utility.reshape(-1, belief.graph.stride)[:, : self.n_actions]
         return by_state
 
     def _replay_probabilities(self, record: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
         """Probability of every action in the state of each line, (T, M); among all pairs if the strategy relocates."""
-        rule, n_actions, values = self.strategy.rule, self.model.n_actions, record.values[lines]
+        rule, n_actions, values = self.rule, self.n_actions, record.values[lines]
         if not self.strategy.relocates:
             return rule.probabilities(values)
         if rule.first:
@@ -329,7 +292,7 @@ class CompiledAgent:
     def truth(self, world: World) -> Block:
         """The true world as kernels see it, and the distance of this agent's model from it."""
         if self._truth is None:
-            self._truth = new_truth(world, self.model, self.belief.graph)
+            self._truth = new_truth(world, self._blank, self.belief.graph)
         return self._truth
 
     def utility(self) -> FloatArray:
@@ -342,7 +305,7 @@ class CompiledAgent:
     def counts(self) -> Counts:
         """Observed transitions."""
         row, s_next, n = self._observed().T
-        return Counts.from_keys(self.model.n_actions, self.model.n_states, row * self.model.n_states + s_next, n)
+        return Counts.from_keys(self.n_actions, self.n_states, row * self.n_states + s_next, n)
 
     def _observed(self) -> IntArray:
         """Row `r = s * M + a`, s_next and n of observed transitions, `(K, 3)`, in the order of slots."""
@@ -366,7 +329,7 @@ class CompiledAgent:
         return {
             "counts": self._observed(),
             "visits": self.choice_state.visits[:-1],
-            "q": self._by_state(q)[:, : self.model.n_actions],
+            "q": self._by_state(q)[:, : self.n_actions],
             "here": self.choice_state.current_state,
         }
 
@@ -385,15 +348,14 @@ class CompiledAgent:
         ValueError
             If the arrays have wrong shapes or ranges, or do not fit this agent.
         """
-        counts, last = checked_state_counts(state["counts"], last, self.model.n_actions, self.model.n_states)
-        outcomes = np.unique(np.stack([counts[:, 0] // self.model.n_actions, counts[:, 1]], axis=1), axis=0)
+        counts, last = checked_state_counts(state["counts"], last, self.n_actions, self.n_states)
+        outcomes = np.unique(np.stack([counts[:, 0] // self.n_actions, counts[:, 1]], axis=1), axis=0)
         needed = int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1  # and one that the prior singles out
-        while 0 < self.belief.graph.capacity < min(needed, round_up(self.model.n_states)):
+        while 0 < self.belief.graph.capacity < min(needed, round_up(self.n_states)):
             self._widen()
-        prior: Any = self.model.prior
-        if not restore(self.block, prior, counts, last):
+        if not restore(self.block, self.prior, counts, last):
             raise ValueError("counts contain a transition that has probability zero under the prior")
-        choice, n_states, n_actions = self.choice_state, self.model.n_states, self.model.n_actions
+        choice, n_states, n_actions = self.choice_state, self.n_states, self.n_actions
         choice.visits[:-1] = checked_numbers("visits", state["visits"], (n_states,), 0, MAX_COUNT)
         choice.visits[-1] = choice.visits[:-1].sum()
         choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1, n_states - 1)
@@ -402,7 +364,7 @@ class CompiledAgent:
 
     def _widen(self) -> None:
         """Double the slots of every state."""
-        capacity = min(2 * self.belief.graph.capacity, round_up(self.model.n_states))
+        capacity = min(2 * self.belief.graph.capacity, round_up(self.n_states))
         self.block = widened(self.block, capacity)
 
 

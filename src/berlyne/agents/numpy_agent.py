@@ -7,15 +7,16 @@ coordination method. One observation changes one row, so each step estimates and
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from berlyne.engine.records import ReplayRecord, RunRecord
+from berlyne.agents.base import KnownStatesAgent
+from berlyne.engine.records import RunRecord
 from berlyne.information import kl_divergence
 from berlyne.labels import TransitionError, impossible_transition
-from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import checked_estimate
 from berlyne.sparse import Counts
@@ -28,16 +29,15 @@ from berlyne.strategies.utilities import (
     compute_utility,
     evaluate_rows,
     needs_estimates_after,
-    novelty,
 )
-from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, IntArray, check_dense, is_index
+from berlyne.validation import OWN_METHOD, OWN_PRIOR, FloatArray, IntArray, check_dense, is_index
 from berlyne.worlds.world import World
 
 SUM_TOLERANCE = 1e-9
 """Largest deviation from 1 of the sum of probabilities that a custom method returns."""
 
 
-class NumpyAgent:
+class NumpyAgent(KnownStatesAgent):
     """Beliefs, utilities and choices of one explorer, as dense arrays.
 
     Parameters
@@ -53,22 +53,18 @@ class NumpyAgent:
     ----------
     view : View
         What a coordination method reads: utilities, estimates, counts, visits and its memory.
-    chooses_without_values : bool
-        Whether the method chooses an action itself, instead of giving values to the choice rule.
     dependent : bool
         Whether an observation of one row can change the estimates of other rows.
     theta : ndarray of shape (M, N, N) or None
         The true world, if the strategy may see it.
-    terminal : ndarray of int
-        Terminal states.
     """
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
         alternative = "a built-in prior, utility and method, which are compiled"
         check_dense("the explorer's model", model.n_actions, model.n_states, alternative)
-        self.prior, self.exact, self.strategy = model.prior, model.exact, strategy
+        super().__init__(model.prior, strategy, model.n_actions, model.n_states)
+        self.exact = model.exact
         self.coordinate: Any = strategy.coordinate
-        self.rule = strategy.rule
         self.chooses_without_values = (
             chooses_directly(self.coordinate) and strategy.temperature == 0.0 and strategy.lapse == 0.0
         )
@@ -84,27 +80,25 @@ class NumpyAgent:
         self._initial_utility = self.view.utility.copy()
         self.theta = None if world is None else world.theta
         self._current_state = -1
-        self.terminal: IntArray = np.empty(0, dtype=np.int64)
         self._call("start", self.view)
 
     def act(self, s: int, u: FloatArray) -> int:
         """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1). No side effects."""
         if not self.chooses_without_values:
-            return self.rule.choose(self.action_values(s), u)
+            return super().act(s, u)
         a = getattr(self.coordinate, "choose", self.coordinate)(self._view_from(s), s, u)
         if not is_index(a, self.view.n_actions):
             raise ValueError(f"{self.strategy} chose action {a!r}; actions are numbered 0 to {self.view.n_actions - 1}")
         return int(a)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
-        """Choose a state and an action in it, for a strategy that may relocate."""
-        if self.chooses_without_values:
-            s, a = self.coordinate.choose_pair(self.view, u)
-            if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
-                raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}; there is no such state and action")
-            return int(s), int(a)
-        s, a = divmod(self.rule.choose(self.pair_values().ravel(), u), self.view.n_actions)
-        return s, a
+        """Choose a state and an action in it, for a strategy that may relocate. No side effects."""
+        if not self.chooses_without_values:
+            return super().choose_pair(u)
+        s, a = self.coordinate.choose_pair(self.view, u)
+        if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
+            raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}; there is no such state and action")
+        return int(s), int(a)
 
     def action_values(self, s: int) -> FloatArray:
         """Value of each action in state `s` to the coordination method, (M,); NaN if it gives no values."""
@@ -125,7 +119,7 @@ class NumpyAgent:
     def probabilities(self, s: int) -> FloatArray:
         """Probability of each action in state `s`, (M,)."""
         if not self.chooses_without_values:
-            return self.rule.probabilities(self.action_values(s))
+            return super().probabilities(s)
         if not hasattr(self.coordinate, "probabilities"):
             raise ValueError(
                 f"{self.strategy} chooses actions directly, so their probabilities are unknown; "
@@ -148,8 +142,7 @@ class NumpyAgent:
         if self.chooses_without_values:
             hint = "define pair_values(view) instead of choose_pair"
             raise ValueError(f"{self.strategy} chooses pairs directly; {hint}{OWN_METHOD}")
-        values = self.pair_values()
-        return self.rule.probabilities(values.ravel()).reshape(values.shape)
+        return super().pair_probabilities()
 
     def _view_from(self, s: int) -> View:
         """Return the view after arriving in state `s`; its `theta_hat` is the true world if the strategy may see it."""
@@ -166,7 +159,7 @@ class NumpyAgent:
         t = int(counts.sum())
         for a, s in np.ndindex(*values.shape):
             values[a, s] = index_of_row(self._index, make_row(self.prior, counts[a, s], visits, t, a, s))
-        values[:, self.terminal] = -np.inf if self.strategy.relocates else 0.0
+        values[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
         return values
 
     def _checked(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
@@ -208,64 +201,42 @@ class NumpyAgent:
         """The current state; -1 if it is unknown."""
         return self._current_state
 
-    def copy(self, model: InternalModel) -> NumpyAgent:
-        """Return an independent copy; `model` is not used, since the view has all counts."""
+    def copy(self) -> NumpyAgent:
+        """Return an independent copy."""
         clone = copy.copy(self)
-        view = self.view
+        clone.terminal, view = set(self.terminal), self.view
         arrays = {name: getattr(view, name).copy() for name in ("utility", "theta_hat", "counts", "visits")}
         clone.view = replace(view, **arrays, memory=copy.deepcopy(view.memory))
         clone.coordinate = copy.deepcopy(self.coordinate)  # a custom method must not log imagined steps
         return clone
 
-    def with_more_states(self, model: InternalModel) -> NumpyAgent:
-        """Return an agent with the states of `model`: those of this agent, then new ones.
+    def with_more_states(self, prior: Any, last: IntArray) -> NumpyAgent:
+        """Return an agent with the states of `prior`: those of this agent, then new ones.
 
-        All rows are valued again. The coordination method starts again, and its hook `grow`, if it has one, receives
-        its former memory.
+        The coordination method starts again, and its hook `grow`, if it has one, receives its former memory. See
+        `KnownStatesAgent.with_more_states`.
         """
+        counts, n = self.counts(), prior.n_states
+        counts = Counts.from_keys(self.n_actions, n, counts.row * n + counts.s_next, counts.n)
+        model = InternalModel.from_counts(prior, counts, dict(last.tolist()))
         clone = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate))
         clone.view.visits[: len(self.view.visits)] = self.view.visits
         clone._current_state = self._current_state
         clone._call("grow", clone.view, self.view.memory)
         return clone
 
-    def imagine(self, begin: int, ends: BoolArray, u_agent: FloatArray, u_world: FloatArray) -> None:
-        """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
-
-        Parameters
-        ----------
-        begin : int
-            State in which every episode begins.
-        ends : ndarray of bool, shape (N,)
-            Whether an episode ends in each state.
-        u_agent : ndarray of shape (T, 2)
-            Uniform numbers in [0, 1) for the choices, two per step.
-        u_world : ndarray of shape (T,)
-            Uniform numbers in [0, 1) for the outcomes.
-        """
-        s = begin
-        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
-            if self.strategy.relocates:
-                s, a = self.choose_pair(u_choice)
-            else:
-                a = self.act(s, u_choice)
-            cumulative = np.cumsum(self.view.theta_hat[a, s])
-            s_next = int(np.searchsorted(cumulative, u_outcome * cumulative[-1], side="right"))
-            self.observe(s, a, s_next)
-            s = begin if ends[s_next] else s_next
-
     def mark_terminal(self, states: IntArray) -> None:
         """Mark states as terminal: no action can be taken in them.
 
         Their utilities become 0, or -inf if the strategy may relocate.
         """
-        self.terminal = np.union1d(self.terminal, states)
+        self.terminal.update(np.asarray(states).tolist())
         self._value_terminal()
         self._call("mark_terminal", self.view, states)
 
     def unmark_terminal(self, s: int) -> None:
         """Undo `mark_terminal` for a state in which no action was tried."""
-        self.terminal = np.setdiff1d(self.terminal, [s])
+        self.terminal.discard(s)
         utility, utilities = self.strategy.utility, self._initial_utility
         if self.dependent and not (isinstance(utility, str) and UTILITIES[utility].realised):
             utilities = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
@@ -274,115 +245,34 @@ class NumpyAgent:
 
     def _value_terminal(self) -> None:
         """Set the utilities of terminal states."""
-        self.view.utility[:, self.terminal] = -np.inf if self.strategy.relocates else 0.0
+        self.view.utility[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
 
-    def run(
-        self,
-        world: World,
-        record: RunRecord,
-        u_agent: FloatArray,
-        u_world: FloatArray,
-        u_start: FloatArray | None = None,
-    ) -> int:
-        """Explore a world: choose, transition, learn and measure, once per line of `u_agent`.
+    def estimate(self, s: int, a: int) -> FloatArray:
+        """Estimated probability of each outcome of action `a` in state `s`, (N,)."""
+        return np.array(self.view.theta_hat[a, s])
 
-        Parameters
-        ----------
-        world : World
-            The world to explore.
-        record : RunRecord
-            Arrays to fill. Their first entries are set: the initial state and its measures.
-        u_agent : ndarray of shape (T, 2)
-            Uniform numbers in [0, 1) for the choices.
-        u_world : ndarray of shape (T,)
-            Uniform numbers in [0, 1) for the outcomes.
-        u_start : ndarray of shape (T,), optional
-            Uniform numbers in [0, 1) for the initial states of episodes.
-
-        Returns
-        -------
-        int
-            Number of steps made, always T.
-        """
+    def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
+        """Return a function that writes the measures after step `t` into `record`; it measures the changed rows."""
         theta, theta_hat, ends = world.theta, self.view.theta_hat, world.episodes.is_terminal
         all_rows = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
-        for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
-            s = int(record.states[t])
-            if self.strategy.relocates:
-                self._arrive(s)
-                s, a = self.choose_pair(u_choice)
-                self._current_state = s
-            else:
-                a = self.act(s, u_choice)
-            s_next = world.sample(a, s, u_outcome)
-            self.observe(s, a, s_next)
-            record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, s_next
-            if ends[s_next]:
-                assert u_start is not None
-                record.states[t + 1] = world.episodes.draw(u_start[t])
-            rows = all_rows if self.dependent else (a, s)
+
+        def measure(t: int) -> None:
+            rows: Any = all_rows if self.dependent else (int(record.actions[t]), int(record.states[t]))
             missing_before, distance_before = missing[rows].sum(), distance[rows].sum()
             missing[rows] = kl_divergence(theta[rows], theta_hat[rows])
             distance[rows] = np.abs(theta[rows] - theta_hat[rows]).sum(axis=-1)
             record.missing[t + 1] = record.missing[t] - (missing_before - missing[rows].sum())
             record.l1[t + 1] = record.l1[t] - (distance_before - distance[rows].sum())
-        return len(u_world)
 
-    def replay(
-        self, steps: IntArray, world: World | None = None, ends: TerminalChanges = ()
-    ) -> tuple[ReplayRecord, int]:
-        """Replay a history, and record values and probabilities before each of its steps.
+        return measure
 
-        The agent must have no observations. Expected missing information is NaN if the prior cannot compute it.
-
-        Parameters
-        ----------
-        steps : ndarray of int, shape (T, 3)
-            Lines s, a, s_next.
-        world : World, optional
-            Not used; `CompiledAgent.replay` has the same parameters.
-        ends : sequence, optional
-            Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
-
-        Returns
-        -------
-        record : ReplayRecord
-            Values, utilities and probabilities before each step.
-        n_learned : int
-            Number of lines learned, less than T if the next one has probability zero under the prior.
-        """
-        missing = self._expected_missing()
-        record = ReplayRecord.allocate(len(steps), self.view.n_actions, float(missing.sum()), False)
-        for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
-            if terminal:
-                self.mark_terminal(np.array(terminal, dtype=np.int64))
-                record.missing[begin] = self._expected_missing().sum()
-            for s in not_terminal:
-                self.unmark_terminal(s)
-            missing = self._expected_missing()
-            for t, (s, a, s_next) in enumerate(steps[begin:until].tolist(), begin):
-                self._arrive(s)
-                if not self.view.theta_hat[a, s, s_next] > 0.0:
-                    return record, t
-                record.values[t], record.utility[t] = self.action_values(s), self.view.utility[:, s]
-                probabilities = self.pair_probabilities()[s] if self.strategy.relocates else self.probabilities(s)
-                record.probabilities[t] = probabilities
-                self.observe(s, a, s_next)
-                if self.exact is None:
-                    missing = self._expected_missing()
-                else:
-                    missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
-                record.missing[t + 1] = missing.sum()
-        return record, len(steps)
-
-    def _expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states."""
-        if self.exact is None and not hasattr(self.prior, "expected_missing_information"):
-            return np.full(self.view.utility.shape, np.nan)
-        missing = novelty(InternalModel.from_counts(self.prior, self.counts(), {}))
-        missing[:, self.terminal] = 0.0
+    def _missing_after(self, missing: FloatArray, s: int, a: int, s_next: int) -> FloatArray:
+        """Return the expected missing information after a step; only one row changes if the prior is exact."""
+        if self.exact is None:
+            return self.expected_missing()
+        missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
         return missing
 
     def _estimate(self, a: int, s: int) -> bool:
@@ -422,6 +312,10 @@ class NumpyAgent:
             self._current_state = s
         if self._index_is_global:
             self.view.utility[...] = self._index_values(self.view.visits)
+
+    def _relocate(self, s: int) -> None:
+        """Go to state `s` without counting a visit."""
+        self._current_state = s
 
     def _call(self, hook: str, *arguments: Any) -> None:
         method = getattr(self.coordinate, hook, None)

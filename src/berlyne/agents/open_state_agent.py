@@ -12,13 +12,16 @@ another concentration becomes most likely.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from berlyne.agents.base import Agent, KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.models.history import TerminalChanges, iter_segments
+from berlyne.labels import Labels
+from berlyne.models.history import TerminalChanges
 from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.protocols import as_exact
 from berlyne.sparse import Counts
@@ -28,7 +31,6 @@ from berlyne.validation import UNKNOWN_STATES, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
-    from berlyne.agents.compiled_agent import CompiledAgent
     from berlyne.priors import ChineseRestaurant
 
 
@@ -36,7 +38,7 @@ NO_COUNTS = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 """Keys and counts of an empty `Counts`."""
 
 
-class OpenStateAgent:
+class OpenStateAgent(Agent):
     """Beliefs, utilities and choices of one explorer that discovers its states.
 
     Parameters
@@ -64,42 +66,43 @@ class OpenStateAgent:
         How often the inner agent was rebuilt. Each time all rows are valued again.
     """
 
+    discovers_states: ClassVar[bool] = True
+
     def __init__(self, prior: ChineseRestaurant, n_actions: int, strategy: Strategy, compiled: bool = True) -> None:
         if strategy.sees_world:
             raise ValueError(f"{strategy} plans with the true world, but its states are unknown{UNKNOWN_STATES}")
-        self.prior, self.n_actions, self.strategy = prior, n_actions, strategy
+        super().__init__(prior, strategy, n_actions)
         self.discovered: list[int] = []
-        self.terminal: set[int] = set()
         self._cell: dict[int, int] = {}
         self._last: dict[int, int] = {}
         self._is_adaptive = bool(getattr(prior, "is_adaptive", False))
         self._fitted_prior = prior.fitted(Counts.from_keys(n_actions, 1, *NO_COUNTS)) if self._is_adaptive else prior
         self.current_prior = self._fitted_prior.sized(1, n_actions)
         self.n_obs, self._n_obs_at_fit, self.n_rebuilds = 0, 0, 0
-        self._inner: CompiledAgent | NumpyAgent
-        blank = InternalModel(self.current_prior)
-        self._inner = self._compiled(blank) if compiled else NumpyAgent(blank, strategy)
+        self._row_counts: dict[int, dict[int, int]] = {}  # by row and outcome, while imagining
+        self._imagined_bits = 0.0
+        self._inner = self._new_inner(compiled)
+        self.chooses_without_values = self._inner.chooses_without_values
 
-    def _compiled(self, model: InternalModel) -> CompiledAgent:
+    def _new_inner(self, compiled: bool) -> KnownStatesAgent:
+        """Return an inner agent without observations."""
+        blank = InternalModel(self.current_prior)
+        if not compiled:
+            return NumpyAgent(blank, self.strategy)
         from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
 
-        return CompiledAgent(model, self.strategy)
+        return CompiledAgent(blank, self.strategy)
 
-    @property
-    def chooses_without_values(self) -> bool:
-        """Whether the method chooses an action itself, instead of giving values to the choice rule."""
-        return bool(getattr(self._inner, "chooses_without_values", False))
-
-    def cell(self, state: int) -> int:
+    def position(self, s: int) -> int:
         """Return the cell of a state; the last cell if the state is not discovered."""
-        return self._cell.get(state, len(self.discovered))
+        return self._cell.get(s, len(self.discovered))
 
-    def discover(self, state: int) -> bool:
+    def discover(self, s: int) -> bool:
         """Add a state; return whether it is new."""
-        if state in self._cell:
+        if s in self._cell:
             return False
-        self._cell[state] = len(self.discovered)
-        self.discovered.append(state)
+        self._cell[s] = len(self.discovered)
+        self.discovered.append(s)
         self._rebuild()
         return True
 
@@ -107,15 +110,7 @@ class OpenStateAgent:
         """Rebuild the inner agent with the current cells and concentration; all rows are valued again."""
         self.current_prior = self._fitted_prior.sized(len(self.discovered) + 1, self.n_actions)
         self.n_rebuilds += 1
-        if isinstance(self._inner, NumpyAgent):
-            self._inner = self._inner.with_more_states(self.model())
-        else:
-            memory = self._inner.state_dict()
-            n_new = len(self.discovered) + 1 - len(memory["visits"])
-            memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
-            memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
-            self._inner = self._compiled(InternalModel(self.current_prior))
-            self._inner.load_state(memory, self._last_outcomes())
+        self._inner = self._inner.with_more_states(self.current_prior, self._last_outcomes())
         self._mark_inner_terminal()
 
     def _last_outcomes(self) -> IntArray:
@@ -134,7 +129,7 @@ class OpenStateAgent:
         clone = copy.copy(self)
         clone.discovered, clone.terminal = list(self.discovered), set(self.terminal)
         clone._cell, clone._last = dict(self._cell), dict(self._last)
-        clone._inner = self._inner.copy(self.model())
+        clone._inner = self._inner.copy()
         clone._mark_inner_terminal()
         return clone
 
@@ -150,10 +145,10 @@ class OpenStateAgent:
         self.terminal.update(np.asarray(states).tolist())
         self._mark_inner_terminal()
 
-    def unmark_terminal(self, state: int) -> None:
-        """Undo `mark_terminal` for a discovered state."""
-        self.terminal.discard(state)
-        self._inner.unmark_terminal(self._cell[state])
+    def unmark_terminal(self, s: int) -> None:
+        """Undo `mark_terminal` for a discovered state in which no action was tried."""
+        self.terminal.discard(s)
+        self._inner.unmark_terminal(self._cell[s])
 
     @property
     def current_state(self) -> int:
@@ -162,11 +157,11 @@ class OpenStateAgent:
         return self.discovered[cell] if cell >= 0 else -1
 
     def act(self, s: int, u: FloatArray) -> int:
-        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1)."""
-        return self._inner.act(self.cell(s), u)
+        """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1). No side effects."""
+        return self._inner.act(self.position(s), u)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
-        """Choose a discovered state and an action in it, for a strategy that may relocate."""
+        """Choose a discovered state and an action in it, for a strategy that may relocate. No side effects."""
         if not self.discovered:
             raise ValueError(f"{self.strategy} has no state to go to yet; add one with discover")
         s, a = self._inner.choose_pair(u)
@@ -185,11 +180,11 @@ class OpenStateAgent:
 
     def action_values(self, s: int) -> FloatArray:
         """Value of each action in state `s` to the coordination method, (M,)."""
-        return self._inner.action_values(self.cell(s))
+        return self._inner.action_values(self.position(s))
 
     def probabilities(self, s: int) -> FloatArray:
         """Probability of each action in state `s`, (M,)."""
-        return self._inner.probabilities(self.cell(s))
+        return self._inner.probabilities(self.position(s))
 
     def pair_values(self) -> FloatArray:
         """Value of every pair `[s, a]` to a method that may relocate, states in the order of discovery."""
@@ -205,11 +200,10 @@ class OpenStateAgent:
 
     def counts(self) -> Counts:
         """Observed transitions between cells: states in the order of discovery, then elsewhere."""
-        counts, n = self._inner.counts(), len(self.discovered) + 1
-        return Counts.from_keys(self.n_actions, n, counts.row * n + counts.s_next, counts.n)
+        return self._inner.counts()
 
-    def model(self, labels: Any = None) -> InternalModel:
-        """Return the internal model on cells: states in the order of discovery, then elsewhere."""
+    def model(self, labels: tuple[Labels, Labels] | None = None, last: dict[int, int] | None = None) -> InternalModel:
+        """Return the internal model on cells: states in the order of discovery, then elsewhere; see `Agent.model`."""
         return InternalModel.from_counts(self.current_prior, self.counts(), self._last, labels)
 
     def expected_missing(self) -> FloatArray:
@@ -247,73 +241,48 @@ class OpenStateAgent:
         counted = ~world.episodes.is_terminal[rows // world.n_actions]
         return np.asarray(missing * counted, dtype=float), np.asarray(distance * counted, dtype=float)
 
-    def run(
-        self,
-        world: World,
-        record: RunRecord,
-        u_agent: FloatArray,
-        u_world: FloatArray,
-        u_start: FloatArray | None = None,
-    ) -> int:
-        """Explore a world as `NumpyAgent.run` does; return the number of steps made, always T."""
+    def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
+        """Return a function that writes the measures after step `t` into `record`; it measures the changed rows."""
         missing, l1 = self._row_measures(world, np.arange(world.n_states * world.n_actions))
-        for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
-            s = int(record.states[t])
-            s, a = self.choose_pair(u_choice) if self.strategy.relocates else (s, self.act(s, u_choice))
-            s_next = world.sample(a, s, float(u_outcome))
+        n_rebuilds = self.n_rebuilds
+
+        def measure(t: int) -> None:
+            nonlocal n_rebuilds
+            row = int(record.states[t]) * world.n_actions + int(record.actions[t])
+            changed = np.arange(len(missing)) if self.n_rebuilds > n_rebuilds else np.array([row])
             n_rebuilds = self.n_rebuilds
-            self.observe(s, a, s_next)
-            resets = u_start is not None and bool(world.episodes.is_terminal[s_next])
-            begins = world.episodes.draw(float(u_start[t])) if u_start is not None and resets else s_next
-            self.discover(begins)  # the next step begins there
-            record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, begins
-            changed = np.arange(len(missing)) if self.n_rebuilds > n_rebuilds else np.array([s * world.n_actions + a])
             missing[changed], l1[changed] = self._row_measures(world, changed)
             record.missing[t + 1], record.l1[t + 1] = missing.sum(), l1.sum()
-        return len(u_world)
 
-    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> ReplayRecord:
-        """Replay a history, and record values and probabilities before each of its steps.
+        return measure
 
-        The agent must have no observations. The state of the first line is discovered at the start. The state of every
-        other line is discovered after the line before it. Discovered states count in the expected missing information.
-        A compiled inner agent replays runs of lines that discover no state.
+    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
+        """Replay a history, and record values and probabilities before each step; see `Agent.replay`.
 
-        Parameters
-        ----------
-        steps : ndarray of int, shape (T, 3)
-            Lines s, a, s_next.
-        ends : sequence, optional
-            Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
-
-        Returns
-        -------
-        ReplayRecord
-            Values, utilities and probabilities before each step.
+        Discovered states count in the expected missing information. A compiled inner agent replays runs of lines that
+        discover no state.
         """
-        cells, discoveries = self._history_in_cells(steps)
-        discoveries = np.union1d(discoveries, [end.t for end in ends if not end.is_terminal] + [len(steps)])
-        for s in steps[:1, 0].tolist():
-            self.discover(s)
-        missing = float(self.expected_missing().sum())
-        record = ReplayRecord.allocate(len(steps), self.n_actions, missing, self.strategy.relocates)
-        for first, until, terminal, not_terminal in iter_segments(len(steps), ends):
-            if terminal:
-                self.mark_terminal(np.array(terminal, dtype=np.int64))
-                record.missing[first] = self.expected_missing().sum()
-            for s in not_terminal:
-                self.unmark_terminal(s)
-            t = first
-            while t < until:
-                compiled_until = self._end_of_compiled_lines(
-                    t, min(int(discoveries[np.searchsorted(discoveries, t)]), until)
-                )
-                if compiled_until > t:
-                    self._replay_lines(record, cells[:compiled_until], t)
-                else:
-                    self._replay_line(record, steps, t)
-                t = max(compiled_until, t + 1)
-        return record
+        self._cells, discoveries = self._history_in_cells(steps)
+        changes = [end.t for end in ends if not end.is_terminal]
+        self._changes = np.union1d(discoveries, [*changes, len(steps)])
+        return super().replay(steps, ends)
+
+    def _replay_segment(self, record: ReplayRecord, steps: IntArray, begin: int, until: int) -> int:
+        """Replay the lines from `begin` to `until`; return the first line that is impossible, or `until`."""
+        t = begin
+        while t < until:
+            next_change = int(self._changes[np.searchsorted(self._changes, t)])
+            end = self._end_of_lines_at_once(t, min(next_change, until))
+            if end > t:
+                t = self._replay_at_once(record, self._cells[:end], t)
+                if t < end:
+                    return t
+            elif self._replay_line(record, steps, t):
+                t += 1
+                record.missing[t] = self.expected_missing().sum()
+            else:
+                return t
+        return until
 
     def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """Return a history with the cells that its states will have, and the lines that discover a state."""
@@ -325,72 +294,48 @@ class OpenStateAgent:
         cells[:, ::2] = np.array([cell[s] for s in states.tolist()], dtype=np.int64)[index].reshape(-1, 2)
         return cells, np.unique((first[new] - 1) // 2)  # a line discovers the state of the next line
 
-    def _end_of_compiled_lines(self, t: int, until: int) -> int:
-        """Return the end of the lines from `t` that the inner agent can replay without a rebuild.
+    def _end_of_lines_at_once(self, t: int, until: int) -> int:
+        """Return the end of the lines from `t` that the inner agent can replay at once, without a rebuild.
 
-        No state must be discovered before `until`. The result is `t` if the inner agent is not compiled.
+        No state must be discovered before `until`. The result is `t` if the inner agent replays no lines at once.
         """
-        if isinstance(self._inner, NumpyAgent):
+        if not self._inner.replays_at_once:
             return t
         return min(until, max(t, t + 2 * self._n_obs_at_fit - self.n_obs - 1)) if self._is_adaptive else until
 
-    def _replay_lines(self, record: ReplayRecord, cells: IntArray, begin: int) -> None:
-        """Replay lines from `begin` on, which discover no state, in the inner agent."""
-        assert not isinstance(self._inner, NumpyAgent)
-        self._inner.replay_lines(self._inner.copy_with_novelty(self._last_outcomes()), record, cells, begin)
-        s, a, s_next = cells[begin:].T
+    def _replay_at_once(self, record: ReplayRecord, cells: IntArray, begin: int) -> int:
+        """Replay lines from `begin` on, which discover no state; return the first one not replayed."""
+        done = self._inner.replay_at_once(record, cells, begin, self._last_outcomes())
+        s, a, s_next = cells[begin:done].T
         self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
         self.n_obs += len(s)
+        return done
 
-    def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> None:
-        """Record values before line `t`, learn it, and discover its states and the state of the next line."""
-        s, a, s_next = steps[t].tolist()
-        cell, relocates = self._cell[s], self.strategy.relocates
-        record.utility[t] = self.utility()[:, cell]
-        record.values[t] = self.pair_values()[cell] if relocates else self.action_values(s)
-        record.probabilities[t] = self.pair_probabilities()[cell] if relocates else self.probabilities(s)
-        self.observe(s, a, s_next)
-        for begin in steps[t + 1 : t + 2, 0].tolist():
-            self.discover(begin)
-        record.missing[t + 1] = self.expected_missing().sum()
+    def information(self) -> float:
+        """Sum of the predicted information gains (PIG) of all imagined steps, in bits.
 
-    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> float:
-        """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
+        A state that is discovered adds missing information, so the decrease of missing information is not a gain.
+        """
+        return self._imagined_bits
+
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+        """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
 
         The outcome elsewhere discovers a new state, whose rows start from the prior. Each step adds the PIG of its row
         (Eq. 11, `eq:kl`) on the cells that exist before the step. By Theorem 2 this is its expected information gain on
         these cells.
-
-        Parameters
-        ----------
-        begin : int
-            State in which every episode begins.
-        u_agent : ndarray of shape (T, 2)
-            Uniform numbers in [0, 1) for the choices, two per step.
-        u_world : ndarray of shape (T,)
-            Uniform numbers in [0, 1) for the outcomes.
-
-        Returns
-        -------
-        float
-            Sum of the predicted information gains, in bits.
         """
-        seen: dict[int, dict[int, int]] = {}
-        counts = self.counts()
+        self._row_counts, counts = {}, self.counts()
         for row, cell, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
-            seen.setdefault(row, {})[cell] = n
-        s, bits = begin, 0.0
-        if not self.strategy.relocates:
-            self.discover(begin)
-        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
-            s, a = self.choose_pair(u_choice) if self.strategy.relocates else (s, self.act(s, u_choice))
-            outcomes = seen.setdefault(self._cell[s] * self.n_actions + a, {})
-            row = np.zeros(len(self.discovered) + 1, dtype=np.int64)
-            row[list(outcomes)] = list(outcomes.values())
-            bits += self.current_prior.row_utility("PIG", row, a, self._cell[s], -1)
-            cell = sample_index(self.current_prior.row_estimate(row, a, self._cell[s]), float(u_outcome))
-            outcomes[cell] = outcomes.get(cell, 0) + 1
-            s_next = self.discovered[cell] if cell < len(self.discovered) else max(self.discovered) + 1
-            self.observe(s, a, s_next)
-            s = begin if s_next in self.terminal else s_next
-        return bits
+            self._row_counts.setdefault(row, {})[cell] = n
+        super().imagine(begin, u_agent, u_world)
+
+    def _imagined_outcome(self, s: int, a: int, u: float) -> int:
+        """Draw an outcome from the estimate of row (a, s), and add the PIG of the row; elsewhere is a new state."""
+        outcomes = self._row_counts.setdefault(self._cell[s] * self.n_actions + a, {})
+        row = np.zeros(len(self.discovered) + 1, dtype=np.int64)
+        row[list(outcomes)] = list(outcomes.values())
+        self._imagined_bits += self.current_prior.row_utility("PIG", row, a, self._cell[s], -1)
+        cell = sample_index(self.current_prior.row_estimate(row, a, self._cell[s]), u)
+        outcomes[cell] = outcomes.get(cell, 0) + 1
+        return self.discovered[cell] if cell < len(self.discovered) else max(self.discovered) + 1

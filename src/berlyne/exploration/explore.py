@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from berlyne.agents.base import AnyAgent, Engine, make_agent, make_open_state_agent
-from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.agents.base import Agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import RunRecord
 from berlyne.exploration.run import Run, count_transitions
 from berlyne.exploration.streams import streams
@@ -111,13 +111,13 @@ def explore(
                 raise ValueError(f"step {done + made}: {IMPOSSIBLE_TRANSITION}")
             done += n
         if until in times:
-            counts[until] = _count_until(world, record, until) if isinstance(agent, OpenStateAgent) else agent.counts()
+            counts[until] = _count_until(world, record, until) if agent.discovers_states else agent.counts()
     # rounding errors of many summed gains can leave a value slightly below zero if the world is fully known
     missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
     return Run(world, strategy, missing, l1, record.states, record.actions, record.outcomes, counts)
 
 
-def _make_agent(world: World, strategy: Strategy, first: int, engine: Engine) -> tuple[AnyAgent, tuple[float, float]]:
+def _make_agent(world: World, strategy: Strategy, first: int, engine: Engine) -> tuple[Agent, tuple[float, float]]:
     """Return an agent in its first state, and its missing information and L1 distance there."""
     prior: Any = world.prior
     if discovers_states(prior):

@@ -12,14 +12,14 @@ import threading
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.agents.base import AnyAgent, make_agent, make_open_state_agent
-from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.agents.base import Agent
+from berlyne.agents.make import make_agent, make_open_state_agent
 from berlyne.exploration.explorer_file import read_explorer, write_explorer
-from berlyne.exploration.lookahead import Gain, simulate_gain, simulate_gain_open_states
+from berlyne.exploration.lookahead import Gain, simulate_gain
 from berlyne.exploration.streams import streams
 from berlyne.frozen import Frozen
 from berlyne.labels import (
@@ -131,7 +131,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._terminal: set[int] = set()
         self._history: array[int] | None = array("i")  # s, a, s_next, ended of each observation; None if unknown
         self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
-        self._agent: AnyAgent
+        self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
             self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy)
         else:
@@ -238,7 +238,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         states : iterable
             Labels of the states.
         """
-        if not isinstance(self._agent, OpenStateAgent):
+        if not self._agent.discovers_states:
             raise ValueError(f"{self.prior!r} has a fixed number of states; there is nothing to discover")
         with self._lock:
             for state in as_list("states", states):
@@ -366,7 +366,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._reset()
         for t, line in enumerate([*lines.tolist(), None]):
             for s in declared[0].get(t, []):
-                cast(OpenStateAgent, self._agent).discover(s)
+                self._agent.discover(s)
             self._mark_terminal(declared[1].get(t, []))
             if line is not None:
                 self._observe(*line)
@@ -374,7 +374,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             {s: t for t, s in _sorted_by_time(by_time) if t <= n_lines} for by_time in declared
         )
         if isinstance(self.state_labels, GrowingLabels):
-            self.state_labels.truncate(len(cast(OpenStateAgent, self._agent).discovered))
+            self.state_labels.truncate(self._agent.n_states)
             self.discover(late[0])
         self.ends_in(late[1])
 
@@ -400,10 +400,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def model(self) -> InternalModel:
         """Copy of the internal model: estimates, counts and all measures."""
         with self._lock:
-            labels = self.state_labels, self.action_labels
-            if isinstance(self._agent, OpenStateAgent):
-                return self._agent.model((DiscoveredLabels(self.states), self.action_labels))
-            return InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes, labels)
+            labels = DiscoveredLabels(self.states) if self._agent.discovers_states else self.state_labels
+            return self._agent.model((labels, self.action_labels), self._last_outcomes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the explorer to one file, without pickle; a loaded explorer continues exactly as this one would.
@@ -494,9 +492,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         MissingInformationEstimate
             The expectation and its interval, in bits.
         """
-        excluded = (
-            {*self._terminal, self.state_labels.size} if isinstance(self._agent, OpenStateAgent) else self._terminal
-        )
+        elsewhere = [self.state_labels.size] if self._agent.discovers_states else []
+        excluded = {*self._terminal, *elsewhere}
         return self.model.expected_missing_information(level, excluded)
 
     def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
@@ -539,10 +536,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 )
             if self.strategy.relocates:
                 self._check_state_available()
-            if isinstance(self._agent, OpenStateAgent):
-                return simulate_gain_open_states(self._agent, start, n_steps, n_samples, seed)
-            model = InternalModel.from_counts(self.prior, self._agent.counts(), self._last_outcomes)
-            return simulate_gain(self._agent, model, self._terminal, max(start, 0), n_steps, n_samples, seed)
+            return simulate_gain(self._agent, max(start, 0), n_steps, n_samples, seed)
 
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
         """Return whether at most `bits` are missing, with probability `confidence`: a stopping rule.
@@ -565,7 +559,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """
         check_number("bits", bits, 0.0, np.finfo(float).max)
         confidence = check_number("confidence", confidence, 0.0, 1.0)
-        if isinstance(self._agent, OpenStateAgent) and not self._last_outcomes:
+        if self._agent.discovers_states and not self._last_outcomes:
             return False  # nothing is missing only because no state is known
         quantile = self.expected_missing_information().quantile(confidence)
         if np.isnan(quantile):
@@ -627,7 +621,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def _values_among(self, s: int, possible: list[int]) -> FloatArray:
         """Return the values of the possible actions in state `s`."""
         values = self._agent.action_values(s)[possible]
-        if np.any(np.isnan(values)) or getattr(self._agent, "chooses_without_values", False):
+        if np.any(np.isnan(values)) or self._agent.chooses_without_values:
             raise ValueError(f"{self.strategy} chooses without action values, so among= cannot be used")
         return values
 

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from berlyne.agents.numpy_agent import NumpyAgent
-from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.labels import GrowingLabels, Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
@@ -38,11 +36,11 @@ E = TypeVar("E", bound="Explorer")
 def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer to a file; the file is complete or not written at all."""
     agent, strategy = explorer._agent, explorer.strategy
-    if isinstance(agent, NumpyAgent) or not _is_built_in(strategy):
+    can_be_saved = agent.has_state_dict or agent.discovers_states  # or the history can be replayed
+    if not can_be_saved or not _is_built_in(strategy):
         raise ValueError(f"{strategy} with {explorer.prior!r} uses a custom component, which cannot be saved")
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # built-in, as checked above
-    is_open = isinstance(agent, OpenStateAgent)
-    sizes = {"n_states": None if is_open else explorer.n_states, "n_actions": explorer.n_actions}
+    sizes = {"n_states": None if agent.discovers_states else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {
         "format": FORMAT,
         "kind": "explorer",
@@ -57,7 +55,7 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "told_states": _pairs(explorer._declared_states),
         "told_closed": _pairs(explorer._declared_terminal),
     }
-    if not isinstance(agent, OpenStateAgent):
+    if agent.has_state_dict:
         terminal = np.array(sorted(explorer._terminal), dtype=np.int64)
         arrays |= {**agent.state_dict(), "last": _pairs(explorer._last_outcomes), "closed": terminal}
     if explorer._history is not None:
@@ -110,7 +108,7 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     model = InternalModel(prior_from_description(prior, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
     explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
-    if isinstance(explorer._agent, NumpyAgent | OpenStateAgent):
+    if not explorer._agent.has_state_dict:
         raise ValueError("it uses a custom component")
     explorer._agent.load_state(arrays, arrays["last"])
     terminal = arrays.get("closed", np.empty(0, dtype=np.int64))
@@ -143,9 +141,8 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
     explorer._declared_states = _declared(explorer, arrays, "told_states")
     explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
     explorer._replay_steps(history)
-    agent = explorer._agent
-    assert isinstance(agent, OpenStateAgent)
-    if states.all != labels or len(set(labels)) != len(labels) or agent.discovered != list(range(len(labels))):
+    discovered = list(explorer._agent.discovered)
+    if states.all != labels or len(set(labels)) != len(labels) or discovered != list(range(len(labels))):
         raise ValueError("the states do not match the history")
 
 

@@ -175,7 +175,7 @@ def explore_learning_alpha(
 def _make_refitting(
     agent: CompiledAgent, world: World, alphas: FloatArray, bounds: tuple[float, float], schedule: Schedule
 ) -> Block:
-    prior: Any = agent.model.prior
+    prior: Any = agent.prior
     always = check_count("always", schedule.always, 0)
     tolerance = check_number("tolerance", schedule.tolerance, 0.0, 1e6)
     entropy = -float(np.sum(world.rows.data * np.log2(world.rows.data)))

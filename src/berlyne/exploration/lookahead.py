@@ -6,19 +6,13 @@ drawing a world from the posterior (Eq. 4, `eq:be2`), so no world is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.agents.numpy_agent import NumpyAgent
-from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.agents.base import Agent
 from berlyne.exploration.streams import streams
-from berlyne.models.internal_model import InternalModel
-from berlyne.validation import FloatArray, Seed
-
-if TYPE_CHECKING:
-    from berlyne.agents.compiled_agent import CompiledAgent
+from berlyne.validation import Seed
 
 
 class Gain(NamedTuple):
@@ -37,53 +31,18 @@ class Gain(NamedTuple):
     standard_error: float
 
 
-def simulate_gain(
-    agent: CompiledAgent | NumpyAgent,
-    model: InternalModel,
-    terminal: Collection[int],
-    s: int,
-    n_steps: int,
-    n_samples: int,
-    seed: Seed,
-) -> Gain:
-    """Return the mean decrease of expected missing information over `n_samples` simulations from state `s`, in bits.
+def simulate_gain(agent: Agent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
+    """Return the mean gain of information over `n_samples` simulations from state `s`, in bits.
 
-    If an episode ends in one of the states `terminal`, the next one starts in `s`.
+    If an episode ends in a terminal state, the next one starts in `s`. The agent does not change.
     """
-    before = model.expected_missing_information(without=terminal).bits
-    is_terminal = np.zeros(model.n_states, dtype=np.bool_)
-    is_terminal[list(terminal)] = True
     _, for_agent, for_world, _ = streams(seed)
-    gains = np.empty(n_samples)
+    before, gains = agent.information(), np.empty(n_samples)
     for i in range(n_samples):
-        imagined = agent.copy(model)
+        imagined = agent.copy()
         u = for_agent.random((n_steps, 2))
         if agent.strategy.ties == "first":
             u[:, 0] = 0.0
-        if terminal:
-            imagined.mark_terminal(np.flatnonzero(is_terminal))
-        imagined.imagine(s, is_terminal, u, for_world.random(n_steps))
-        after = InternalModel.from_counts(model.prior, imagined.counts(), {})
-        gains[i] = before - after.expected_missing_information(without=terminal).bits
-    return _mean(gains)
-
-
-def simulate_gain_open_states(agent: OpenStateAgent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
-    """Return the mean gain over `n_samples` simulations from state `s`, for a prior that discovers states, in bits.
-
-    States are also discovered in the simulations. Each new state adds missing information, so the difference before and
-    after is not a gain. The gain is the sum of the PIG of all steps, each over the states known at that time.
-    """
-    _, for_agent, for_world, _ = streams(seed)
-    gains = np.empty(n_samples)
-    for i in range(n_samples):
-        u = for_agent.random((n_steps, 2))
-        if agent.strategy.ties == "first":
-            u[:, 0] = 0.0
-        gains[i] = agent.copy().imagine(s, u, for_world.random(n_steps))
-    return _mean(gains)
-
-
-def _mean(gains: FloatArray) -> Gain:
-    """Return the mean and the standard error of sampled gains."""
-    return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains))))
+        imagined.imagine(s, u, for_world.random(n_steps))
+        gains[i] = imagined.information() - before
+    return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(n_samples)))

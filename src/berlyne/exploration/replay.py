@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.agents.base import Engine, make_agent, make_open_state_agent
+from berlyne.agents.base import Agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import ReplayRecord
 from berlyne.exploration.explore import NO_PRIOR
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
-from berlyne.models.history import COLUMNS, History, TerminalChange, read_history
+from berlyne.models.history import COLUMNS, History, read_history
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
@@ -114,17 +115,13 @@ def replay(
         return _replay_open_states(prior, strategy, true_world, engine, history, labels)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
-    lines = _with_terminal(read_history(history, named.state_labels, named.action_labels), true_world)
-    parts = []
-    for where in _by_subject(lines):
-        steps, changes = lines.steps[where], lines.terminal_changes(where)
-        record, done = _replay_subject(model, strategy, true_world, engine, steps, changes)
-        if done < len(where):
-            s, a, s_next = lines.steps[where[done]]
-            error = impossible_transition(s, a, s_next).with_labels(named.state_labels, named.action_labels)
-            raise ValueError(f"line {where[done]} of the history, counted from 0: {error}")
-        parts.append((where, record))
-    return _dataset(strategy, lines, _merge_records(parts), (named.state_labels, named.action_labels))
+    labels = named.state_labels, named.action_labels
+    lines = _with_terminal(read_history(history, *labels), true_world)
+    parts = [
+        (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, labels))
+        for indices in _by_subject(lines)
+    ]
+    return _dataset(strategy, lines, _merge_records(parts), labels)
 
 
 def expected_missing_curve(world: World | Prior, history: Any, **options: Any) -> FloatArray:
@@ -153,7 +150,7 @@ def _replay_open_states(
         agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
         for s in range(n_initial):
             agent.discover(s)
-        parts.append((indices, agent.replay(lines.steps[indices], lines.terminal_changes(indices))))
+        parts.append((indices, _replay_subject(agent, lines, indices, labels)))
     return _dataset(strategy, lines, _merge_records(parts), labels)
 
 
@@ -183,16 +180,14 @@ def _by_subject(lines: History) -> list[IntArray]:
     return [np.flatnonzero(numbers == i) for i in range(len(number))]
 
 
-def _replay_subject(
-    model: InternalModel,
-    strategy: Strategy,
-    world: World | None,
-    engine: Engine,
-    steps: IntArray,
-    changes: list[TerminalChange],
-) -> tuple[ReplayRecord, int]:
-    """Return the record of one subject, and the number of lines before the first impossible one."""
-    return make_agent(model, strategy, world, engine).replay(np.ascontiguousarray(steps), world, changes)
+def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tuple[Labels, Labels]) -> ReplayRecord:
+    """Return the record of one subject, whose lines have these indices; raise `ValueError` if one is impossible."""
+    steps = np.ascontiguousarray(lines.steps[indices])
+    record, done = agent.replay(steps, lines.terminal_changes(indices))
+    if done < len(steps):
+        error = impossible_transition(*steps[done].tolist()).with_labels(*labels)
+        raise ValueError(f"line {indices[done]} of the history, counted from 0: {error}")
+    return record
 
 
 def _merge_records(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArray]:

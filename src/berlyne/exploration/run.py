@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent
 from berlyne.exploration.path_counts import PathCounts
 from berlyne.frozen import FrozenArrays
 from berlyne.labels import DiscoveredLabels

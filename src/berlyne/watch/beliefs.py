@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.base import Agent
+from berlyne.agents.make import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
-from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import discovers_states
@@ -72,27 +72,36 @@ def _discovers_states(run: Run) -> bool:
     return discovers_states(run.world.prior)
 
 
-def _agent(run: Run, strategy: Strategy) -> NumpyAgent | OpenStateAgent:
-    """Return an agent without data, with its own copy of the coordination method."""
-    strategy = replace(strategy, coordinate=copy.deepcopy(strategy.coordinate))
-    world, prior = run.world, run.world.prior
-    assert prior is not None
-    agent: NumpyAgent | OpenStateAgent
-    if _discovers_states(run):
-        agent = make_open_state_agent(prior, world.n_actions, strategy)
-        agent.discover(int(run.states[0]))
-    else:
-        model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
-        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
+def _agent(run: Run) -> Agent:
+    """Return an agent without data, in the first state of the run."""
+    if not _discovers_states(run):
+        return _numpy_agent(run)
+    agent = make_open_state_agent(run.world.prior, run.world.n_actions, _own_strategy(run))
+    agent.discover(int(run.states[0]))
+    if len(run.world.terminal):
+        agent.mark_terminal(run.world.terminal)
+    return agent
+
+
+def _numpy_agent(run: Run) -> NumpyAgent:
+    """Return an agent without data, for a world whose states are known."""
+    world, strategy = run.world, _own_strategy(run)
+    assert world.prior is not None
+    model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
+    agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
     if len(world.terminal):
         agent.mark_terminal(world.terminal)
     return agent
 
 
+def _own_strategy(run: Run) -> Strategy:
+    """Return the strategy of a run with a copy of its coordination method."""
+    return replace(run.strategy, coordinate=copy.deepcopy(run.strategy.coordinate))
+
+
 def _q_learning_entries(run: Run) -> tuple[FloatArray, FloatArray]:
     """Return Q-learning's initial table by rows r = s M + a, and the entry (a, s) after each step."""
-    agent = _agent(run, run.strategy)
-    assert isinstance(agent, NumpyAgent)
+    agent = _numpy_agent(run)
     first = np.ascontiguousarray(agent.view.memory.T).ravel()
     entries = np.empty(run.n_steps)
     for t in range(run.n_steps):
@@ -104,12 +113,11 @@ def _q_learning_entries(run: Run) -> tuple[FloatArray, FloatArray]:
 
 def _values_along_path(run: Run) -> FloatArray:
     """Return the action values (T + 1, M) in the state before each step, and in the last state."""
-    agent, values = _agent(run, run.strategy), np.empty((run.n_steps + 1, run.world.n_actions))
+    agent, values = _agent(run), np.empty((run.n_steps + 1, run.world.n_actions))
     for t in range(run.n_steps):
         s = int(run.states[t])
         values[t] = agent.action_values(s)
         agent.observe(s, int(run.actions[t]), int(run.next_states[t]))
-        if isinstance(agent, OpenStateAgent):
-            agent.discover(int(run.states[t + 1]))
+        agent.discover(int(run.states[t + 1]))
     values[-1] = agent.action_values(int(run.states[-1]))
     return values

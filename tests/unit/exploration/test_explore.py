@@ -147,7 +147,7 @@ def test_a_first_outcome_of_probability_zero_is_skipped():
 
 def _outcomes(world, u_world, engine):
     """Return the outcomes for these uniform numbers of the world."""
-    from berlyne.agents.base import make_agent
+    from berlyne.agents.make import make_agent
     from berlyne.engine.records import RunRecord
 
     agent = make_agent(InternalModel(world.prior), get_strategy("Random"), world, engine)

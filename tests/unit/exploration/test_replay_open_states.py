@@ -7,7 +7,7 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Explorer, World, explore, replay
-from berlyne.agents.base import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent
 from unit.exploration.test_replay_ends import ask_and_tell
 
 TESTED_STRATEGIES = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from berlyne import ChineseRestaurant, Dirichlet, InternalModel, World
-from berlyne.agents.base import make_agent, make_open_state_agent
+from berlyne.agents.make import make_agent, make_open_state_agent
 from berlyne.engine.records import RunRecord
 from berlyne.strategies.registry import get_strategy
 from berlyne.worlds.episodes import Episodes

@@ -16,7 +16,7 @@ from berlyne import (
     one_two_three_world,
     pig,
 )
-from berlyne.agents.base import make_agent
+from berlyne.agents.make import make_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.choice import random_argmax
 from berlyne.strategies.coordination import Greedy, QLearning, Relocating, ValueIteration

@@ -10,7 +10,7 @@ import pytest
 
 import berlyne
 from berlyne import UTILITIES, ChineseRestaurant, Dirichlet, Explorer, InternalModel, World, explore, replay
-from berlyne.agents.base import make_agent
+from berlyne.agents.make import make_agent
 from berlyne.strategies.indices import Row, is_global, make_row
 from berlyne.strategies.registry import get_strategy
 from waiting import LIMIT

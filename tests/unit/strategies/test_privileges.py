@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, InternalModel, Strategy, World, explore, strategy
-from berlyne.agents.base import make_agent
 from berlyne.agents.compiled_agent import CompiledAgent
+from berlyne.agents.make import make_agent
 from berlyne.strategies.coordination import View
 from parity.cases import AWKWARD, CLASSES, COMPOSED
 

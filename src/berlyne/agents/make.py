@@ -1,0 +1,104 @@
+"""Make the agent that runs a strategy: compiled, in plain NumPy, or one that discovers its states."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from berlyne.agents.base import KnownStatesAgent
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors import Prior
+from berlyne.strategies.registry import Strategy
+from berlyne.validation import (
+    ENGINE,
+    UNKNOWN_STATES,
+)
+from berlyne.worlds.world import World
+
+Engine = Literal["auto", "compiled", "numpy"]
+"""The kernels ("compiled") or plain NumPy ("numpy"); "auto" compiles if it can."""
+
+
+def make_agent(
+    model: InternalModel, strategy: Strategy, world: World | None, engine: Engine = "auto"
+) -> KnownStatesAgent:
+    """Make the agent that runs a strategy in a world whose states are known.
+
+    Parameters
+    ----------
+    model : InternalModel
+        The initial model, without observations if the agent is compiled.
+    strategy : Strategy
+        The strategy to run.
+    world : World or None
+        The true world, if it is known. Only a strategy that may see the world plans with it. Its terminal states are
+        marked in every agent.
+    engine : {"auto", "compiled", "numpy"}, default="auto"
+        Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
+
+    Returns
+    -------
+    CompiledAgent or NumpyAgent
+        An agent that knows the terminal states of `world`.
+
+    Raises
+    ------
+    ValueError
+        If the prior is for an open state set, if the strategy needs a world that is None, or if `engine` cannot run
+        the strategy.
+    """
+    from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
+
+    if hasattr(model.prior, "grows"):
+        raise ValueError(
+            f"{model.prior!r} has a fixed number of cells, and its last cell is not a state; "
+            f"leave n_states out of the prior to discover states{UNKNOWN_STATES}"
+        )
+    compiled = _is_compiled(model.prior, strategy, engine)
+    if strategy.sees_world and world is None:
+        raise ValueError(
+            f"{strategy} plans with the true world, which is unknown; use a strategy without a + in its name, such as "
+            "PIG(VI)"
+        )
+    agent: KnownStatesAgent
+    if compiled:
+        agent = CompiledAgent(model, strategy, world)
+    else:
+        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
+    if world is not None and len(world.terminal):
+        agent.mark_terminal(world.terminal)
+    return agent
+
+
+def make_open_state_agent(prior: Any, n_actions: int, strategy: Strategy, engine: Engine = "auto") -> OpenStateAgent:
+    """Make the agent that runs a strategy and discovers its states.
+
+    Parameters
+    ----------
+    prior : ChineseRestaurant
+        A prior without a number of states.
+    n_actions : int
+        Number of actions, M.
+    strategy : Strategy
+        The strategy to run.
+    engine : {"auto", "compiled", "numpy"}, default="auto"
+        Whether kernels or plain NumPy run the strategy, as for `make_agent`.
+    """
+    return OpenStateAgent(prior, n_actions, strategy, _is_compiled(prior.sized(1, n_actions), strategy, engine))
+
+
+def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
+    """Return whether kernels run a strategy with this prior."""
+    from berlyne.agents.compiled_agent import can_compile
+
+    if engine not in ("auto", "compiled", "numpy"):
+        raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    if engine == "numpy":
+        return False
+    compilable = can_compile(prior, strategy)
+    if engine == "compiled" and not compilable:
+        raise ValueError(
+            f"{strategy} with {prior!r} has a part that cannot be compiled; use engine='numpy' or 'auto'{ENGINE}"
+        )
+    return compilable
