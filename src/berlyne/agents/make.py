@@ -52,8 +52,8 @@ def make_agent(
 
     if hasattr(model.prior, "grows"):
         raise ValueError(
-            f"{model.prior!r} has a fixed number of cells, and its last cell is not a state; "
-            f"leave n_states out of the prior to discover states{UNKNOWN_STATES}"
+            f"{model.prior!r} has a fixed number of cells, and the last cell stands for undiscovered states; "
+            f"to discover states, create the prior without n_states{UNKNOWN_STATES}"
         )
     compiled = _is_compiled(model.prior, strategy, engine)
     if strategy.sees_world and world is None:

@@ -142,6 +142,18 @@ def test_an_explorer_of_a_global_index_is_restored(tmp_path):
     assert loaded.act(0) == explorer.act(0)
 
 
+def test_q_learning_of_a_global_index_learns_from_what_it_is_told():
+    """The reward is the index when the transition is told, although nobody asked for an action."""
+    berlyne.index("UCB")(ucb)
+    world = berlyne.maze(0, side=3, n_transporters=4)
+    history = explore(world, "Random", n_steps=40).history
+    agents = [make_agent(InternalModel(world.prior), get_strategy("UCB(Q)"), world, e) for e in ("compiled", "numpy")]
+    for s, a, s_next in history:
+        for agent in agents:
+            agent.observe(s, a, s_next)
+        np.testing.assert_allclose(agents[0].action_values(s), agents[1].action_values(s), rtol=1e-12)
+
+
 def test_states_may_be_discovered():
     berlyne.index("BEB")(beb)
     world = berlyne.maze(0, side=3, n_transporters=4).with_prior(ChineseRestaurant(1.0))
