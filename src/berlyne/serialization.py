@@ -22,6 +22,7 @@ import os
 import shutil
 import socket
 import stat
+import time
 import zipfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ from berlyne.labels import Labels, label_from_json, label_to_json
 
 PARTIAL_SUFFIX = ".partial"
 """Suffix of files and folders that are not complete yet."""
+REMOVAL_ATTEMPTS, REMOVAL_PAUSE = 40, 0.01
+"""How often a folder is removed that other threads may still write to, and the seconds between."""
 REASONS = {
     errno.ENOSPC: "no space left on the device",
     errno.EDQUOT: "your disk quota is used up",
@@ -156,8 +159,17 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
                 shutil.rmtree(path)
             os.rename(partial, path)
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove_folder(partial)
         raise
+
+
+def _remove_folder(path: Path) -> None:
+    """Remove a folder. After an error, threads of Zarr may go on writing for a moment and create it again."""
+    for _ in range(REMOVAL_ATTEMPTS):
+        shutil.rmtree(path, ignore_errors=True)
+        time.sleep(REMOVAL_PAUSE)
+        if not path.exists():
+            return
 
 
 @contextmanager

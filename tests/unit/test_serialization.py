@@ -233,3 +233,27 @@ def test_nothing_else_in_the_package_writes_whole_files():
             assert name not in ("write_bytes", "mkstemp", "to_csv", "fsync", "link"), path
             assert name != "write_text" or path.name == "paper.py", path  # Click's, for a page of help
             assert name != "open" or not any(mode[:1] in "wxa" and len(mode) <= 3 for mode in texts if mode), path
+
+
+def test_a_failed_folder_is_removed_although_another_thread_goes_on_writing(tmp_path):
+    """As threads of Zarr do for a moment after one of them has failed."""
+    writing, stop = threading.Event(), threading.Event()
+
+    def write_on(folder: Path) -> None:
+        for i in range(1000):
+            if stop.is_set():
+                return
+            (folder / f"{i}").mkdir(parents=True, exist_ok=True)
+            writing.set()
+
+    def fail_while_writing() -> None:
+        with atomic_folder(tmp_path / "data") as partial:
+            thread = threading.Thread(target=write_on, args=(partial,))
+            thread.start()
+            assert writing.wait(LIMIT)
+            threading.Timer(0.05, stop.set).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail_while_writing()
+    assert stop.wait(LIMIT) and not list(tmp_path.iterdir())
