@@ -47,7 +47,7 @@ browser: $(VENV)/installed-test $(VENV)/installed-browser
 bounds: $(VENV)/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/bounds-checked" $(BIN)/python -m pytest -n $(JOBS) -q \
 		tests/parity/test_engine_against_twin.py tests/parity/test_action_values.py tests/parity/test_long_runs.py \
-		tests/unit/engine tests/unit/test_tasks.py tests/unit/agents/test_open_state_agent.py
+		tests/unit/engine tests/unit/test_tasks.py tests/unit/agents tests/unit/strategies/test_indices.py
 
 # Test the lower bounds of pyproject.toml. Plain pip with one constraint `name==lowest` for each bound is stricter than a
 # resolver that prefers low versions (uv), because it also fails if two bounds exclude each other. The package is

@@ -210,8 +210,8 @@ class _Schema(NamedTuple):
     ----------
     type : RecordType
         The type of the record.
-    n_header, n_words : int
-        Words of all headers, and of the whole block.
+    n_words : int
+        Words of the block.
     moving : ndarray
         The words of the headers that hold addresses inside the block.
     tree : _Tree
@@ -219,7 +219,6 @@ class _Schema(NamedTuple):
     """
 
     type: RecordType
-    n_header: int
     n_words: int
     moving: Any
     tree: _Tree
@@ -238,9 +237,9 @@ class Block:
 
     __slots__ = ("__weakref__", "_record", "_schema", "_words", "address", "type")
 
-    def __init__(self, schema: _Schema, source: Any, base: int, n_words: int) -> None:
+    def __init__(self, schema: _Schema, source: Any, base: int) -> None:
         buffer = np.empty(schema.n_words + LINE, dtype=np.int64)
-        self.address, first = _copy_words(source, base, n_words, schema.moving, buffer)
+        self.address, first = _copy_words(source, base, schema.n_words, schema.moving, buffer)
         self._schema, self._words, self.type = schema, buffer[first:], schema.type
         self._record: Any = None
 
@@ -256,16 +255,13 @@ class Block:
         key: list[Any] = [type(record)]
         words: list[int] = []
         for array in record:
-            if not (array.flags.c_contiguous and array.dtype.isnative):
-                _check_array(array)
+            _check_array(array)
             form = array.dtype.num, array.ndim
             key.append(form)
             words.append((_ADDRESSES.get(form) or _address_function(array))(array))
             words += array.shape
         kind = _TYPES_AROUND.get(tuple(key))
         if kind is None:
-            for array in record:
-                _check_array(array)
             kind = _TYPES_AROUND[tuple(key)] = record_type(type(record), tuple(map(_array_type, record)))
         block._schema, block._words, block.type, block._record = None, np.array(words, dtype=np.int64), kind, record
         block.address = (_ADDRESSES.get(_WORDS) or _address_function(block._words))(block._words)
@@ -274,7 +270,7 @@ class Block:
 
     def copy(self) -> Block:
         """Return a copy with arrays of its own."""
-        return Block(self._schema, self._words, self.address, self._schema.n_words)
+        return Block(self._schema, self._words, self.address)
 
     @property
     def record(self) -> Any:
@@ -313,7 +309,8 @@ def _array_type(array: Any) -> Any:
 
 
 def _check_array(array: Any) -> None:
-    if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+    flags = array.flags
+    if not (flags.c_contiguous and flags.aligned and array.dtype.isnative):
         raise ValueError("kernels take aligned arrays in C order, of native numbers")
 
 
@@ -390,7 +387,7 @@ class _Builder:
             )
         _, kind, tree = self._root
         moving = np.array(self._moving, dtype=np.int64)
-        return Block(_Schema(kind, n_header, n_words, moving, tree), source, 0, n_words)
+        return Block(_Schema(kind, n_words, moving, tree), source, 0)
 
 
 @kernel

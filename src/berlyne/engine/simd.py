@@ -43,20 +43,6 @@ def aligned_zeros(n: int) -> FloatArray:
     return buffer[first : first + n]
 
 
-def aligned_copies(*arrays: FloatArray) -> list[FloatArray]:
-    """Copies of arrays, each aligned to a cache line, in one buffer.
-
-    Reading the address of a buffer takes longer than copying some hundred numbers.
-    """
-    copies, first = [], 0
-    buffer = aligned_zeros(sum(len(values) + LINE for values in arrays))
-    for values in arrays:
-        copies.append(buffer[first : first + len(values)])
-        copies[-1][:] = values
-        first += -(-len(values) // LINE) * LINE
-    return copies
-
-
 class _Four(types.Type):
     def __init__(self) -> None:
         super().__init__("four doubles")
