@@ -21,7 +21,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/how-to/run-a-study.md", "docs/how-to/resume.md", "docs/how-to/read-results.md")
+PAGES = (
+    "README.md",
+    "docs/how-to/own-utility.md",
+    "docs/how-to/run-a-study.md",
+    "docs/how-to/resume.md",
+    "docs/how-to/read-results.md",
+)
 """Pages whose code is run and must print what they show."""
 LIMIT = 900
 """Seconds after which all of this has hung: SciPy 1.14 never returned from a search in a graph."""

@@ -152,7 +152,7 @@ class Dirichlet(Frozen):
 
     def check_rows(self, rows: Rows) -> None:
         """Raise a `ValueError` if a world has a transition outside the support."""
-        if rows.indptr is self.support.indptr and rows.indices is self.support.indices:
+        if self.support.same_entries(rows.support):
             return
         row = rows.row_numbers()
         outside = np.flatnonzero(~self.support.contains(row, rows.indices.astype(np.int64)))
