@@ -341,7 +341,10 @@ class NumpyAgent(KnownStatesAgent):
             counts, visits = self.view.counts, self.view.visits
             return index_of_row(self._index, make_row(self.prior, counts[a, s], visits, int(counts.sum()), a, s))
         if isinstance(utility, str) and self.exact is not None:
-            return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)
+            try:
+                return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)
+            except KeyError:  # no closed form of this utility
+                utility = UTILITIES[utility].of_row or utility
         model = InternalModel.from_counts(self.prior, self.counts(), {})
         if isinstance(utility, str):
             return float(UTILITIES[utility].of(model)[a, s])

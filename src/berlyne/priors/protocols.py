@@ -133,7 +133,10 @@ class ExactPrior(Prior, Protocol):
         ...
 
     def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int, /) -> float:
-        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome."""
+        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome.
+
+        It raises a `KeyError` as `utility` does.
+        """
         ...
 
     def log_marginal_likelihood(self, counts: Counts | IntArray, /) -> float:
@@ -157,7 +160,7 @@ class ExactPrior(Prior, Protocol):
         ...
 
     def utility(self, name: str, counts: Counts, /) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row (Eqs. 11, 19, 20)."""
+        """PIG, PMC, PLC or novelty of each row (Eqs. 11, 19, 20); a `KeyError` if there is no closed form of it."""
         ...
 
     def peig(self, counts: Counts, last: IntArray, /) -> FloatArray:

@@ -182,9 +182,13 @@ def novelty(model: InternalModel) -> FloatArray:
 
 
 def _predicted(model: InternalModel, name: str, definition: RowDefinition) -> FloatArray:
-    """Compute a utility in closed form if the prior has one, else from its definition."""
+    """Compute a utility in closed form if the prior has one of this utility, else from its definition."""
     if model.exact is not None:
-        return np.asarray(by_action(model.exact.utility(name, model.sparse_counts), model.n_actions))
+        try:
+            per_row = model.exact.utility(name, model.sparse_counts)
+        except KeyError:  # no closed form
+            return _from_definition(model, definition)
+        return np.asarray(by_action(per_row, model.n_actions))
     return _from_definition(model, definition)
 
 
