@@ -7,6 +7,7 @@ strategy.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ from berlyne.worlds.world import World
 
 MAX_EXPLICIT_STATES = 32
 """Up to this many states, a row that can reach all of them has a slot for each from the start."""
+MAX_TEMPLATES = 32
+"""Largest number of agents that are kept for one prior, to be copied."""
 INITIAL_SLOTS = 16
 """Slots of each state at the start, if nothing limits how many it will need."""
 
@@ -128,9 +131,10 @@ def new_agent_state(
     if isinstance(coordinate, TrueModel):
         assert world is not None
         cache = cache_for(world)
-    key = "agent", utility, index, untried, coordinate, rule, graph.capacity
-    if key in cache:
-        template: Block = cache[key]
+    templates: OrderedDict[Any, Block] = cache.setdefault("agents", OrderedDict())
+    key = utility, index, untried, coordinate, rule, graph.capacity
+    template = templates.get(key)
+    if template is not None:
         return template.copy()
     values = np.full((model.n_states, graph.stride), -np.inf)
     values[:, : model.n_actions] = compute_utility(model, formula, untried).T
@@ -149,7 +153,9 @@ def new_agent_state(
     refresh(block)
     if belief.weight.size > MAX_CACHED_SIZE:
         return block
-    cache[key] = block
+    templates[key] = block
+    while len(templates) > MAX_TEMPLATES:  # a fit tries many parameters
+        templates.popitem(last=False)
     return block.copy()
 
 

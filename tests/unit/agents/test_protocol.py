@@ -325,3 +325,18 @@ def test_an_impossible_transition_stops_runs_and_replays(kind):
     object.__setattr__(world, "prior", OneTwoThree(3, 1))  # World refuses a prior that excludes its transitions
     assert new().run(world, record, np.zeros((4, 2)), u_world) == 2
     assert record.outcomes[:2].tolist() == [1, 1]
+
+
+def test_agents_of_many_parameters_do_not_fill_the_memory():
+    """A fit tries thousands of parameters with one prior; each is the first of its kind."""
+    from berlyne.engine.agent_state import MAX_TEMPLATES
+    from berlyne.engine.caches import cache_for_prior
+
+    prior = berlyne.maze(5, side=3, n_transporters=4).prior
+    explorers = [
+        berlyne.Explorer(prior, berlyne.strategy("PIG(VI)", temperature=0.01 * (i + 1)), seed=0)
+        for i in range(MAX_TEMPLATES + 5)
+    ]
+    assert len(cache_for_prior(prior)["agents"]) == MAX_TEMPLATES
+    first, again = explorers[0], berlyne.Explorer(prior, explorers[0].strategy, seed=0)
+    assert first.probabilities(0).tolist() == again.probabilities(0).tolist()
