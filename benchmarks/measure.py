@@ -51,7 +51,7 @@ class Loop:
         model = InternalModel(world.prior)
         self.agent = make_agent(model, strategy(name), world, "compiled")
         self.record, self.done = RunRecord.allocate(n_steps, 0, *initial_measures(world, model)), 0
-        _, self.for_agent, self.for_world = streams(seed)
+        _, self.for_agent, self.for_world, _ = streams(seed)
 
     def run_piece(self, n_steps: int) -> float:
         """Run the next `n_steps` steps and return the time per step, in microseconds."""

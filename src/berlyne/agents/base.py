@@ -230,10 +230,12 @@ class Agent(ABC):
         """
         is_terminal, measure = world.episodes.is_terminal, self._measurement(world, record)
         for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
-            begin = int(record.states[t])
-            self._arrive(begin)
-            s, a = self.choose(begin, u_choice)
-            self._relocate(s)
+            s = int(record.states[t])
+            if self.strategy.relocates:
+                self._arrive(s)
+            s, a = self.choose(s, u_choice)
+            if self.strategy.relocates:
+                self._relocate(s)
             s_next = world.sample(a, s, float(u_outcome))
             try:
                 self.observe(s, a, s_next)
