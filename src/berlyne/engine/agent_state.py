@@ -44,7 +44,7 @@ from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import TrueModel
 from berlyne.strategies.indices import is_global
 from berlyne.strategies.utilities import UTILITIES, compute_utility
-from berlyne.validation import IntArray
+from berlyne.validation import OWN_UTILITY, IntArray
 from berlyne.worlds.world import World
 
 MAX_EXPLICIT_STATES = 32
@@ -150,7 +150,13 @@ def new_agent_state(
     learn, gain, *of_method = _compile(parts, functions, chooses_by_values=method.choose is None)
     fields = *parts, learn, gain, family.repeats_teach, *of_method, *_index_fields(index, family, parts, model.n_states)
     block = Block.of(AgentState._make(fields))
-    refresh(block)
+    try:
+        refresh(block)
+    except ValueError:
+        raise ValueError(
+            f"the index {utility} is not finite for a row that was never tried, whose n is 0; "
+            f"write 1 / (1 + row.n), for example{OWN_UTILITY}"
+        ) from None
     if belief.weight.size > MAX_CACHED_SIZE:
         return block
     templates[key] = block

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -23,6 +24,7 @@ _I, _F = types.int64, types.float64
 _COUNTS = types.Array(_I, 1, "C")
 _ROW: Any = types.NamedTuple((_I, _F, _I, _I, _COUNTS, _COUNTS), Row)  # type: ignore[no-untyped-call]  # Numba has no types
 
+NOT_FINITE = f"an index returned a value that is not finite; it must return a finite number for every row{OWN_UTILITY}"
 NO_INDEX, ROW_INDEX, GLOBAL_INDEX = 0, 1, 2
 """Whether the utility is an index, and if so, whether an observation changes that of its row only or of all rows."""
 
@@ -96,7 +98,10 @@ def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: i
     n_row: Any = np.int64(belief.row_stats[r, TOTAL])  # counts are int32
     n_outcomes: Any = np.int64(belief.row_stats[r, SEEN])
     row = Row(n_row, index.kappa(belief, s, a), n_outcomes, choice.n_obs[0], counts[:n_seen], visits[:n_seen])
-    return index.value(row)  # type: ignore[no-any-return]  # functions in records are Any to mypy
+    value: float = index.value(row)
+    if not math.isfinite(value):
+        raise ValueError(NOT_FINITE)
+    return value
 
 
 @callback

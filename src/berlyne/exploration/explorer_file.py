@@ -23,6 +23,8 @@ from berlyne.priors.protocols import Description
 from berlyne.priors.registry import prior_from_description
 from berlyne.serialization import UnsupportedFormatError, labels_from_json, labels_to_json, read_archive, write_archive
 from berlyne.strategies.registry import Strategy
+from berlyne.strategies.utilities import UTILITIES
+from berlyne.validation import OWN_UTILITY
 
 if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
@@ -75,6 +77,10 @@ def _is_built_in(strategy: Strategy) -> bool:
     return type(strategy.coordinate) in METHODS and (strategy.utility is None or isinstance(strategy.utility, str))
 
 
+class UndefinedStrategyError(Exception):
+    """Error about a file whose strategy uses an index that is not registered."""
+
+
 def read_explorer(path: str | os.PathLike[str], explorer: E) -> E:
     """Read a file into an explorer that is not initialized yet, and return it.
 
@@ -91,6 +97,8 @@ def read_explorer(path: str | os.PathLike[str], explorer: E) -> E:
             raise ValueError(
                 f"{os.fspath(path)} has format {other.version}; this version of berlyne reads format {FORMAT}"
             ) from None
+        except UndefinedStrategyError as error:
+            raise ValueError(f"{os.fspath(path)} {error}") from None
         except Exception as error:  # a damaged file can raise any exception
             raise ValueError(f"{os.fspath(path)} is not an explorer saved by berlyne, or it is damaged") from error
     return explorer
@@ -205,4 +213,11 @@ def _strategy_from(stored: dict[str, Any]) -> Strategy:
     """Return the strategy that `_describe_strategy` described."""
     from berlyne.agents.compiled_agent import make_method
 
+    utility = stored["said"].get("utility")
+    if isinstance(utility, str) and utility not in UTILITIES:
+        name = stored["said"]["name"]
+        raise UndefinedStrategyError(
+            f"uses the strategy {name}, whose utility {utility} is not defined here; import the module that "
+            f"registers it with berlyne.index, and load the file again{OWN_UTILITY}"
+        )
     return Strategy(coordinate=make_method(stored["method"], stored["parameters"]), **stored["said"])

@@ -120,15 +120,24 @@ def _attribute_names(code: Any) -> list[str]:
 
 
 def index_of_row(function: Callable[..., Any], row: Row) -> float:
-    """Call an index in plain Python; a `ValueError` if it does not return a number."""
-    value = function(row)
+    """Call an index in plain Python; a `ValueError` if it does not return a finite number."""
+    name = getattr(function, "__name__", type(function).__name__)
     try:
-        return float(value)
+        value = function(row)
+    except ZeroDivisionError:  # NumPy and compiled code return infinity instead
+        value = math.inf
+    try:
+        number = float(value)
     except (TypeError, ValueError):
-        name = getattr(function, "__name__", type(function).__name__)
         raise ValueError(
             f"the index {name} returned {value!r:.60} for a row; it must return one number{OWN_UTILITY}"
         ) from None
+    if not math.isfinite(number):
+        raise ValueError(
+            f"the index {name} is {number} for a row with n = {row.n}; it must return a finite number for every row, "
+            f"such as 1 / (1 + row.n){OWN_UTILITY}"
+        )
+    return number
 
 
 def make_row(prior: Any, counts: IntArray, visits: IntArray, t: int, a: int, s: int) -> Row:

@@ -236,6 +236,50 @@ def test_an_index_must_be_a_function_that_returns_a_number():
         explore(berlyne.dense_world(0, n_states=3), "text(VI)", 3, engine="numpy")
 
 
+@pytest.mark.parametrize(
+    "function",
+    [lambda row: 1.0 / row.n, lambda row: 1.0 / math.sqrt(row.n), lambda row: math.inf, lambda row: math.nan * row.n],
+    ids=["1/n", "1/sqrt", "inf", "nan"],
+)
+def test_an_index_that_is_not_finite_for_untried_rows_is_refused_by_both_engines(function):
+    berlyne.index("bonus")(function)
+    world = berlyne.dense_world(0, n_states=3)
+    with pytest.raises(
+        ValueError, match=r"^the index bonus is not finite for a row that was never tried, whose n is 0; .*"
+    ):
+        explore(world, "bonus(VI)", 3, engine="compiled")
+    with pytest.raises(
+        ValueError, match=r"^the index <lambda> is (inf|nan) for a row with n = 0; it must return a finite"
+    ):
+        explore(world, "bonus(VI)", 3, engine="numpy")
+
+
+def test_an_index_that_becomes_infinite_is_refused_by_both_engines():
+    berlyne.index("bonus")(lambda row: 1.0 / (2.0 - row.n))
+    world = berlyne.dense_world(0, n_states=3)
+    with pytest.raises(
+        ValueError, match=r"^an index returned a value that is not finite; it must return a finite number"
+    ):
+        explore(world, "bonus(greedy)", 30, engine="compiled")
+    with pytest.raises(ValueError, match=r"^the index <lambda> is inf for a row with n = 2; it must return a finite"):
+        explore(world, "bonus(greedy)", 30, engine="numpy")
+
+
+def test_an_explorer_whose_index_is_not_defined_is_not_called_damaged(tmp_path):
+    berlyne.index("mine")(beb)
+    explorer = Explorer(Dirichlet(1.0, n_states=3, n_actions=2), "mine(VI)")
+    explorer.observe(0, 1, 2)
+    explorer.save(tmp_path / "e.npz")
+    del UTILITIES["mine"]
+    with pytest.raises(
+        ValueError,
+        match=r"e\.npz uses the strategy mine\(VI\), whose utility mine is not defined here; import the module",
+    ):
+        Explorer.load(tmp_path / "e.npz")
+    berlyne.index("mine")(beb)
+    assert Explorer.load(tmp_path / "e.npz").n_obs == 1
+
+
 def test_meanings_come_from_the_docstring_or_the_decorator():
     berlyne.index("BEB")(beb)
     berlyne.index("other", meaning="another one", unit="bits")(beb)
