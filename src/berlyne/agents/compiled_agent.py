@@ -292,7 +292,7 @@ class CompiledAgent(KnownStatesAgent):
     def truth(self, world: World) -> Block:
         """The true world as kernels see it, and the distance of this agent's model from it."""
         if self._truth is None:
-            self._truth = new_truth(world, self._blank, self.belief.graph)
+            self._truth = new_truth(world, self._blank, self.block)
         return self._truth
 
     def utility(self) -> FloatArray:

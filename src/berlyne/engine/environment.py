@@ -5,13 +5,14 @@ No strategy reads this; what may plan with the true world is handed a plan on it
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
-from berlyne.engine.blocks import Block
+from berlyne.engine.blocks import Block, CompiledFunction, FunctionType, NoFunction
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, graph_and_weights
-from berlyne.engine.jit import inline
+from berlyne.engine.jit import COMPILING, callback, inline
 from berlyne.engine.row_beliefs import Belief
 from berlyne.engine.successor_graph import Graph, slot_weights
 from berlyne.frozen import read_only
@@ -35,6 +36,8 @@ class Truth(NamedTuple):
         Whether each state is terminal; empty if none is.
     starts, start_indptr, start_cumulative : ndarray
         States in which episodes begin, and one row to draw them from.
+    row_distance : CompiledFunction
+        `row_distance(belief, truth, s, a)`: the L1 distance of one row from its estimate.
     """
 
     indptr: IntArray
@@ -47,14 +50,16 @@ class Truth(NamedTuple):
     starts: IntArray
     start_indptr: IntArray
     start_cumulative: FloatArray
+    row_distance: Any
 
 
-def new_truth(world: World, model: InternalModel, graph: Graph) -> Block:
+def new_truth(world: World, model: InternalModel, agent: Block) -> Block:
     """Return the truth about a world, for a belief before any data with these slots; `model` is that belief."""
     cache = cache_for(world)
     if "truth" in cache:
         template: Block = cache["truth"]
         return template.copy()
+    graph: Graph = agent.record.belief.graph
     aligned = np.empty(0)
     if graph.capacity == 0:
         support = world.prior.support  # type: ignore[union-attr]  # only worlds with a compiled prior come here
@@ -64,7 +69,13 @@ def new_truth(world: World, model: InternalModel, graph: Graph) -> Block:
     l1[:, : world.n_actions] = model.l1_distances(world).T
     rows = world.rows
     arrays = rows.indptr, rows.indices, rows.data, rows.cumulative
-    truth = Block.of(Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world)))
+    distance = NoFunction(FunctionType(types.float64, (Belief, Truth, types.int64, types.int64)))
+    record = Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance)
+    function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
+    if COMPILING:
+        belief = agent.type.fields["belief"][1]
+        function = CompiledFunction(function, belief, Block.of(record).type, types.int64, types.int64)
+    truth = Block.of(record._replace(row_distance=function))
     if aligned.size + l1.size > MAX_CACHED_SIZE:
         return truth
     cache["truth"] = truth
@@ -109,9 +120,9 @@ def true_probability(indices: IndexArray, data: FloatArray, begin: int, end: int
     return data[low] if low < end and indices[low] == s_next else 0.0
 
 
-@inline
+@callback
 def row_distance_with_base(belief: Belief, truth: Truth, s: int, a: int) -> float:
-    """L1 distance of one row from its estimate, where states in no slot share one estimate."""
+    """L1 distance of one row from its estimate, if states without a slot share one estimate."""
     graph = belief.graph
     row, base_weight = s * graph.n_actions + a, belief.base_weight[s * graph.stride + a]
     begin, end = truth.indptr[row], truth.indptr[row + 1]
@@ -126,13 +137,11 @@ def row_distance_with_base(belief: Belief, truth: Truth, s: int, a: int) -> floa
     return distance
 
 
-@inline
-def row_distance(belief: Belief, truth: Truth, s: int, a: int) -> float:
-    """L1 distance of one row from its estimate."""
+@callback
+def row_distance_in_slots(belief: Belief, truth: Truth, s: int, a: int) -> float:
+    """L1 distance of one row from its estimate, if every possible state has a slot."""
     graph, distance = belief.graph, 0.0
-    if len(belief.base_weight):
-        distance = row_distance_with_base(belief, truth, s, a)
-    else:
-        for k in range(graph.start[s], graph.start[s] + graph.length[s]):
-            distance += abs(truth.aligned[k * graph.stride + a] - belief.weight[k * graph.stride + a])
+    first = graph.start[s]
+    for k in range(first, first + graph.length[s]):
+        distance += abs(truth.aligned[k * graph.stride + a] - belief.weight[k * graph.stride + a])
     return distance

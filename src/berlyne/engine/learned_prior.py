@@ -18,7 +18,7 @@ from numba import types
 
 from berlyne.engine.agent_state import AgentState
 from berlyne.engine.blocks import Block, CompiledFunction
-from berlyne.engine.environment import Truth, row_distance, true_probability
+from berlyne.engine.environment import Truth, true_probability
 from berlyne.engine.jit import COMPILING, inline, kernel
 from berlyne.engine.loop import Draws, explore_step
 from berlyne.engine.records import RunRecord
@@ -228,7 +228,7 @@ def set_alpha(agent: AgentState, truth: Truth, refitting: Refitting, alpha: floa
             refitting.update_row(belief, s, a, 0, 0)
             loss += log_loss(belief, truth, logs, s, a)
             r = s * belief.graph.stride + a
-            truth.l1[r] = row_distance(belief, truth, s, a)
+            truth.l1[r] = truth.row_distance(belief, truth, s, a)
             distance += truth.l1[r]
     agent.reset(belief, agent.choice, agent.memory)
     return loss, distance

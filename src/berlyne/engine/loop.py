@@ -15,7 +15,7 @@ from berlyne.engine.action_selection import arrive, leave
 from berlyne.engine.agent_state import AgentState, refresh_global_index
 from berlyne.engine.argmax import Tree, best_row, softmax_total
 from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, call
-from berlyne.engine.environment import Truth, draw, row_distance
+from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import ROW_INDEX
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
@@ -84,7 +84,7 @@ def explore_step(agent: AgentState, truth: Truth, record: RunRecord, draws: Draw
     record.missing[t + 1] = record.missing[t] - gain
     previous = truth.l1[r]
     if before == 0 or agent.repeats_teach:
-        truth.l1[r] = row_distance(belief, truth, s, a)
+        truth.l1[r] = truth.row_distance(belief, truth, s, a)
     record.l1[t + 1] = record.l1[t] + truth.l1[r] - previous
     return before
 

@@ -215,13 +215,18 @@ def group_values(
 
 @inline
 def best_value(plan: Plan, utility: FloatArray, z: int, j: int, total: float, shared: bool) -> float:
-    """Compute max_a Q_j(a, z) from V_{j-1}, see `group_values`; up to four actions are one group, which is faster."""
+    """Compute max_a Q_j(a, z) from V_{j-1}, see `group_values`.
+
+    Up to four actions are one group. LLVM then knows the stride, which is faster.
+    """
     stride = plan.graph.stride
+    lane: Any = np.int64(0)  # no literal: it would be compiled apart
     if stride == LANES:
-        return largest(group_values(plan, utility, z, j, total, shared, LANES, 0))  # type: ignore[no-any-return]
-    best = group_values(plan, utility, z, j, total, shared, stride, 0)
-    for lane in range(LANES, stride, LANES):
+        return largest(group_values(plan, utility, z, j, total, shared, stride, lane))  # type: ignore[no-any-return]
+    best = splat(-np.inf)
+    while lane < stride:
         best = maximum(group_values(plan, utility, z, j, total, shared, stride, lane), best)
+        lane += LANES
     return largest(best)  # type: ignore[no-any-return]  # vectors are Any to mypy, this is a float
 
 
@@ -317,24 +322,21 @@ def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
                     reached += 1
         begin, end = end, reached
         ends[d] = end
+    from_first: Any = np.int64(0)
     for j in range(1, plan.depth):
-        sweep(plan, utility, order, 0, ends[plan.depth - j], j)
+        sweep(plan, utility, order, from_first, ends[plan.depth - j], j)
 
 
 @inline
-def plan_after_step(plan: Plan, utility: FloatArray, x: int, y: int) -> None:
-    """Update the cone of y after one observation in x, whose cone was up to date; search it if it is not listed."""
-    states, edge = plan.repairs.states, plan.repairs.edge
-    slot = slot_of(plan.graph, x, y) if len(edge) else -1
-    if slot < 0:
-        plan_within_reach(plan, utility, y)
-    else:
-        at = edge[slot]
-        begin = at + plan.depth - 1
-        for j in range(1, plan.depth):
-            end = states[at + j - 1]
-            sweep(plan, utility, states, begin, end, j)
-            begin = end
+def repair_after_step(plan: Plan, utility: FloatArray, slot: int) -> None:
+    """Update the values that the step of a slot can change, as listed in `plan.repairs`."""
+    states = plan.repairs.states
+    first = plan.repairs.edge[slot]  # int64, as every index passed to `sweep`, which is then compiled once
+    begin = first + plan.depth - 1
+    for j in range(1, plan.depth):
+        end: Any = np.int64(states[first + j - 1])
+        sweep(plan, utility, states, begin, end, j)
+        begin = end
 
 
 @inline
@@ -360,10 +362,11 @@ def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None
     """Q_D(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
     utility, depth = belief.utility, plan.depth
     x, n_since = plan.cone_state[0], plan.cone_state[1]
-    if depth > 1:  # V_0 is always up to date
-        if x >= 0 and n_since == 1:
-            plan_after_step(plan, utility, x, s)
-        elif x != s or n_since > 0:
+    if depth > 1 and (x != s or n_since > 0):  # V_0 is always up to date
+        slot = slot_of(plan.graph, x, s) if x >= 0 and n_since == 1 and len(plan.repairs.edge) else -1
+        if slot >= 0:
+            repair_after_step(plan, utility, slot)
+        else:
             plan_within_reach(plan, utility, s)
     plan.cone_state[0], plan.cone_state[1] = s, 0
     back_up(plan, utility, s, choice.values, 0.0)

@@ -83,7 +83,7 @@ def _sums(world: World, u: FloatArray) -> FloatArray:
         raise ValueError(f"the world has the prior {world.prior!r}; gains can be computed only for {kinds}")
     model = InternalModel(world.prior)  # type: ignore[arg-type]  # `is_compiled_prior` has refused None
     agent, sums = new_agent_state(model, "PIG", None, UniformChoice(), ChoiceRule(), world), np.zeros((4, u.shape[-1]))
-    truth = new_truth(world, model, agent.record.belief.graph)
+    truth = new_truth(world, model, agent)
     if not call(observe_rows, agent, truth, Block.around(Trials(u, sums))):
         raise ValueError(IMPOSSIBLE_TRANSITION)
     return sums
