@@ -15,15 +15,6 @@ from berlyne.strategies.indices import Row, is_global, make_row
 from berlyne.strategies.registry import get_strategy
 from waiting import LIMIT
 
-BUILT_IN = dict(UTILITIES)
-
-
-@pytest.fixture(autouse=True)
-def no_new_utilities():
-    yield
-    for name in set(UTILITIES) - set(BUILT_IN):
-        del UTILITIES[name]
-
 
 def beb(row):
     """Bayesian exploration bonus."""
