@@ -258,7 +258,7 @@ class Agent(ABC):
     def _arrive(self, s: int) -> None:  # noqa: B027  # agents that need not count visits inherit it
         """Count a visit to state `s`, unless the last step led there; by default `observe` does so."""
 
-    def _relocate(self, s: int) -> None:  # noqa: B027
+    def _relocate(self, s: int) -> None:  # noqa: B027  # the same holds here
         """Go to state `s` without counting a visit; by default `observe` counts it."""
 
     def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:

@@ -290,7 +290,7 @@ _TYPES_AROUND: dict[Any, RecordType] = {}
 
 @kernel
 def _address(array: Any) -> int:
-    return array.ctypes.data  # type: ignore[no-any-return]
+    return array.ctypes.data  # type: ignore[no-any-return]  # arrays are Any here, an address is an int
 
 
 def _address_function(array: Any) -> Any:
