@@ -12,11 +12,14 @@ BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help reproduce test bounds oldest browser lint format build docs site installed verdicts pictures constraints clean
+unexport PYTHONDONTWRITEBYTECODE # without bytecode, pytest would rewrite every test module again in every process
+
+.PHONY: help reproduce test test-full bounds oldest browser lint format build docs site installed verdicts pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
+	@echo "make test-full    run every test, with all combinations of strategies and worlds"
 	@echo "make bounds       run the tests of the engine with bounds checks"
 	@echo "make oldest       test the package with the lowest versions of its dependencies that pyproject.toml allows"
 	@echo "make browser      test the page of berlyne watch in Chromium, which must be installed"
@@ -37,7 +40,12 @@ reproduce: $(VENV)/installed-run
 # at the same time, the cache can be damaged and crash every later process. So one process does it before the tests.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) $(OPTIONS)
+
+# Tests of all strategies in all worlds run in `make test` until every pair of utility, method, choice rule and world has
+# occurred (tests/pairwise.py). Here they run in full.
+test-full: OPTIONS += --full
+test-full: test
 
 # Tests of the page of `berlyne watch` in Debian's Chromium. The other tests need no browser.
 browser: $(VENV)/installed-test $(VENV)/installed-browser

@@ -2,15 +2,19 @@
 
 Hypothesis runs the same examples every time, so that a failing test stays failing. Ctrl-C is never ignored, although a
 shell that starts tests in the background lets them and their processes ignore it. A run in which no test was executed
-fails. Every test has a time limit.
+fails. Every test has a time limit. Only a part of the cases of a test that is marked `pairwise` runs, unless the option
+`--full` is given.
 """
 
 import faulthandler
 import os
 import signal
+from itertools import groupby
 
 import pytest
 from hypothesis import settings
+
+from pairwise import numbered, select
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -48,11 +52,28 @@ def pytest_timeout_cancel_timer(item):
     return True
 
 
-def pytest_collection_modifyitems(items):
-    """Give slow tests more time, unless they say how much they need."""
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run all cases of tests that are marked pairwise")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Give slow tests more time, unless they say how much they need; select the cases of pairwise tests."""
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW))
+    if not config.option.full:
+        deselected = {item for item in items if item.get_closest_marker("pairwise")} - set(pairwise_cover(items))
+        config.hook.pytest_deselected(items=sorted(deselected, key=lambda item: item.nodeid))
+        items[:] = [item for item in items if item not in deselected]
+
+
+def pairwise_cover(items):
+    """Yield the cases to run of each test that is marked pairwise; all of them if they were named one by one."""
+    for _, group in groupby(items, key=lambda item: getattr(item, "function", None)):
+        cases = list(group)
+        if cases[0].get_closest_marker("pairwise"):
+            selected = select(numbered([case.callspec.params for case in cases])) if len(cases) > 1 else [True]
+            yield from (case for case, is_selected in zip(cases, selected, strict=True) if is_selected)
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,17 +7,17 @@ Based on Little & Sommer, *Learning in embodied action-perception loops through 
 from typing import TYPE_CHECKING
 
 from berlyne.experiments import Experiment, Results, open_results
-from berlyne.exploration.env_run import EnvRun, ExplorationError
 from berlyne.exploration.explore import explore
-from berlyne.exploration.explore_env import explore_env
+from berlyne.exploration.explore_env import ExplorationError, explore_env
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.logbook import LabBook
 from berlyne.exploration.replay import replay
 from berlyne.exploration.run import Run
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, fit_alpha, fit_c
+from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, Refit, fit_alpha, fit_c
 from berlyne.strategies.indices import index
+from berlyne.strategies.own_methods import method
 from berlyne.strategies.registry import STRATEGIES, Strategy
 from berlyne.strategies.registry import get_strategy as strategy
 from berlyne.strategies.utilities import UTILITIES, novelty, peig, pig, plc, pmc
@@ -72,7 +72,6 @@ __all__ = [
     "UTILITIES",
     "ChineseRestaurant",
     "Dirichlet",
-    "EnvRun",
     "Experiment",
     "ExplorationError",
     "Explorer",
@@ -80,6 +79,7 @@ __all__ = [
     "LabBook",
     "OneTwoThree",
     "Prior",
+    "Refit",
     "Results",
     "Run",
     "Strategy",
@@ -103,6 +103,7 @@ __all__ = [
     "load_world",
     "maze",
     "maze_from_text",
+    "method",
     "missing_information",
     "noisy_tv",
     "novelty",

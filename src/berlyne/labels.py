@@ -214,16 +214,6 @@ def _number_labels(kind: str, values: tuple[Any, ...]) -> dict[Any, int]:
     return number
 
 
-def labelled_history(lines: Any, states: Labels, actions: Labels) -> Any:
-    """Return lines of numbers (s, a, s_next), shape `(n, 3)`, with labels.
-
-    Without custom labels this is the array itself, otherwise a list of tuples.
-    """
-    if states.custom is None and actions.custom is None:
-        return lines
-    return [(states[s], actions[a], states[s_next]) for s, a, s_next in lines.tolist()]
-
-
 class TransitionError(ValueError):
     """Error whose message contains numbers of states and actions; `with_labels` replaces them by labels.
 

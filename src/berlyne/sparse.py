@@ -94,11 +94,20 @@ class Support(FrozenArrays):
         (indptr, indices), (other_indptr, other_indices) = self.entries(), other.entries()
         return np.array_equal(indptr, other_indptr) and np.array_equal(indices, other_indices)
 
+    def row_numbers(self) -> IntArray:
+        """Return the row number of every possible transition, in the order of `entries`."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
     def contains(self, row: IntArray, s_next: IntArray) -> BoolArray:
         """Return whether `s_next` is possible in row number `row`, elementwise."""
+        return np.ones(len(row), dtype=bool) if self.is_full else self.positions(row, s_next) >= 0
+
+    def positions(self, row: Any, s_next: Any) -> IntArray:
+        """Return the position of each transition (row, s_next) among `entries`, -1 if it is impossible, elementwise."""
+        row, s_next = np.broadcast_arrays(row, s_next)
         if self.indptr is None or self.indices is None:
-            return np.ones(len(row), dtype=bool)
-        low, end = self.indptr[row], self.indptr[np.asarray(row) + 1]
+            return np.asarray(row * self.n_states + s_next)
+        low, end = self.indptr[row], self.indptr[row + 1]
         high = end.copy()
         last = len(self.indices) - 1
         while np.any(unfinished := low < high):  # bisect all rows at once
@@ -106,7 +115,8 @@ class Support(FrozenArrays):
             below = self.indices[np.minimum(middle, last)] < s_next
             low = np.where(unfinished & below, middle + 1, low)
             high = np.where(unfinished & ~below, middle, high)
-        return np.asarray((low < end) & (self.indices[np.minimum(low, last)] == s_next))
+        is_entry = (low < end) & (self.indices[np.minimum(low, last)] == s_next)
+        return np.where(is_entry, low, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +177,13 @@ class Rows(FrozenArrays):
             csr.indices.astype(np.int32),
             csr.data.astype(np.float64),
         )
+
+    @classmethod
+    def from_entries(cls, n_actions: int, n_states: int, row: IntArray, s_next: IntArray, p: FloatArray) -> Rows:
+        """Create rows from their entries in any order, each given once; nothing is checked."""
+        order = np.lexsort((s_next, row))
+        indptr = _row_pointers(np.bincount(row, minlength=n_actions * n_states))
+        return cls(n_actions, n_states, indptr, s_next[order].astype(np.int32), p[order])
 
     def __repr__(self) -> str:
         return f"Rows(n_actions={self.n_actions}, n_states={self.n_states}, {len(self.data)} non-zero)"

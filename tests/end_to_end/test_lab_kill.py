@@ -83,7 +83,7 @@ def kill(path, times, seed=0):
             undone = last % 11 == 5 and n == last  # it was struck out, and not told again yet
             assert n in (last + 1, last + 2) or undone, (n, last)
         assert n >= before - 1
-        assert [tuple(line) for line in history.tolist()] == [observation(i) for i in range(n)]
+        assert history == [observation(i) for i in range(n)]
     return n, cut_off
 
 

@@ -13,7 +13,6 @@ import pytest
 
 import berlyne
 from berlyne.experiments.store import StoreError
-from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
 from berlyne.paper.reproduction import robustness
 from berlyne.paper.reproduction.assumptions import DEFAULT
 from berlyne.paper.reproduction.claims_file import verdicts_as_data
@@ -138,15 +137,15 @@ def test_learned(world_class: str, i: int, folder: Path) -> None:
     assert float(stage_data["true_alpha"]) == ALPHA[world_class]
     here, n_times = stage_data.isel(world=i), N_STEPS[world_class] + 1
     seed = by_hand.stream(f"{world_class}/{i:03d}/learned prior")
-    schedule = Schedule(always=200, tolerance=1e-3)
+    schedule = berlyne.Refit(always=200, growth=0.0, tolerance=1e-3)
     assert stage_data["start"].values.tolist() == [1.0, 10.0]
     for start in (1.0, 10.0):
-        mine = explore_learning_alpha(
-            world(world_class, i), "PIG(VI)", n_times - 1, seed, start_alpha=start, bounds=(1e-3, 1e3), refit=schedule
-        )
+        support = world(world_class, i).prior.support
+        prior = berlyne.Dirichlet("ml", support, start=start, bounds=(1e-3, 1e3), schedule=schedule)
+        mine = berlyne.explore(world(world_class, i).with_prior(prior), "PIG(VI)", n_times - 1, seed)
         learned = here["learned"].sel(start=start).values
         assert learned[:n_times] == pytest.approx(mine.missing_information, rel=1e-6)
-        assert here["alpha"].sel(start=start).values[:n_times] == pytest.approx(mine.alpha, rel=1e-6)
+        assert here["alpha"].sel(start=start).values[:n_times] == pytest.approx(mine.learned, rel=1e-6)
         assert np.all(np.isnan(learned[n_times:]))
     informed = run(world_class, i, "PIG(VI)")
     assert here["given"].values[:n_times] == pytest.approx(informed.missing_information, rel=1e-6)

@@ -34,6 +34,7 @@ def compiled_values(agent, n_states):
     return q
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("n_steps", [0, 40, 600])
 @pytest.mark.parametrize("utility", ["PIG", "PMC", "PLC", "novelty"])
 @pytest.mark.parametrize("kind", WORLDS)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import UTILITIES, Dirichlet, InternalModel, World, fit_alpha
-from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
+from berlyne import UTILITIES, Dirichlet, InternalModel, Refit, World, explore, fit_alpha
 from berlyne.exploration.streams import streams
 from berlyne.sparse import Counts
 from berlyne.strategies.coordination import View
@@ -19,6 +18,11 @@ WORLDS = {
 }
 
 
+def learning(world, start=1.0, **options):
+    """The world for an explorer that learns the concentration."""
+    return world.with_prior(Dirichlet("ml", world.prior.support, start=start, **options))
+
+
 def counts_after(run, t):
     counts = np.zeros((run.world.n_actions, run.world.n_states, run.world.n_states), dtype=int)
     np.add.at(counts, (run.actions[:t], run.states[:t], run.next_states[:t]), 1)
@@ -29,11 +33,11 @@ def counts_after(run, t):
 @pytest.mark.parametrize("name", WORLDS)
 def test_concentration_and_measures_are_those_of_the_counts(name, strategy):
     world = WORLDS[name]()
-    run = explore_learning_alpha(world, strategy, n_steps=250, seed=2, refit=Schedule(tolerance=0.0))
+    run = explore(learning(world, schedule=Refit(200, 0.0)), strategy, n_steps=250, seed=2)
     for t in (0, 1, 2, 3, 5, 9, 20, 60, 250):
         counts = counts_after(run, t)
-        assert run.alpha[t] == pytest.approx(fit_alpha(counts, world.prior.support), rel=1e-5)
-        prior = Dirichlet(run.alpha[t], world.prior.support)
+        assert run.learned[t] == pytest.approx(fit_alpha(counts, world.prior.support), rel=1e-5)
+        prior = Dirichlet(run.learned[t], world.prior.support)
         model = InternalModel.from_counts(prior, Counts.from_dense(counts), {})
         assert run.missing_information[t] == pytest.approx(model.missing_information(world), rel=1e-9)
         assert run.l1_distance[t] == pytest.approx(model.l1_distance(world), rel=1e-9)
@@ -44,30 +48,23 @@ def test_concentration_and_measures_are_those_of_the_counts(name, strategy):
 @pytest.mark.parametrize("name", ["dense", "maze"])
 def test_the_one_in_use_is_never_far_from_the_fitted(name):
     world = WORLDS[name]()
-    run = explore_learning_alpha(world, n_steps=1200, seed=0)
+    run = explore(learning(world), "PIG(VI)", n_steps=1200, seed=0)
     for t in (50, 150, 200, 300, 777, 1200):
-        assert run.alpha[t] == pytest.approx(fit_alpha(counts_after(run, t), world.prior.support), rel=1.01e-3)
-    assert len(np.unique(run.alpha[200:])) < 900  # not at every step
+        assert run.learned[t] == pytest.approx(fit_alpha(counts_after(run, t), world.prior.support), rel=1.01e-3)
+    assert len(np.unique(run.learned[200:])) < 900  # not at every step
 
 
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "Random", "Unembodied", "CB"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_without_refits_the_exploration_is_that_with_the_true_concentration(name, strategy):
+    """With a tolerance that nothing exceeds the learning loop runs, and changes nothing."""
     world = WORLDS[name]()
-    plain = berlyne.explore(world, strategy, n_steps=300, seed=7)
-    informed = explore_learning_alpha(world, strategy, n_steps=300, seed=7, start_alpha=world.prior.alpha, refit=None)
+    plain = explore(world, strategy, n_steps=300, seed=7)
+    idle = learning(world, world.prior.alpha, schedule=Refit(always=0, growth=0.0, tolerance=1e6))
+    informed = explore(idle, strategy, n_steps=300, seed=7)
     for name in ("missing_information", "l1_distance", "states", "actions", "next_states"):
         assert np.array_equal(getattr(informed, name), getattr(plain, name)), name
-    assert np.all(informed.alpha == world.prior.alpha)
-
-
-def test_steps_one_at_a_time_are_the_same_steps():
-    """With a tolerance that nothing exceeds the learning loop runs, and changes nothing."""
-    world = WORLDS["maze"]()
-    plain = berlyne.explore(world, "PIG(VI)", n_steps=300, seed=7)
-    idle = explore_learning_alpha(world, n_steps=300, seed=7, start_alpha=0.25, refit=Schedule(0, 1e6))
-    assert np.array_equal(idle.actions, plain.actions)
-    assert idle.missing_information == pytest.approx(plain.missing_information, abs=1e-9)
+    assert plain.learned is None and np.all(informed.learned == world.prior.alpha)
 
 
 @pytest.mark.parametrize("name_of_strategy", ["PIG(VI)", "PIG(VI+)", "Unembodied", "PLC(greedy)", "CB"])
@@ -75,10 +72,10 @@ def test_steps_one_at_a_time_are_the_same_steps():
 def test_every_action_is_the_best_under_the_concentration_in_use(name, name_of_strategy):
     """Each decision again in plain NumPy, from the counts so far and the concentration of that time."""
     world, strategy, n_steps = WORLDS[name](), get_strategy(name_of_strategy), 180
-    run = explore_learning_alpha(world, strategy, n_steps, seed=1)
+    run = explore(learning(world), strategy, n_steps, seed=1)
     u = streams(1)[1].random((n_steps, 2))
     for t in range(n_steps):
-        prior = Dirichlet(run.alpha[t], world.prior.support)
+        prior = Dirichlet(run.learned[t], world.prior.support)
         model = InternalModel.from_counts(prior, Counts.from_dense(counts_after(run, t)), {})
         utility = (
             UTILITIES[strategy.utility].of(model) if strategy.utility else np.zeros((world.n_actions, world.n_states))
@@ -90,27 +87,31 @@ def test_every_action_is_the_best_under_the_concentration_in_use(name, name_of_s
             assert strategy.coordinate.choose_pair(view, u[t]) == (run.states[t], run.actions[t])
         else:
             assert strategy.coordinate.choose(view, int(run.states[t]), u[t]) == run.actions[t]
-    assert len(np.unique(run.alpha)) > 5
+    assert len(np.unique(run.learned)) > 5
 
 
 def test_bounds_are_respected():
-    run = explore_learning_alpha(WORLDS["maze"](), n_steps=100, seed=0, bounds=(0.5, 2.0))
-    assert run.alpha.min() >= 0.5 and run.alpha.max() <= 2.0
-    assert np.any(run.alpha == 0.5)
+    run = explore(learning(WORLDS["maze"](), bounds=(0.5, 2.0)), "PIG(VI)", n_steps=100, seed=0)
+    assert run.learned.min() >= 0.5 and run.learned.max() <= 2.0
+    assert np.any(run.learned == 0.5)
 
 
 def test_invalid_arguments_for_a_learned_concentration_are_refused():
-    with pytest.raises(ValueError, match="Dirichlet"):
-        explore_learning_alpha(berlyne.one_two_three_world(0), n_steps=1)
-    with pytest.raises(ValueError, match="PEIG"):
-        explore_learning_alpha(berlyne.maze(0), "PEIG(VI)", n_steps=1)
+    sizes = {"n_states": 4, "n_actions": 2}
     with pytest.raises(ValueError, match="bounds"):
-        explore_learning_alpha(berlyne.maze(0), n_steps=1, bounds=(2.0, 1.0))
-    with pytest.raises(ValueError, match="start_alpha"):
-        explore_learning_alpha(berlyne.maze(0), n_steps=1, start_alpha=0.0)
+        Dirichlet("ml", **sizes, bounds=(2.0, 1.0))
+    with pytest.raises(ValueError, match=r"start is 0\.0"):
+        Dirichlet("ml", **sizes, start=0.0)
+    with pytest.raises(ValueError, match=r"start is 0\.5, but alpha is 1\.0; start needs alpha='ml'"):
+        Dirichlet(1.0, **sizes, start=0.5)
+    with pytest.raises(ValueError, match="alpha is 'most'"):
+        Dirichlet("most", **sizes)
+    for wrong in ({"always": -1}, {"growth": -0.1}, {"tolerance": np.nan}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Refit(**wrong)
 
 
 def test_no_steps_and_a_fixed_start():
-    world = World(WORLDS["dense"]().theta, Dirichlet(1.0, n_states=10, n_actions=4), start=4)
-    assert explore_learning_alpha(world, n_steps=0).alpha.tolist() == [1.0]
-    assert explore_learning_alpha(world, n_steps=3).states[0] == 4
+    world = World(WORLDS["dense"]().theta, Dirichlet("ml", n_states=10, n_actions=4), start=4)
+    assert explore(world, "PIG(VI)", n_steps=0).learned.tolist() == [0.1]
+    assert explore(world, "PIG(VI)", n_steps=3).states[0] == 4

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import brentq
 
 import berlyne
-from berlyne.exploration.learned_prior import Schedule, explore_learning_alpha
 
 
 def slope(alpha: float, counts: np.ndarray, support: np.ndarray) -> float:
@@ -24,14 +23,15 @@ def slope(alpha: float, counts: np.ndarray, support: np.ndarray) -> float:
 @pytest.mark.parametrize("strategy", ["Random", "PIG(VI)"])
 def test_the_likelihood_has_slope_zero_at_the_learned_value(make, strategy) -> None:
     world, n_steps = make(5), 250
-    run = explore_learning_alpha(world, strategy, n_steps, seed=3, refit=Schedule(always=n_steps, tolerance=0.0))
+    prior = berlyne.Dirichlet("ml", world.prior.support, start=1.0, schedule=berlyne.Refit(always=n_steps))
+    run = berlyne.explore(world.with_prior(prior), strategy, n_steps, seed=3)
     support = (world.theta > 0).reshape(-1, world.n_states)
     counts, inside = np.zeros_like(world.theta, dtype=int), 0
     for t in range(n_steps):
         counts[run.actions[t], run.states[t], run.next_states[t]] += 1
-        if t % 10 == 9 and counts.sum(axis=2).max() > 1 and 1e-3 < run.alpha[t + 1] < 1e3:
+        if t % 10 == 9 and counts.sum(axis=2).max() > 1 and 1e-3 < run.learned[t + 1] < 1e3:
             seen = counts.reshape(-1, world.n_states)
             best = brentq(slope, 1e-3, 1e3, args=(seen, support), xtol=1e-14, rtol=1e-14)
-            assert run.alpha[t + 1] == pytest.approx(best, rel=1e-9)
+            assert run.learned[t + 1] == pytest.approx(best, rel=1e-9)
             inside += 1
     assert inside >= 15

@@ -51,7 +51,15 @@ def one_way(seed):
     return World(theta, Dirichlet(1.0, theta > 0), start=0, name="one way")
 
 
+def unequal(seed):
+    """A maze, and a prior with another alpha for every transition."""
+    world = maze(seed, side=4, n_transporters=5)
+    alpha = 10.0 ** np.random.default_rng(seed).uniform(-1.5, 0.7, size=len(world.rows.data))
+    return world.with_prior(Dirichlet(alpha, world.prior.support))
+
+
 AWKWARD = {
+    "unequal alphas": unequal,
     "1 action": lambda seed: dense_world(seed, n_states=6, n_actions=1),
     "2 actions": lambda seed: dense_world(seed, n_states=6, n_actions=2),
     "3 actions": lambda seed: uneven(seed, n_actions=3),

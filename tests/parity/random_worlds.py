@@ -44,7 +44,7 @@ def random_targets(rng, n_actions, n_states):
 
 def random_prior(rng, n_actions, n_states):
     """A prior, and transition probabilities that it allows."""
-    kind = rng.choice(["full", "support", "1-2-3", "restaurant"])
+    kind = rng.choice(["full", "support", "unequal", "1-2-3", "restaurant"])
     mask = random_mask(rng, n_actions, n_states)
     theta = random_theta(rng, n_actions, n_states, mask)
     alpha = float(10.0 ** rng.uniform(-3, 1.5))
@@ -52,6 +52,9 @@ def random_prior(rng, n_actions, n_states):
         return Dirichlet(alpha, n_states=n_states, n_actions=n_actions), theta
     if kind == "support":
         return Dirichlet(alpha, mask | (rng.random(mask.shape) < 0.3)), theta
+    if kind == "unequal":
+        support = mask | (rng.random(mask.shape) < rng.choice([0.3, 1.0]))
+        return Dirichlet(10.0 ** rng.uniform(-3, 1.5, size=mask.shape), support), theta
     if kind == "restaurant":
         c = "ml" if rng.random() < 0.3 else alpha
         return ChineseRestaurant(c, float(rng.choice([0.0, 0.2, 0.9]))), theta
@@ -61,7 +64,7 @@ def random_prior(rng, n_actions, n_states):
 
 def random_strategy(rng, grows):
     """Any strategy that kernels know with the prior."""
-    utility = str(rng.choice(["PIG", "PEIG", "PLC", "novelty"] if grows else ["PIG", "PEIG", "PMC", "PLC", "novelty"]))
+    utility = str(rng.choice(["PIG", "PEIG", "PMC", "PLC", "novelty"]))
     chance = {"temperature": float(rng.choice([0.0, 0.01, 0.3])), "lapse": float(rng.choice([0.0, 0.2]))}
     if utility == "PEIG" and rng.random() < 0.5:
         chance["untried"] = float(rng.uniform(0.0, 1.0))
@@ -135,10 +138,12 @@ def direct(run):
     """Missing information at the end of a run, in bits, from its counts alone."""
     world, prior, counts = run.world, run.world.prior, counted(run)
     if isinstance(prior, Dirichlet):
-        possible = np.zeros(counts.shape, dtype=bool)
-        for a, s in np.ndindex(*counts.shape[:2]):
-            possible[a, s, prior.support.row(a, s)] = True
-        c = (prior.alpha + counts) * possible
+        c = counts.copy()
+        begin, rows = 0, [(a, s) for s in range(counts.shape[1]) for a in range(counts.shape[0])]
+        for a, s in rows:  # in the order of the support
+            reach = prior.support.row(a, s)
+            c[a, s, reach] += prior.alpha if np.ndim(prior.alpha) == 0 else prior.alpha[begin : begin + len(reach)]
+            begin += len(reach)
         theta_hat = c / c.sum(axis=-1, keepdims=True)
     elif isinstance(prior, OneTwoThree):
         rows = [[estimate_123(prior.p_escape, a + 1, row) for row in counts[a]] for a in range(len(counts))]

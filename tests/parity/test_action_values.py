@@ -37,6 +37,7 @@ def worst_difference(world, strategy, n_steps, seed):
     return worst
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", PLANNING, ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_at_every_step_in_the_worlds_of_the_paper(kind, strategy):

@@ -26,12 +26,14 @@ PRIORS = {**CLASSES, **{kind: AWKWARD[kind] for kind in ("5 actions", "sparse tr
 EVERYONE = [*STRATEGIES.values(), *VARIANTS, *WARM]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", WARM, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
 def test_the_same_actions_from_the_same_numbers(kind, strategy):
     check_parity(PRIORS[kind](4), strategy, 150, 4)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", ["dense", "maze", "1-2-3", "5 actions", "sparse truth"])
 def test_values_and_probabilities_are_equal_in_any_state_at_any_time(kind, strategy):

@@ -26,6 +26,7 @@ def check_parity(world, strategy, n_steps, seed):
         assert np.array_equal(counts.dense(), plain.snapshots[t].dense())
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("strategy", EVERY, **NAMED)
 @pytest.mark.parametrize("kind", CLASSES)
@@ -33,6 +34,7 @@ def test_in_the_worlds_of_the_paper(kind, strategy, seed):
     check_parity(CLASSES[kind](seed), strategy, 120, seed)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", OURS, **NAMED)
 @pytest.mark.parametrize("kind", AWKWARD)
 def test_in_awkward_worlds(kind, strategy):

@@ -21,6 +21,7 @@ def test_the_worlds_are_of_all_kinds():
     kinds = [type(world.prior) for world, _ in cases]
     assert min(kinds.count(kind) for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)) >= 10
     for has_kind in (
+        [np.ndim(getattr(world.prior, "alpha", 0.0)) > 0 for world, _ in cases],
         [bool(len(world.terminal)) for world, _ in cases],
         [world.state_labels.custom is None for world, _ in cases],
         [strategy.temperature > 0.0 for _, strategy in cases],

@@ -24,6 +24,7 @@ def one_over_ties(values, strategy):
     return 1.0 if strategy.ties == "first" else 1.0 / tied
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", COLD, ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_own_choices_have_probability_one_or_one_over_the_ties(kind, strategy):
@@ -48,6 +49,7 @@ def test_own_choices_have_probability_one_or_one_over_the_ties(kind, strategy):
         assert taken.min() > 0.0
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", EVERYONE, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
 def test_the_kernel_agrees_with_the_twin(kind, strategy):
@@ -65,6 +67,7 @@ def test_the_kernel_agrees_with_the_twin(kind, strategy):
     assert np.exp(fast.log_likelihood.values) == pytest.approx(taken)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", [h for h in EVERYONE if not h.sees_world], ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_replay_agrees_with_an_explorer_with_the_same_observations(kind, strategy):

@@ -15,11 +15,17 @@ import json
 from berlyne import STRATEGIES, Dirichlet, Explorer, explore
 from parity.cases import AWKWARD, CLASSES
 found = {}
-kinds = {**CLASSES, **{name: AWKWARD[name] for name in ("5 actions", "7 actions", "sparse truth", "5 targets")}}
+awkward = "5 actions", "7 actions", "sparse truth", "5 targets", "unequal alphas"
+kinds = {**CLASSES, **{name: AWKWARD[name] for name in awkward}}
 for kind, make in kinds.items():
     for name in STRATEGIES:
         run = explore(make(1), name, n_steps=12, seed=2, engine="compiled")
         found[f"{kind}/{name}"] = run.actions.tolist(), run.states.tolist(), run.missing_information[-1]
+for name in ("PIG(VI)", "PEIG(greedy)"):
+    world = CLASSES["dense"](1)
+    world = world.with_prior(Dirichlet("ml", n_states=world.n_states, n_actions=world.n_actions))
+    run = explore(world, name, n_steps=40, seed=2, engine="compiled")
+    found[f"learned/{name}"] = run.actions.tolist(), run.learned.round(9).tolist(), run.missing_information[-1]
 explorer = Explorer(Dirichlet(0.5, n_states=40, n_actions=3), seed=2)
 told = [(0, explorer.act(0), s_next) for s_next in range(20)]
 for step in told:

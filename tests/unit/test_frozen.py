@@ -15,6 +15,7 @@ from berlyne import (
     Explorer,
     InternalModel,
     OneTwoThree,
+    Refit,
     Strategy,
     World,
     dense_world,
@@ -22,7 +23,6 @@ from berlyne import (
     maze,
     one_two_three_world,
 )
-from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.priors.closed_forms import table_over_counts
 from berlyne.strategies.coordination import METHODS_BY_NAME
 from berlyne.tasks import Tasks
@@ -32,8 +32,8 @@ PRIORS = {
     "maze": (maze(0, side=3, n_transporters=2).prior, {"alpha": 5.0}),
     "1-2-3": (OneTwoThree(6), {"p_escape": 0.5, "formula": "printed", "n_states": 7, "n_actions": 2, "support": None}),
     "restaurant": (ChineseRestaurant(2.0, 0.1), {"c": 5.0, "d": 0.5, "n_states": 3, "n_actions": 2, "support": None}),
-    "sized": (ChineseRestaurant(2.0, n_states=4, n_actions=2), {"c": 0.5, "is_adaptive": True, "grows": True}),
-    "learning": (ChineseRestaurant("ml"), {"c": 3.0, "is_adaptive": False}),
+    "sized": (ChineseRestaurant(2.0, n_states=4, n_actions=2), {"c": 0.5, "schedule": Refit(), "grows": True}),
+    "learning": (ChineseRestaurant("ml"), {"c": 3.0, "schedule": None}),
 }
 every_prior = pytest.mark.parametrize("name", PRIORS)
 
@@ -82,10 +82,14 @@ def test_replacing_is_refused_where_making_is():
 def test_an_adaptive_prior_stays_adaptive_after_replace():
     """Its c is no number until an explorer has found one, so that another prior of it learns as well."""
     learning = dataclasses.replace(ChineseRestaurant("ml", n_actions=2), d=0.5)
-    assert learning.is_adaptive and learning.c == "ml" and learning.d == 0.5
+    assert learning.schedule is not None and learning.c == "ml" and learning.d == 0.5
     counts = InternalModel(learning.sized(3, 2)).sparse_counts
-    fitted = learning.fitted(counts)
-    assert fitted is not learning and not fitted.is_adaptive and fitted.c == 1.0
+    fitted = learning.refit(counts)
+    assert fitted is not learning and fitted.schedule is not None and fitted.c == "ml" and fitted.learned == 1.0
+    sized = fitted.sized(3, 2)
+    assert sized.schedule is None and sized.c == 1.0
+    learning = dataclasses.replace(Dirichlet("ml", n_states=4, n_actions=2, start=3.0), n_states=4)
+    assert learning.schedule == Dirichlet("ml", n_states=4, n_actions=2).schedule and learning.alpha == 3.0
 
 
 def test_a_run_with_a_replaced_prior_is_that_of_a_fresh_one():
@@ -240,7 +244,9 @@ FIXED = [
     (lambda: STRATEGIES["PIG(VI)"], "temperature"),
     *((lambda method=method: method(), "short") for method in METHODS_BY_NAME.values()),
     (lambda: explore(dense_world(0), "LTA", n_steps=3), "states"),
-    (lambda: explore_learning_alpha(dense_world(0), "LTA", n_steps=3), "alpha"),
+    (lambda: explore(dense_world(0), "LTA", n_steps=3), "learned"),
+    (lambda: Dirichlet("ml", n_states=4, n_actions=2), "schedule"),
+    (lambda: Refit(), "always"),
     (lambda: berlyne.Experiment(worlds="dense", n_worlds=1, strategies=["LTA"]), "seed"),
 ]
 
@@ -256,7 +262,8 @@ def test_a_strategy_with_another_parameter_is_another_strategy():
     assert isinstance(dataclasses.replace(STRATEGIES["PIG(VI)"], temperature=0.5), Strategy)
 
 
-def test_a_learned_run_is_read_only():
-    run = explore_learning_alpha(dense_world(0), "LTA", n_steps=20)
+def test_the_trace_of_a_learned_parameter_is_read_only():
+    prior = Dirichlet("ml", n_states=10, n_actions=4)
+    run = explore(dense_world(0).with_prior(prior), "LTA", n_steps=20)
     with pytest.raises(ValueError, match="read-only"):
-        run.alpha[-1] = 3.0
+        run.learned[-1] = 3.0

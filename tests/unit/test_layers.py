@@ -9,20 +9,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import berlyne
 from waiting import LIMIT
 
 PACKAGE = Path(berlyne.__file__).parent
 MAP = Path(__file__).parents[2] / "CONTRIBUTING.md"
-UPPER = [
-    path
-    for folder in ("paper/claims", "figures", "paper/reproduction")
-    for path in sorted((PACKAGE / folder).glob("*.py"))
-]
-
-every_upper = pytest.mark.parametrize("path", UPPER, ids=lambda path: str(path.relative_to(PACKAGE)))
+UPPER = ("paper/claims", "figures", "paper/reproduction")
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -40,15 +32,22 @@ def imports(path: Path, *packages: str) -> list[str]:
     return [name for name in imported(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith(ours)]
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "figures").glob("*.py")), ids=lambda path: path.name)
-def test_figures_import_only_results_from_experiments(path: Path) -> None:
-    assert imports(path, "claims", "paper", "cli") == []
-    assert set(imports(path, "experiments")) <= {"berlyne.experiments.Results"}
+def files(*folders: str) -> list[Path]:
+    """The modules in some folders of the package; at least one in each."""
+    listed = {folder: sorted((PACKAGE / folder).glob("*.py")) for folder in folders}
+    assert all(listed.values()), listed
+    return [path for paths in listed.values() for path in paths]
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "paper" / "claims").glob("*.py")), ids=lambda path: path.name)
-def test_claims_import_no_reproduction_and_no_figures(path: Path) -> None:
-    assert imports(path, "paper.reproduction", "figures", "cli") == []
+def test_figures_import_only_results_from_experiments() -> None:
+    for path in files("figures"):
+        assert imports(path, "claims", "paper", "cli") == [], path
+        assert set(imports(path, "experiments")) <= {"berlyne.experiments.Results"}, path
+
+
+def test_claims_import_no_reproduction_and_no_figures() -> None:
+    for path in files("paper/claims"):
+        assert imports(path, "paper.reproduction", "figures", "cli") == [], path
 
 
 UPPER_PACKAGES = ("figures", "paper", "watch", "commands")
@@ -60,16 +59,17 @@ CORE = [
 ]
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda path: path.name)
-def test_the_core_imports_figures_only_through_plotting(path: Path) -> None:
-    assert imports(path, "figures") == []
+def test_the_core_imports_figures_only_through_plotting() -> None:
+    assert len(CORE) > 50
+    for path in CORE:
+        assert imports(path, "figures") == [], path
 
 
-@every_upper
-def test_no_module_of_berlyne_is_imported_inside_functions(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert [name for node in functions for name in imported(node) if name.startswith("berlyne")] == []
+def test_no_module_of_berlyne_is_imported_inside_functions() -> None:
+    for path in files(*UPPER):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        assert [name for node in functions for name in imported(node) if name.startswith("berlyne")] == [], path
 
 
 def test_importing_berlyne_imports_nothing_heavy() -> None:
@@ -131,17 +131,16 @@ def name_of(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in sorted(PACKAGE.rglob("*.py")) if p.parent != PACKAGE or not p.name.startswith("__")],
-    ids=name_of,
-)
-def test_a_module_imports_only_modules_above_it_in_the_map(path: Path) -> None:
-    here = name_of(path)
-    if here == "engine":
-        assert own_imports(path) == set()
-    for other in own_imports(path):
-        assert line_of(other) <= line_of(here), f"{here} imports {other}"
+def test_a_module_imports_only_modules_above_it_in_the_map() -> None:
+    paths = [p for p in sorted(PACKAGE.rglob("*.py")) if p.parent != PACKAGE or not p.name.startswith("__")]
+    assert own_imports(PACKAGE / "engine" / "__init__.py") == set()
+    imported_below = [
+        f"{name_of(path)} imports {other}"
+        for path in paths
+        for other in sorted(own_imports(path))
+        if line_of(other) > line_of(name_of(path))
+    ]
+    assert imported_below == []
 
 
 def test_the_map_names_only_existing_modules() -> None:

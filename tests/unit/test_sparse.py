@@ -24,6 +24,14 @@ def test_dense_and_sparse_forms_are_the_same_rows():
     assert np.array_equal(sparse.indptr, dense.indptr) and np.array_equal(sparse.indices, dense.indices)
 
 
+def test_entries_in_any_order_are_the_same_rows():
+    dense = Rows.from_dense(THETA)
+    order = np.array([4, 0, 5, 2, 1, 3])
+    rows = Rows.from_entries(2, 2, dense.row_numbers()[order], dense.indices[order], dense.data[order])
+    assert np.array_equal(rows.dense(), THETA)
+    assert np.array_equal(rows.indptr, dense.indptr) and np.array_equal(rows.indices, dense.indices)
+
+
 def test_a_row_and_its_running_sum():
     rows = Rows.from_dense(THETA)
     s_next, p = rows.row(a=1, s=1)

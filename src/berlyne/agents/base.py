@@ -3,25 +3,32 @@
 `Agent` defines the methods that every agent has. It implements choices, runs, replays and imagined steps once, on top
 of a few primitives. `KnownStatesAgent` is the base of agents whose states are known in advance. `CompiledAgent`
 overrides the methods that kernels make faster.
+
+If the prior learns its parameters (`berlyne.priors.refit`), every agent refits it when its schedule says so: after an
+observation has been learned, before the next choice. All rows are then estimated and valued again, and plans are
+discarded. The measures of a run are computed again for all rows. A utility of past outcomes, PEIG, becomes what the
+last outcome of each row taught under the new parameters. While an agent imagines steps, it does not refit the prior.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.labels import ImpossibleTransitionError, Labels
-from berlyne.models.history import TerminalChanges, iter_segments
+from berlyne.models.history import TerminalChange, TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
+from berlyne.priors.protocols import as_exact
+from berlyne.priors.refit import learned_values, refit_schedule
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import novelty
-from berlyne.validation import FloatArray, IntArray
+from berlyne.validation import OWN_PRIOR, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 NO_RESETS: FloatArray = np.empty(0)
@@ -45,6 +52,10 @@ class Agent(ABC):
 
     Attributes
     ----------
+    prior : Prior
+        The prior in force; a refit replaces it.
+    schedule : Refit or None
+        When the prior is refitted; None if never.
     rule : ChoiceRule
         Rule that turns values into an action.
     discovered : sequence of int
@@ -60,11 +71,12 @@ class Agent(ABC):
     """
 
     discovers_states: ClassVar[bool] = False
-    has_state_dict: ClassVar[bool] = False
+    has_state_dict: bool = False
     discovered: Sequence[int]
 
     def __init__(self, prior: Any, strategy: Strategy, n_actions: int) -> None:
         self.prior, self.strategy, self.n_actions = prior, strategy, n_actions
+        self.schedule, self._n_obs_at_refit = refit_schedule(prior), 0
         self.rule = strategy.rule
         self.terminal: set[int] = set()
         self.chooses_without_values = False
@@ -142,6 +154,23 @@ class Agent(ABC):
             If the transition has probability zero under the prior. Nothing is learned then.
         """
 
+    def _refitted(self, n_obs: int, *, at_once: bool = False) -> Any:
+        """Return the prior to use after `n_obs` observations: the prior in force or, if a refit is due, a new one.
+
+        With `at_once` a refit is due in any case, if the prior learns its parameters.
+        """
+        if self.schedule is None or not (at_once or n_obs >= self.schedule.next_refit(self._n_obs_at_refit)):
+            return self.prior
+        self._n_obs_at_refit = n_obs
+        counts = self.counts()
+        prior = self.prior.refit(counts if as_exact(self.prior) is not None else counts.dense())
+        if type(prior) is not type(self.prior):
+            raise ValueError(
+                f"{type(self.prior).__name__}.refit returned {prior!r:.60}; it must return a "
+                f"{type(self.prior).__name__} with new parameters{OWN_PRIOR}"
+            )
+        return prior if self.schedule.accepts(prior, self.prior, n_obs) else self.prior
+
     @abstractmethod
     def mark_terminal(self, states: IntArray) -> None:
         """Mark states as terminal: no action can be taken in them.
@@ -152,6 +181,14 @@ class Agent(ABC):
     @abstractmethod
     def unmark_terminal(self, s: int) -> None:
         """Undo `mark_terminal` for a state in which no action was tried."""
+
+    def change_terminal(self, changes: Iterable[TerminalChange]) -> None:
+        """Mark states as terminal or not, in this order."""
+        for change in changes:
+            if change.is_terminal:
+                self.mark_terminal(np.array([change.s], dtype=np.int64))
+            else:
+                self.unmark_terminal(change.s)
 
     @abstractmethod
     def copy(self) -> Self:
@@ -244,8 +281,27 @@ class Agent(ABC):
             next_begin = world.episodes.draw(float(u_start[t])) if is_terminal[s_next] else s_next
             self.discover(next_begin)
             record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, next_begin
+            if record.learned.shape[1]:
+                record.learned[t + 1] = learned_values(self.prior)
             measure(t)
         return len(u_world)
+
+    def follow(self, world: World, record: RunRecord) -> None:
+        """Learn the steps of a path in a world, and measure after each of them.
+
+        Parameters
+        ----------
+        world : World
+            The world.
+        record : RunRecord
+            The path, and arrays for the measures, whose first entries are set.
+        """
+        measure = self._measurement(world, record)
+        steps = zip(record.states.tolist(), record.actions.tolist(), record.outcomes.tolist(), strict=False)
+        for t, (s, a, s_next) in enumerate(steps):
+            self.observe(s, a, s_next)
+            self.discover(int(record.states[t + 1]))
+            measure(t)
 
     def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
         """Return a function that writes the measures after step `t` into `record`."""
@@ -328,10 +384,14 @@ class Agent(ABC):
         """Return the expected missing information after a step; `missing` is the one before."""
         return self.expected_missing()
 
+    def reseed(self, u: FloatArray) -> None:  # noqa: B027  # only agents whose methods draw numbers need it
+        """Let the random numbers of a method depend on uniform numbers `u`, so that imagined futures differ."""
+
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
 
-        The agent learns the imagined steps, so call `imagine` on a copy. `information` measures the gain.
+        The agent learns the imagined steps, so call `imagine` on a copy. It never refits its prior again. `information`
+        measures the gain.
 
         Parameters
         ----------
@@ -342,7 +402,8 @@ class Agent(ABC):
         u_world : ndarray of shape (T,)
             Uniform numbers in [0, 1) for the outcomes.
         """
-        s = begin
+        s, self.schedule = begin, None
+        self.reseed(u_agent[:1])
         if not self.strategy.relocates:
             self.discover(begin)
         for u_choice, u_outcome in zip(u_agent, u_world, strict=True):

@@ -12,20 +12,34 @@ import numpy as np
 
 from berlyne.agents.base import NO_RESETS, KnownStatesAgent
 from berlyne.engine.action_selection import METHODS, ChoiceState
-from berlyne.engine.agent_state import compiled_spec_for, new_agent_state, refresh, reset, restore, widened
+from berlyne.engine.agent_state import compiled_spec_for, new_agent_state, refresh, reserve, reset, restore, widened
 from berlyne.engine.blocks import Block, call
 from berlyne.engine.environment import new_truth
 from berlyne.engine.indices import GLOBAL_INDEX, can_compile_index
-from berlyne.engine.loop import Draws, Imagined, act, evaluate_actions, explore, follow_history, imagine, observe
+from berlyne.engine.learned_prior import LEARNERS, learner_of
+from berlyne.engine.loop import (
+    Draws,
+    Imagined,
+    act,
+    evaluate_actions,
+    explore,
+    explore_and_refit,
+    follow_history,
+    imagine,
+    observe,
+)
+from berlyne.engine.own_methods import can_compile_method
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, is_compiled_prior
 from berlyne.engine.successor_graph import round_up
 from berlyne.labels import impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
+from berlyne.priors.refit import refit_schedule
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import QLearning, UniformChoice
+from berlyne.strategies.own_methods import RegisteredMethod
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES, compute_utility
 from berlyne.validation import FloatArray, IntArray
@@ -38,7 +52,13 @@ MAX_COUNT = 2**31 - 1
 def can_compile(prior: Any, strategy: Strategy) -> bool:
     """Whether prior, utility and method are all ones that the kernels know."""
     known_parts = is_compiled_prior(prior) and type(strategy.coordinate) in METHODS
+    if refit_schedule(prior) is not None and type(prior).__name__ not in LEARNERS:
+        return False
     if not known_parts or not (strategy.utility is None or isinstance(strategy.utility, str)):
+        return False
+    if isinstance(strategy.coordinate, RegisteredMethod) and not can_compile_method(
+        strategy.coordinate.method, strategy.coordinate.definition
+    ):
         return False
     index = None if strategy.utility is None else UTILITIES[strategy.utility].index
     if index is not None:
@@ -70,19 +90,31 @@ class CompiledAgent(KnownStatesAgent):
         The true world, for strategies that may see it. It also limits the number of slots.
     """
 
-    has_state_dict: ClassVar[bool] = True
     replays_at_once: ClassVar[bool] = True
+    _prior: Any
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
         if model.n_obs:
             raise ValueError("a compiled explorer starts from a model that has observed nothing")
         assert strategy.utility is None or isinstance(strategy.utility, str)
         super().__init__(model.prior, strategy, model.n_actions, model.n_states)
+        self.has_state_dict = self.schedule is None  # what is learned about the prior depends on the whole history
         self._blank, self._world = model, world
         self.block = new_agent_state(
             model, strategy.utility, strategy.untried, strategy.coordinate, strategy.rule, world
         )
         self._truth: Block | None = None
+
+    @property
+    def prior(self) -> Any:
+        """The prior in force."""
+        if self.schedule is not None and self.belief.numbers[0] != self._prior.learned:
+            self._prior = self._prior.with_learned(self.belief.numbers[0])
+        return self._prior
+
+    @prior.setter
+    def prior(self, prior: Any) -> None:
+        self._prior = prior
 
     @property
     def belief(self) -> Belief:
@@ -115,6 +147,7 @@ class CompiledAgent(KnownStatesAgent):
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
+        self._reserve(1)
         before = call(observe, self.block, s, a, s_next)
         if before == FULL:
             self._widen()
@@ -194,9 +227,16 @@ class CompiledAgent(KnownStatesAgent):
         self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
     ) -> int:
         """Explore a world in one kernel; see `Agent.run`."""
+        self._reserve(len(u_world))
+        loop = explore if self.schedule is None else explore_and_refit
         draws = Block.around(Draws(u_agent, u_world, u_start))
-        steps: int = call(explore, self.block, self.truth(world), Block.around(record), draws)
+        steps: int = call(loop, self.block, self.truth(world), Block.around(record), draws)
         return steps
+
+    def _reserve(self, n_obs: int) -> None:
+        """Make room for more observations, if the prior learns from them."""
+        if self.schedule is not None:
+            self.block = reserve(self.block, self._prior, n_obs)
 
     def action_values(self, s: int) -> FloatArray:
         """Value of each action in state `s` to the coordination method, (M,)."""
@@ -209,7 +249,8 @@ class CompiledAgent(KnownStatesAgent):
 
     def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
         """Replay a history in kernels, and record values and probabilities before each step; see `Agent.replay`."""
-        known, done = self._new_known(), 0
+        self._reserve(len(steps))
+        known, done = self._new_known(len(steps)), 0
         expected = float(self._row_novelty(known).sum())
         record = ReplayRecord.allocate(len(steps), self.n_actions, expected, self.strategy.relocates)
         for begin, until, closed, opened in iter_segments(len(steps), ends):
@@ -230,9 +271,10 @@ class CompiledAgent(KnownStatesAgent):
         """Replay the lines from `begin` on in a kernel; see `KnownStatesAgent.replay_at_once`."""
         return self._replay_lines(self._copy_with_novelty(last), record, steps, begin)[1]
 
-    def _new_known(self) -> Block:
-        """An agent before any data whose utility is novelty: expected missing information."""
-        return new_agent_state(self._blank, "novelty", None, UniformChoice(), ChoiceRule(), self._world)
+    def _new_known(self, n_obs: int = 0) -> Block:
+        """An agent before any data, with room for `n_obs`, whose utility is novelty: expected missing information."""
+        known = new_agent_state(self._blank, "novelty", None, UniformChoice(), ChoiceRule(), self._world)
+        return reserve(known, self._prior, n_obs)
 
     def _copy_with_novelty(self, last: IntArray) -> Block:
         """Return an agent that knows what this one knows, with novelty as its utility; `last` as in `load_state`."""
@@ -292,7 +334,9 @@ class CompiledAgent(KnownStatesAgent):
     def truth(self, world: World) -> Block:
         """The true world as kernels see it, and the distance of this agent's model from it."""
         if self._truth is None:
-            self._truth = new_truth(world, self._blank, self.block)
+            learner = learner_of(self._prior)
+            missing_information = None if learner is None else learner.missing_information
+            self._truth = new_truth(world, self._blank, self.block, missing_information)
         return self._truth
 
     def utility(self) -> FloatArray:
@@ -322,10 +366,10 @@ class CompiledAgent(KnownStatesAgent):
         -------
         dict
             `counts` (K, 3): row `r = s * M + a`, s_next and n, in the order in which the outcomes of a state were first
-            seen. `visits` (N,). `q` (N, M): the table of Q-learning, empty for other methods. `here` (1,): the current
-            state, or -1.
+            seen. `visits` (N,). `q` (N, M): the table of Q-learning or of an own method, else empty. `here` (1,): the
+            current state, or -1.
         """
-        q = self.memory.q if isinstance(self.strategy.coordinate, QLearning) else np.empty(0)
+        q = getattr(self.memory, "q", np.empty(0))
         return {
             "counts": self._observed(),
             "visits": self.choice_state.visits[:-1],
@@ -359,7 +403,7 @@ class CompiledAgent(KnownStatesAgent):
         choice.visits[:-1] = checked_numbers("visits", state["visits"], (n_states,), 0, MAX_COUNT)
         choice.visits[-1] = choice.visits[:-1].sum()
         choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1, n_states - 1)
-        if isinstance(self.strategy.coordinate, QLearning):
+        if hasattr(self.memory, "q"):
             self._by_state(self.memory.q)[:, :n_actions] = checked_numbers("q", state["q"], (n_states, n_actions))
 
     def _widen(self) -> None:

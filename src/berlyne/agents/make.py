@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from berlyne.agents.base import KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import Prior
-from berlyne.strategies.registry import Strategy
+from berlyne.strategies.registry import Strategy, check_defined
 from berlyne.validation import (
     ENGINE,
     UNKNOWN_STATES,
@@ -21,7 +23,11 @@ Engine = Literal["auto", "compiled", "numpy"]
 
 
 def make_agent(
-    model: InternalModel, strategy: Strategy, world: World | None, engine: Engine = "auto"
+    model: InternalModel,
+    strategy: Strategy,
+    world: World | None,
+    engine: Engine = "auto",
+    seed: np.random.SeedSequence | None = None,
 ) -> KnownStatesAgent:
     """Make the agent that runs a strategy in a world whose states are known.
 
@@ -36,6 +42,8 @@ def make_agent(
         marked in every agent.
     engine : {"auto", "compiled", "numpy"}, default="auto"
         Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
+    seed : numpy.random.SeedSequence, optional
+        Seed for methods that draw random numbers, in plain NumPy.
 
     Returns
     -------
@@ -65,13 +73,19 @@ def make_agent(
     if compiled:
         agent = CompiledAgent(model, strategy, world)
     else:
-        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
+        agent = NumpyAgent(model, strategy, world if strategy.sees_world else None, seed)
     if world is not None and len(world.terminal):
         agent.mark_terminal(world.terminal)
     return agent
 
 
-def make_open_state_agent(prior: Any, n_actions: int, strategy: Strategy, engine: Engine = "auto") -> OpenStateAgent:
+def make_open_state_agent(
+    prior: Any,
+    n_actions: int,
+    strategy: Strategy,
+    engine: Engine = "auto",
+    seed: np.random.SeedSequence | None = None,
+) -> OpenStateAgent:
     """Make the agent that runs a strategy and discovers its states.
 
     Parameters
@@ -84,8 +98,11 @@ def make_open_state_agent(prior: Any, n_actions: int, strategy: Strategy, engine
         The strategy to run.
     engine : {"auto", "compiled", "numpy"}, default="auto"
         Whether kernels or plain NumPy run the strategy, as for `make_agent`.
+    seed : numpy.random.SeedSequence, optional
+        Seed for methods that draw random numbers, as for `make_agent`.
     """
-    return OpenStateAgent(prior, n_actions, strategy, _is_compiled(prior.sized(1, n_actions), strategy, engine))
+    compiled = _is_compiled(prior.sized(1, n_actions), strategy, engine)
+    return OpenStateAgent(prior, n_actions, strategy, compiled, seed)
 
 
 def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
@@ -94,6 +111,7 @@ def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
 
     if engine not in ("auto", "compiled", "numpy"):
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
+    check_defined(strategy)
     if engine == "numpy":
         return False
     compilable = can_compile(prior, strategy)

@@ -1,7 +1,8 @@
 """The agent in plain NumPy: easy to read, and open to custom parts.
 
 This is the reference for the compiled engine. It also runs what the engine cannot compile: a custom prior, utility or
-coordination method. One observation changes one row, so each step estimates and values one row again.
+coordination method. One observation changes one row, so each step estimates and values one row again, unless the prior
+is refitted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from berlyne.engine.records import RunRecord
 from berlyne.information import kl_divergence
 from berlyne.labels import TransitionError, impossible_transition
 from berlyne.models.internal_model import ROUNDING, InternalModel
-from berlyne.priors.protocols import checked_estimate
+from berlyne.priors.protocols import as_exact, checked_estimate
 from berlyne.sparse import Counts
 from berlyne.strategies.coordination import View, chooses_directly, has_values
 from berlyne.strategies.indices import index_of_row, is_global, make_row
@@ -36,6 +37,17 @@ from berlyne.worlds.world import World
 SUM_TOLERANCE = 1e-9
 """Largest deviation from 1 of the sum of probabilities that a custom method returns."""
 
+ARRAYS = ("utility", "theta_hat", "counts", "visits", "terminal")
+"""Arrays of a view that the agent changes, and methods can only read."""
+
+
+def _locked(view: View) -> dict[str, Any]:
+    """Return views of the arrays of a `View` that cannot be written to."""
+    locked = {name: getattr(view, name).view() for name in ARRAYS}
+    for array in locked.values():
+        array.flags.writeable = False
+    return locked
+
 
 class NumpyAgent(KnownStatesAgent):
     """Beliefs, utilities and choices of one explorer, as dense arrays.
@@ -48,18 +60,29 @@ class NumpyAgent(KnownStatesAgent):
         The strategy to run.
     world : World, optional
         The true world, only for a strategy that may see it.
+    seed : numpy.random.SeedSequence, optional
+        Seed of `view.rng`; by default 0.
 
     Attributes
     ----------
     view : View
-        What a coordination method reads: utilities, estimates, counts, visits and its memory.
+        What a coordination method reads: utilities, estimates, counts, visits and its memory. Methods get copies of it,
+        whose arrays are the same.
     dependent : bool
         Whether an observation of one row can change the estimates of other rows.
     theta : ndarray of shape (M, N, N) or None
         The true world, if the strategy may see it.
+    n_refits : int
+        How often the prior in force was replaced. Each time all rows are estimated and valued again.
     """
 
-    def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
+    def __init__(
+        self,
+        model: InternalModel,
+        strategy: Strategy,
+        world: World | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> None:
         alternative = "a built-in prior, utility and method, which are compiled"
         check_dense("the explorer's model", model.n_actions, model.n_states, alternative)
         super().__init__(model.prior, strategy, model.n_actions, model.n_states)
@@ -71,16 +94,19 @@ class NumpyAgent(KnownStatesAgent):
         self.dependent = not model.rows_are_independent
         self._index: Any = UTILITIES[strategy.utility].index if isinstance(strategy.utility, str) else None
         self._index_is_global = self._index is not None and is_global(self._index)
-        self.view = View(
+        self._own = View(
             utility=self._utilities(model),
             theta_hat=model.theta_hat,
             counts=model.counts,
             visits=np.zeros(model.n_states, dtype=np.int64),
+            terminal=np.zeros(model.n_states, dtype=np.bool_),
         )
-        self._initial_utility = self.view.utility.copy()
+        self.view = replace(self._own, **_locked(self._own), prior=self.prior, t=model.n_obs, seed=seed)
+        self._initial_utility = self._own.utility.copy()
+        self._n_obs, self._last, self.n_refits = model.n_obs, dict[int, int](), 0
         self.theta = None if world is None else world.theta
         self._current_state = -1
-        self._call("start", self.view)
+        self._call("start")
 
     def act(self, s: int, u: FloatArray) -> int:
         """Choose an action in state `s`; `u` holds two uniform numbers in [0, 1). No side effects."""
@@ -95,7 +121,7 @@ class NumpyAgent(KnownStatesAgent):
         """Choose a state and an action in it, for a strategy that may relocate. No side effects."""
         if not self.chooses_without_values:
             return super().choose_pair(u)
-        s, a = self.coordinate.choose_pair(self.view, u)
+        s, a = self.coordinate.choose_pair(replace(self.view), u)
         if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
             raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}; there is no such state and action")
         return int(s), int(a)
@@ -113,8 +139,8 @@ class NumpyAgent(KnownStatesAgent):
         shape = self.view.n_states, self.view.n_actions
         if not has_values(self.coordinate):
             return np.full(shape, np.nan)
-        view = replace(self.view, utility=self._index_values(self.view.visits)) if self._index_is_global else self.view
-        return self._checked(self.coordinate.pair_values(view), shape)
+        utility = self._index_values(self.view.visits) if self._index_is_global else self.view.utility
+        return self._checked(self.coordinate.pair_values(replace(self.view, utility=utility)), shape)
 
     def probabilities(self, s: int) -> FloatArray:
         """Probability of each action in state `s`, (M,)."""
@@ -146,17 +172,17 @@ class NumpyAgent(KnownStatesAgent):
 
     def _view_from(self, s: int) -> View:
         """Return the view after arriving in state `s`; its `theta_hat` is the true world if the strategy may see it."""
-        view = self.view if self.theta is None else replace(self.view, theta_hat=self.theta)
+        view = replace(self.view, theta_hat=self.view.theta_hat if self.theta is None else self.theta)
         if s != self._current_state:
-            visits = view.visits.copy()
-            visits[s] += 1
-            view = replace(view, visits=visits)
-        return replace(view, utility=self._index_values(view.visits)) if self._index_is_global else view
+            view.visits, view.episode_began = view.visits.copy(), view.t
+            view.visits[s] += 1
+        if self._index_is_global:
+            view.utility = self._index_values(view.visits)
+        return view
 
     def _index_values(self, visits: IntArray) -> FloatArray:
         """Compute an index for all rows, `[a, s]`, given the visits of all states."""
-        counts, values = self.view.counts, np.empty(self.view.utility.shape)
-        t = int(counts.sum())
+        counts, t, values = self.view.counts, self.view.t, np.empty(self.view.utility.shape)
         for a, s in np.ndindex(*values.shape):
             values[a, s] = index_of_row(self._index, make_row(self.prior, counts[a, s], visits, t, a, s))
         values[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
@@ -176,12 +202,13 @@ class NumpyAgent(KnownStatesAgent):
 
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition."""
-        view, utility = self.view, self.strategy.utility
+        view, utility = self._own, self.strategy.utility
         if not view.theta_hat[a, s, s_next] > 0.0:
             raise impossible_transition(s, a, s_next)
         self._arrive(s)
         before, reward = view.theta_hat[a, s].copy(), view.utility[a, s]
         view.counts[a, s, s_next] += 1
+        self.view.t += 1
         others_changed = self._estimate(a, s)
         realised = isinstance(utility, str) and UTILITIES[utility].realised
         if realised and self.exact is None:
@@ -192,9 +219,27 @@ class NumpyAgent(KnownStatesAgent):
         elif utility is not None:
             view.utility[a, s] = self._row_utility(a, s, s_next)
         reward = view.utility[a, s] if realised else reward
-        self._call("learn", view, s, a, s_next, reward)
+        self._call("learn", s, a, s_next, reward)
         view.visits[s_next] += 1
         self._current_state = s_next
+        self._n_obs += 1
+        if self.schedule is not None:
+            self._last[s * self.n_actions + a] = s_next
+            self._refit()
+
+    def _refit(self) -> None:
+        """Refit the prior if that is due; if it changes, estimate and value all rows again."""
+        prior = self._refitted(self._n_obs)
+        if prior is self.prior:
+            return
+        self.prior, self.exact, self.view.prior = prior, as_exact(prior), prior
+        self.n_refits += 1
+        model, view = InternalModel.from_counts(prior, self.counts(), self._last), self._own
+        view.theta_hat[...] = model.theta_hat
+        if self.strategy.utility is not None:
+            view.utility[...] = self._utilities(model)
+            self._value_terminal()
+        self._call("refit")
 
     @property
     def current_state(self) -> int:
@@ -204,9 +249,9 @@ class NumpyAgent(KnownStatesAgent):
     def copy(self) -> NumpyAgent:
         """Return an independent copy."""
         clone = copy.copy(self)
-        clone.terminal, view = set(self.terminal), self.view
-        arrays = {name: getattr(view, name).copy() for name in ("utility", "theta_hat", "counts", "visits")}
-        clone.view = replace(view, **arrays, memory=copy.deepcopy(view.memory))
+        clone.terminal, clone._last = set(self.terminal), dict(self._last)
+        clone._own = replace(self._own, **{name: getattr(self._own, name).copy() for name in ARRAYS})
+        clone.view = replace(self.view, **_locked(clone._own), memory=copy.deepcopy(self.view.memory))
         clone.coordinate = copy.deepcopy(self.coordinate)  # a custom method must not log imagined steps
         return clone
 
@@ -219,10 +264,10 @@ class NumpyAgent(KnownStatesAgent):
         counts, n = self.counts(), prior.n_states
         counts = Counts.from_keys(self.n_actions, n, counts.row * n + counts.s_next, counts.n)
         model = InternalModel.from_counts(prior, counts, dict(last.tolist()))
-        clone = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate))
-        clone.view.visits[: len(self.view.visits)] = self.view.visits
-        clone._current_state = self._current_state
-        clone._call("grow", clone.view, self.view.memory)
+        clone = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate), seed=self.view.seed)
+        clone._own.visits[: len(self.view.visits)] = self.view.visits
+        clone._current_state, clone.view.episode_began = self._current_state, self.view.episode_began
+        clone._call("grow", self.view.memory)
         return clone
 
     def mark_terminal(self, states: IntArray) -> None:
@@ -231,21 +276,25 @@ class NumpyAgent(KnownStatesAgent):
         Their utilities become 0, or -inf if the strategy may relocate.
         """
         self.terminal.update(np.asarray(states).tolist())
+        self._own.terminal[states] = True
         self._value_terminal()
-        self._call("mark_terminal", self.view, states)
+        self._call("mark_terminal", states)
 
     def unmark_terminal(self, s: int) -> None:
         """Undo `mark_terminal` for a state in which no action was tried."""
         self.terminal.discard(s)
+        self._own.terminal[s] = False
         utility, utilities = self.strategy.utility, self._initial_utility
+        if self.n_refits:
+            utilities = self._utilities(InternalModel(self.prior, n_states=self.n_states, n_actions=self.n_actions))
         if self.dependent and not (isinstance(utility, str) and UTILITIES[utility].realised):
             utilities = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
-        self.view.utility[:, s] = utilities[:, s]
-        self._call("unmark_terminal", self.view, s)
+        self._own.utility[:, s] = utilities[:, s]
+        self._call("unmark_terminal", s)
 
     def _value_terminal(self) -> None:
         """Set the utilities of terminal states."""
-        self.view.utility[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
+        self._own.utility[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
 
     def estimate(self, s: int, a: int) -> FloatArray:
         """Estimated probability of each outcome of action `a` in state `s`, (N,)."""
@@ -257,9 +306,13 @@ class NumpyAgent(KnownStatesAgent):
         all_rows = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
+        n_refits = self.n_refits
 
         def measure(t: int) -> None:
-            rows: Any = all_rows if self.dependent else (int(record.actions[t]), int(record.states[t]))
+            nonlocal n_refits
+            changes_all = self.dependent or self.n_refits > n_refits
+            n_refits = self.n_refits
+            rows: Any = all_rows if changes_all else (int(record.actions[t]), int(record.states[t]))
             missing_before, distance_before = missing[rows].sum(), distance[rows].sum()
             missing[rows] = kl_divergence(theta[rows], theta_hat[rows])
             distance[rows] = np.abs(theta[rows] - theta_hat[rows]).sum(axis=-1)
@@ -269,15 +322,15 @@ class NumpyAgent(KnownStatesAgent):
         return measure
 
     def _missing_after(self, missing: FloatArray, s: int, a: int, s_next: int) -> FloatArray:
-        """Return the expected missing information after a step; only one row changes if the prior is exact."""
-        if self.exact is None:
+        """Return the expected missing information after a step; one row changes if the prior is exact and fixed."""
+        if self.exact is None or self.schedule is not None:
             return self.expected_missing()
         missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
         return missing
 
     def _estimate(self, a: int, s: int) -> bool:
         """Estimate row (a, s) again, and other rows if they depend on it; return whether they do."""
-        theta_hat, prior = self.view.theta_hat, self.prior
+        theta_hat, prior = self._own.theta_hat, self.prior
         if self.exact is not None:
             theta_hat[a, s] = self.exact.row_estimate(self.view.counts[a, s], a, s)
             return False
@@ -308,19 +361,26 @@ class NumpyAgent(KnownStatesAgent):
     def _arrive(self, s: int) -> None:
         """Count a visit to a state that the last step did not lead to."""
         if s != self._current_state:
-            self.view.visits[s] += 1
-            self._current_state = s
+            self._own.visits[s] += 1
+            self._current_state, self.view.episode_began = s, self.view.t
         if self._index_is_global:
-            self.view.utility[...] = self._index_values(self.view.visits)
+            self._own.utility[...] = self._index_values(self.view.visits)
 
     def _relocate(self, s: int) -> None:
         """Go to state `s` without counting a visit."""
         self._current_state = s
 
+    def reseed(self, u: FloatArray) -> None:
+        """Let `view.rng` depend on uniform numbers `u`; see `Agent.reseed`."""
+        self.view.seed = np.random.SeedSequence(np.ascontiguousarray(u).view(np.uint64).ravel().tolist())
+
     def _call(self, hook: str, *arguments: Any) -> None:
+        """Call a hook of the method, if it has one, and keep its memory."""
         method = getattr(self.coordinate, hook, None)
         if method is not None:
-            method(*arguments)
+            view = replace(self.view, is_learning=True)
+            method(view, *arguments)
+            self.view.memory = view.memory
 
     def _utilities(self, model: InternalModel) -> FloatArray:
         """Compute the utilities of all rows, `[a, s]`."""
@@ -339,15 +399,20 @@ class NumpyAgent(KnownStatesAgent):
         utility = self.strategy.utility
         if self._index is not None:
             counts, visits = self.view.counts, self.view.visits
-            return index_of_row(self._index, make_row(self.prior, counts[a, s], visits, int(counts.sum()), a, s))
+            return index_of_row(self._index, make_row(self.prior, counts[a, s], visits, self.view.t, a, s))
         if isinstance(utility, str) and self.exact is not None:
             try:
                 return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)
             except KeyError:  # no closed form of this utility
                 utility = UTILITIES[utility].of_row or utility
-        model = InternalModel.from_counts(self.prior, self.counts(), {})
         if isinstance(utility, str):
-            return float(UTILITIES[utility].of(model)[a, s])
+            return float(UTILITIES[utility].of(InternalModel.from_counts(self.prior, self.counts(), {}))[a, s])
         assert utility is not None
-        after = model.theta_hat_after(a, s) if needs_estimates_after(utility) else np.empty(0)
+        after = self._estimates_after(a, s) if needs_estimates_after(utility) else np.empty(0)
         return as_row_function(utility)(self.view.theta_hat[a, s], after, self.view.counts[a, s].copy())
+
+    def _estimates_after(self, a: int, s: int) -> FloatArray:
+        """Estimates of row (a, s) after one more outcome, (N, N)."""
+        if self.exact is not None:
+            return self.exact.estimate_after(self.view.counts, a, s)
+        return InternalModel.from_counts(self.prior, self.counts(), {}).theta_hat_after(a, s)

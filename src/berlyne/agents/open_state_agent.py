@@ -5,8 +5,8 @@ gets its own cell, and its rows start from the prior. All rows are then valued a
 outcome. States are identified by any integers, in any order. Cells are numbered in the order of discovery.
 
 Beliefs and choices belong to an inner agent on the cells: a `CompiledAgent`, or a `NumpyAgent` if a part is custom. The
-inner agent is rebuilt at every discovery. If the prior learns its concentration, the inner agent is also rebuilt when
-another concentration becomes most likely.
+inner agent is rebuilt at every discovery, and at every refit that changes the prior. A refit is due at every step that
+discovers a state, and when the schedule of the prior says so.
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from berlyne.priors import ChineseRestaurant
 
 
-NO_COUNTS = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-"""Keys and counts of an empty `Counts`."""
-
-
 class OpenStateAgent(Agent):
     """Beliefs, utilities and choices of one explorer that discovers its states.
 
@@ -51,6 +47,8 @@ class OpenStateAgent(Agent):
         The strategy to run; it must not need the true world.
     compiled : bool, default=True
         Whether the inner agent is compiled; otherwise it is a `NumpyAgent`.
+    seed : numpy.random.SeedSequence, optional
+        Seed of the inner agent, if it is a `NumpyAgent`.
 
     Attributes
     ----------
@@ -68,27 +66,32 @@ class OpenStateAgent(Agent):
 
     discovers_states: ClassVar[bool] = True
 
-    def __init__(self, prior: ChineseRestaurant, n_actions: int, strategy: Strategy, compiled: bool = True) -> None:
+    def __init__(
+        self,
+        prior: ChineseRestaurant,
+        n_actions: int,
+        strategy: Strategy,
+        compiled: bool = True,
+        seed: np.random.SeedSequence | None = None,
+    ) -> None:
         if strategy.sees_world:
             raise ValueError(f"{strategy} plans with the true world, but its states are unknown{UNKNOWN_STATES}")
         super().__init__(prior, strategy, n_actions)
         self.discovered: list[int] = []
         self._cell: dict[int, int] = {}
         self._last: dict[int, int] = {}
-        self._is_adaptive = bool(getattr(prior, "is_adaptive", False))
-        self._fitted_prior = prior.fitted(Counts.from_keys(n_actions, 1, *NO_COUNTS)) if self._is_adaptive else prior
-        self.current_prior = self._fitted_prior.sized(1, n_actions)
-        self.n_obs, self._n_obs_at_fit, self.n_rebuilds = 0, 0, 0
+        self.current_prior = prior.sized(1, n_actions)
+        self.n_obs, self.n_rebuilds = 0, 0
         self._row_counts: dict[int, dict[int, int]] = {}  # by row and outcome, while imagining
         self._imagined_bits = 0.0
-        self._inner = self._new_inner(compiled)
+        self._inner = self._new_inner(compiled, seed)
         self.chooses_without_values = self._inner.chooses_without_values
 
-    def _new_inner(self, compiled: bool) -> KnownStatesAgent:
+    def _new_inner(self, compiled: bool, seed: np.random.SeedSequence | None) -> KnownStatesAgent:
         """Return an inner agent without observations."""
         blank = InternalModel(self.current_prior)
         if not compiled:
-            return NumpyAgent(blank, self.strategy)
+            return NumpyAgent(blank, self.strategy, seed=seed)
         from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
 
         return CompiledAgent(blank, self.strategy)
@@ -108,7 +111,7 @@ class OpenStateAgent(Agent):
 
     def _rebuild(self) -> None:
         """Rebuild the inner agent with the current cells and concentration; all rows are valued again."""
-        self.current_prior = self._fitted_prior.sized(len(self.discovered) + 1, self.n_actions)
+        self.current_prior = self.prior.sized(len(self.discovered) + 1, self.n_actions)
         self.n_rebuilds += 1
         self._inner = self._inner.with_more_states(self.current_prior, self._last_outcomes())
         self._mark_inner_terminal()
@@ -116,13 +119,6 @@ class OpenStateAgent(Agent):
     def _last_outcomes(self) -> IntArray:
         """Row and last outcome of every row that was tried, in cells, (rows, 2)."""
         return np.array(list(self._last.items()), dtype=np.int64).reshape(-1, 2)
-
-    def _refit(self) -> None:
-        """Fit the concentration to all observations; rebuild the inner agent if it changes."""
-        self._n_obs_at_fit, before = self.n_obs, self._fitted_prior
-        self._fitted_prior = self.prior.fitted(self.counts())
-        if self._fitted_prior.describe() != before.describe():
-            self._rebuild()
 
     def copy(self) -> OpenStateAgent:
         """Return an independent copy."""
@@ -175,8 +171,10 @@ class OpenStateAgent(Agent):
         self._inner.observe(self._cell[s], a, self._cell[s_next])
         self._last[self._cell[s] * self.n_actions + a] = self._cell[s_next]
         self.n_obs += 1
-        if self._is_adaptive and (len(self.discovered) > n_known or self.n_obs >= 2 * self._n_obs_at_fit):
-            self._refit()
+        prior = self._refitted(self.n_obs, at_once=len(self.discovered) > n_known)
+        if prior is not self.prior:
+            self.prior = prior
+            self._rebuild()
 
     def action_values(self, s: int) -> FloatArray:
         """Value of each action in state `s` to the coordination method, (M,)."""
@@ -301,7 +299,9 @@ class OpenStateAgent(Agent):
         """
         if not self._inner.replays_at_once:
             return t
-        return min(until, max(t, t + 2 * self._n_obs_at_fit - self.n_obs - 1)) if self._is_adaptive else until
+        if self.schedule is None:
+            return until
+        return min(until, max(t, t + self.schedule.next_refit(self._n_obs_at_refit) - self.n_obs - 1))
 
     def _replay_at_once(self, record: ReplayRecord, cells: IntArray, begin: int) -> int:
         """Replay lines from `begin` on, which discover no state; return the first one not replayed."""
@@ -317,6 +317,10 @@ class OpenStateAgent(Agent):
         A state that is discovered adds missing information, so the decrease of missing information is not a gain.
         """
         return self._imagined_bits
+
+    def reseed(self, u: FloatArray) -> None:
+        """Let the random numbers of a method depend on uniform numbers `u`; see `Agent.reseed`."""
+        self._inner.reseed(u)
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.

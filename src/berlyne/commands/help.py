@@ -6,6 +6,18 @@ from typing import Any
 
 import click
 
+from berlyne.priors.refit import MOST_LIKELY
+
+
+class Concentration(click.ParamType):  # type: ignore[type-arg]  # before 8.2 it takes no type
+    """The concentration of a prior: a number, or "ml" to learn it."""
+
+    name = "number or ml"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or "ml"."""
+        return value if value == MOST_LIKELY else click.FLOAT.convert(value, param, ctx)
+
 
 class _WithExample(click.Command):
     """A command whose help ends with examples to copy.
@@ -48,3 +60,13 @@ class Command(_WithExample):
 
 class Group(_WithExample, click.Group):
     """A group of commands with examples in its help."""
+
+
+IMPORT = click.option(
+    "--import",
+    "imports",
+    multiple=True,
+    metavar="MODULE",
+    help="Python module that registers your own indices and methods; can be repeated.",
+)
+"""Option of commands that take names of strategies."""

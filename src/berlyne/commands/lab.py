@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from berlyne.commands.help import Command, Group
-from berlyne.exploration.log_header import import_object
+from berlyne.commands.help import IMPORT, Command, Concentration, Group
 from berlyne.exploration.logbook import LabBook
 from berlyne.priors import ChineseRestaurant, Dirichlet
 from berlyne.priors.protocols import discovers_states
+from berlyne.user_modules import import_object
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 ALLOW_NEGATIVE = {"ignore_unknown_options": True}
@@ -43,9 +43,12 @@ def lab() -> None:
 @click.option("--states", metavar="NAMES", help="State names, separated by commas, or the number of states.")
 @click.option("--actions", metavar="NAMES", help="Action names, separated by commas, or the number of actions.")
 @click.option("--discover", is_flag=True, help="Start without known states; a state is added when you first record it.")
-@click.option("--alpha", type=float, default=1.0, show_default=True, help="Concentration of the prior.")
+@click.option(
+    "--alpha", type=Concentration(), default=1.0, show_default=True, help="Concentration of the prior; ml to learn it."
+)
 @click.option("--prior", metavar="MODULE:NAME", help="Your own prior, an object in a Python module.")
 @click.option("--strategy", default="PIG(VI)", show_default=True, help="Strategy: a name, or MODULE:NAME.")
+@IMPORT
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for ties and random actions."
 )
@@ -54,12 +57,16 @@ def new(
     states: str | None,
     actions: str | None,
     discover: bool,
-    alpha: float,
+    alpha: float | Literal["ml"],
     prior: str | None,
     strategy: str,
+    imports: tuple[str, ...],
     seed: int,
 ) -> None:
-    """Create the lab book FILE."""
+    """Create the lab book FILE.
+
+    Modules from --import are imported whenever the book is opened.
+    """
     n_states, state_names = _parse_names("--states", states)
     n_actions, action_names = _parse_names("--actions", actions)
     book_prior: Any = prior
@@ -77,8 +84,9 @@ def new(
     else:
         book_prior = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
     parsed = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
-    sizes = {name: size for name, (size, labels) in parsed.items() if prior is not None and labels is None}
-    book = LabBook.new(file, book_prior, strategy, seed, states=state_names, actions=action_names, **sizes)
+    sizes = {name: size for name, (size, names) in parsed.items() if prior is not None and names is None}
+    labels: dict[str, Any] = {"states": state_names, "actions": action_names, **sizes}
+    book = LabBook.new(file, book_prior, strategy, seed, imports=imports, **labels)
     _print(f"Created {file}: {book.explorer!r}")
 
 
@@ -158,7 +166,7 @@ def status(file: Path) -> None:
         table.add_row(escape(name), escape(text))
 
     line("explorer", repr(explorer))
-    line("prior", repr(explorer.prior))
+    line("prior", repr(explorer.prior if discovers_states(explorer.prior) else explorer.model.prior))
     if hasattr(explorer.prior, "expected_missing_information"):
         missing = explorer.expected_missing_information()
         interval = "" if math.isnan(missing.high) else f", 95 % interval {missing.low:.2f} to {missing.high:.2f}"

@@ -12,7 +12,7 @@ from rich.table import Table
 
 import berlyne
 from berlyne.commands.errors import describe_os_error, error_line
-from berlyne.commands.help import Command
+from berlyne.commands.help import IMPORT, Command
 from berlyne.experiments.results import Results, final_rows, summary_lines
 from berlyne.serialization import atomic_write
 
@@ -57,7 +57,15 @@ def init(experiment: Path) -> None:
 @click.option("--shard", metavar="PART/N", help="Run only this part of the worlds; 3/10 is part 3 of 10.")
 @click.option("--repair", is_flag=True, help="Recompute damaged work units of the store.")
 @click.option("--quiet", is_flag=True, help="Do not print progress.")
-def run(experiment: Path, results: Path | None, output: Path | None, quiet: bool, **options: str | int | bool) -> None:
+@IMPORT
+def run(
+    experiment: Path,
+    results: Path | None,
+    output: Path | None,
+    quiet: bool,
+    imports: tuple[str, ...],
+    **options: str | int | bool,
+) -> None:
     """Run the study in the TOML file EXPERIMENT.
 
     The results go to the store RESULTS. Only runs that the store lacks are computed. So you can run the same command
@@ -71,7 +79,7 @@ def run(experiment: Path, results: Path | None, output: Path | None, quiet: bool
         raise click.MissingParameter(param_type="argument", param_hint="'RESULTS'")
     if results is not None and output is not None:
         raise click.UsageError("Give RESULTS or --output, not both.")
-    study = berlyne.Experiment.from_toml(experiment)
+    study = berlyne.Experiment.from_toml(experiment, imports=imports)
     try:
         stored = study.run(store, progress=False if quiet else None, **options)
     except KeyboardInterrupt:

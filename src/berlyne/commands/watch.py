@@ -5,13 +5,15 @@ from __future__ import annotations
 import warnings
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Literal
 
 import click
 from rich.console import Console
 
 import berlyne
-from berlyne.commands.help import Command
+from berlyne.commands.help import IMPORT, Command, Concentration
 from berlyne.exploration.run import Run
+from berlyne.user_modules import check_modules, import_modules
 from berlyne.watch.data import MAX_RUNS
 from berlyne.watch.page import check_page_path
 from berlyne.worlds import BENCHMARKS, WORLDS, World
@@ -38,10 +40,12 @@ ALPHA = 1.0
 @click.option("--steps", type=click.IntRange(min=1), help=f"Number of steps; by default as in the paper, or {STEPS}.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for the world and the explorations; by default 0.")
 @click.option(
-    "--alpha", type=float, metavar="NUMBER",
-    help="Use the prior Dirichlet(NUMBER) over all states, for a benchmark or a file without a prior; by default 1.",
+    "--alpha", type=Concentration(),
+    help="Use the prior Dirichlet(NUMBER) over all states, for a benchmark or a file without a prior; by default 1. "
+    "With ml, the concentration is learned.",
 )  # fmt: skip
 @click.option("--world", metavar="ID", help="World of stored results, such as maze/017.")
+@IMPORT
 @click.option(
     "-o",
     "--output",
@@ -53,8 +57,9 @@ def watch(
     strategies: tuple[str, ...],
     steps: int | None,
     seed: int | None,
-    alpha: float | None,
+    alpha: float | Literal["ml"] | None,
     world: str | None,
+    imports: tuple[str, ...],
     output: Path | None,
 ) -> None:
     """Show explorations of WHAT side by side on a web page.
@@ -64,6 +69,7 @@ def watch(
     offline. Without -o it is opened in a browser.
     """
     _check_strategies(strategies)
+    import_modules(check_modules(imports), Path())
     if output is not None:
         check_page_path(output)
     left_out: list[str] = []
@@ -101,7 +107,7 @@ def _check_strategies(names: tuple[str, ...]) -> None:
             raise ValueError(f"--strategy {name} is given twice; give each strategy once")
 
 
-def _make_world(source: str, seed: int, alpha: float | None) -> tuple[World, int]:
+def _make_world(source: str, seed: int, alpha: float | Literal["ml"] | None) -> tuple[World, int]:
     """Draw a world of a class, make a benchmark or read a file; return the world and the number of steps."""
     if source in WORLDS:
         if alpha is not None:
@@ -124,7 +130,7 @@ def _make_world(source: str, seed: int, alpha: float | None) -> tuple[World, int
     )
 
 
-def _read_world(file: str, alpha: float | None) -> World:
+def _read_world(file: str, alpha: float | Literal["ml"] | None) -> World:
     """Read a world from a file; without a prior in the file, its prior is Dirichlet(alpha) over all states."""
     world = berlyne.load_world(file)
     if world.prior is not None:
@@ -132,8 +138,9 @@ def _read_world(file: str, alpha: float | None) -> World:
             raise ValueError(f"{file} contains a prior; --alpha applies only to a file without a prior")
         return world
     alpha = ALPHA if alpha is None else alpha
+    text = alpha if isinstance(alpha, str) else f"{alpha:g}"
     prior = berlyne.Dirichlet(alpha, n_states=world.n_states, n_actions=world.n_actions)
-    _print(f"{file} contains no prior: using Dirichlet({alpha:g}) over all states; --alpha sets another concentration")
+    _print(f"{file} contains no prior: using Dirichlet({text}) over all states; --alpha sets another concentration")
     return world.with_prior(prior)
 
 

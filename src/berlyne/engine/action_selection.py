@@ -23,6 +23,7 @@ from berlyne.engine.argmax import (
 )
 from berlyne.engine.caches import cached_repairs, graph_and_weights
 from berlyne.engine.jit import callback, inline
+from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
 from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.engine.value_iteration import (
     NO_REPAIRS,
@@ -44,6 +45,7 @@ from berlyne.strategies.coordination import (
     UniformChoice,
     ValueIteration,
 )
+from berlyne.strategies.own_methods import RegisteredMethod
 from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
@@ -256,18 +258,22 @@ class NoMemory(NamedTuple):
     empty: int = 0
 
 
-def _no_memory(coordinate: Any, belief: Belief, support: Support, world: World | None) -> NoMemory:
+def _no_memory(coordinate: Any, belief: Belief, choice: ChoiceState, support: Support, world: World | None) -> NoMemory:
     return NoMemory()
 
 
-def _plan(coordinate: ValueIteration, belief: Belief, support: Support, world: World | None) -> Plan:
+def _plan(
+    coordinate: ValueIteration, belief: Belief, choice: ChoiceState, support: Support, world: World | None
+) -> Plan:
     """A plan on the explorer's own model."""
     depth, graph = coordinate.steps_back, belief.graph
     repairs = cached_repairs(support, graph, depth) if depth and not graph.capacity else NO_REPAIRS
     return new_plan(graph, belief.weight, belief.base_weight, depth, coordinate.gamma, repairs)
 
 
-def _true_plan(coordinate: TrueModel, belief: Belief, support: Support, world: World | None) -> Plan:
+def _true_plan(
+    coordinate: TrueModel, belief: Belief, choice: ChoiceState, support: Support, world: World | None
+) -> Plan:
     """A plan on the true world, on the graph of the belief's support if that is the same."""
     assert world is not None
     inner: Any = coordinate.inner
@@ -277,12 +283,14 @@ def _true_plan(coordinate: TrueModel, belief: Belief, support: Support, world: W
     return new_plan(graph, weight, np.empty(0), inner.steps_back, inner.gamma, repairs)
 
 
-def _q_table(coordinate: QLearning, belief: Belief, support: Support, world: World | None) -> QTable:
+def _q_table(
+    coordinate: QLearning, belief: Belief, choice: ChoiceState, support: Support, world: World | None
+) -> QTable:
     q = np.full(len(belief.utility), float(coordinate.initial))
     return QTable(q, float(coordinate.learning_rate), float(coordinate.gamma))
 
 
-def _tree(coordinate: Relocating, belief: Belief, support: Support, world: World | None) -> Tree:
+def _tree(coordinate: Relocating, belief: Belief, choice: ChoiceState, support: Support, world: World | None) -> Tree:
     return new_tree(2 << (len(belief.utility) - 1).bit_length())
 
 
@@ -292,7 +300,7 @@ class CompiledMethod(NamedTuple):
     Attributes
     ----------
     new_memory : Callable
-        `new_memory(coordinate, belief, support, world)` returns the record that only this method reads.
+        `new_memory(coordinate, belief, choice, support, world)` returns the record that only this method reads.
     values : Callable
         `values(memory)` returns the function that computes the values of the actions of a state.
     choose : Callable or None
@@ -319,5 +327,6 @@ METHODS: dict[type, CompiledMethod] = {
     TrueModel: CompiledMethod(_true_plan, plan_values, None, plan_after_observation, reset_plan),
     QLearning: CompiledMethod(_q_table, lambda memory: q_values, None, learn_q),
     Relocating: CompiledMethod(_tree, lambda memory: utility_values, choose_pair, update_pairs, regrow_tree),
+    RegisteredMethod: CompiledMethod(new_own_memory, lambda memory: own_values, None, learn_own),
 }
 """The methods that kernels know."""

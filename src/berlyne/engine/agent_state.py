@@ -35,6 +35,8 @@ from berlyne.engine.blocks import (
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, cache_for_prior, cached_graph
 from berlyne.engine.indices import GLOBAL_INDEX, NO_INDEX, ROW_INDEX, apply_index, new_index
 from berlyne.engine.jit import COMPILING, inline, kernel
+from berlyne.engine.learned_prior import CompiledLearner, learner_of
+from berlyne.engine.own_methods import OwnMemory, new_view
 from berlyne.engine.row_beliefs import Belief, Family, build_belief, count, family_of, with_capacity
 from berlyne.engine.successor_graph import Graph, growing_graph, round_up, slot_of
 from berlyne.engine.value_iteration import Plan
@@ -72,6 +74,8 @@ class AgentState(NamedTuple):
         Of the method, see `berlyne.engine.action_selection.CompiledMethod`.
     index, apply_index, index_kind : CompiledIndex, CompiledFunction, int
         Of a utility that is an index, see `berlyne.engine.indices`.
+    learner, refit, learns : NamedTuple, CompiledFunction, bool
+        Of a prior that is refitted, see `berlyne.engine.learned_prior.CompiledLearner`.
     """
 
     belief: Belief
@@ -87,9 +91,12 @@ class AgentState(NamedTuple):
     index: Any
     apply_index: Any
     index_kind: int
+    learner: Any
+    refit: Any
+    learns: bool
 
 
-hide_fields(AgentState, "memory", "index")
+hide_fields(AgentState, "memory", "index", "learner")
 _I, _F, _B = types.int64, types.float64, types.boolean
 _pair: Any = types.Tuple((_I, _I))  # type: ignore[no-untyped-call]  # Numba has no types
 _FUNCTION_TYPES = (
@@ -101,6 +108,7 @@ _FUNCTION_TYPES = (
     FunctionType(types.none, (Belief, ChoiceState, OPAQUE)),  # reset
 )
 _APPLY_INDEX = FunctionType(types.none, (Belief, ChoiceState, OPAQUE, _I, _I))
+_REFIT = FunctionType(_B, (Belief, ChoiceState, OPAQUE, _I, _I, _I, _I))
 
 
 def new_agent_state(
@@ -132,7 +140,8 @@ def new_agent_state(
         assert world is not None
         cache = cache_for(world)
     templates: OrderedDict[Any, Block] = cache.setdefault("agents", OrderedDict())
-    key = utility, index, untried, coordinate, rule, graph.capacity
+    own_method = getattr(coordinate, "definition", None)  # a name can be registered again
+    key = utility, index, untried, coordinate, own_method, rule, graph.capacity
     template = templates.get(key)
     if template is not None:
         return template.copy()
@@ -140,16 +149,18 @@ def new_agent_state(
     values[:, : model.n_actions] = compute_utility(model, formula, untried).T
     realised = formula is not None and UTILITIES[formula].realised
     belief = build_belief(prior, spec, graph, values.ravel(), formula, realised)
+    learner = learner_of(prior)
+    belief = belief if learner is None else learner.with_own_table(belief)
     method = METHODS[type(coordinate)]
     choice = new_choice_state(rule, model.n_states, model.n_actions)
-    memory = method.new_memory(coordinate, belief, prior.support, world)
+    memory = method.new_memory(coordinate, belief, choice, prior.support, world)
     chooser = method.choose or (choose_best if rule.temperature == 0.0 else choose_softmax)
     family = family_of(prior)
     parts: tuple[Any, ...] = belief, choice, memory
     functions = family.learn, family.gain, method.values(memory), chooser, method.after_observation, method.reset
     learn, gain, *of_method = _compile(parts, functions, chooses_by_values=method.choose is None)
     fields = *parts, learn, gain, family.repeats_teach, *of_method, *_index_fields(index, family, parts, model.n_states)
-    block = Block.of(AgentState._make(fields))
+    block = Block.of(AgentState._make((*fields, *_learner_fields(learner, prior, parts, untried))))
     try:
         refresh(block)
     except ValueError:
@@ -174,8 +185,8 @@ def _compile(parts: tuple[Any, ...], functions: tuple[Any, ...], *, chooses_by_v
         return functions
     belief, choice, memory = (Block.of(part).type for part in parts)
     learn, gain, values, choose, after, reset = _FUNCTION_TYPES
-    of_index = OPAQUE, _APPLY_INDEX, _I
-    agent = record_type(AgentState, (belief, choice, OPAQUE, learn, gain, _B, values, choose, after, reset, *of_index))
+    rest = OPAQUE, _APPLY_INDEX, _I, OPAQUE, _REFIT, _B
+    agent = record_type(AgentState, (belief, choice, OPAQUE, learn, gain, _B, values, choose, after, reset, *rest))
     hidden = Opaque(memory)
     arguments = (
         (belief, _I, _I, _I),
@@ -200,6 +211,27 @@ def _index_fields(index: Any, family: Family, parts: tuple[Any, ...], n_states: 
     return record, CompiledFunction(apply_index, belief, choice, Opaque(Block.of(record).type), _I, _I), kind
 
 
+def _learner_fields(
+    learner: CompiledLearner | None, prior: Any, parts: tuple[Any, ...], untried: float | None
+) -> tuple[Any, Any, bool]:
+    """Return `learner`, `refit` and `learns` of an agent."""
+    if learner is None:
+        return NoMemory(), NoFunction(_REFIT), False
+    record = learner.new_learner(prior, parts[0], untried)
+    if not COMPILING:
+        return record, learner.refit, True
+    belief, choice, hidden = *(Block.of(part).type for part in parts[:2]), Opaque(Block.of(record).type)
+    return record, CompiledFunction(learner.refit, belief, choice, hidden, _I, _I, _I, _I), True
+
+
+def reserve(block: Block, prior: CompiledPrior, n_obs: int) -> Block:
+    """Return an agent that has room to learn `n_obs` more observations; the same if its prior is never refitted."""
+    agent: AgentState = block.record
+    learner = learner_of(prior)
+    wider = agent.learner if learner is None else learner.with_room(agent.learner, n_obs)
+    return block if wider is agent.learner else Block.of(agent._replace(learner=wider))
+
+
 def compiled_spec_for(prior: CompiledPrior, utility: str | None) -> CompiledSpec:
     """Return the compiled form of a prior with a utility, computed once; a `KeyError` if it has no closed form."""
     cache = cache_for_prior(prior)
@@ -212,7 +244,8 @@ def compiled_spec_for(prior: CompiledPrior, utility: str | None) -> CompiledSpec
 def _graph(prior: CompiledPrior, spec: CompiledSpec, world: World | None) -> Graph:
     """Return slots for every possible outcome, or as many as the world allows, or a few at the start."""
     n_states, n_actions = prior.n_states, prior.n_actions
-    if spec.max_outcomes is None and not (prior.support.is_full and n_states > MAX_EXPLICIT_STATES):
+    shares_base = prior.support.is_full and n_states > MAX_EXPLICIT_STATES and not spec.per_transition
+    if spec.max_outcomes is None and not shares_base:
         return cached_graph(prior.support)
     if spec.max_outcomes is not None:
         needed = spec.max_outcomes
@@ -229,6 +262,8 @@ def widened(block: Block, capacity: int) -> Block:
     belief, memory = with_capacity(agent.belief, capacity), agent.memory
     if isinstance(memory, Plan) and memory.graph is agent.belief.graph:  # a plan on the true world stays as it is
         memory = memory._replace(graph=belief.graph, weight=belief.weight, base_weight=belief.base_weight)
+    elif isinstance(memory, OwnMemory):
+        memory = memory._replace(knowledge=new_view(belief, agent.choice, memory.q))
     return Block.of(agent._replace(belief=belief, memory=memory))
 
 

@@ -147,19 +147,27 @@ def _class_or_type(kind: Any) -> Any:
 @register_model(RecordType)
 @register_model(FunctionType)
 @register_model(OpaqueType)
-class _AddressModel(models.PrimitiveModel):
+class AddressModel(models.PrimitiveModel):
+    """How a pointer to a record, or a function, is passed: as an address."""
+
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, _BYTES)  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 _RECORD_TYPES: dict[Any, RecordType] = {}
+_SPECIAL_TYPES: dict[Any, type[RecordType]] = {}
+
+
+def set_record_type(record: Any, kind: type[RecordType]) -> None:
+    """Let a class of records have a type of its own, which can have more attributes than the record has fields."""
+    _SPECIAL_TYPES[record] = kind
 
 
 def record_type(record: Any, kinds: tuple[Any, ...]) -> RecordType:
     """Return the type of a record whose fields have these Numba types; there is one object for each."""
     key = record, kinds
     if key not in _RECORD_TYPES:
-        _RECORD_TYPES[key] = RecordType(record, kinds)
+        _RECORD_TYPES[key] = _SPECIAL_TYPES.get(record, RecordType)(record, kinds)
     return _RECORD_TYPES[key]
 
 

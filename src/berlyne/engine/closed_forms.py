@@ -19,6 +19,7 @@ from berlyne.priors.closed_forms import (
     clip_rounding_noise,
     digamma,
     excess,
+    lead,
     mean_of_all,
     mean_of_equals,
     peig_with_few_others,
@@ -26,7 +27,9 @@ from berlyne.priors.closed_forms import (
     select,
 )
 
-for _function in (clip_rounding_noise, peig_with_few_others, peig_with_many_others, mean_of_all, mean_of_equals):
+for _function in (
+    clip_rounding_noise, lead, peig_with_few_others, peig_with_many_others, mean_of_all, mean_of_equals
+):  # fmt: skip
     register_jitable(_function)
 
 
@@ -67,7 +70,7 @@ def _excess(x: Any) -> Any:
 
 
 _FLOAT, _INT = types.float64, types.int64
-_SUMS: Any = types.NamedTuple((_FLOAT, _FLOAT, _FLOAT, _INT, _FLOAT, _FLOAT, _INT), Sums)  # type: ignore[no-untyped-call]  # Numba has no types
+_SUMS: Any = types.NamedTuple((_FLOAT,) * 6 + (_INT,), Sums)  # type: ignore[no-untyped-call]  # Numba has no types
 
 
 class CompiledForm(NamedTuple):

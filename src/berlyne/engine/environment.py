@@ -38,6 +38,11 @@ class Truth(NamedTuple):
         States in which episodes begin, and one row to draw them from.
     row_distance : CompiledFunction
         `row_distance(belief, truth, s, a)`: the L1 distance of one row from its estimate.
+    missing_information : CompiledFunction
+        `missing_information(belief, truth)`: bits missing in all rows, for a prior that is refitted; see
+        `berlyne.engine.learned_prior.CompiledLearner`.
+    entropy : float
+        Entropy of all rows of nonterminal states in bits, for a prior that is refitted.
     """
 
     indptr: IntArray
@@ -51,10 +56,15 @@ class Truth(NamedTuple):
     start_indptr: IntArray
     start_cumulative: FloatArray
     row_distance: Any
+    missing_information: Any
+    entropy: float
 
 
-def new_truth(world: World, model: InternalModel, agent: Block) -> Block:
-    """Return the truth about a world, for a belief before any data with these slots; `model` is that belief."""
+def new_truth(world: World, model: InternalModel, agent: Block, missing_information: Any = None) -> Block:
+    """Return the truth about a world, for a belief before any data with these slots; `model` is that belief.
+
+    `missing_information` is a function for priors that are refitted, see `Truth`.
+    """
     cache = cache_for(world)
     if "truth" in cache:
         template: Block = cache["truth"]
@@ -70,16 +80,29 @@ def new_truth(world: World, model: InternalModel, agent: Block) -> Block:
     rows = world.rows
     arrays = rows.indptr, rows.indices, rows.data, rows.cumulative
     distance = NoFunction(FunctionType(types.float64, (Belief, Truth, types.int64, types.int64)))
-    record = Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance)
+    missing: Any = NoFunction(FunctionType(types.float64, (Belief, Truth)))
+    entropy = 0.0 if missing_information is None else _entropy(world)
+    record = Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance, missing, entropy)
     function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
     if COMPILING:
-        belief = agent.type.fields["belief"][1]
-        function = CompiledFunction(function, belief, Block.of(record).type, types.int64, types.int64)
-    truth = Block.of(record._replace(row_distance=function))
+        belief, kind = agent.type.fields["belief"][1], Block.of(record).type
+        function = CompiledFunction(function, belief, kind, types.int64, types.int64)
+        missing = missing if missing_information is None else CompiledFunction(missing_information, belief, kind)
+    elif missing_information is not None:
+        missing = missing_information
+    truth = Block.of(record._replace(row_distance=function, missing_information=missing))
     if aligned.size + l1.size > MAX_CACHED_SIZE:
         return truth
     cache["truth"] = truth
     return truth.copy()
+
+
+def _entropy(world: World) -> float:
+    """Return the entropy of all rows of nonterminal states, in bits."""
+    theta = world.rows.data
+    if len(world.terminal):
+        theta = theta[~world.episodes.is_terminal[world.rows.row_numbers() // world.n_actions]]
+    return -float(np.sum(theta * np.log2(theta)))
 
 
 def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:

@@ -8,21 +8,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
 from berlyne.engine.action_selection import ChoiceState
 from berlyne.engine.blocks import CompiledFunction
-from berlyne.engine.jit import COMPILING, NO_WRAPPERS, OPTIONS, callback, inline
+from berlyne.engine.jit import COMPILING, callback, inline, user_function, why_not_compiled
 from berlyne.engine.row_beliefs import SEEN, TOTAL, Belief, Family
 from berlyne.strategies.indices import Row
 from berlyne.validation import OWN_UTILITY, IntArray
 
 _I, _F = types.int64, types.float64
 _COUNTS = types.Array(_I, 1, "C")
-_ROW: Any = types.NamedTuple((_I, _F, _I, _I, _COUNTS, _COUNTS), Row)  # type: ignore[no-untyped-call]  # Numba has no types
+_ROW: Any = types.NamedTuple((_I, _F, _I, _I, _COUNTS, _COUNTS, _I), Row)  # type: ignore[no-untyped-call]  # Numba has no types
 
 NOT_FINITE = f"an index returned a value that is not finite; it must return a finite number for every row{OWN_UTILITY}"
 NO_INDEX, ROW_INDEX, GLOBAL_INDEX = 0, 1, 2
@@ -56,11 +55,10 @@ def new_index(function: Callable[..., Any], family: Family, belief: Any, n_state
 
 @cache
 def compile_index(function: Callable[..., Any]) -> Any:
-    """Compile a function of a row. It is not cached on disk, because a change of its source would not be noticed."""
+    """Compile a function of a row."""
     if not COMPILING:
         return function
-    njit: Any = numba.njit
-    compiled = CompiledFunction(njit(**OPTIONS, **NO_WRAPPERS)(function), _ROW)
+    compiled = CompiledFunction(user_function(function), _ROW)
     if not isinstance(compiled.type.result, types.Float | types.Integer | types.Boolean):
         raise TypeError(f"it returns {compiled.type.result}, not a number")
     return compiled
@@ -72,11 +70,9 @@ def can_compile_index(name: str, function: Callable[..., Any]) -> bool:
     try:
         compile_index(function)
     except (NumbaError, TypeError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = next((line for line in lines if not line.startswith(("Failed in", "During:", "["))), "unknown reason")
         warnings.warn(
             f"the index {name} cannot be compiled, so it runs in plain NumPy, which is slower; "
-            f"Numba: {reason}{OWN_UTILITY}",
+            f"Numba: {why_not_compiled(error)}{OWN_UTILITY}",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -97,7 +93,8 @@ def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: i
             n_seen += 1
     n_row: Any = np.int64(belief.row_stats[r, TOTAL])  # counts are int32
     n_outcomes: Any = np.int64(belief.row_stats[r, SEEN])
-    row = Row(n_row, index.kappa(belief, s, a), n_outcomes, choice.n_obs[0], counts[:n_seen], visits[:n_seen])
+    lists = counts[:n_seen], visits[:n_seen]
+    row = Row(n_row, index.kappa(belief, s, a), n_outcomes, choice.n_obs[0], lists[0], lists[1], choice.visits[s])
     value: float = index.value(row)
     if not math.isfinite(value):
         raise ValueError(NOT_FINITE)

@@ -11,6 +11,7 @@ version of Numba lacks them.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -49,6 +50,23 @@ def inline(function: Callable[P, R]) -> Callable[P, R]:
     Never let a record carry one: it is not cached, so every process would compile it again.
     """
     return _compiled(function, {"forceinline": True, **NO_WRAPPERS})
+
+
+def user_function(function: Callable[..., Any]) -> Any:
+    """Compile a function that the user wrote, when it is first used.
+
+    An index out of range raises an `IndexError`. The code is not cached on disk, because a change of its source would
+    not be noticed.
+    """
+    njit: Any = numba.njit
+    return njit(**OPTIONS, **NO_WRAPPERS, boundscheck=True)(function)
+
+
+def why_not_compiled(error: Exception) -> str:
+    """Return the first line of an error of Numba that says what is wrong."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # Numba writes in bold letters
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(("Failed in", "During:", "["))), "unknown reason")
 
 
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:

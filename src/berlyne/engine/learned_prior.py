@@ -1,11 +1,8 @@
-"""Explore while the concentration of the prior is learned by maximum likelihood (Fig. S5, reading R24).
+"""Learn the concentration of a Dirichlet prior on the way (Fig. S5, reading R24).
 
-The likelihood of all observations depends on alpha through two histograms. With E_j the number of transitions
-seen more than j times, and R_{S,j} the number of rows with S possible outcomes seen more than j times,
-
-    d log L / d alpha = sum_j E_j / (alpha + j) - sum_S sum_j R_{S,j} / (alpha + j / S),
-
-so an observation adds one to one entry of each histogram. A new alpha changes every estimate and every utility.
+After every observation kernels call `refit_alpha`, which updates the histograms of the likelihood
+(`berlyne.priors.concentration`), and computes the most likely alpha if a refit is due. A new alpha changes every
+estimate and every utility.
 """
 
 from __future__ import annotations
@@ -14,118 +11,115 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from numba.extending import register_jitable
 
-from berlyne.engine.agent_state import AgentState
-from berlyne.engine.blocks import Block, CompiledFunction
+from berlyne.engine.action_selection import ChoiceState
+from berlyne.engine.closed_forms import NO_FORM, compiled_form
 from berlyne.engine.environment import Truth, true_probability
-from berlyne.engine.jit import COMPILING, inline, kernel
-from berlyne.engine.loop import Draws, explore_step
-from berlyne.engine.records import RunRecord
-from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, family_of
+from berlyne.engine.jit import callback, inline
+from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, revalue_dirichlet
 from berlyne.engine.successor_graph import slot_of
+from berlyne.priors.closed_forms import Sums
+from berlyne.priors.concentration import (
+    Histograms,
+    empty_histograms,
+    is_uninformative,
+    likelihood_derivatives,
+    maximum_likelihood_alpha,
+)
 from berlyne.priors.protocols import CompiledPrior
-from berlyne.validation import FloatArray, IntArray
+from berlyne.priors.refit import Refit, is_used, next_refit, refit_schedule
+from berlyne.validation import FloatArray, IndexArray, IntArray
 
-PRECISION = 1e-10
-"""Relative precision of the maximum-likelihood alpha."""
+for _function in (likelihood_derivatives, is_uninformative, maximum_likelihood_alpha, is_used, next_refit):
+    register_jitable(_function)
+
 TABLE_SIZE = 64
 """Number of lines of the table over counts, which is computed again for every new alpha."""
+LOG2 = 2
+"""Column of that table: log2(alpha + n)."""
 
 
-class Histograms(NamedTuple):
-    """Histograms of counts, on which the likelihood depends.
-
-    A size class contains the rows with the same number of possible outcomes.
-
-    Attributes
-    ----------
-    entries : ndarray
-        Number of transitions seen more than j times, `[j]`.
-    rows : ndarray
-        Number of rows seen more than j times, `[size class, j]`.
-    used : ndarray of int
-        Used length of `entries` in `[0]`, and of `rows` in `[1 + size class]`.
-    sizes : ndarray of shape (classes,)
-        Number of possible outcomes of the rows of each class.
-    size_class : ndarray of int
-        Class of each row, `[s * stride + a]`.
-    """
-
-    entries: FloatArray
-    rows: FloatArray
-    used: IntArray
-    sizes: FloatArray
-    size_class: IntArray
-
-
-class Refitting(NamedTuple):
-    """Data and schedule for refitting alpha.
+class AlphaLearner(NamedTuple):
+    """Data for learning alpha.
 
     Attributes
     ----------
     histograms : Histograms
         Histograms of the counts.
-    alphas : ndarray of shape (n_steps + 1,)
-        The alpha in use at each time; the first is set by the caller.
-    logs : ndarray of shape (TABLE_SIZE,)
-        Scratch for log2(alpha + n).
+    last : ndarray of int
+        `[s * stride + a]`, last outcome of each row, -1 if it was never tried.
+    n_obs : ndarray of int, shape (2,)
+        Number of observations, and the number at which the next refit is due.
+    best : ndarray of shape (1,)
+        The most likely alpha at the last refit.
     low, high : float
         Bounds of alpha.
-    n_always : int
-        Number of first steps after which a new alpha is always used.
-    tolerance : float
-        After these steps, a new alpha is used if its relative change is larger than this.
-    entropy : float
-        Entropy of the world, in bits.
-    update_row : CompiledFunction
-        Of the prior, see `berlyne.engine.row_beliefs.Family`.
+    always, growth, tolerance : int, float, float
+        The schedule, see `berlyne.priors.refit.Refit`.
+    values_untried : bool
+        Whether the utility of a row is PIG until it has a past outcome (reading R6).
+    pig_term, pig : CompiledFunction
+        The closed form of PIG, see `berlyne.engine.closed_forms.CompiledForm`.
     """
 
     histograms: Histograms
-    alphas: FloatArray
-    logs: FloatArray
+    last: IndexArray
+    n_obs: IntArray
+    best: FloatArray
     low: float
     high: float
-    n_always: int
+    always: int
+    growth: float
     tolerance: float
-    entropy: float
-    update_row: Any
+    values_untried: bool
+    pig_term: Any
+    pig: Any
 
 
-def with_own_table(agent: Block) -> Block:
-    """Return an agent whose prior can change: its numbers and its table are its own, not shared."""
-    state: AgentState = agent.record
-    belief = state.belief
-    own = belief._replace(numbers=belief.numbers.copy(), table=belief.table[:TABLE_SIZE].copy())
-    return Block.of(state._replace(belief=own))
+def new_learner(prior: Any, belief: Belief, untried: float | None) -> AlphaLearner:
+    """Return the learner of an agent before any data, without room for observations.
 
-
-def new_refitting(
-    agent: Block, prior: CompiledPrior, alphas: FloatArray, low: float, high: float, n_always: int, tolerance: float,
-    entropy: float,
-) -> Block:  # fmt: skip
-    """Return what `explore_learning` needs to learn alpha, see `Refitting`."""
-    state: AgentState = agent.record
-    update_row = family_of(prior).update_row
-    if COMPILING:
-        numbers = (types.int64,) * 4
-        update_row = CompiledFunction(update_row, agent.type.fields["belief"][1], *numbers)
-    histograms = empty_histograms(state.belief, len(alphas))
-    refitting = Refitting(histograms, alphas, np.empty(TABLE_SIZE), low, high, n_always, tolerance, entropy, update_row)
-    return Block.of(refitting)
-
-
-def empty_histograms(belief: Belief, length: int) -> Histograms:
-    """Make histograms of zeros, with room for `length` observations."""
-    sizes, size_class = np.unique(belief.row_stats[:, SIZE], return_inverse=True)  # padding has size 0
-    return Histograms(
-        np.zeros(length),
-        np.zeros((len(sizes), length)),
-        np.zeros(1 + len(sizes), dtype=np.int64),
-        np.maximum(sizes, 1).astype(np.float64),
-        size_class.astype(np.int64),
+    `untried` is the utility of a row without a past outcome, as in `berlyne.Strategy`.
+    """
+    schedule = refit_schedule(prior) or Refit()
+    values_untried = belief.realised and untried is None
+    form = compiled_form("PIG") if values_untried else NO_FORM
+    return AlphaLearner(
+        empty_histograms(belief.row_stats[:, SIZE].astype(np.int64), 0),
+        np.full(len(belief.row_stats), -1, dtype=np.int32),
+        np.array([0, schedule.next_refit(0)]),
+        np.array([prior.alpha]),
+        prior.bounds[0],
+        prior.bounds[1],
+        schedule.always,
+        schedule.growth,
+        schedule.tolerance,
+        values_untried,
+        form.term,
+        form.value,
     )
+
+
+def with_room(learner: AlphaLearner, n_obs: int) -> AlphaLearner:
+    """Return a learner with room for `n_obs` more observations."""
+    entries, rows, used, sizes, size_class = learner.histograms
+    needed = int(used.max()) + n_obs
+    if needed <= len(entries):
+        return learner
+    length = max(needed, 2 * len(entries))
+    wider = np.zeros(length), np.zeros((len(rows), length))
+    for wide, narrow in zip(wider, (entries, rows), strict=True):
+        wide[..., : len(entries)] = narrow
+    return learner._replace(histograms=Histograms(*wider, used, sizes, size_class))
+
+
+def with_own_table(belief: Belief) -> Belief:
+    """Return a belief whose prior can change: its numbers and its table are its own, not shared."""
+    table = np.zeros((TABLE_SIZE, LOG2 + 1))
+    table[:, :LOG2] = belief.table[:TABLE_SIZE]
+    table[:, LOG2] = np.log2(belief.numbers[0] + np.arange(TABLE_SIZE))
+    return belief._replace(numbers=belief.numbers.copy(), table=table)
 
 
 @inline
@@ -138,119 +132,131 @@ def add_observation(histograms: Histograms, r: int, n_entry: int, n_row: int) ->
     histograms.used[1 + c] = max(histograms.used[1 + c], n_row + 1)
 
 
-@inline
-def likelihood_derivatives(histograms: Histograms, alpha: float) -> tuple[float, float]:
-    """First and second derivative of the log likelihood with respect to alpha, in nats."""
-    first, second = 0.0, 0.0
-    for j in range(histograms.used[0]):
-        x = 1.0 / (alpha + j)
-        first += histograms.entries[j] * x
-        second -= histograms.entries[j] * x * x
-    for c in range(len(histograms.sizes)):
-        part = 1.0 / histograms.sizes[c]
-        for j in range(histograms.used[1 + c]):
-            x = 1.0 / (alpha + j * part)
-            first -= histograms.rows[c, j] * x
-            second += histograms.rows[c, j] * x * x
-    return first, second
+@callback
+def refit_alpha(
+    belief: Belief, choice: ChoiceState, learner: AlphaLearner, s: int, a: int, s_next: int, before: int
+) -> bool:
+    """Use the most likely alpha after an observation, if a refit is due; return whether alpha has changed.
+
+    The outcome had been seen `before` times until then.
+    """
+    n_obs, alpha, r = learner.n_obs, belief.numbers[0], s * belief.graph.stride + a
+    learner.last[r] = s_next
+    add_observation(learner.histograms, r, before, belief.row_stats[r, TOTAL] - 1)
+    n_obs[0] += 1
+    if n_obs[0] < n_obs[1]:
+        return False
+    n_obs[1] = next_refit(n_obs[0], learner.always, learner.growth)
+    if is_uninformative(learner.histograms):
+        return False
+    best = maximum_likelihood_alpha(learner.histograms, learner.best[0], learner.low, learner.high)
+    learner.best[0] = best
+    if not is_used(best, alpha, n_obs[0], learner.always, learner.tolerance):
+        return False
+    set_alpha(belief, choice, learner, best)
+    return True
 
 
 @inline
-def is_uninformative(histograms: Histograms) -> bool:
-    """Return whether all alphas have the same likelihood: no row with several possible outcomes was seen twice."""
-    longest = 0
-    for c in range(len(histograms.sizes)):
-        if histograms.sizes[c] > 1.0:
-            longest = max(longest, histograms.used[1 + c])
-    return longest < 2
+def set_alpha(belief: Belief, choice: ChoiceState, learner: AlphaLearner, alpha: float) -> None:
+    """Estimate and value every row with a new alpha.
+
+    The gain of a past outcome (PEIG) becomes the gain under the new alpha. Utilities of terminal states stay as they
+    are.
+    """
+    graph, last = belief.graph, learner.last
+    belief.numbers[0] = alpha
+    for n in range(len(belief.table)):
+        belief.table[n, LOG] = math.log1p(1.0 / (alpha + n))
+        belief.table[n, TERM] = belief.term(alpha + n) if belief.has_utility else 0.0
+        belief.table[n, LOG2] = math.log2(alpha + n)
+    for s in range(len(graph.start)):
+        for a in range(graph.n_actions):
+            r, before = s * graph.stride + a, 0
+            if belief.realised and last[r] < 0:
+                if learner.values_untried and not choice.terminal[s]:
+                    belief.utility[r] = pig_of_untried_row(learner, alpha, belief.row_stats[r, SIZE], len(graph.start))
+                continue
+            if belief.realised:
+                before = belief.n[slot_of(graph, s, last[r]) * graph.stride + a] - 1
+            utility = belief.utility[r]
+            revalue_dirichlet(belief, s, a, last[r], before)
+            if choice.terminal[s]:
+                belief.utility[r] = utility
 
 
 @inline
-def maximum_likelihood_alpha(histograms: Histograms, alpha: float, low: float, high: float) -> float:
-    """Return the alpha of largest likelihood in [low, high], by Newton's method on log(alpha) in a bracket."""
-    below, above, alpha = low, high, min(max(alpha, low), high)
-    for _ in range(200):
-        first, second = likelihood_derivatives(histograms, alpha)
-        if first > 0.0:
-            below = alpha
-        else:
-            above = alpha
-        curvature = first + alpha * second
-        step = -first / curvature if curvature < 0.0 else (1.0 if first > 0.0 else -1.0)
-        alpha_next = alpha * math.exp(min(max(step, -3.0), 3.0))
-        if alpha_next >= high and above == high:
-            if likelihood_derivatives(histograms, high)[0] >= 0.0:
-                return high
-            alpha_next = high
-        elif alpha_next <= low and below == low:
-            if likelihood_derivatives(histograms, low)[0] <= 0.0:
-                return low
-            alpha_next = low
-        if not below < alpha_next < above:
-            alpha_next = math.sqrt(below * above)
-        if abs(alpha_next - alpha) <= PRECISION * alpha:
-            return alpha_next
-        alpha = alpha_next
-    return alpha
+def pig_of_untried_row(learner: AlphaLearner, alpha: float, size: int, n_states: int) -> float:
+    """PIG of a row without observations, which has `size` possible outcomes, in bits."""
+    n_outcomes: Any = np.int64(size)  # sizes are int32
+    total = n_outcomes * learner.pig_term(alpha)
+    sums = Sums(alpha * n_outcomes, total, alpha, alpha * (n_outcomes - 1), math.nan, math.nan, n_states)
+    value: float = learner.pig(sums)
+    return value
+
+
+@callback
+def missing_information(belief: Belief, truth: Truth) -> float:
+    """Missing information in bits, summed over all rows of nonterminal states."""
+    loss = 0.0
+    for s in range(len(belief.graph.start)):
+        if len(truth.ends) and truth.ends[s]:
+            continue
+        for a in range(belief.graph.n_actions):
+            loss += log_loss(belief, truth, s, a)
+    return loss - truth.entropy
 
 
 @inline
-def log_loss(belief: Belief, truth: Truth, logs: FloatArray, s: int, a: int) -> float:
+def log_loss(belief: Belief, truth: Truth, s: int, a: int) -> float:
     """Cross entropy -sum theta log2 theta_hat of one row in bits; minus the row's entropy, its missing information."""
-    graph, alpha = belief.graph, belief.numbers[0]
-    r, row = s * graph.stride + a, s * graph.n_actions + a
-    loss: float = math.log2(alpha * belief.row_stats[r, SIZE] + belief.row_stats[r, TOTAL]) - logs[0]
+    graph, alpha, table = belief.graph, belief.numbers[0], belief.table
+    r, row, unseen = s * graph.stride + a, s * graph.n_actions + a, belief.table[0, LOG2]
+    loss: float = math.log2(alpha * belief.row_stats[r, SIZE] + belief.row_stats[r, TOTAL]) - unseen
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         n_seen = belief.n[k * graph.stride + a]
         if n_seen > 0:
-            log_pseudo_count = logs[n_seen] if n_seen < len(logs) else math.log2(alpha + n_seen)
+            log_pseudo_count = table[n_seen, LOG2] if n_seen < len(table) else math.log2(alpha + n_seen)
             if len(truth.aligned):
                 theta = truth.aligned[k * graph.stride + a]
             else:
                 begin, end = truth.indptr[row], truth.indptr[row + 1]
                 theta = true_probability(truth.indices, truth.data, begin, end, graph.succ[k])
-            loss -= theta * (log_pseudo_count - logs[0])
+            loss -= theta * (log_pseudo_count - unseen)
     return loss
 
 
-@inline
-def set_alpha(agent: AgentState, truth: Truth, refitting: Refitting, alpha: float) -> tuple[float, float]:
-    """Estimate and value every row with a new alpha; return log-loss in bits and L1 distance, summed over rows."""
-    belief, logs = agent.belief, refitting.logs
-    belief.numbers[0] = alpha
-    for n in range(len(belief.table)):
-        belief.table[n, LOG] = math.log1p(1.0 / (alpha + n))
-        belief.table[n, TERM] = belief.term(alpha + n) if belief.has_utility else 0.0
-        logs[n] = math.log2(alpha + n)
-    loss, distance = 0.0, 0.0
-    for s in range(len(belief.graph.start)):
-        for a in range(belief.graph.n_actions):
-            refitting.update_row(belief, s, a, 0, 0)
-            loss += log_loss(belief, truth, logs, s, a)
-            r = s * belief.graph.stride + a
-            truth.l1[r] = truth.row_distance(belief, truth, s, a)
-            distance += truth.l1[r]
-    agent.reset(belief, agent.choice, agent.memory)
-    return loss, distance
+class CompiledLearner(NamedTuple):
+    """How kernels learn the parameters of a family of priors; functions are made by `callback`.
+
+    Attributes
+    ----------
+    new_learner : Callable
+        `new_learner(prior, belief, untried)` returns the record that only the functions of this family read.
+    with_room : Callable
+        `with_room(learner, n_obs)` returns it with room for more observations.
+    with_own_table : Callable
+        `with_own_table(belief)` returns a belief whose numbers and table can change.
+    refit : Callable
+        `refit(belief, choice, learner, s, a, s_next, before)`: refit after an observation, if that is due; return
+        whether all rows were estimated and valued again.
+    missing_information : Callable
+        `missing_information(belief, truth)`: bits missing after a refit.
+    """
+
+    new_learner: Any
+    with_room: Any
+    with_own_table: Any
+    refit: Any
+    missing_information: Any
 
 
-@kernel
-def explore_learning(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws, refitting: Refitting) -> int:
-    """Explore as `berlyne.engine.loop.explore` does, with a new alpha after each step; return the steps made."""
-    belief, histograms, alphas = agent.belief, refitting.histograms, refitting.alphas
-    graph, n_steps = belief.graph, len(draws.world)
-    alpha = best = alphas[0]
-    for t in range(n_steps):
-        if explore_step(agent, truth, record, draws, t) < 0:
-            return t
-        s, a = record.states[t], record.actions[t]
-        r, slot = s * graph.stride + a, slot_of(graph, s, record.outcomes[t])
-        add_observation(histograms, r, belief.n[slot * graph.stride + a] - 1, belief.row_stats[r, TOTAL] - 1)
-        if not is_uninformative(histograms):
-            best = maximum_likelihood_alpha(histograms, best, refitting.low, refitting.high)
-            if best != alpha and (t < refitting.n_always or abs(best - alpha) > refitting.tolerance * alpha):
-                alpha = best
-                loss, record.l1[t + 1] = set_alpha(agent, truth, refitting, alpha)
-                record.missing[t + 1] = loss - refitting.entropy
-        alphas[t + 1] = alpha
-    return n_steps
+LEARNERS: dict[str, CompiledLearner] = {
+    "Dirichlet": CompiledLearner(new_learner, with_room, with_own_table, refit_alpha, missing_information),
+}
+"""How parameters are learned in kernels, by the name of the class of the prior."""
+
+
+def learner_of(prior: CompiledPrior) -> CompiledLearner | None:
+    """Return how kernels learn the parameters of a prior; None if they are fixed."""
+    return None if refit_schedule(prior) is None else LEARNERS[type(prior).__name__]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from berlyne.engine.action_selection import arrive, leave
-from berlyne.engine.agent_state import AgentState, refresh_global_index
+from berlyne.engine.action_selection import ChoiceState, arrive, leave
+from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_index
 from berlyne.engine.argmax import Tree, best_row, softmax_total
 from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, call
 from berlyne.engine.environment import Truth, draw
@@ -61,6 +61,30 @@ def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
 
 
 @inline
+def refit(agent: AgentState, s: int, a: int, s_next: int, before: int) -> bool:
+    """Refit the prior after an observation, if that is due; return whether estimates and utilities have changed."""
+    if not agent.refit(agent.belief, agent.choice, agent.learner, s, a, s_next, before):
+        return False
+    refresh_all(agent)
+    return True
+
+
+@inline
+def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int) -> None:
+    """Measure the whole model after step t, at which the prior was refitted."""
+    belief, distance = agent.belief, 0.0
+    record.missing[t + 1] = truth.missing_information(belief, truth)
+    for s in range(len(belief.graph.start)):
+        if len(truth.ends) and truth.ends[s]:
+            continue
+        for a in range(belief.graph.n_actions):
+            r = s * belief.graph.stride + a
+            truth.l1[r] = truth.row_distance(belief, truth, s, a)
+            distance += truth.l1[r]
+    record.l1[t + 1] = distance
+
+
+@inline
 def explore_step(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws, t: int) -> int:
     """Make step t; return as `observe_step` does."""
     belief = agent.belief
@@ -103,6 +127,21 @@ def explore(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws) ->
 
 
 @kernel
+def explore_and_refit(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws) -> int:
+    """Explore as `explore` does, with a prior that is refitted."""
+    belief, n_steps = agent.belief, len(draws.world)
+    for t in range(n_steps):
+        before = explore_step(agent, truth, record, draws, t)
+        if before < 0:
+            return t
+        if refit(agent, record.states[t], record.actions[t], record.outcomes[t], before):
+            measure_all_rows(agent, truth, record, t)
+        for i in range(record.learned.shape[1]):
+            record.learned[t + 1, i] = belief.numbers[i]
+    return n_steps
+
+
+@kernel
 def act(agent: AgentState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
     """Return the state to act in and the action to take; s is -1 for an agent that chooses the state.
 
@@ -129,6 +168,8 @@ def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
     before = observe_step(agent, s, a, s_next)
     if before < 0:
         leave(choice, s, previous)
+    elif agent.learns:
+        refit(agent, s, a, s_next, before)
     return before
 
 
@@ -185,6 +226,17 @@ def follow_history(
     return stop
 
 
+@inline
+def expected_missing(belief: Belief, choice: ChoiceState) -> float:
+    """Sum the utilities of all rows of nonterminal states; if they are novelty, the expected missing information."""
+    total = 0.0
+    for s in range(len(belief.graph.start)):
+        if not choice.terminal[s]:
+            for a in range(belief.graph.n_actions):
+                total += belief.utility[s * belief.graph.stride + a]
+    return total
+
+
 @kernel
 def replay(
     agent: AgentState, known: AgentState, comparison: _Comparison, history: _History, record: ReplayRecord, begin: int
@@ -211,6 +263,10 @@ def replay(
         previous = known.belief.utility[r]
         known.learn(known.belief, s, a, s_next)
         record.missing[t + 1] = record.missing[t] + (known.belief.utility[r] - previous)
+        if agent.learns:
+            refit(agent, s, a, s_next, before)
+            if refit(known, s, a, s_next, before):  # at the same times, because both have learned the same
+                record.missing[t + 1] = expected_missing(known.belief, choice)
     return len(steps), 0
 
 
@@ -261,7 +317,7 @@ class Imagined(NamedTuple):
 def imagine(agent: AgentState, imagined: Imagined, draws: Draws, begin: int) -> int:
     """Follow predicted outcomes from `path[0]` on; return the steps made, fewer if there is no more room.
 
-    An episode that ends begins again in state `begin`.
+    An episode that ends begins again in state `begin`. The prior is not refitted.
     """
     path = imagined.path
     for t in range(len(draws.world)):

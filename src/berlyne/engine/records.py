@@ -8,6 +8,9 @@ import numpy as np
 
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
+NOTHING_LEARNED: FloatArray = np.empty(0)
+"""Parameters of a prior that is never refitted."""
+
 
 class RunRecord(NamedTuple):
     """Arrays that an exploration fills step by step.
@@ -20,6 +23,8 @@ class RunRecord(NamedTuple):
         The action of each step, and the state that it led to.
     missing, l1 : ndarray of shape (T + 1,)
         Missing information in bits, and L1 distance: at the start, and after each step.
+    learned : ndarray of shape (T + 1, P)
+        The P parameters of the prior that are learned, at the same times.
     """
 
     states: IndexArray
@@ -27,9 +32,12 @@ class RunRecord(NamedTuple):
     outcomes: IndexArray
     missing: FloatArray
     l1: FloatArray
+    learned: FloatArray
 
     @classmethod
-    def allocate(cls, n_steps: int, start: int, missing: float, l1: float) -> RunRecord:
+    def allocate(
+        cls, n_steps: int, start: int, missing: float, l1: float, learned: FloatArray = NOTHING_LEARNED
+    ) -> RunRecord:
         """Allocate a record of `n_steps` steps, and set its first entries."""
         record = cls(
             np.empty(n_steps + 1, dtype=np.int32),
@@ -37,16 +45,16 @@ class RunRecord(NamedTuple):
             np.empty(n_steps, dtype=np.int32),
             np.empty(n_steps + 1),
             np.empty(n_steps + 1),
+            np.empty((n_steps + 1, len(learned))),
         )
-        record.states[0], record.missing[0], record.l1[0] = start, missing, l1
+        record.states[0], record.missing[0], record.l1[0], record.learned[0] = start, missing, l1, learned
         return record
 
     def between(self, begin: int, end: int) -> RunRecord:
         """Return a view of the steps from `begin` to `end`."""
         steps, times = slice(begin, end), slice(begin, end + 1)
-        return RunRecord(
-            self.states[times], self.actions[steps], self.outcomes[steps], self.missing[times], self.l1[times]
-        )
+        path = self.states[times], self.actions[steps], self.outcomes[steps]
+        return RunRecord(*path, self.missing[times], self.l1[times], self.learned[times])
 
 
 class ReplayRecord(NamedTuple):

@@ -27,12 +27,12 @@ from berlyne.engine.jit import callback, inline
 from berlyne.engine.successor_graph import Graph, slot_of, slot_positions
 from berlyne.frozen import read_only
 from berlyne.priors import PRIORS
-from berlyne.priors.closed_forms import LN2, Sums
+from berlyne.priors.closed_forms import LN2, Sums, lead
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
 from berlyne.validation import FloatArray, IndexArray
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
-LOG, TERM = 0, 1
+LOG, TERM, ALPHA = 0, 1, 0
 P_FIRST, P_OTHER, GAIN_FIRST, GAIN_OTHER, UTILITY = 0, 1, 2, 3, 4
 IMPOSSIBLE, FULL = -1, -2
 
@@ -55,7 +55,7 @@ class Belief(NamedTuple):
     utility : ndarray
         `[s * stride + a]`, -inf in the padding.
     numbers, table : ndarray
-        As in `berlyne.priors.protocols.CompiledSpec`.
+        As in `berlyne.priors.protocols.CompiledSpec`. A table with a line for each transition is `[slot * stride + a]`.
     has_utility : bool
         Whether rows have a utility.
     realised : bool
@@ -92,11 +92,15 @@ def build_belief(
     weight = np.zeros(len(graph.succ) * stride)
     row_stats = np.zeros((n_states, stride, 4), dtype=np.int32)
     row_stats[:, :n_actions, SIZE] = prior.support.sizes.reshape(n_states, n_actions)
+    table = spec.table
     if graph.capacity == 0:
         inside, base_weight = slot_positions(graph, prior.support), np.empty(0)
-        weight[inside] = np.repeat(spec.unseen, prior.support.sizes)
+        weight[inside] = spec.unseen if spec.per_transition else np.repeat(spec.unseen, prior.support.sizes)
         n = np.full(len(weight), -1, dtype=np.int32)
         n[inside] = 0
+        if spec.per_transition:
+            table = np.zeros((len(weight), table.shape[1]))
+            table[inside] = spec.table
     else:
         by_row = np.zeros((n_states, stride))
         by_row[:, :n_actions] = spec.unseen.reshape(n_states, n_actions)
@@ -114,7 +118,7 @@ def build_belief(
         row_stats.reshape(-1, 4),
         utility,
         read_only(np.ascontiguousarray(spec.numbers)),
-        read_only(np.ascontiguousarray(spec.table)),
+        read_only(np.ascontiguousarray(table)),
         name is not None,
         realised,
         *form,
@@ -230,8 +234,34 @@ def set_pseudo_count_row(
             largest = n_here
     if has_utility:
         total += n_unseen * term_unseen
-        sums = Sums(kappa, total, c_seen + largest, n_largest, last, others, len(graph.start))
+        c_largest = c_seen + largest
+        runners_up = c_largest * (n_largest - 1)  # if pseudo-counts differ by whole numbers
+        sums = Sums(kappa, total, c_largest, runners_up, last, others, len(graph.start))
         belief.utility[r] = belief.value(sums)
+
+
+@inline
+def set_restaurant_pmc(belief: Belief, s: int, a: int, kappa: float, c_unseen: float, d: float) -> None:
+    """Compute the utility PMC of row (a, s), whose pseudo-counts may differ by less than one."""
+    graph, r = belief.graph, s * belief.graph.stride + a
+    n_unseen, largest = belief.row_stats[r, SIZE] - belief.row_stats[r, SEEN], c_unseen
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        largest = max(largest, belief.n[k * graph.stride + a] - d)
+    n_largest, runners_up = 0, 0.0
+    if c_unseen == largest:
+        n_largest = n_unseen
+    else:
+        runners_up = n_unseen * lead(c_unseen, largest)
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        n_here = belief.n[k * graph.stride + a]
+        if n_here > 0:
+            c = n_here - d
+            if c == largest:
+                n_largest += 1
+            else:
+                runners_up += lead(c, largest)
+    runners_up += (n_largest - 1) * largest
+    belief.utility[r] = belief.value(Sums(kappa, 0.0, largest, runners_up, 0.0, 0.0, len(graph.start)))
 
 
 @callback
@@ -265,6 +295,61 @@ def dirichlet_gain(belief: Belief, s: int, a: int, s_next: int, before: int, the
 
 
 @callback
+def revalue_unequal(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, if each transition has its own alpha."""
+    graph, n, table, has_utility = belief.graph, belief.n, belief.table, belief.has_utility
+    stride, r, first = graph.stride, s * graph.stride + a, graph.start[s]
+    kappa = belief.numbers[s * graph.n_actions + a] + belief.row_stats[r, TOTAL]
+    scale, total, last, others, largest, n_largest = 1.0 / kappa, 0.0, 0.0, 0.0, 0.0, 0
+    for k in range(first, first + graph.length[s]):
+        i = k * stride + a
+        if n[i] < 0:
+            continue
+        c = table[i, ALPHA] + n[i]
+        belief.weight[i] = c * scale
+        if not has_utility:
+            continue
+        total += table[i, TERM] if n[i] == 0 else belief.term(c)
+        if graph.succ[k] == s_next:
+            last = table[i, ALPHA] + before
+        else:
+            others += c
+        if c >= largest:
+            n_largest = n_largest + 1 if c == largest else 1
+            largest = c
+    if has_utility:
+        runners_up = largest * (n_largest - 1)
+        if belief.uses_largest:
+            for k in range(first, first + graph.length[s]):
+                i = k * stride + a
+                c = table[i, ALPHA] + n[i]
+                if n[i] >= 0 and c != largest:
+                    runners_up += lead(c, largest)
+        belief.utility[r] = belief.value(Sums(kappa, total, largest, runners_up, last, others, len(graph.start)))
+
+
+@callback
+def learn_unequal(belief: Belief, s: int, a: int, s_next: int) -> int:
+    """Count an observation, estimate and value its row; return how often it was seen before, IMPOSSIBLE or FULL."""
+    slot = find_pseudo_count_slot(belief, s, a, s_next)
+    if slot < 0:
+        return slot
+    before = count(belief, s, a, s_next, slot, 1)
+    revalue_unequal(belief, s, a, s_next, before)
+    return before
+
+
+@callback
+def unequal_gain(belief: Belief, s: int, a: int, s_next: int, before: int, theta: float, has_first: bool) -> float:
+    """Information gained by the observation just learned, in bits (Eq. 10); `theta` is its true probability."""
+    graph = belief.graph
+    kappa = belief.numbers[s * graph.n_actions + a] + (belief.row_stats[s * graph.stride + a, TOTAL] - 1)
+    c = belief.table[slot_of(graph, s, s_next) * graph.stride + a, ALPHA] + before
+    gain: float = (theta * math.log1p(1.0 / c) - math.log1p(1.0 / kappa)) / LN2
+    return gain
+
+
+@callback
 def revalue_restaurant(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
     """Estimate and value row (a, s) after its last outcome, which had been seen `before` times until then."""
     r, c, d = s * belief.graph.stride + a, belief.numbers[0], belief.numbers[1]
@@ -276,6 +361,8 @@ def revalue_restaurant(belief: Belief, s: int, a: int, s_next: int, before: int)
         others = (n_obs - 1 - d * (n_seen - 1)) + (size - (n_seen - 1) - 1) * last
     term_unseen = belief.term(c_unseen) if belief.has_utility else 0.0
     set_pseudo_count_row(belief, s, a, c + n_obs, c_unseen, -d, term_unseen, last, others)
+    if belief.uses_largest:
+        set_restaurant_pmc(belief, s, a, c + n_obs, c_unseen, d)
 
 
 @callback
@@ -300,6 +387,14 @@ def dirichlet_kappa(belief: Belief, s: int, a: int) -> float:
     """Sum of the pseudo-counts of row (a, s)."""
     r = s * belief.graph.stride + a
     kappa: float = belief.numbers[0] * belief.row_stats[r, SIZE] + belief.row_stats[r, TOTAL]
+    return kappa
+
+
+@callback
+def unequal_kappa(belief: Belief, s: int, a: int) -> float:
+    """Sum of the pseudo-counts of row (a, s), if each transition has its own alpha."""
+    graph = belief.graph
+    kappa: float = belief.numbers[s * graph.n_actions + a] + belief.row_stats[s * graph.stride + a, TOTAL]
     return kappa
 
 
@@ -477,6 +572,16 @@ FAMILIES: dict[str, Family] = {
         True,
         True,
     ),
+    "Dirichlet with unequal alpha": Family(
+        find_pseudo_count_slot,
+        learn_unequal,
+        revalue_unequal,
+        revalue_unequal,
+        unequal_gain,
+        unequal_kappa,
+        True,
+        True,
+    ),
     "ChineseRestaurant": Family(
         find_pseudo_count_slot,
         learn_restaurant,
@@ -498,9 +603,9 @@ FAMILIES: dict[str, Family] = {
         False,
     ),
 }
-"""The family of every prior that kernels know, by the name of its class."""
+"""The families of the priors that kernels know, by the name that the prior has as its attribute `family`."""
 
 
 def family_of(prior: CompiledPrior) -> Family:
     """Return the functions of a prior."""
-    return FAMILIES[type(prior).__name__]
+    return FAMILIES[prior.family]

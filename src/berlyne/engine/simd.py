@@ -5,6 +5,9 @@ file give kernels a vector of four doubles, which stays in one register (or in t
 Python. Each function has a plain form, which runs if compilation is off, and straight-line LLVM code with the same
 result.
 
+With plain loops over twelve lanes instead, the inner loops of the tasks take 3 to 8 times as long, because LLVM unrolls
+them before it could vectorise them (`benchmarks/lanes.py`).
+
 A *bundle* is a tuple of vectors. Functions of vectors also take bundles, element by element; a single vector is then
 repeated.
 """

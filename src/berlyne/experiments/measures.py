@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.experiments.worlds import SettingsError, WorldClass
-from berlyne.exploration.replay import expected_missing_curve
-from berlyne.validation import OWN_MEASURE, FloatArray, IndexArray
+from berlyne.validation import OWN_MEASURE, FloatArray
 
 if TYPE_CHECKING:
-    from berlyne.exploration.env_run import EnvRun
     from berlyne.exploration.run import Run
 
 Dims = tuple[str, ...]
@@ -40,7 +38,7 @@ class Measure:
     name : str
         Name of the measure, an identifier.
     of : callable
-        Function of a `Run` that returns numbers. In an environment without a transition table it gets an `EnvRun`.
+        Function of a `Run` that returns numbers. In an environment without a transition table, `Run.world` is None.
     units : str
         Units of the values.
     meaning : str
@@ -58,42 +56,23 @@ class Measure:
     dims: Dims | None = ("time",)
 
 
-def state_path(run: Run | EnvRun) -> IndexArray:
-    """Return the state in which each action was taken, and the final state, (n_steps + 1,)."""
-    has_final_state = len(run.states) > run.n_steps
-    return run.states if has_final_state else np.append(run.states, run.next_states[-1])
-
-
-def sizes(run: Run | EnvRun) -> tuple[int, int]:
-    """Return the numbers of states and of actions, as far as they are known."""
-    source: Any = getattr(run, "world", None) or run.explorer  # type: ignore[union-attr]  # an `EnvRun` has one
-    return source.n_states, source.n_actions
-
-
-def states_visited(run: Run | EnvRun) -> FloatArray:
+def states_visited(run: Run) -> FloatArray:
     """Number of distinct states visited up to each time, (n_steps + 1,)."""
-    return _distinct_so_far(state_path(run))
+    return _distinct_so_far(run.states)
 
 
-def rows_tried(run: Run | EnvRun) -> FloatArray:
+def rows_tried(run: Run) -> FloatArray:
     """Number of distinct pairs of action and state tried up to each time, (n_steps + 1,)."""
-    rows = run.actions.astype(np.int64) * sizes(run)[0] + run.states[: run.n_steps]
+    rows = run.actions.astype(np.int64) * run.labels[0].size + run.states[: run.n_steps]
     return np.concatenate([[0.0], _distinct_so_far(rows)])
 
 
-def visits(run: Run | EnvRun) -> FloatArray:
+def visits(run: Run) -> FloatArray:
     """Number of times that each action was taken in each state, (M, N)."""
-    n_states, n_actions = sizes(run)
-    n_taken = np.zeros((n_actions, n_states))
+    states, actions = run.labels
+    n_taken = np.zeros((actions.size, states.size))
     np.add.at(n_taken, (run.actions, run.states[: run.n_steps]), 1.0)
     return n_taken
-
-
-def expected_missing_information(run: Run | EnvRun) -> FloatArray:
-    """Missing information in bits that an explorer with the world's prior expects along the run, (n_steps + 1,)."""
-    if not hasattr(run, "world"):
-        return run.expected_missing_information
-    return expected_missing_curve(run.world, run)
 
 
 def _true_curve(name: str) -> Callable[[Any], FloatArray]:
@@ -123,7 +102,10 @@ OPTIONAL_MEASURES: dict[str, Measure] = {
         Measure("states_visited", states_visited, "1", "different states met so far"),
         Measure("rows_tried", rows_tried, "1", "different pairs of action and state tried so far"),
         Measure(
-            EXPECTED_MISSING, expected_missing_information, "bits", "missing information as the explorer expects it"
+            EXPECTED_MISSING,
+            lambda run: run.expected_missing_information,
+            "bits",
+            "missing information as the explorer expects it",
         ),
         Measure("visits", visits, "1", "how often each action was taken in each state", ("a", "s")),
     )
@@ -249,7 +231,7 @@ def _custom_measure(name: Any, value: Any) -> Measure:
     return replace(measure, dims=dims)
 
 
-def evaluate_measure(measure: Measure, run: Run | EnvRun) -> FloatArray:
+def evaluate_measure(measure: Measure, run: Run) -> FloatArray:
     """Evaluate a custom measure; raise a ValueError if it fails or does not return numbers."""
     try:
         values = measure.of(run)
@@ -261,13 +243,14 @@ def evaluate_measure(measure: Measure, run: Run | EnvRun) -> FloatArray:
         raise ValueError(f"measures.{measure.name}: returned {values!r:.60}; it must return numbers") from None
 
 
-def check_shape(measure: Measure, shape: tuple[int, ...], max_shape: tuple[int, ...], run: Run | EnvRun) -> None:
+def check_shape(measure: Measure, shape: tuple[int, ...], max_shape: tuple[int, ...], run: Run) -> None:
     """Raise a ValueError if values do not have the axes of the measure, or are larger than `max_shape` in the store."""
     dims = measure.dims or ()
     labels = f"({', '.join(dims)})"
     if len(shape) != len(dims):
         raise ValueError(f"measures.{measure.name}: returned shape {shape}; it must have an axis for each of {labels}")
-    known_sizes = dim_sizes(*sizes(run), run.n_steps + 1) | {"snapshot": len(getattr(run, "snapshots", ()))}
+    n_states, n_actions = (names.size for names in run.labels)
+    known_sizes = dim_sizes(n_states, n_actions, run.n_steps + 1) | {"snapshot": len(run.snapshots)}
     for dim, size, max_size in zip(dims, shape, max_shape, strict=True):
         expected = known_sizes.get(dim, size)
         if size != expected:

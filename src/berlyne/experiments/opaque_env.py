@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.exploration.env_run import EnvRun, ExplorationError
-from berlyne.exploration.explore_env import explore_env
+from berlyne.exploration.explore_env import ExplorationError, explore_env
+from berlyne.exploration.run import Run
 from berlyne.labels import PASS_OBSERVE
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
@@ -58,20 +58,21 @@ class OpaqueEnv:
         """Describe the environment that `make_env` returns; raise a ValueError if it cannot be explored."""
         env = make_env()
         try:
-            explorer = explore_env(env, "Random", 0).explorer  # runs all checks and no step
+            run = explore_env(env, "Random", 0)  # runs all checks and no step
         except ValueError as error:
             reason = error.reason if isinstance(error, ExplorationError) else str(error)
             raise ValueError(reason.replace(PASS_OBSERVE, WRAP_ENV)) from error.__cause__
-        n_states = None if discovers_states(explorer.prior) else explorer.n_states
+        states, actions = run.labels
+        n_states = None if discovers_states(run.prior) else states.size
         name = getattr(getattr(env, "spec", None), "id", None) or type(getattr(env, "unwrapped", env)).__name__
-        fingerprint = _fingerprint(env, n_states, explorer.n_actions)
+        fingerprint = _fingerprint(env, n_states, actions.size)
         _close(env)
-        return cls(str(name), make_env, n_states, explorer.n_actions, fingerprint)
+        return cls(str(name), make_env, n_states, actions.size, fingerprint)
 
     def __repr__(self) -> str:
         return f"{self.name} (no transition table)"
 
-    def explore(self, strategy: Strategy, n_steps: int, seed: Seed) -> EnvRun:
+    def explore(self, strategy: Strategy, n_steps: int, seed: Seed) -> Run:
         """Run one exploration in a new environment."""
         try:
             env = self.make_env()

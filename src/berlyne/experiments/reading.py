@@ -19,6 +19,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 
 from berlyne.experiments.manifests import ChunkFiles
+from berlyne.experiments.measures import MEASURES
 from berlyne.experiments.schema import Root, derived_files, encode_root
 from berlyne.experiments.spec import describe_strategy, snapshot_steps
 from berlyne.experiments.stored_worlds import read_world
@@ -28,7 +29,7 @@ from berlyne.exploration.run import Run
 from berlyne.labels import Labels, label_array
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy, get_strategy
-from berlyne.validation import FloatArray
+from berlyne.validation import OWN_UTILITY, FloatArray
 from berlyne.worlds import World
 from berlyne.worlds.registry import WORLDS
 
@@ -254,22 +255,13 @@ def restore_run(results: Results, label: str, name: str) -> Run:
     world, n_steps = restore_world(results, label), len(history)
     stored = results.dataset.sel(world=label, strategy=name)
     states = stored["state"].values[: n_steps + 1].astype(np.int32)
-
-    def curve(measure: str) -> FloatArray:
-        values = stored[measure].values[: n_steps + 1] if measure in stored else np.full(n_steps + 1, np.nan)
-        return np.asarray(values, dtype=np.float64)
-
+    curves = {
+        measure: stored[measure].values[: n_steps + 1].astype(np.float64) for measure in MEASURES if measure in stored
+    }
     times = sorted(set(snapshot_steps(results.settings["snapshots"], n_steps)))
-    return Run(
-        world,
-        _strategy(results, name),
-        curve("missing_information"),
-        curve("l1_distance"),
-        states,
-        history[:, 1].astype(np.int32),
-        history[:, 2].astype(np.int32),
-        {t: results.counts(label, name, t, world.n_states, world.n_actions) for t in times},
-    )
+    path = states, history[:, 1].astype(np.int32), history[:, 2].astype(np.int32)
+    snapshots = {t: results.counts(label, name, t, world.n_states, world.n_actions) for t in times}
+    return Run.in_world(world, _strategy(results, name), path, curves, snapshots)
 
 
 def _strategy(results: Results, label: str) -> Strategy:
@@ -283,7 +275,11 @@ def _strategy(results: Results, label: str) -> Strategy:
         if name not in descriptions or describe_strategy(registered) == descriptions[name]:
             return registered
     except ValueError:
-        pass
+        if name not in descriptions:  # its name was enough when it was stored
+            raise ValueError(
+                f"the strategy {name!r} of {results.path} is not defined here; import the module that registers its "
+                f"utility or method{OWN_UTILITY}"
+            ) from None
     raise ValueError(
         f"the strategy {name!r} of {results.path} is user-defined and not stored; use open_results(path, experiment)"
     )

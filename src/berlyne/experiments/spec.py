@@ -32,6 +32,7 @@ from berlyne.plotting import HtmlReprMixin
 from berlyne.serialization import StoreError, read_file
 from berlyne.strategies.coordination import QLearning
 from berlyne.strategies.registry import PAPER_STRATEGIES, Strategy, get_strategy
+from berlyne.user_modules import check_modules, import_modules
 from berlyne.validation import STUDIES
 from berlyne.worlds import PAPER_WORLDS
 
@@ -82,6 +83,8 @@ class Experiment(HtmlReprMixin):
     common_random_numbers : bool
         Whether all strategies use the same random numbers in the same run, so that their differences are paired. At
         each step the world and the agent use the same uniform numbers.
+    imports : iterable of str
+        Names of modules that register your own indices and methods. They are imported here and in worker processes.
 
     Attributes
     ----------
@@ -110,12 +113,14 @@ class Experiment(HtmlReprMixin):
     measures: Any = field(default_factory=dict)
     n_runs: int = 1
     common_random_numbers: bool = False
+    imports: Iterable[str] = ()
     standard_measures: tuple[str, ...] = field(init=False, repr=False)
     custom_measures: dict[str, Measure] = field(init=False, repr=False)
     classes: tuple[WorldClass, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__  # the only way for a frozen object to normalise itself
+        self._import(Path())
         n_worlds = None if self.n_worlds is None else check_int_setting("n_worlds", self.n_worlds, 1, MAX_WORLDS)
         set_field(self, "n_runs", check_int_setting("n_runs", self.n_runs, 1, MAX_WORLDS))
         set_field(self, "seed", check_int_setting("seed", self.seed, 0, 2**63 - 1))
@@ -128,6 +133,18 @@ class Experiment(HtmlReprMixin):
         set_field(self, "custom_measures", resolve_custom_measures(self.classes, custom))
         self._check_runs()
         self._check_strategies()
+
+    def _import(self, beside: Path) -> None:
+        """Import the modules of the user; `beside` is the folder of the file that names them."""
+        try:
+            object.__setattr__(self, "imports", check_modules(self.imports))
+            import_modules(self.imports, beside)
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._import(Path(state.get("_folder", "")))
 
     def _check_runs(self) -> None:
         if self.n_worlds * self.n_runs > MAX_WORLDS:
@@ -157,13 +174,15 @@ class Experiment(HtmlReprMixin):
         return f"Experiment({', '.join(parts)}; {strategies}; seed {self.seed})"
 
     @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Experiment:
+    def from_toml(cls, path: str | os.PathLike[str], imports: Iterable[str] = ()) -> Experiment:
         """Read an experiment from a TOML file; every key is a parameter of `Experiment`.
 
         Parameters
         ----------
         path : path-like
-            The TOML file. Files of worlds in it are relative to its directory.
+            The TOML file. Files of worlds in it are relative to its directory, which is also searched for modules.
+        imports : iterable of str
+            Modules to import, in addition to those of the file.
 
         Returns
         -------
@@ -194,7 +213,14 @@ class Experiment(HtmlReprMixin):
         for table in tables:
             if isinstance(table, dict) and isinstance(table.get("file"), str):
                 table["file"] = str(Path(path).parent / table["file"])
-        return cls(**settings)
+        try:
+            modules = [*check_modules(settings.pop("imports", ())), *check_modules(imports)]
+            import_modules(modules, Path(path).parent)  # `__init__` finds them imported
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        experiment = cls(**settings, imports=modules)
+        object.__setattr__(experiment, "_folder", str(Path(path).parent.absolute()))  # for worker processes
+        return experiment
 
     @property
     def strategy_names(self) -> list[str]:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from berlyne.experiments.chunks import encode
-from berlyne.experiments.measures import MEASURES, Measure, check_shape, dim_sizes, evaluate_measure, state_path
+from berlyne.experiments.measures import MEASURES, Measure, check_shape, dim_sizes, evaluate_measure
 from berlyne.experiments.opaque_env import OpaqueEnv
 from berlyne.experiments.spec import Experiment, SettingsError, WorldClass, snapshot_steps
 from berlyne.experiments.worlds import WorldOrEnv
-from berlyne.exploration.env_run import EnvRun, ExplorationError
 from berlyne.exploration.explore import explore
+from berlyne.exploration.explore_env import ExplorationError
 from berlyne.exploration.run import Run
 from berlyne.strategies.registry import Strategy
 from berlyne.worlds import World
@@ -170,7 +170,7 @@ def compute_arrays(
     batch_size = max(1, min(16, MAX_BATCH_STEPS // layout.n_times))
     for i in range(0, len(unit.positions), batch_size):
         batch = [_prepare(experiment, unit, layout, position) for position in unit.positions[i : i + batch_size]]
-        runs: list[Run | EnvRun] = []
+        runs: list[Run] = []
         failure: ExplorationError | None = None
         for position, (world, n_steps, seed, steps) in zip(unit.positions[i:], batch, strict=False):
             if stop is not None and stop.is_set():
@@ -195,7 +195,7 @@ def compute_arrays(
     return arrays
 
 
-def _explore(world: WorldOrEnv, strategy: Strategy, n_steps: int, seed: Any, times: Sequence[int]) -> Run | EnvRun:
+def _explore(world: WorldOrEnv, strategy: Strategy, n_steps: int, seed: Any, times: Sequence[int]) -> Run:
     if isinstance(world, OpaqueEnv):
         return world.explore(strategy, n_steps, seed)
     return explore(world, strategy, n_steps=n_steps, seed=seed, snapshots=times)
@@ -300,30 +300,28 @@ class Layout:
             arrays["counts"] = np.zeros((n, n_snapshots, self.n_transitions), dtype=self.count_dtype)
         return arrays
 
-    def fill(self, arrays: dict[str, Any], i: int, run: Run | EnvRun, steps: list[int]) -> None:
+    def fill(self, arrays: dict[str, Any], i: int, run: Run, steps: list[int]) -> None:
         """Write one exploration to row `i`."""
         n, area = run.n_steps, run.area
         if np.isnan(area):
-            name = f"{run.strategy} in {run.world.name}" if isinstance(run, Run) else repr(run)
+            name = repr(run) if run.world is None else f"{run.strategy} in {run.world.name}"
             raise ValueError(f"{name}: the missing information is not a number")
         for name in self.measures:
             values = MEASURES[name].of(run)
             if np.shape(values) != (n + 1,):
                 raise ValueError(f"measure {name}: returned shape {np.shape(values)}; it must be ({n + 1},)")
             arrays[name][i, : n + 1] = values
-        arrays["state"][i, : n + 1] = state_path(run)
+        arrays["state"][i, : n + 1] = run.states
         arrays["action"][i, :n] = run.actions
         arrays["area"][i] = area
         # independently of the other runs in this block
-        if not isinstance(run, Run) or run.strategy.relocates or len(run.world.terminal):
+        if run.world is None or run.strategy.relocates or len(run.world.terminal):
             outcomes = arrays.setdefault("next_state", np.full_like(arrays["state"], DTYPE_MAX[self.state_dtype]))
             outcomes[i, :n] = run.next_states
-        if "counts" in arrays and isinstance(run, Run):
+        if "counts" in arrays and run.world is not None:
             fill_counts(run, steps, arrays["counts"][i])
 
-    def fill_measure(
-        self, arrays: dict[str, Any], i: int, measure: Measure, run: Run | EnvRun, steps: list[int]
-    ) -> None:
+    def fill_measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
         """Write a custom measure to row `i`; values that are shorter than the array are followed by NaN."""
         values = evaluate_measure(measure, run)
         n, name, dims = len(arrays["area"]), measure.name, measure.dims
@@ -337,7 +335,7 @@ class Layout:
         else:
             max_shape = self.sizes[name]
             check_shape(measure, values.shape, max_shape, run)
-            if "snapshot" in dims and isinstance(run, Run):
+            if "snapshot" in dims:
                 # from the order of time to the order of the experiment's snapshots
                 times = list(run.snapshots)
                 values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
@@ -396,7 +394,7 @@ def fill_counts(run: Run, steps: list[int], out: Any) -> None:
     is_ascending = order == list(range(len(steps)))
     rows = out if is_ascending else np.zeros_like(out)
     until = np.array([steps[j] for j in order], dtype=np.int64)
-    accumulate_counts(run.states, run.actions, run.next_states, run.world.n_states, until, rows)
+    accumulate_counts(run.states, run.actions, run.next_states, run.labels[0].size, until, rows)
     if not is_ascending:
         out[order] = rows
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from berlyne.experiments.opaque_env import EnvFactory, OpaqueEnv, env_factory
-from berlyne.exploration.explore import NO_PRIOR
 from berlyne.priors import PRIORS, OneTwoThree
 from berlyne.priors.protocols import discovers_states
 from berlyne.sparse import Rows
@@ -24,6 +23,7 @@ from berlyne.validation import STUDIES, FloatArray, check_count
 from berlyne.worlds import BENCHMARKS, World, load_world
 from berlyne.worlds.from_gymnasium import NoTableError, as_env, from_gymnasium, is_environment
 from berlyne.worlds.registry import WORLDS
+from berlyne.worlds.world import NO_PRIOR
 
 MAX_STEPS = 10**8
 """Maximum length of an exploration: a curve with eight bytes per step must fit in one chunk, below 2 GiB."""
@@ -376,8 +376,9 @@ def fingerprint(world: WorldOrEnv) -> str:
     elif hasattr(prior, "describe"):
         description = prior.describe()
         support = getattr(prior, "support", None)  # a prior that discovers states has none
-        # the arrays that berlyne's own priors describe are their supports
-        prior_arrays = () if type(prior) in PRIORS.values() else description.arrays.values()
+        # the supports of berlyne's own priors are added below, also if they are not stored
+        is_own = type(prior) in PRIORS.values()
+        prior_arrays = [a for name, a in description.arrays.items() if not (is_own and name.startswith("support_"))]
         prior_id = (description.kind, *description.parameters.values())
         arrays = [*arrays, *prior_arrays, *(() if support is None else support.entries())]
     elif prior is not None:

@@ -16,27 +16,22 @@ from berlyne.agents.base import Agent
 from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import RunRecord
 from berlyne.exploration.run import Run, count_transitions
-from berlyne.exploration.streams import streams
+from berlyne.exploration.streams import method_seed, streams
 from berlyne.labels import IMPOSSIBLE_TRANSITION, as_list
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import discovers_states
+from berlyne.priors.refit import learned_values
 from berlyne.sparse import Counts
 from berlyne.strategies.registry import Strategy, get_strategy
-from berlyne.validation import (
-    OWN_WORLDS,
-    Seed,
-    check_count,
-)
+from berlyne.validation import Seed, check_count
 from berlyne.worlds.episodes import draw_initial_state
 from berlyne.worlds.structure import warn_if_unreachable
-from berlyne.worlds.world import World, check_world
+from berlyne.worlds.world import NO_PRIOR, World, check_world
 
 MAX_STEPS = 2**31 - 2
 """Counts of observations are int32."""
 CHUNK = 1 << 16
 """Number of steps for which random numbers are drawn at once; the results do not depend on it."""
-
-NO_PRIOR = f"the world has no prior, and explorers need one; create the world as World(theta, prior){OWN_WORLDS}"
 
 
 def explore(
@@ -96,8 +91,8 @@ def explore(
     first = draw_initial_state(world, start, for_start)
     if not strategy.relocates:  # a relocating strategy reaches every state
         warn_if_unreachable(world, first, start is not None)
-    agent, measures = _make_agent(world, strategy, first, engine)
-    record = RunRecord.allocate(n_steps, first, *measures)
+    agent, measures = _make_agent(world, strategy, first, engine, method_seed(for_agent))
+    record = RunRecord.allocate(n_steps, first, *measures, learned_values(agent.prior))
     done, counts = 0, {}
     for until in [*times, n_steps]:
         while done < until:
@@ -114,25 +109,32 @@ def explore(
             counts[until] = _count_until(world, record, until) if agent.discovers_states else agent.counts()
     # rounding errors of many summed gains can leave a value slightly below zero if the world is fully known
     missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
-    return Run(world, strategy, missing, l1, record.states, record.actions, record.outcomes, counts)
+    learned = None
+    if record.learned.shape[1]:
+        learned = record.learned if np.ndim(agent.prior.learned) else record.learned[:, 0]
+    curves = {"missing_information": missing, "l1_distance": l1}
+    return Run.in_world(world, strategy, (record.states, record.actions, record.outcomes), curves, counts, learned)
 
 
-def _make_agent(world: World, strategy: Strategy, first: int, engine: Engine) -> tuple[Agent, tuple[float, float]]:
+def _make_agent(
+    world: World, strategy: Strategy, first: int, engine: Engine, seed: np.random.SeedSequence
+) -> tuple[Agent, tuple[float, float]]:
     """Return an agent in its first state, and its missing information and L1 distance there."""
     prior: Any = world.prior
     if discovers_states(prior):
-        agent = make_open_state_agent(prior, world.n_actions, strategy, engine)
+        agent = make_open_state_agent(prior, world.n_actions, strategy, engine, seed)
         agent.discover(first)
         if len(world.terminal):
             agent.mark_terminal(world.terminal)
         return agent, agent.measures(world)
     model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
-    return make_agent(model, strategy, world, engine), initial_measures(world, model)
+    return make_agent(model, strategy, world, engine, seed), initial_measures(world, model)
 
 
 def _count_until(world: World, record: RunRecord, until: int) -> Counts:
     """Count the transitions before time `until`, with the state numbers of the world."""
-    return count_transitions(world, record.states[:until], record.actions[:until], record.outcomes[:until])
+    path = record.states[:until], record.actions[:until], record.outcomes[:until]
+    return count_transitions(world.n_actions, world.n_states, *path)
 
 
 def _check_times(n_steps: int, snapshots: Iterable[int]) -> tuple[int, list[int]]:

@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.exploration.env_run import EnvRun, ExplorationError, add_note
 from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
+from berlyne.exploration.run import Run
 from berlyne.exploration.streams import streams
 from berlyne.labels import PASS_OBSERVE, GrowingLabels, as_list
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
-from berlyne.validation import OWN_WORLDS, UNKNOWN_STATES, Seed, check_count, short_repr
-from berlyne.worlds.from_gymnasium import as_env
+from berlyne.validation import OWN_WORLDS, UNKNOWN_STATES, BoolArray, IndexArray, Seed, check_count, short_repr
+from berlyne.worlds.from_gymnasium import as_env, from_gymnasium
+from berlyne.worlds.world import World
 
 
 def explore_env(
@@ -36,7 +37,7 @@ def explore_env(
     prior: Prior | None = None,
     states: Iterable[Hashable] | None = None,
     observe: Callable[[Any], Hashable] | None = None,
-) -> EnvRun:
+) -> Run:
     """Explore an environment by acting in it, with episodes and resets.
 
     If an episode ends (`terminated`), the explorer learns that no action can be taken in that state. If it is cut
@@ -62,8 +63,9 @@ def explore_env(
 
     Returns
     -------
-    EnvRun
-        The path, the rewards, and the explorer.
+    Run
+        The path, the rewards, and the explorer. The missing information is known if the environment has a transition
+        table (`Run.world`); otherwise there is the expected missing information.
 
     Raises
     ------
@@ -88,7 +90,8 @@ def explore_env(
         raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}")
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(f"observations are {env.observation_space}, which rarely repeat; {PASS_OBSERVE}{OWN_WORLDS}")
-    path = _Path(env, _make_explorer(env, strategy, seed, prior, states), observe, n_steps)
+    explorer = _make_explorer(env, strategy, seed, prior, states)
+    path = _Path(env, explorer, observe, n_steps, _table_world(env, explorer) if observe is None else None)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))
         for _ in range(n_steps):
@@ -105,6 +108,48 @@ def explore_env(
         raise
 
 
+class ExplorationError(ValueError):
+    """An exploration stopped because its environment failed or returned something invalid.
+
+    If the environment raised an exception, it is the `__cause__`.
+
+    Parameters
+    ----------
+    place : str
+        The step that failed, such as "step 17, action 2", or "before step 17" for a reset.
+    reason : str
+        Description of the problem and of a valid result.
+    step : int
+        Number of the failed step, counted from 0, which equals the number of finished steps.
+    run : Run or None
+        The finished steps. Its explorer has learned exactly these and can continue. None if the environment could not
+        be made, or if the error comes from another process.
+    """
+
+    def __init__(self, place: str, reason: str, step: int, run: Run | None) -> None:
+        super().__init__(place, reason, step)
+        self.place, self.reason, self.step, self.run = place, " ".join(reason.split()), step, run
+        if run is not None:
+            add_note(self, run)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+    def of(self, run: str) -> ExplorationError:
+        """Prepend the name of a run to the message, and return the error."""
+        self.place = f"{run}, {self.place}"
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.place, self.reason, self.step, None)  # an explorer cannot be pickled
+
+
+def add_note(error: BaseException, run: Run) -> None:
+    """Add a note to an exception, which names the attribute `run`, if any steps were finished."""
+    if run.n_steps:
+        error.add_note(f"The attribute `run` of this exception contains the finished steps: {run!r}.")
+
+
 class _Path:
     """The steps of an exploration in progress.
 
@@ -115,16 +160,24 @@ class _Path:
     explorer_busy : bool
         Whether the explorer is being updated. If it stops now, a step may be half learned.
     finished : tuple of int
-        Number of finished steps, and number of states known after them. It is one tuple, so that an interrupt cannot
-        separate the two.
+        Number of finished steps, number of states known after them, and the current state, -1 if there is none. It is
+        one tuple, so that an interrupt cannot separate them.
     """
 
-    def __init__(self, env: Any, explorer: Explorer, observe: Callable[[Any], Hashable] | None, n_steps: int) -> None:
+    def __init__(
+        self,
+        env: Any,
+        explorer: Explorer,
+        observe: Callable[[Any], Hashable] | None,
+        n_steps: int,
+        table_world: World | None,
+    ) -> None:
+        self.table_world = table_world
         self.env, self.explorer, self.encoder = env, explorer, ObservationEncoder(explorer, observe)
         self.lines, self.rewards = np.zeros((n_steps, 4), dtype=np.int32), np.zeros(n_steps)
         self.terminated = np.zeros(n_steps, dtype=bool)
         self.initial_rng_state: Any = explorer._rng.bit_generator.state
-        self.finished, self.episode, self.s = (0, explorer.n_states), 0, -1
+        self.finished, self.episode = (0, explorer.n_states, -1), 0
         self.place, self.explorer_busy = "before step 0", False
 
     def begin(self, **options: Any) -> None:
@@ -134,38 +187,44 @@ class _Path:
         label, s = self.encoder.find(reset(self.env, **options))
         self.explorer_busy = True
         self.encoder.discover(label, s)
-        self.s, self.finished = s, (n, self.explorer.n_states)
+        self.finished = n, self.explorer.n_states, s
         self.explorer_busy = False
 
     def step(self) -> None:
         """Take one step, and start another episode if this one is over; the outcome is validated before learning."""
-        t, explorer, state = self.finished[0], self.explorer, self.explorer.states[self.s]
+        (t, _, s), explorer = self.finished, self.explorer
+        state = explorer.states[s]
         self.place, self.explorer_busy = f"step {t}", True
         action = explorer.act(state)
         self.place, self.explorer_busy = f"step {t}, action {action!r}", False
         outcome = step(self.env, action)
         label, s_next = self.encoder.find(outcome.observation)
         self.explorer_busy = True
-        self.encoder.discover(label, s_next)
-        explorer.observe(state, action, explorer.states[s_next], ended=outcome.terminated)
-        self.lines[t] = self.s, explorer.action_labels.number(action), s_next, self.episode
+        next_state = label if s_next == explorer.n_states else explorer.states[s_next]  # a new one is discovered now
+        explorer.observe(state, action, next_state, ended=outcome.terminated)
+        self.lines[t] = s, explorer.action_labels.number(action), s_next, self.episode
         self.rewards[t], self.terminated[t] = outcome.reward, outcome.terminated
-        self.finished = t + 1, explorer.n_states
-        self.s, self.explorer_busy = s_next, False
+        self.finished = t + 1, explorer.n_states, s_next
+        self.explorer_busy = False
         if outcome.terminated or outcome.truncated:
             self.episode += 1
             self.begin()
 
-    def run(self) -> EnvRun:
+    def run(self) -> Run:
         """Return the finished steps."""
-        n = self.finished[0]
-        columns = dict(zip(("states", "actions", "next_states", "episode"), self.lines[:n].T.copy(), strict=True))
-        return EnvRun(self.explorer, rewards=self.rewards[:n], terminated=self.terminated[:n], **columns)
+        n, _, last = self.finished
+        states, actions, next_states, episode = self.lines[:n].T.copy()
+        states = np.append(states, [last] if last >= 0 else []).astype(np.int32)
+        terminated, world = self.terminated[:n], self.table_world
+        if world is not None and not _agrees(world, states[:n], actions, next_states, terminated):
+            world = None
+        path = states, actions, next_states, episode, terminated
+        return Run(self.explorer.strategy, *path, world, self.explorer, self.rewards[:n])
 
-    def consistent_run(self) -> EnvRun:
+    def consistent_run(self) -> Run:
         """Return the finished steps, with an explorer that has learned exactly these."""
         if self.explorer_busy:
-            n, n_states = self.finished
+            n, n_states, _ = self.finished
             lines = np.column_stack([self.lines[:n, :3], self.terminated[:n]]).astype(np.int64)
             self.explorer._restore_steps(lines, n_states, self.initial_rng_state)
         return self.run()
@@ -244,6 +303,41 @@ def _size(space: Any) -> int | None:
     """Return the size of a `Discrete` space; None for another space, such as `MultiBinary`, whose `n` counts bits."""
     size = getattr(space, "n", None)
     return int(size) if isinstance(size, int | np.integer) and not getattr(space, "shape", ()) else None
+
+
+HARMLESS_WRAPPERS = ("OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit")
+"""Wrappers of Gymnasium that change no transition, so that a transition table still holds."""
+
+
+def _table_world(env: Any, explorer: Explorer) -> World | None:
+    """Return the world of an environment's transition table; None if it has none, or if it may not hold here.
+
+    The states of the table must be those of the explorer, with the same numbers.
+    """
+    inner = getattr(env, "unwrapped", env)
+    while env is not inner:
+        if type(env).__name__ not in HARMLESS_WRAPPERS or not type(env).__module__.startswith("gymnasium."):
+            return None
+        env = env.env
+    labels = explorer.state_labels, explorer.action_labels
+    if any(named.custom is not None for named in labels):
+        return None
+    try:
+        world = from_gymnasium(env, explorer.prior)
+    except Exception:  # any object can be an attribute `P`; without a table, the environment can still be explored
+        return None
+    return world if (world.n_states, world.n_actions) == (labels[0].size, labels[1].size) else None
+
+
+def _agrees(
+    world: World, states: IndexArray, actions: IndexArray, next_states: IndexArray, terminated: BoolArray
+) -> bool:
+    """Return whether all steps are possible in a world, and end episodes where it does."""
+    rows = world.rows
+    possible = rows.row_numbers() * world.n_states + rows.indices
+    made = (states.astype(np.int64) * world.n_actions + actions) * world.n_states + next_states
+    ends = world.episodes.is_terminal[next_states]
+    return bool(np.all(np.isin(made, possible)) and np.array_equal(ends, terminated))
 
 
 def _make_explorer(

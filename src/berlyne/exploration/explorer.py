@@ -20,7 +20,7 @@ from berlyne.agents.base import Agent
 from berlyne.agents.make import make_agent, make_open_state_agent
 from berlyne.exploration.explorer_file import read_explorer, write_explorer
 from berlyne.exploration.lookahead import Gain, simulate_gain
-from berlyne.exploration.streams import streams
+from berlyne.exploration.streams import method_seed, streams
 from berlyne.frozen import Frozen
 from berlyne.labels import (
     DiscoveredLabels,
@@ -29,9 +29,8 @@ from berlyne.labels import (
     Labels,
     TransitionError,
     as_list,
-    labelled_history,
 )
-from berlyne.models.history import read_single_subject
+from berlyne.models.history import Transition, read_single_subject, transitions
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
@@ -131,12 +130,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._terminal: set[int] = set()
         self._history: array[int] | None = array("i")  # s, a, s_next, ended of each observation; None if unknown
         self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
+        seed = method_seed(self._rng)
         self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
-            self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy)
+            self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy, seed=seed)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
-            self._agent = make_agent(model, self.strategy, None)
+            self._agent = make_agent(model, self.strategy, None, seed=seed)
 
     def _remedy(self, name: str) -> str:
         return "create a new Explorer(prior, strategy)"
@@ -280,8 +280,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         Parameters
         ----------
         history : object
-            Any form that `berlyne.replay` accepts: lines (s, a, s_next), three arrays, a `Run`, or a frame. A column
-            `ended` of a frame is used as in `observe`. The terminal states of a `Run` are declared as by `ends_in`.
+            Any form that `berlyne.replay` accepts: lines (s, a, s_next) or (s, a, s_next, ended), such as `history` of
+            another explorer or of a run; three arrays; a `Run`; or a frame. `ended`, also as a column of a frame, is
+            used as in `observe`. The terminal states of a `Run` in a world are declared as by `ends_in`.
         """
         with self._lock:
             own_labels = self.state_labels
@@ -331,12 +332,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._agent.mark_terminal(np.array(new, dtype=np.int64))
 
     @property
-    def history(self) -> IntArray | list[tuple[Any, Any, Any]]:
-        """Observed transitions `(s, a, s_next)` in order: an array `(n_obs, 3)`, or a list if there are labels."""
+    def history(self) -> list[Transition]:
+        """Observed transitions in order: tuples `(s, a, s_next)` in labels, with an attribute `ended`.
+
+        An explorer that learns them with `observe_many` knows the same, except for states declared by `discover` and
+        `ends_in`.
+        """
         with self._lock:
-            lines = self._history_array()[:, :3]
-            history: IntArray | list[Any] = labelled_history(lines, self.state_labels, self.action_labels)
-            return history
+            lines = self._history_array()
+            return transitions(lines[:, :3], lines[:, 3], self.state_labels, self.action_labels)
 
     def _history_array(self) -> IntArray:
         """Return s, a, s_next and `ended` of each observation as numbers, `(n_obs, 4)`."""

@@ -1,11 +1,11 @@
 """Save and load explorers: one file, without code.
 
 A file contains only data that cannot be recomputed: the prior and the strategy by name, the counts, the visits of each
-state, the table of Q-learning, the state of the random generator, and the history. Estimates and utilities are
-recomputed when the file is read. A checksum covers the whole file, and every number is validated.
+state, the table of Q-learning or of an own method, the state of the random generator, and the history. Estimates and
+utilities are recomputed when the file is read. A checksum covers the whole file, and every number is validated.
 
-For an explorer that discovers its states, a file contains labels, history, and the times of declarations. Reading the
-file replays them.
+For an explorer that discovers its states or learns the parameters of its prior, a file contains labels, history, and
+the times of declarations. Reading the file replays them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import numpy as np
 from berlyne.labels import GrowingLabels, Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
-from berlyne.priors.registry import prior_from_description
+from berlyne.priors.registry import PRIORS, prior_from_description
 from berlyne.serialization import UnsupportedFormatError, labels_from_json, labels_to_json, read_archive, write_archive
+from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES
-from berlyne.validation import OWN_UTILITY
+from berlyne.validation import OWN_METHOD, OWN_UTILITY
 
 if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
@@ -38,8 +39,9 @@ E = TypeVar("E", bound="Explorer")
 def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer to a file; the file is complete or not written at all."""
     agent, strategy = explorer._agent, explorer.strategy
-    can_be_saved = agent.has_state_dict or agent.discovers_states  # or the history can be replayed
-    if not can_be_saved or not _is_built_in(strategy):
+    can_be_replayed = agent.discovers_states or agent.schedule is not None
+    is_built_in = type(explorer.prior) in PRIORS.values() and _is_defined_by_names(strategy)
+    if not (agent.has_state_dict or can_be_replayed) or not is_built_in:
         raise ValueError(f"{strategy} with {explorer.prior!r} uses a custom component, which cannot be saved")
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # built-in, as checked above
     sizes = {"n_states": None if agent.discovers_states else explorer.n_states, "n_actions": explorer.n_actions}
@@ -70,15 +72,19 @@ def _pairs(numbers: dict[int, int]) -> Any:
     return np.array(list(numbers.items()), dtype=np.int64).reshape(-1, 2)
 
 
-def _is_built_in(strategy: Strategy) -> bool:
-    """Return whether names and numbers describe a strategy completely."""
+def _is_defined_by_names(strategy: Strategy) -> bool:
+    """Return whether names and numbers describe a strategy completely; not so if its own method draws numbers."""
     from berlyne.engine.action_selection import METHODS  # imports Numba, which `import berlyne` must not do
+    from berlyne.engine.own_methods import can_compile_method
 
-    return type(strategy.coordinate) in METHODS and (strategy.utility is None or isinstance(strategy.utility, str))
+    method = strategy.coordinate
+    if isinstance(method, RegisteredMethod) and not can_compile_method(method.method, method.definition):
+        return False
+    return type(method) in METHODS and (strategy.utility is None or isinstance(strategy.utility, str))
 
 
 class UndefinedStrategyError(Exception):
-    """Error about a file whose strategy uses an index that is not registered."""
+    """Error about a file whose strategy uses an index or a method that is not registered."""
 
 
 def read_explorer(path: str | os.PathLike[str], explorer: E) -> E:
@@ -110,14 +116,19 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     if prior["n_states"] is None:
         _load_open_states(explorer, settings, arrays)
         return
-    if len(arrays["visits"]) != prior["n_states"] or prior["n_states"] * prior["n_actions"] > MAX_ROWS:
+    if prior["n_states"] * prior["n_actions"] > MAX_ROWS:
         raise ValueError("the sizes of the arrays do not match")
     states, actions = labels_from_json(settings.get("states")), labels_from_json(settings.get("actions"))
     model = InternalModel(prior_from_description(prior, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
     explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
+    if explorer._agent.schedule is not None:
+        _replay(explorer, arrays)
+        return
     if not explorer._agent.has_state_dict:
         raise ValueError("it uses a custom component")
+    if len(arrays["visits"]) != prior["n_states"]:
+        raise ValueError("the sizes of the arrays do not match")
     explorer._agent.load_state(arrays, arrays["last"])
     terminal = arrays.get("closed", np.empty(0, dtype=np.int64))
     explorer._mark_terminal(_check_states(terminal, explorer.n_states))
@@ -133,7 +144,7 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
 
 def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Initialize an explorer that discovers its states: replay its declarations and observations in order."""
-    prior, history = settings["prior"], arrays["history"]
+    prior = settings["prior"]
     actions = Labels("action", prior["n_actions"], labels_from_json(settings["actions"]))
     states = GrowingLabels()
     for label in labels_from_json(settings["states"]) or []:
@@ -141,17 +152,24 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
     explorer._initialize(
         prior_from_description(prior, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
     )
-    sizes = (states.size, actions.size, states.size, 2)
-    valid = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
-    if not valid or np.any((history < 0) | (history >= sizes)) or states.size * actions.size > MAX_ROWS:
-        raise ValueError("the history has invalid lines")
-    labels, explorer.n_obs = list(states.all), len(history)
-    explorer._declared_states = _declared(explorer, arrays, "told_states")
-    explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
-    explorer._replay_steps(history)
+    labels = list(states.all)
+    _replay(explorer, arrays)
     discovered = list(explorer._agent.discovered)
     if states.all != labels or len(set(labels)) != len(labels) or discovered != list(range(len(labels))):
         raise ValueError("the states do not match the history")
+
+
+def _replay(explorer: Explorer, arrays: dict[str, Any]) -> None:
+    """Observe the history of a file in order, with its declarations."""
+    history, n_states, n_actions = arrays["history"], explorer.n_states, explorer.n_actions
+    sizes = (n_states, n_actions, n_states, 2)
+    valid = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
+    if not valid or np.any((history < 0) | (history >= sizes)) or n_states * n_actions > MAX_ROWS:
+        raise ValueError("the history has invalid lines")
+    explorer.n_obs = len(history)
+    explorer._declared_states = _declared(explorer, arrays, "told_states")
+    explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
+    explorer._replay_steps(history)
 
 
 def _declared(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int, int]:
@@ -213,11 +231,16 @@ def _strategy_from(stored: dict[str, Any]) -> Strategy:
     """Return the strategy that `_describe_strategy` described."""
     from berlyne.agents.compiled_agent import make_method
 
-    utility = stored["said"].get("utility")
+    name, utility = stored["said"]["name"], stored["said"].get("utility")
+    method = stored["parameters"].get("method")
     if isinstance(utility, str) and utility not in UTILITIES:
-        name = stored["said"]["name"]
         raise UndefinedStrategyError(
             f"uses the strategy {name}, whose utility {utility} is not defined here; import the module that "
             f"registers it with berlyne.index, and load the file again{OWN_UTILITY}"
+        )
+    if method is not None and method not in OWN_METHODS:
+        raise UndefinedStrategyError(
+            f"uses the strategy {name}, whose method {method} is not defined here; import the module that "
+            f"registers it with berlyne.method, and load the file again{OWN_METHOD}"
         )
     return Strategy(coordinate=make_method(stored["method"], stored["parameters"]), **stored["said"])

@@ -1,19 +1,14 @@
 """The first line of a lab book: the prior, the strategy, the seed and the labels.
 
 A built-in prior or strategy is stored completely. For your own, the line contains a name: "module:name", which is
-imported whenever the book is opened; or the name of the class of the prior or of the strategy, with which the object
-that you pass when you open the book is compared.
+imported whenever the book is opened, as are the modules in `imports`; or the name of the class of the prior or of the
+strategy, with which the object that you pass when you open the book is compared.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import os
-import sys
-import traceback
-from collections.abc import Iterator
-from importlib.machinery import PathFinder
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +21,17 @@ from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import Description
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy, get_strategy
+from berlyne.user_modules import check_modules, import_modules, import_object
 from berlyne.validation import check_count, short_repr
 
 FORMAT = 1
 
 
-def make_header(prior: Prior | str, strategy: str | Strategy, seed: int, options: dict[str, Any]) -> Line:
+def make_header(
+    prior: Prior | str, strategy: str | Strategy, seed: int, options: dict[str, Any], imports: Iterable[str] = ()
+) -> Line:
     """Return the first line of a new book; `options` contains the labels and sizes, or None."""
+    modules = check_modules(imports)
     labels = {name: options[name] for name in ("states", "actions")}
     sizes = {name: options[name] for name in ("n_states", "n_actions")}
     return {
@@ -43,6 +42,7 @@ def make_header(prior: Prior | str, strategy: str | Strategy, seed: int, options
         "seed": check_count("seed", seed, 0),
         **{k: None if v is None else [label_to_json(label) for label in as_list(k, v)] for k, v in labels.items()},
         **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
+        **({"imports": list(modules)} if modules else {}),
     }
 
 
@@ -70,6 +70,8 @@ def explorer_from_header(
             for name in ("states", "actions")
         )
         sizes = {name: header.get(name) for name in ("n_states", "n_actions")}
+        modules = check_modules(header.get("imports", ()))
+    import_modules(modules, path.parent)
     stored_prior = _load_prior(path, prior_entry, prior)
     passed = None if strategy is None else _resolve_strategy(strategy, path.parent)
     if custom_name is None:
@@ -179,69 +181,3 @@ def _load_strategy(path: Path, entry: str, passed: Strategy | None) -> Strategy:
         f"{path} was created with the strategy {stored}, not with {wrong}; "
         "leave the strategy out, or create another book"
     )
-
-
-def import_object(text: str, beside: Path) -> Any:
-    """Import the object "module:name"; the current folder is searched first, then the folder `beside`, then the path.
-
-    Parameters
-    ----------
-    text : str
-        Module and name, separated by a colon.
-    beside : Path
-        The folder of the lab book.
-
-    Returns
-    -------
-    object
-        The object.
-
-    Raises
-    ------
-    ValueError
-        If there is no such object, its module cannot be imported, or it is a class.
-    """
-    module, _, name = text.partition(":")
-    if not module or not name:
-        raise ValueError(f"{text!r} is not the name of an object; write module:name, such as mylab:prior")
-    folders = [os.getcwd(), str(beside.absolute())]
-    _check_not_shadowed(module.partition(".")[0], folders)
-    sys.path[:0] = folders
-    try:
-        imported = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0] and error.name != module:
-            raise ValueError(f"{text!r} cannot be imported: {_describe_error(error)}") from None
-        raise ValueError(f"{text!r} cannot be found ({error}); it must be an object in a module on the path") from None
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"{text!r} cannot be imported: {_describe_error(error)}") from None
-    finally:
-        for folder in folders:
-            sys.path.remove(folder)
-    if not hasattr(imported, name):
-        raise ValueError(f"{text!r} cannot be found: {module} has no {name}")
-    value = getattr(imported, name)
-    if isinstance(value, type):
-        raise ValueError(
-            f"{text!r} is a class; create an object of it and use its name, such as my_prior = {name}(...) in {module}"
-        )
-    return value
-
-
-def _check_not_shadowed(module: str, folders: list[str]) -> None:
-    """Raise a ValueError if another module of the same name was imported before: Python would return that one."""
-    wanted = getattr(PathFinder.find_spec(module, folders), "origin", None)
-    loaded = getattr(sys.modules.get(module), "__file__", None)
-    if wanted and loaded and os.path.exists(loaded) and not os.path.samefile(loaded, wanted):
-        raise ValueError(f"{wanted} cannot be imported, because {loaded} has the same name and was imported before")
-
-
-def _describe_error(error: BaseException) -> str:
-    """Return type, message and place of an exception that the import of a module of the user raised."""
-    skipped = (__file__, importlib.__file__)
-    frames = [
-        f for f in traceback.extract_tb(error.__traceback__) if f.filename not in skipped and f.filename[0] != "<"
-    ]
-    place = f" in {Path(frames[0].filename).name}, line {frames[0].lineno}" if frames else ""
-    message = f": {error}" if str(error) else ""
-    return f"{type(error).__name__}{message}{place}"

@@ -15,6 +15,7 @@ from typing import Any
 from berlyne.exploration.log_file import Line, Log, check_can_create, create_log, write_lock
 from berlyne.exploration.log_header import explorer_from_header, make_header
 from berlyne.labels import label_from_json, label_to_json
+from berlyne.models.history import Transition
 from berlyne.priors import Prior
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy
@@ -80,6 +81,7 @@ class LabBook:
         actions: Iterable[Any] | None = None,
         n_states: int | None = None,
         n_actions: int | None = None,
+        imports: Iterable[str] = (),
     ) -> LabBook:
         """Create a book; raise a StoreError if `path` already exists.
 
@@ -98,6 +100,8 @@ class LabBook:
             Labels of the states and actions; by default 0, 1, 2, ...
         n_states, n_actions : int, optional
             Numbers of states and actions, needed only without labels and if the prior does not define them.
+        imports : iterable of str
+            Names of modules that register your own indices and methods; they are imported whenever the book is opened.
 
         Returns
         -------
@@ -107,7 +111,7 @@ class LabBook:
         path = Path(path)
         check_can_create(path)
         options = {"states": states, "actions": actions, "n_states": n_states, "n_actions": n_actions}
-        header = make_header(prior, strategy, seed, options)
+        header = make_header(prior, strategy, seed, options, imports)
         explorer_from_header(path, header, prior, strategy)  # raises before a file is created
         create_log(path, header)
         return cls(path, prior, strategy)
@@ -159,16 +163,16 @@ class LabBook:
                 self.explorer.undo()
                 raise
 
-    def undo(self) -> tuple[Any, Any, Any]:
+    def undo(self) -> Transition:
         """Undo the last observation and return it; the file keeps the observation and records the undo."""
         with write_lock(self.path):
             self.catch_up()
             if self.explorer.n_obs == 0:
                 raise ValueError(f"{self.path} has no observation to undo")
-            s, a, s_next = self.explorer.history[-1]
+            last = self.explorer.history[-1]
             self._log.add({"undo": 1})
             self.explorer.undo()
-            return s, a, s_next
+            return last
 
     def catch_up(self) -> None:
         """Read the lines that other processes have added.

@@ -14,7 +14,6 @@ import numpy as np
 from berlyne.agents.base import Agent
 from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import ReplayRecord
-from berlyne.exploration.explore import NO_PRIOR
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.history import COLUMNS, History, read_history
 from berlyne.models.internal_model import InternalModel, make_labels
@@ -24,7 +23,7 @@ from berlyne.strategies.coordination import CounterBased, LeastTaken
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.strategies.utilities import UTILITIES
 from berlyne.validation import FloatArray, IntArray
-from berlyne.worlds.world import World
+from berlyne.worlds.world import NO_PRIOR, World
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -49,9 +48,9 @@ def replay(
     world : World or Prior
         A world, or only a prior. The explorer uses only the prior of a world, unless the strategy sees the true world.
     history : object
-        Lines (s, a, s_next) of labels (integers if there are no labels); a list or tuple of three arrays; a `Run`; an
-        `EnvRun`; or a pandas frame. A frame has the columns or index levels s, a and s_next, and optionally subject,
-        episode and ended (true or false).
+        Lines (s, a, s_next) or (s, a, s_next, ended) of labels (integers if there are no labels), such as `history` of
+        an explorer or a run; a list or tuple of three arrays; a `Run`; or a pandas frame. A frame has the columns or
+        index levels s, a and s_next, and optionally subject, episode and ended (true or false).
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)".
     n_states, n_actions : int, optional
@@ -83,9 +82,9 @@ def replay(
     from the end of one line to the start of the next is not learned as a transition. CB counts a visit of the new
     state, unless the previous line already led to it.
 
-    Terminal states, whose actions have value 0, are known from the world, or from the world of a `Run`. Otherwise the
-    explorer learns them as `Explorer` does: from an `EnvRun`, or from the column `ended` of a frame. A line that begins
-    in a terminal state makes it nonterminal.
+    Terminal states, whose actions have value 0, are known from the world, or from the world that a `Run` explored.
+    Otherwise the explorer learns them as `Explorer` does: from a `Run` in an environment, or from `ended` of lines or
+    of a frame. A line that begins in a terminal state makes it nonterminal.
 
     With a prior that discovers states, states are discovered when the history first names them.
 
@@ -97,11 +96,29 @@ def replay(
     >>> float(berlyne.replay(world, run, "Random").log_likelihood.mean())  # log 1/4
     -1.3862943611198906
     """
-    strategy, prior = get_strategy(strategy), _prior(world)
+    strategy = get_strategy(strategy)
+    sizes, labels = (n_states, n_actions), (states, actions)
+    return _dataset(strategy, *_replay(world, history, strategy, sizes, labels, engine))
+
+
+Part = tuple[IntArray, ReplayRecord]
+"""Lines of a subject, and the record of their replay."""
+
+
+def _replay(
+    world: World | Prior,
+    history: Any,
+    strategy: Strategy,
+    sizes: tuple[int | None, int | None],
+    labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
+    engine: Engine = "auto",
+) -> tuple[History, list[Part], tuple[Labels, Labels]]:
+    """Return the lines of a history, the record of each subject, and the labels of states and actions."""
+    prior, (n_states, n_actions), (states, actions) = _prior(world), sizes, labels
     true_world = world if isinstance(world, World) else None
     if true_world is not None:
-        sizes = ("n_states", n_states, true_world.n_states), ("n_actions", n_actions, true_world.n_actions)
-        for name, size, world_size in sizes:
+        expected_sizes = ("n_states", n_states, true_world.n_states), ("n_actions", n_actions, true_world.n_actions)
+        for name, size, world_size in expected_sizes:
             if size is not None and size != world_size:
                 raise ValueError(f"{name} is {size}, but the world has {world_size}; leave {name} out")
         n_states, n_actions = true_world.n_states, true_world.n_actions
@@ -111,24 +128,30 @@ def replay(
         if true_world is None and n_states is not None:
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
         state_labels = _growing_labels(states) if true_world is None else Labels("state", true_world.n_states, states)
-        labels = state_labels, make_labels("action", n_actions, prior, actions)
-        return _replay_open_states(prior, strategy, true_world, engine, history, labels)
+        known = state_labels, make_labels("action", n_actions, prior, actions)
+        return _replay_open_states(prior, strategy, true_world, engine, history, known)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
-    labels = named.state_labels, named.action_labels
-    lines = _with_terminal(read_history(history, *labels), true_world)
+    known = named.state_labels, named.action_labels
+    lines = _with_terminal(read_history(history, *known), true_world)
     parts = [
-        (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, labels))
+        (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, known))
         for indices in _by_subject(lines)
     ]
-    return _dataset(strategy, lines, _merge_records(parts), labels)
+    return lines, parts, known
 
 
-def expected_missing_curve(world: World | Prior, history: Any, **options: Any) -> FloatArray:
-    """Return the expected missing information before the first and after every line of a history, in bits."""
-    dataset = replay(world, history, "Random", **options)  # what is learned does not depend on the strategy
-    before, after = dataset.expected_missing_information, dataset.expected_missing_information_after
-    return np.append(before.values[:1], after.values)
+def expected_missing_curve(
+    world: World | Prior,
+    history: Any,
+    n_states: int | None = None,
+    n_actions: int | None = None,
+    states: Iterable[Hashable] | None = None,
+) -> FloatArray:
+    """Return the expected missing information before the first and after every line of one subject, in bits."""
+    strategy = get_strategy("Random")  # what is learned does not depend on the strategy
+    _, ((_, record),), _ = _replay(world, history, strategy, (n_states, n_actions), (states, None))
+    return np.maximum(record.missing, 0.0)
 
 
 def _growing_labels(states: Iterable[Hashable] | None) -> GrowingLabels:
@@ -142,7 +165,7 @@ def _growing_labels(states: Iterable[Hashable] | None) -> GrowingLabels:
 
 def _replay_open_states(
     prior: Prior, strategy: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
-) -> Dataset:
+) -> tuple[History, list[Part], tuple[Labels, Labels]]:
     """Replay a history with a prior that discovers states."""
     n_initial = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
     lines, parts = _with_terminal(read_history(history, *labels), world), []
@@ -151,7 +174,7 @@ def _replay_open_states(
         for s in range(n_initial):
             agent.discover(s)
         parts.append((indices, _replay_subject(agent, lines, indices, labels)))
-    return _dataset(strategy, lines, _merge_records(parts), labels)
+    return lines, parts, labels
 
 
 def _with_terminal(lines: History, world: World | None) -> History:
@@ -190,7 +213,7 @@ def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tup
     return record
 
 
-def _merge_records(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, FloatArray]:
+def _merge_records(parts: list[Part]) -> dict[str, FloatArray]:
     """Merge the records of all subjects into arrays in the order of lines, by name."""
     n_lines = sum(len(lines) for lines, _ in parts)
     merged: dict[str, FloatArray] = {}
@@ -210,13 +233,11 @@ def _merge_records(parts: list[tuple[IntArray, ReplayRecord]]) -> dict[str, Floa
     return merged
 
 
-def _dataset(
-    strategy: Strategy, lines: History, arrays: dict[str, FloatArray], labels: tuple[Labels, Labels]
-) -> Dataset:
+def _dataset(strategy: Strategy, lines: History, parts: list[Part], labels: tuple[Labels, Labels]) -> Dataset:
     """Return the dataset of a replay, with units and labels."""
     from xarray import Dataset
 
-    states, actions = labels
+    (states, actions), arrays = labels, _merge_records(parts)
     steps, by_action = lines.steps, ("step", "action")
     taken = arrays["probabilities"][np.arange(len(steps)), steps[:, 1]]
     with np.errstate(divide="ignore"):

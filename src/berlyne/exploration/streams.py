@@ -32,3 +32,13 @@ def streams(seed: Seed) -> Streams:
     root = seed_sequence(int(seed.integers(2**63)) if isinstance(seed, np.random.Generator) else seed)
     children = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4))
     return Streams(*(np.random.default_rng(child) for child in children))
+
+
+def method_seed(agent: np.random.Generator) -> np.random.SeedSequence:
+    """Return the seed for methods that draw random numbers, derived from the seed of the agent's generator.
+
+    Drawing from one of them does not change the other.
+    """
+    seed = agent.bit_generator.seed_seq
+    assert isinstance(seed, np.random.SeedSequence)
+    return seed

@@ -7,7 +7,7 @@ This package only draws its arguments: it runs no experiments and computes no ra
 from berlyne.figures.animation import animate_run
 from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
-from berlyne.figures.curves import draw_bands, draw_curves, draw_env_run, draw_run
+from berlyne.figures.curves import draw_bands, draw_curves, draw_run
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.maps import draw_explorer, draw_model, draw_world
@@ -26,7 +26,6 @@ __all__ = [
     "draw_bands",
     "draw_concentration",
     "draw_curves",
-    "draw_env_run",
     "draw_explorer",
     "draw_graph",
     "draw_index_by_length",

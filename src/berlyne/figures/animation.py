@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
 from berlyne.figures.curves import draw_run
-from berlyne.figures.map_layout import Map, map_of
-from berlyne.figures.maps import align_to_world, colour_limits, draw_agent, draw_plain
-from berlyne.figures.path import Trail
+from berlyne.figures.map_layout import Map
+from berlyne.figures.maps import colour_limits, draw_agent, draw_plain
+from berlyne.figures.path import Trail, map_of_run, quantity_of_run
 from berlyne.figures.state_column import draw_coloured, recolour
-from berlyne.figures.state_quantities import Quantity, model_quantity
 from berlyne.figures.style import AGENT, RC
 from berlyne.validation import IntArray, check_count, check_number
 
@@ -35,7 +34,7 @@ def animate_run(
     every: int | None = None,
     n_frames: int | None = None,
     last: int = 30,
-    what: Any = "missing information",
+    what: Any = "auto",
     labels: bool | None = None,
 ) -> FuncAnimation:
     """Return a matplotlib animation of a run; `.save("run.gif")` or `.save("run.mp4")` writes it.
@@ -53,8 +52,9 @@ def animate_run(
     last : int
         Number of steps of the trail.
     what : str, optional
-        Name of the quantity that states are coloured by; see `draw_model`. None for no colours. A matrix has a column
-        of coloured states beside it.
+        Name of the quantity that states are coloured by; see `draw_model`. By default missing information, or expected
+        missing information if the world is unknown. None for no colours. A matrix has a column of coloured states
+        beside it.
     labels : bool, optional
         Whether to write the labels of states; by default as in `World.plot`.
 
@@ -90,8 +90,10 @@ class _Film:
 
     def __init__(self, run: Run, times: IntArray, last: int, colour_by: Any, labels: bool | None) -> None:
         self.run, self.times, self.last = run, times, last
-        world_map = map_of(run.world)
-        self.quantities = None if colour_by is None else [_quantity_at(run, int(t), colour_by) for t in times]
+        world_map = map_of_run(run)
+        if isinstance(colour_by, str) and colour_by == "auto":
+            colour_by = "missing information" if run.world is not None else "expected missing information"
+        self.quantities = None if colour_by is None else [quantity_of_run(run, int(t), colour_by) for t in times]
         with mpl.rc_context(RC):
             self.figure = plt.figure(figsize=(7.2, 3.4), dpi=DPI, layout="constrained")
             left, right = self.figure.subplots(1, 2, width_ratios=(1.15, 1.0))
@@ -100,7 +102,7 @@ class _Film:
             self.agent = draw_agent(left, world_map, int(run.states[0]))
             draw_run(run, right)
             self.cursor = right.axvline(0, color=AGENT, linewidth=0.9, gid="cursor")
-            self.point = right.plot([0], run.missing_information[:1], "o", color=AGENT, markersize=4, gid="now")[0]
+            self.point = right.plot([0], run.learning_curve[:1], "o", color=AGENT, markersize=4, gid="now")[0]
             # two axes side by side must not have the same label
             if self.quantities and self.quantities[0].label == right.get_ylabel():
                 right.set_ylabel("in all states (bits)")
@@ -116,7 +118,7 @@ class _Film:
         if self.quantities is None:
             draw_plain(world_map, ax, labels, bar=False, faded=True)
             return None
-        coloured = draw_coloured(self.run.world, world_map, self.quantities[0], ax, labels)[1]
+        coloured = draw_coloured(world_map, self.quantities[0], ax, labels)[1]
         all_values = np.concatenate([quantity.values.ravel() for quantity in self.quantities])
         coloured.set_clim(*colour_limits(all_values))
         return coloured
@@ -133,16 +135,11 @@ class _Film:
         else:
             self.agent.set_data(*([x] for x in self.world_map.places[s]))
         self.cursor.set_xdata([t, t])
-        self.point.set_data([t], [self.run.missing_information[t]])
+        self.point.set_data([t], [self.run.learning_curve[t]])
         self.title.set_text(_title(self.run, t))
         return [self.agent, self.cursor, self.point, self.title]
 
 
-def _quantity_at(run: Run, t: int, name_or_values: Any) -> Quantity:
-    """Return a quantity of the model at time t, in the order of the world's states."""
-    model = run.model_at(t)
-    return align_to_world(run.world, model, model_quantity(model, name_or_values, run.world))
-
-
 def _title(run: Run, t: int) -> str:
-    return f"{t:,} steps, {run.missing_information[t]:.1f} bits missing"
+    expected = " expected to be" if run.world is None else ""
+    return f"{t:,} steps, {run.learning_curve[t]:.1f} bits{expected} missing"

@@ -109,19 +109,26 @@ def _start(world: World) -> str:
 
 
 def _run(run: Run) -> Card:
-    missing = run.missing_information
+    curve, world = run.learning_curve, run.world
+    name = "expected missing information" if world is None else "missing information"
+    place, terminal = ("", ()) if world is None else (f" in {world.name}", world.terminal)
     colour = _card_colour(look(str(run.strategy)).colour)
-    visited = np.unique(np.concatenate([run.states, run.next_states]))
+    visited, known = np.unique(np.concatenate([run.states, run.next_states])), not np.isnan(curve).any()
     lines: list[Line] = [
         ("strategy", lambda: str(run.strategy)),
         ("steps", lambda: run.n_steps),
-        ("missing information", lambda: f"{missing[0]:.1f} → {missing[-1]:.1f} bits"),
-        ("area under the curve", lambda: f"{run.area:,.0f} bits"),
-        ("states visited", lambda: f"{len(visited):,} of {run.world.n_states:,}"),
-        ("episodes", lambda: len(run.episode_starts) if len(run.world.terminal) else None),
+        (name, lambda: f"{curve[0]:.1f} → {curve[-1]:.1f} bits" if known else None),
+        ("area under the curve", lambda: f"{run.area:,.0f} bits" if known else None),
+        ("states visited", lambda: f"{len(visited):,} of {run.labels[0].size:,}"),
+        ("episodes", lambda: run.n_episodes if len(terminal) or run.n_episodes > 1 else None),
+        ("rewards", lambda: None if run.rewards is None else f"{run.rewards.sum():,g} in total"),
     ]
-    alt_text = f"Learning curve of {run.strategy} in {run.world.name}"
-    return f"{run.strategy} in {run.world.name}", lambda: curve_picture([(missing, colour)], alt_text, "bits"), lines
+    alt_text = f"Learning curve of {run.strategy}{place}"
+    return (
+        f"{run.strategy}{place}",
+        lambda: curve_picture([(curve, colour)], alt_text, "bits") if known else None,
+        lines,
+    )
 
 
 def _card_colour(colour: str) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from berlyne.experiments import Results
-    from berlyne.exploration.env_run import EnvRun
     from berlyne.exploration.run import Run
 
 
@@ -35,7 +34,9 @@ LINEAR_THRESHOLD = 1.0
 
 
 def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw the learning curve of one run, its missing information in bits over time, in the look of its strategy.
+    """Draw the learning curve of one run in the look of its strategy: missing information in bits over time.
+
+    It is the expected missing information if the true world is unknown.
 
     Parameters
     ----------
@@ -52,49 +53,21 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
         The axes of the curve.
     """
     check_axes(ax)
-    if ax is None:
-        ax = plt.subplots(layout="constrained")[1]
-    usual = look(str(run.strategy)).curve(range(run.n_steps + 1))
-    ax.plot(run.missing_information, **{**usual, **style})
-    ax.set(xlabel="time (steps)", ylabel=LABELS["missing_information"], title=run.world.name)
-    ax.set_ylim(bottom=0)
-    ax.margins(x=0)
-    disable_math(ax.title, *ax.legend(frameon=False).get_texts())
-    return ax
-
-
-def draw_env_run(run: EnvRun, ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw the expected missing information in bits over time, for an exploration of an environment.
-
-    Parameters
-    ----------
-    run : EnvRun
-        The exploration.
-    ax : Axes, optional
-        Axes to draw on; by default those of a new figure.
-    **style : Any
-        Keywords of `Axes.plot` that override the look of the strategy.
-
-    Returns
-    -------
-    Axes
-        The axes of the curve.
-    """
-    check_axes(ax)
-    expected = run.expected_missing_information
-    if np.all(np.isnan(expected)):
+    curve, label = run.learning_curve, LABELS["missing_information"]
+    if np.all(np.isnan(curve)):
         raise ValueError(
-            f"{type(run.explorer.prior).__name__} does not define expected missing information; give it a method "
+            f"{type(run.prior).__name__} does not define expected missing information; give it a method "
             f"expected_missing_information(counts) that returns bits [a, s]{OWN_PRIOR}"
         )
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
-    usual = look(str(run.explorer.strategy)).curve(range(run.n_steps + 1))
-    ax.plot(expected, **{**usual, **style})
-    ax.set(xlabel="time (steps)", ylabel="expected missing information (bits)")
+    usual = look(str(run.strategy)).curve(range(run.n_steps + 1))
+    ax.plot(curve, **{**usual, **style})
+    known = {"ylabel": f"expected {label}"} if run.world is None else {"ylabel": label, "title": run.world.name}
+    ax.set(xlabel="time (steps)", **known)
     ax.set_ylim(bottom=0)
     ax.margins(x=0)
-    disable_math(*ax.legend(frameon=False).get_texts())
+    disable_math(ax.title, *ax.legend(frameon=False).get_texts())
     return ax
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
@@ -12,11 +13,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.path import Path
 
 from berlyne.figures.arrows import curved_arrow
-from berlyne.figures.map_layout import Map, map_of
+from berlyne.figures.map_layout import Map, map_of, map_of_model
 from berlyne.figures.maps import align_to_world, draw_agent, draw_plain
 from berlyne.figures.state_column import draw_coloured
-from berlyne.figures.state_quantities import model_quantity
+from berlyne.figures.state_quantities import Quantity, model_quantity
 from berlyne.figures.style import AGENT, RC
+from berlyne.labels import DiscoveredLabels
 from berlyne.validation import FloatArray, check_count, check_index
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def draw_path(
 ) -> Axes:
     """Draw a run's world with the agent at time `t` and the trail of its last steps.
 
+    If the world is unknown, the map is that of the model at the end of the run.
     Older steps are fainter. Jumps are dashed: transporters, starts of new episodes, and relocations of Unembodied. In a
     matrix, dots are the transitions made.
 
@@ -83,17 +86,35 @@ def draw_path(
         The axes of the map.
     """
     t = run.n_steps if t is None else check_index("t", t, run.n_steps + 1)
-    last, world, world_map = check_count("last", last, 0), run.world, map_of(run.world)
+    last, world_map = check_count("last", last, 0), map_of_run(run)
     if what is None:
         ax = draw_plain(world_map, ax, labels, bar=False, faded=True)
     else:
-        model = run.model_at(t)
-        quantity = align_to_world(world, model, model_quantity(model, what, world))
-        ax, _ = draw_coloured(world, world_map, quantity, ax, labels, bar)
+        ax, _ = draw_coloured(world_map, quantity_of_run(run, t, what), ax, labels, bar)
     with mpl.rc_context(RC):
         Trail(ax, world_map).show(run, t, last)
         draw_agent(ax, world_map, int(run.states[t]))
     return ax
+
+
+def map_of_run(run: Run) -> Map:
+    """Return the map of the run's world or, if that is unknown, of the model at the end of the run."""
+    return map_of_model(run.model) if run.world is None else map_of(run.world)
+
+
+def quantity_of_run(run: Run, t: int, name_or_values: Any) -> Quantity:
+    """Return a quantity of the model at time `t`, in the order of the states of `map_of_run`.
+
+    It is NaN in undiscovered states.
+    """
+    model = run.model_at(t)
+    quantity = model_quantity(model, name_or_values, run.world)
+    if run.world is not None or not isinstance(model.state_labels, DiscoveredLabels):
+        return align_to_world(run.world, model, quantity)
+    discovered = quantity.values[..., :-1]
+    values = np.full((*discovered.shape[:-1], run.model.n_states), np.nan)
+    values[..., : discovered.shape[-1]] = discovered
+    return replace(quantity, values=values)
 
 
 class Trail:

@@ -10,31 +10,29 @@ from matplotlib.image import AxesImage
 
 from berlyne.figures.map_edges import MAX_MATRIX_CELLS
 from berlyne.figures.map_layout import Map
-from berlyne.figures.maps import colour_limits, draw_colour_bar, draw_shaded, draw_world
+from berlyne.figures.maps import colour_limits, draw_colour_bar, draw_plain, draw_shaded
 from berlyne.figures.state_quantities import Quantity
 from berlyne.figures.style import RC, SHADES
 from berlyne.validation import FloatArray
-from berlyne.worlds import World
 
 COLUMN_BOX = (1.03, 0.0, 0.06, 1.0)
 """Left, bottom, width and height of the column, as shares of the matrix."""
 
 
 def draw_coloured(
-    world: World,
     world_map: Map,
     quantity: Quantity,
     ax: Axes | None = None,
     labels: bool | None = None,
     bar: bool = True,
 ) -> tuple[Axes, ScalarMappable]:
-    """Draw the map of a world coloured by a quantity, and return the axes and the coloured artist."""
+    """Draw a map coloured by a quantity, and return the axes and the coloured artist."""
     if world_map.kind != "matrix":
         return draw_shaded(world_map, quantity, ax, labels, bar)
     quantity = quantity.by_state()
-    ax = draw_world(world, ax, labels=labels, bar=False)
+    ax = draw_plain(world_map, ax, labels, bar=False)
     with mpl.rc_context(RC):
-        column, n = ax.inset_axes(COLUMN_BOX, gid="column"), world.n_states
+        column, n = ax.inset_axes(COLUMN_BOX, gid="column"), world_map.n_states
         image = column.imshow(_column(quantity.values), cmap=SHADES, aspect="auto", interpolation="nearest")
         image.set(extent=(0.0, 1.0, n - 0.5, -0.5), gid="states")
         image.set_clim(*colour_limits(quantity.values))

@@ -1,4 +1,4 @@
-"""Read a recorded history of transitions: arrays, lines (s, a, s_next), a `Run`, or a pandas DataFrame."""
+"""Recorded histories of transitions: their lines, and reading them from lines, arrays, a `Run` or a DataFrame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,58 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.labels import GrowingLabels, Labels
-from berlyne.validation import BoolArray, IntArray, is_index
+from berlyne.validation import BoolArray, IndexArray, IntArray, is_index
+from berlyne.worlds.world import World
+
+
+class Transition(tuple[Any, Any, Any]):
+    """One line of a history: a tuple (s, a, s_next) that also knows whether the episode ended.
+
+    It is equal to the tuple and unpacks like it, so `for s, a, s_next in history` is valid.
+
+    Attributes
+    ----------
+    ended : bool
+        Whether the episode ended in `s_next`.
+
+    Examples
+    --------
+    >>> line = Transition("hall", "go", "exit", ended=True)
+    >>> line == ("hall", "go", "exit"), line.ended
+    (True, True)
+    """
+
+    ended: bool
+
+    def __new__(cls, s: Any, a: Any, s_next: Any, ended: bool = False) -> Transition:
+        """Create a line."""
+        line = super().__new__(cls, (s, a, s_next))
+        line.ended = ended
+        return line
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return *self, self.ended
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, ended=True)" if self.ended else super().__repr__()
+
+
+def transitions(steps: IntArray | IndexArray, ended: Any, states: Labels, actions: Labels) -> list[Transition]:
+    """Return the lines of a history in labels.
+
+    Parameters
+    ----------
+    steps : ndarray of int, shape (T, 3)
+        Lines s, a, s_next, as numbers.
+    ended : ndarray, shape (T,)
+        Whether the episode ended with each line.
+    states, actions : Labels
+        Labels of the states and actions.
+    """
+    return [
+        Transition(states[s], actions[a], states[s_next], bool(over))
+        for (s, a, s_next), over in zip(steps.tolist(), ended.tolist(), strict=True)
+    ]
 
 
 class TerminalChange(NamedTuple):
@@ -62,6 +113,7 @@ COLUMNS = ("s", "a", "s_next")
 HISTORY_COLUMNS = (*COLUMNS, "subject", "episode", "ended")
 """Names that are read from a DataFrame, from its columns and from the levels of its index."""
 FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
+LINE = "a line is (s, a, s_next) or (s, a, s_next, ended)"
 
 
 class History(NamedTuple):
@@ -123,15 +175,14 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     ended = None
     terminal: Any = np.empty(0, dtype=np.int64)
     if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or a similar object
-        ended = getattr(history, "terminated", None)
-        terminal = history.world.terminal if hasattr(history, "world") else terminal
         columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
-        columns, terminal, states, actions = _read_run(history, columns, terminal, states, actions)
+        ended = getattr(history, "terminated", None)
+        columns, terminal, states, actions = _read_run(history, columns, states, actions)
     elif hasattr(history, "columns") and hasattr(history, "iloc"):
         series = _read_frame(history)
         columns = [series[name].to_numpy() for name in COLUMNS]
         labels = {name: _read_names(name, series[name]) for name in ("subject", "episode") if name in series}
-        ended = _read_ended(series["ended"]) if "ended" in series else None
+        ended = _read_ended(series["ended"].tolist()) if "ended" in series else None
     elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
         if isinstance(history, list) and all(len(column) == 3 for column in history):
             raise ValueError(
@@ -140,7 +191,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
             )
         columns = [np.asarray(column) for column in history]
     else:
-        columns = _read_lines(history)
+        columns, ended = _read_lines(history)
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have the same length")
@@ -179,13 +230,16 @@ class _RunColumns(NamedTuple):
     actions: Labels
 
 
-def _read_run(run: Any, columns: list[Any], terminal: Any, states: Labels, actions: Labels) -> _RunColumns:
+def _read_run(run: Any, columns: list[Any], states: Labels, actions: Labels) -> _RunColumns:
     """Read the columns of a run.
 
     They are labels if both the run and the reader have labels, whose order may differ. Otherwise they are numbers.
+    The terminal states are known from the start if the run explored a world, and not if it explored an environment.
     """
     s, a, s_next = columns
-    source: Any = getattr(run, "explorer", getattr(run, "world", None))
+    explorer = getattr(run, "explorer", None)
+    source: Any = getattr(run, "world", None) if explorer is None else explorer
+    terminal: Any = source.terminal if isinstance(source, World) else np.empty(0, dtype=np.int64)
     labelled = source is not None and actions.custom is not None and source.action_labels.custom is not None
     a, actions = ([source.actions[i] for i in a], actions) if labelled else (a, Labels("action", actions.size))
     if source is not None and (
@@ -247,30 +301,34 @@ def _read_names(name: str, column: Any) -> list[Any]:
     return values
 
 
-def _read_ended(column: Any) -> BoolArray:
+def _read_ended(values: list[Any]) -> BoolArray:
     """Read whether the episode ended with each line."""
-    values, missing = column.tolist(), column.isna().tolist()
     for i, value in enumerate(values):
-        if missing[i] or value not in (0, 1):  # True and False are equal to 1 and 0
+        # True and False are equal to 1 and 0; NaN is equal to neither, and pandas.NA is not a number
+        if not isinstance(value, bool | int | float | np.generic) or value not in (0, 1):
             raise ValueError(f"ended is {value!r} in line {i} of the history, counted from 0; it must be true or false")
     return np.array(values, dtype=bool)
 
 
-def _read_lines(history: Any) -> list[Any]:
-    """Read the columns of an array (T, 3), or of any iterable of triples."""
+def _read_lines(history: Any) -> tuple[list[Any], BoolArray | None]:
+    """Read the columns s, a, s_next and, if it is recorded, `ended`, of an array or of any iterable of lines."""
     if isinstance(history, np.ndarray):
-        if history.ndim != 2 or history.shape[1] != 3:
-            raise ValueError(f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next")
-        return list(history.T)
+        if history.ndim != 2 or history.shape[1] not in (3, 4):
+            raise ValueError(
+                f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next, or (T, 4): s, a, "
+                "s_next, ended"
+            )
+        return list(history.T[:3]), _read_ended(history[:, 3].tolist()) if history.shape[1] == 4 else None
     if not isinstance(history, Iterable) or isinstance(history, str | bytes | dict):
         raise ValueError(f"the history is {history!r:.60}; it must be {FORM}")
     lines = list(history)
     for i, line in enumerate(lines):
-        if not hasattr(line, "__len__") or isinstance(line, str | bytes | dict) or len(line) != 3:
-            raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}")
+        if not hasattr(line, "__len__") or isinstance(line, str | bytes | dict) or len(line) not in (3, 4):
+            raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}; {LINE}")
     if not lines:
-        return [np.empty(0, dtype=np.int64)] * 3
-    return [[line[i] for line in lines] for i in range(3)]
+        return [np.empty(0, dtype=np.int64)] * 3, None
+    ended = [line[3] if len(line) == 4 else getattr(line, "ended", False) for line in lines]
+    return [[line[i] for line in lines] for i in range(3)], _read_ended(ended)
 
 
 def _to_numbers(name: str, column: Any, labels: Labels) -> IntArray:

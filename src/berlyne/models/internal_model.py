@@ -23,7 +23,7 @@ from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
 from berlyne.priors.protocols import as_exact, check_prior, checked_estimate, counts_after_each_outcome
 from berlyne.sparse import Counts, by_action
-from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, check_count, check_dense
+from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, check_count, check_dense, generator
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
@@ -270,6 +270,38 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         draw = None if len(without) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
         return MissingInformationEstimate(float(rows.sum()), float(spread.sum()), rows, level, draws)
+
+    def sample(self, seed: Seed) -> World:
+        """Draw a world from the posterior of the model, with the labels and the prior of the model.
+
+        On average, the transition probabilities of the draws are `theta_hat`. Your own prior needs a method
+        `sample(seed, counts)`, which returns transition probabilities `[a, s, s_next]`. If states are discovered, the
+        last state of the world stands for all others.
+
+        Parameters
+        ----------
+        seed : int, SeedSequence or Generator
+            Seed. A generator continues its stream, so that each call returns another world.
+
+        Returns
+        -------
+        World
+            The world, without terminal states.
+
+        Raises
+        ------
+        ValueError
+            If the prior has no method `sample`.
+        """
+        draw: Any = getattr(self.prior, "sample", None)
+        if not callable(draw):
+            raise ValueError(
+                f"{type(self.prior).__name__} cannot draw worlds; "
+                f"add a method sample(seed, counts) that returns probabilities [a, s, s_next]{OWN_PRIOR}"
+            )
+        theta = draw(generator(seed), self.sparse_counts if self.exact is not None else self.counts)
+        labels = self.state_labels.custom, self.action_labels.custom
+        return World(theta, self.prior, name="posterior sample", states=labels[0], actions=labels[1])
 
     def plot(self, what: Any = "expected missing information", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw states coloured by a quantity: rooms of a maze, squares of a grid, nodes of a graph, or a matrix.

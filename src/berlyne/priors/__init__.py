@@ -5,6 +5,7 @@ from berlyne.priors.dirichlet import Dirichlet
 from berlyne.priors.fitting import fit_alpha
 from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.protocols import Prior
+from berlyne.priors.refit import Refit
 from berlyne.priors.registry import PRIORS
 
-__all__ = ["PRIORS", "ChineseRestaurant", "Dirichlet", "OneTwoThree", "Prior", "fit_alpha", "fit_c"]
+__all__ = ["PRIORS", "ChineseRestaurant", "Dirichlet", "OneTwoThree", "Prior", "Refit", "fit_alpha", "fit_c"]

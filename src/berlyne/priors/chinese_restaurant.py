@@ -14,21 +14,20 @@ cells, an untried row would have utility zero, and no strategy would try it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from berlyne.frozen import Frozen
-from berlyne.priors.closed_forms import FORMS, Sums, clip_rounding_noise, dirichlet_variance, table_over_counts
-from berlyne.priors.fitting import check_bounds, maximize_likelihood
-from berlyne.priors.protocols import CompiledSpec, Description, as_counts
-from berlyne.sparse import Counts, Rows, Support, by_action
+from berlyne.priors.closed_forms import table_over_counts
+from berlyne.priors.fitting import maximize_likelihood
+from berlyne.priors.protocols import Description, as_counts
+from berlyne.priors.pseudo_counts import PseudoCountPrior
+from berlyne.priors.refit import MOST_LIKELY, ON_DOUBLING, Refit, check_bounds
+from berlyne.sparse import Counts, Rows, Support
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number
 
-MOST_LIKELY = "ml"
-"""Value of `c` for the most likely concentration, which is estimated during exploration."""
 MIN_C, MAX_C = 1e-140, 1e12
 """Smallest and largest concentration. Up to 2**31 cells share c: with a smaller c, squares of pseudo-counts underflow.
 With a larger c, one observation is lost in the rounding of a pseudo-count."""
@@ -37,7 +36,7 @@ MAX_DISCOUNT = 0.999999
 
 
 @dataclass(init=False, repr=False, eq=False)
-class ChineseRestaurant(Frozen):
+class ChineseRestaurant(PseudoCountPrior):
     """Chinese-restaurant prior with concentration `c`; with a discount `d`, the Pitman-Yor prior.
 
     Parameters
@@ -45,8 +44,9 @@ class ChineseRestaurant(Frozen):
     c : float or "ml"
         Concentration, from 1e-140 to 1e12. The larger it is, the more likely are new outcomes of a row. With "ml", an
         explorer that discovers its states uses the most likely c. It calls `fit_c` whenever a step discovers a state
-        and whenever its number of observations has doubled. Until a row was observed twice, c is 1. Pitman and Yor
-        allow c down to -d. Here the cells of an untried row share c as their pseudo-counts, so it must be positive.
+        and whenever its number of observations has doubled. Until a row was observed twice, c is 1. The attribute
+        `learned` is the concentration in force. Pitman and Yor allow c down to -d. Here the cells of an untried row
+        share c as their pseudo-counts, so it must be positive.
     d : float
         Discount, at least 0 and below 1. The larger it is, the more the probability of a new outcome grows with the
         number of different outcomes seen.
@@ -68,6 +68,7 @@ class ChineseRestaurant(Frozen):
     n_actions: int | None
     n_states: int | None
     support: Support | None = field(init=False)
+    _c: float = field(init=False)
 
     def __init__(
         self,
@@ -87,6 +88,7 @@ class ChineseRestaurant(Frozen):
         n_states = None if n_states is None else check_count("n_states", n_states, 1)
         support = None if n_actions is None or n_states is None else Support(n_actions, n_states)
         vars(self).update(n_actions=n_actions, n_states=n_states, support=support)
+        vars(self).update(_c=1.0 if isinstance(self.c, str) else self.c)
 
     def __repr__(self) -> str:
         discount = f", d={self.d:g}" if self.d else ""
@@ -95,14 +97,24 @@ class ChineseRestaurant(Frozen):
         return f"ChineseRestaurant(c={concentration}{discount}{cells})"
 
     @property
-    def is_adaptive(self) -> bool:
-        """Whether c is estimated during exploration, by `fitted`."""
-        return isinstance(self.c, str)
+    def schedule(self) -> Refit | None:
+        """When explorers learn c: at discoveries and whenever the observations have doubled; None if c is fixed."""
+        return ON_DOUBLING if isinstance(self.c, str) else None
 
     @property
-    def _c(self) -> float:
-        """The concentration; 1 until it is estimated."""
-        return 1.0 if isinstance(self.c, str) else self.c
+    def learned(self) -> float:
+        """The concentration in force."""
+        return self._c
+
+    def with_learned(self, c: float) -> ChineseRestaurant:
+        """Return the prior with another concentration in force."""
+        clone = copy.copy(self)
+        vars(clone)["_c"] = float(c)
+        return clone
+
+    def refit(self, counts: Counts) -> ChineseRestaurant:
+        """Return the prior with the most likely c, given counts."""
+        return self.with_learned(fit_c(counts, self.d, start=self._c))
 
     @property
     def grows(self) -> bool:
@@ -113,51 +125,38 @@ class ChineseRestaurant(Frozen):
         """Return the prior for `n_states` cells."""
         return type(self)(self._c, self.d, n_actions=n_actions, n_states=n_states)
 
-    def fitted(self, counts: Counts) -> ChineseRestaurant:
-        """Return the prior with the most likely c given `counts`, or this prior if its c is fixed."""
-        if not self.is_adaptive:
-            return self
-        return type(self)(fit_c(counts, self.d), self.d, n_actions=self.n_actions)
+    def sample(self, seed: Seed, counts: Counts | IntArray | None = None) -> Rows:
+        """Draw every row from Dir(c), where c are the pseudo-counts of the current cells given `counts`.
 
-    def sample(self, seed: Seed) -> Rows:
-        """Raise a `ValueError`, because the prior has no fixed number of states."""
-        raise ValueError("a Chinese-restaurant prior cannot draw worlds; it is for worlds with unknown states")
+        The mean of these draws is the estimate. A draw is not a world of the restaurant itself, whose rows would also
+        divide elsewhere into states. A prior without a number of cells raises a `ValueError`.
+        """
+        if self.grows:
+            raise ValueError(
+                "a Chinese-restaurant prior without a number of cells cannot draw worlds, because it is for worlds "
+                "with unknown states; set n_states"
+            )
+        return super().sample(seed, counts)
 
     def unseen(self, n_seen: Any) -> Any:
         """Pseudo-count of each unseen cell of a row, after T different outcomes."""
-        return (self._c + self.d * n_seen) / (self._cells - n_seen)
+        return (self._c + self.d * n_seen) / (self._possible.n_states - n_seen)
 
-    def estimate(self, counts: IntArray) -> FloatArray:
-        """Estimate theta_hat[a, s, s_next] over all cells, shape (M, N, N)."""
-        sparse = self._checked(counts)
-        n_rows, n = sparse.n_rows, self._cells
-        row, cell = np.repeat(np.arange(n_rows), n), np.tile(np.arange(n), n_rows)
-        by_state = self.estimate_at(sparse, row, cell).reshape(n, -1, n)
-        return np.ascontiguousarray(by_state.transpose(1, 0, 2))
+    @property
+    def _before(self) -> float:
+        return float(self.unseen(0))
 
-    def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
-        """Estimated probability of each transition (row, s_next), elementwise."""
-        n = counts.at(row, s_next)
-        c = np.where(n > 0, n - self.d, self.unseen(counts.n_seen)[row])
-        return np.asarray(c / (self._c + counts.totals[row]))
+    def _pseudo_count(self, row: Any, s_next: Any, n: Any, n_seen: Any) -> Any:
+        return np.where(n > 0, n - self.d, self.unseen(n_seen))
 
-    def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """Estimate of row (a, s) from its own counts (N,), shape (N,)."""
-        c = self._pseudo_counts(counts)
-        return np.asarray(c / c.sum())
+    def _kappa_before(self, row: Any) -> Any:
+        return self._c
 
-    def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """Estimates of row (a, s) on the current cells after one more outcome, `(N, N)`: [s_star, s_next]."""
-        after = np.tile(self._pseudo_counts(np.asarray(counts)[a, s]), (self._cells, 1))
-        after[np.diag_indices(self._cells)] += 1.0
-        return np.asarray(after / after.sum(axis=1, keepdims=True))
-
-    def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
-        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome."""
-        row_counts = Counts(1, 1, np.zeros(np.count_nonzero(counts), dtype=np.int64), *_nonzero_counts(counts))
-        if name != "PEIG":
-            return float(self._utility(name, row_counts)[0])
-        return float(self._peig(row_counts, np.zeros(1, dtype=np.int64), np.array([counts[last]]))[0])
+    def _others_before(self, row: Any, last: Any, n: Any, total: Any, n_seen: Any) -> Any:
+        n_seen_before, n_cells = n_seen - 1, self._possible.n_states
+        # add up the others instead of subtracting from the total, in which a small c would be lost
+        if_new = (total - 1 - self.d * n_seen_before) + (n_cells - n_seen_before - 1) * self.unseen(n_seen_before)
+        return np.where(n > 1, self._c + self.d + (total - n), if_new)
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the sequence of new and repeated outcomes of each row, in nats.
@@ -171,83 +170,23 @@ class ChineseRestaurant(Frozen):
 
         It is zero for "elsewhere", because undiscovered states are not known to exist.
         """
-        per_row: FloatArray = by_action(self.utility("novelty", self._checked(counts)), self._n_actions)
+        per_row = super().expected_missing_information(counts)
         per_row[:, -1] = 0.0
         return per_row
 
     def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
         """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`, on the current cells."""
-        sparse, n = self._checked(counts), self._cells
-        row = np.repeat(np.arange(sparse.n_rows), n)
-        c = self.estimate_at(sparse, row, np.tile(np.arange(n), sparse.n_rows)) * (self._c + sparse.totals[row])
-        per_row: FloatArray = by_action(dirichlet_variance(c, row, sparse.n_rows), self._n_actions)
+        per_row = super().missing_information_variance(counts)
         per_row[:, -1] = 0.0
         return per_row
-
-    def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
-        """Return True, because every outcome is possible."""
-        return True
 
     def check_rows(self, rows: Rows) -> None:
         """Accept any world, because every world is possible."""
 
-    def utility(self, name: str, counts: Counts) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row, in closed form."""
-        return self._utility(name, counts)
-
-    def _utility(self, name: str, counts: Counts) -> FloatArray:
-        kappa, unseen = self._c + counts.totals, self.unseen(counts.n_seen)
-        if name == "PMC":
-            return self._pmc(counts, kappa, unseen)
-        form = FORMS[name]
-        total = self._sum(counts, form.term, unseen)
-        return np.asarray(form.value(Sums(kappa, total, np.nan, np.nan, np.nan, np.nan, self._cells)))
-
-    def total_pseudo_count(self, n: int, a: int, s: int) -> float:
-        """Sum of the pseudo-counts of row (a, s) after n observations."""
-        return float(self._c + n)
-
-    def _pmc(self, counts: Counts, kappa: Any, unseen: Any) -> FloatArray:
-        """E[largest estimate after] - largest estimate now.
-
-        The closed form of `FORMS` does not apply, because here pseudo-counts do not differ by whole numbers.
-        """
-        largest = unseen.copy()
-        np.maximum.at(largest, counts.row, counts.n - self.d)
-        seen = counts.n - self.d
-        total = counts.sum(seen * np.maximum(largest[counts.row], seen + 1.0))
-        total += (self._cells - counts.n_seen) * unseen * np.maximum(largest, unseen + 1.0)
-        return np.asarray(clip_rounding_noise(total / (kappa * (kappa + 1.0)) - largest / kappa, largest / kappa))
-
-    def peig(self, counts: Counts, last: IntArray) -> FloatArray:
-        """D(now || before the last outcome) of each row, in bits, on the current cells; NaN if `last` is -1."""
-        tried = np.flatnonzero(last >= 0)
-        gain = np.full(counts.n_rows, np.nan)
-        gain[tried] = self._peig(counts, tried, counts.at(tried, last[tried]))
-        return gain
-
-    def _peig(self, counts: Counts, row: IntArray, n: IntArray) -> FloatArray:
-        total, n_seen = counts.totals[row], counts.n_seen[row] - 1
-        unseen = self.unseen(n_seen)
-        before = np.where(n > 1, n - 1 - self.d, unseen)
-        # add up the others instead of subtracting `before` from the total, in which a small c would be lost
-        others_new = (total - 1 - self.d * n_seen) + (self._cells - n_seen - 1) * unseen
-        others = np.where(n > 1, self._c + self.d + (total - n), others_new)
-        return np.asarray(FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, before, others, self._cells)))
-
-    def compiled_spec(self, utility: str | None) -> CompiledSpec:
-        """Return the prior and a utility as numbers for kernels.
-
-        `numbers` contains c and d. Line n of the table contains the values for an outcome that was seen n times. PMC
-        raises a `KeyError`, because its closed form needs pseudo-counts that differ by whole numbers.
-        """
-        forms = {name: i for i, name in enumerate(FORMS) if name != "PMC"}
+    def _kernel_data(self, utility: str | None) -> tuple[FloatArray, FloatArray]:
+        """Return c and d, and a table whose line n contains the values for an outcome that was seen n times."""
         once = table_over_counts(1.0 - self.d, utility)
-        table = np.concatenate([np.zeros((1, 2)), once[:-1]])  # line 0 is never used
-        n_rows = self._cells * self._n_actions
-        even = np.full(n_rows, 1.0 / self._cells)
-        form = -1 if utility is None else forms[utility]
-        return CompiledSpec(form, np.array([self._c, self.d]), table, even, (), np.empty((n_rows, 0)), None)
+        return np.array([self._c, self.d]), np.concatenate([np.zeros((1, 2)), once[:-1]])  # line 0 is never used
 
     def describe(self) -> Description:
         """Return the concentration and the discount."""
@@ -259,46 +198,22 @@ class ChineseRestaurant(Frozen):
         return cls(**description.parameters, n_states=n_states, n_actions=n_actions)
 
     @property
-    def _cells(self) -> int:
-        """The number of cells; a `ValueError` if it is not set."""
-        if self.n_states is None:
-            raise ValueError(f"{self!r} has no number of cells; set n_states")
-        return self.n_states
-
-    @property
-    def _n_actions(self) -> int:
-        """The number of actions; a `ValueError` if it is not set."""
-        if self.n_actions is None:
-            raise ValueError(f"{self!r} has no number of actions; set n_actions")
-        return self.n_actions
-
-    def _pseudo_counts(self, counts: IntArray) -> FloatArray:
-        return np.where(counts > 0, counts - self.d, self.unseen(np.count_nonzero(counts)))
-
-    def _sum(self, counts: Counts, term: Callable[[Any], Any], unseen: FloatArray) -> FloatArray:
-        """Sum of term(c) over the cells of each row."""
-        return np.asarray(counts.sum(term(counts.n - self.d)) + (self._cells - counts.n_seen) * term(unseen))
+    def _possible(self) -> Support:
+        """The support, all cells; a `ValueError` if their number is not set."""
+        if self.support is None:
+            missing = "cells; set n_states" if self.n_states is None else "actions; set n_actions"
+            raise ValueError(f"{self!r} has no number of {missing}")
+        return self.support
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
         """Return sparse counts of the right size, or raise a `ValueError`."""
-        sparse = as_counts(counts)
-        if (sparse.n_actions, sparse.n_states) != (self._n_actions, self._cells):
+        sparse, n_cells = self._check_size(counts), self._possible.n_states
+        if np.any(sparse.s_next == n_cells - 1):
             raise ValueError(
-                f"counts are for {sparse.n_actions} actions and {sparse.n_states} states; "
-                f"this prior has {self.n_actions} actions and {self.n_states} cells"
-            )
-        if np.any(sparse.s_next == self._cells - 1):
-            raise ValueError(
-                f"counts of the last cell, {self._cells - 1}, must be 0; it stands for undiscovered states, "
+                f"counts of the last cell, {n_cells - 1}, must be 0; it stands for undiscovered states, "
                 "and a state that was seen has its own cell"
             )
         return sparse
-
-
-def _nonzero_counts(counts: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the cells that were seen, and their counts."""
-    cell = np.flatnonzero(counts)
-    return cell, np.asarray(counts)[cell]
 
 
 def partition_likelihood(c: float, d: float, counts: Counts) -> float:

@@ -22,7 +22,7 @@ TABLE_SIZE = 1 << 12
 NOISE = 8 * float(np.finfo(np.float64).eps)
 """A difference is treated as zero if it is smaller than this share of its terms, because it may be a rounding error."""
 TINY = 1e-145
-"""If the total pseudo-count of a row is smaller, nothing was observed, so all its pseudo-counts are equal."""
+"""If the total pseudo-count of a row is smaller, nothing was observed, and all its pseudo-counts are equal."""
 SERIES_FROM, SERIES_COEFFICIENTS = 16.0, tuple(1.0 / (k * (k + 1)) for k in range(1, 14))
 """`excess` is computed by a series from this argument on; the coefficients of the series."""
 
@@ -38,8 +38,8 @@ class Sums(NamedTuple):
         Sum of the form's `term(c)` over the support.
     largest : float or ndarray
         The largest pseudo-count.
-    n_largest : int or ndarray
-        Number of states with the largest pseudo-count.
+    runners_up : float or ndarray
+        Sum of `lead(c, largest)` over the support, without one outcome of the largest pseudo-count.
     last : float or ndarray
         Pseudo-count of the last outcome before it occurred.
     others : float or ndarray
@@ -51,7 +51,7 @@ class Sums(NamedTuple):
     kappa: Any
     total: Any
     largest: Any
-    n_largest: Any
+    runners_up: Any
     last: Any
     others: Any
     n_states: int
@@ -149,9 +149,17 @@ def peig_with_many_others(row: Sums) -> Any:
     return clip_rounding_noise(excess(row.last) - excess(kappa), excess(kappa))
 
 
+def lead(c: Any, largest: Any) -> Any:
+    """Return c max(0, c + 1 - m): an outcome of pseudo-count c would exceed the largest, m, by c + 1 - m."""
+    return c * clip_rounding_noise(c + 1.0 - largest, largest)
+
+
 def _pmc(row: Sums) -> Any:
-    """PMC, m (k - 1) / (kappa (kappa + 1)); m is the largest pseudo-count, and k the number of states that have it."""
-    return row.largest * (row.n_largest - 1) / (row.kappa * (row.kappa + 1.0))
+    """(sum c max(0, c + 1 - m) - m) / (kappa (kappa + 1)), where m is the largest pseudo-count.
+
+    An outcome whose pseudo-count is m contributes m to the sum. Leaving out one of them replaces the subtraction.
+    """
+    return row.runners_up / (row.kappa * (row.kappa + 1.0))
 
 
 def _plc_term(c: Any) -> Any:
@@ -205,7 +213,7 @@ def table_over_counts(alpha: float, utility: str | None) -> FloatArray:
     return read_only(np.stack([np.log1p(1.0 / c), term(c)], axis=1))
 
 
-def dirichlet_variance(c: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+def dirichlet_variance(c: FloatArray, row: IntArray, times: IntArray, kappa: FloatArray) -> FloatArray:
     """Variance of D(theta || theta_hat) for theta from Dir(c) and theta_hat = c / kappa, in bits squared.
 
     With L_i = ln(theta_i / theta_hat_i), D is the sum of theta_i L_i. A factor theta_i raises c_i by one. So moments of
@@ -214,25 +222,20 @@ def dirichlet_variance(c: FloatArray, group: IntArray, n_groups: int) -> FloatAr
 
     Parameters
     ----------
-    c : ndarray of shape (n,)
-        Pseudo-counts of all entries.
-    group : ndarray of shape (n,)
-        Number of the row that each entry belongs to.
-    n_groups : int
-        Number of rows.
+    c, row, times, kappa : ndarray
+        Pseudo-counts of several rows, as in `berlyne.priors.pseudo_counts.PseudoCounts`.
 
     Returns
     -------
-    ndarray of shape (n_groups,)
+    ndarray of shape (n_rows,)
         The variance of each row, at least 0.
     """
     from scipy.special import digamma, polygamma
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(group, values, n_groups).astype(np.float64)
+        return np.bincount(row, times * values, len(kappa)).astype(np.float64)
 
-    kappa = total(c)
-    k = kappa[group]
+    k = kappa[row]
     log_mean = np.log(c / k)
     once = digamma(c + 1.0) - digamma(k + 2.0) - log_mean  # E ln at counts raised by one here and one elsewhere
     twice = digamma(c + 2.0) - digamma(k + 2.0) - log_mean

@@ -3,40 +3,53 @@
 Paper: Sec. 2.4, Eqs. 6, 7 (`eq:sh`) and 8 (`eq:shm`). A row whose support has S states starts with a pseudo-count of
 alpha for each of them. With n_i observations of state i, the pseudo-counts are c_i = alpha + n_i, their total is
 kappa = alpha S + K, and the estimate is c_i / kappa. Dense Worlds (alpha 1, all states) and Mazes (alpha 0.25, rooms
-one step away) differ only in alpha and the support. Every utility has a closed form in c and kappa
-(`berlyne.priors.closed_forms`), so no code here loops over outcomes.
+one step away) differ only in alpha and the support. Transitions may also have different alphas, c_i = alpha_i + n_i.
+Every utility has a closed form in c and kappa (`berlyne.priors.closed_forms`), so no code here loops over outcomes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+import copy
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from berlyne.frozen import Frozen
-from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, table_over_counts
-from berlyne.priors.protocols import CompiledSpec, Description, as_counts
-from berlyne.sparse import Counts, Rows, Support, by_action, checked_rows, checked_support, row_error, row_name
-from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number, generator
+from berlyne.frozen import read_only
+from berlyne.priors.closed_forms import FORMS, table_over_counts
+from berlyne.priors.concentration import histograms_of, is_uninformative, maximum_likelihood_alpha
+from berlyne.priors.protocols import Description
+from berlyne.priors.pseudo_counts import PseudoCountPrior
+from berlyne.priors.refit import EVERY_STEP, MOST_LIKELY, Refit, check_bounds
+from berlyne.sparse import Counts, Rows, Support, checked_rows, checked_support, row_error, row_name
+from berlyne.validation import FloatArray, IntArray, check_count, check_number
 
 MIN_ALPHA = 1e-300
 """Smallest concentration; division by a smaller one would overflow."""
+MIN_UNEQUAL_ALPHA = 1e-140
+"""Smallest concentration if transitions have different ones; squares of smaller pseudo-counts underflow."""
 MAX_ALPHA = 1e12
 """Largest concentration; one observation would be lost in the rounding of a larger pseudo-count."""
+BOUNDS = (1e-3, 1e3)
+"""Range in which a concentration is learned, as in `berlyne.fit_alpha`."""
 
 
 @dataclass(init=False, repr=False, eq=False)
-class Dirichlet(Frozen):
-    """Symmetric Dirichlet prior with concentration `alpha` on the states that each row can reach.
+class Dirichlet(PseudoCountPrior):
+    """Dirichlet prior with concentration `alpha` on the states that each row can reach.
 
-    Paper: Eqs. 6 to 8. The estimate is a Laplace-smoothed histogram.
+    Paper: Eqs. 6 to 8, where the prior is symmetric. The estimate is a Laplace-smoothed histogram.
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, "ml" or ndarray
         Concentration, from 1e-300 to 1e12. 1 is uniform over the simplex; smaller values are closer to deterministic.
+        With "ml", explorers learn it: they use the most likely concentration, given their observations (Fig. S5,
+        reading R24). The attribute `alpha` is then the concentration in force. An array of shape (M, N) contains the
+        concentration of each row `[a, s]`. An array of shape (M, N, N) contains that of each transition
+        `[a, s, s_next]`; its values outside the support are ignored. An array of one dimension contains that of each
+        possible transition, in the order of `support.entries()`. Values of arrays are at least 1e-140.
     support : array of shape (M, N, N), Rows, Support or list of M sparse (N, N) matrices, optional
         Possible transitions, as a boolean array `[a, s, s_next]` or another form. Without it all transitions are
         possible, and `n_states` and `n_actions` are required.
@@ -44,111 +57,148 @@ class Dirichlet(Frozen):
         N; not needed with a support.
     n_actions : int, optional
         M; not needed with a support.
+    start : float, optional
+        With "ml", the concentration until a row with several possible outcomes has been observed twice; by default 1/N.
+    bounds : tuple of two floats
+        With "ml", smallest and largest concentration that is learned.
+    schedule : Refit, optional
+        When the concentration is learned; None if it is fixed. With "ml", by default after every observation; then from
+        the 201st observation on, a new concentration is used if it differs by more than 0.1 %.
+
+    Attributes
+    ----------
+    alpha : float or ndarray of shape (n_transitions,)
+        Concentration. It is one number if all transitions have the same. Otherwise it contains that of each possible
+        transition, in the order of `support.entries()`.
+    support : Support
+        Possible transitions.
 
     Examples
     --------
     >>> prior = Dirichlet(1.0, n_states=3, n_actions=1)
     >>> prior.estimate(np.array([[[2, 0, 0], [0, 0, 0], [0, 0, 0]]]))[0, 0]
     array([0.6, 0.2, 0.2])
+    >>> sticky = Dirichlet(0.5 + np.eye(3)[None], n_states=3, n_actions=1)  # states tend to last
+    >>> sticky.estimate(np.zeros((1, 3, 3), dtype=int))[0, 1]
+    array([0.2, 0.6, 0.2])
     """
 
-    alpha: float
+    alpha: float | FloatArray
     support: Support
     n_states: int
     n_actions: int
+    bounds: tuple[float, float]
+    schedule: Refit | None
 
     def __init__(
         self,
-        alpha: float,
+        alpha: Any,
         support: Any = None,
         *,
         n_states: int | None = None,
         n_actions: int | None = None,
+        start: float | None = None,
+        bounds: tuple[float, float] = BOUNDS,
+        schedule: Refit | None = None,
     ) -> None:
-        vars(self).update(alpha=check_number("alpha", alpha, MIN_ALPHA, MAX_ALPHA))
+        check_bounds(bounds, MIN_ALPHA, MAX_ALPHA)
+        vars(self).update(bounds=(float(bounds[0]), float(bounds[1])), schedule=schedule)
+        learns = isinstance(alpha, str) and alpha == MOST_LIKELY
+        if start is not None and not learns:
+            raise ValueError(f"start is {start!r}, but alpha is {alpha!r}; start needs alpha={MOST_LIKELY!r}")
+        if _is_array(alpha) and schedule is not None:
+            raise ValueError("alpha is an array, but schedule is set; only one alpha for all rows can be learned")
+        if not learns and not _is_array(alpha):
+            alpha = check_number("alpha", alpha, MIN_ALPHA, MAX_ALPHA)
         possible = as_support(support, n_states, n_actions)
         vars(self).update(support=possible, n_states=possible.n_states, n_actions=possible.n_actions)
+        if learns:
+            alpha = check_number("start", 1.0 / self.n_states if start is None else start, MIN_ALPHA, MAX_ALPHA)
+            vars(self).update(schedule=EVERY_STEP if schedule is None else schedule)
         empty = np.flatnonzero(possible.sizes == 0)
         if len(empty):
             raise ValueError(
                 f"the support of {row_name(empty[0], self.n_actions)} is empty; every row must reach some state"
             )
+        vars(self).update(alpha=alpha if isinstance(alpha, float) else _alpha_by_transition(alpha, possible))
 
     def __repr__(self) -> str:
         support = "all states" if self.support.is_full else f"support of {int(self.support.sizes.sum())} transitions"
-        return f"Dirichlet(alpha={self.alpha:g}, n_actions={self.n_actions}, n_states={self.n_states}, {support})"
+        alpha = self.alpha
+        shown = f"{alpha:g}" if isinstance(alpha, float) else f"array of {alpha.min():g} to {alpha.max():g}"
+        if self.schedule is not None:
+            shown = f"{MOST_LIKELY!r}, now {shown}"
+        return f"Dirichlet(alpha={shown}, n_actions={self.n_actions}, n_states={self.n_states}, {support})"
 
-    def sample(self, seed: Seed) -> Rows:
-        """Draw every row from Dir(alpha) on its support (Eq. 6)."""
-        rng = generator(seed)
-        indptr, indices = self.support.entries()
-        data = draw_simplex(self.alpha, indptr, rng)
-        return Rows(self.n_actions, self.n_states, indptr, indices, data)
+    @property
+    def learned(self) -> float:
+        """The concentration in force, if all transitions have the same."""
+        if not isinstance(self.alpha, float):
+            raise ValueError("alpha is an array; only one alpha for all rows can be learned")
+        return self.alpha
 
-    def estimate(self, counts: IntArray) -> FloatArray:
-        """Estimate theta_hat[a, s, s_next] = c / kappa, shape (M, N, N); zero outside the support (Eqs. 7, 8)."""
-        sparse = self._checked(counts)
-        indptr, indices = self.support.entries()
-        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        data = self.estimate_at(sparse, row, indices.astype(np.int64))
-        return Rows(self.n_actions, self.n_states, indptr, indices, data).dense()
+    def with_learned(self, alpha: float) -> Dirichlet:
+        """Return the prior with another concentration in force."""
+        clone = copy.copy(self)
+        vars(clone)["alpha"] = float(alpha)
+        return clone
 
-    def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """Estimates of row (a, s) after one more outcome, `(N, N)`: [s_star, s_next].
+    def refit(self, counts: Counts | IntArray) -> Dirichlet:
+        """Return the prior with the most likely concentration within `bounds`, given counts.
 
-        For an impossible outcome s_star this is the current estimate.
+        It is this prior if no row with several possible outcomes was observed twice, because then every concentration
+        explains the data equally well.
         """
-        possible = self.support.row(a, s)
-        c = np.zeros(self.n_states)
-        c[possible] = self.alpha + np.asarray(counts)[a, s, possible]
-        after = np.tile(c, (self.n_states, 1))
-        after[possible, possible] += 1.0
-        return np.asarray(after / after.sum(axis=1, keepdims=True))
+        histograms = histograms_of(self._checked(counts), self.support.sizes)
+        if is_uninformative(histograms):
+            return self
+        return self.with_learned(maximum_likelihood_alpha(histograms, self.learned, *self.bounds))
 
-    def row_estimate(self, counts: IntArray, a: int, s: int) -> FloatArray:
-        """Estimate of row (a, s) from its own counts (N,), shape (N,)."""
-        possible = self.support.row(a, s)
-        theta_hat = np.zeros(self.n_states)
-        c = self.alpha + counts[possible]
-        theta_hat[possible] = c / c.sum()
-        return theta_hat
+    @property
+    def family(self) -> str:
+        """Name of the functions that kernels use for this prior, in `berlyne.engine.row_beliefs.FAMILIES`."""
+        return "Dirichlet" if isinstance(self.alpha, float) else "Dirichlet with unequal alpha"
 
-    def row_utility(self, name: str, counts: IntArray, a: int, s: int, last: int) -> float:
-        """Utility of row (a, s) from its own counts (N,); `last` is the most recent outcome."""
-        c: FloatArray = np.asarray(self.alpha + counts[self.support.row(a, s)], dtype=np.float64)
-        form, largest, c_last = FORMS[name], c.max(), self.alpha + (counts[last] - 1)
-        total, n_largest = form.term(c).sum(), np.count_nonzero(c == largest)
-        others = self.alpha * (len(c) - 1) + (counts.sum() - counts[last])
-        return float(form.value(Sums(c.sum(), total, largest, n_largest, c_last, others, self.n_states)))
+    @property
+    def _before(self) -> float | FloatArray:
+        return self.alpha
+
+    def _pseudo_count(self, row: Any, s_next: Any, n: Any, n_seen: Any) -> Any:
+        return self._alpha_at(row, s_next) + n
+
+    def _alpha_at(self, row: Any, s_next: Any) -> Any:
+        """The alpha of each transition (row, s_next), elementwise; any number if it is impossible."""
+        alpha = self.alpha
+        return alpha if isinstance(alpha, float) else alpha[self.support.positions(row, s_next)]
+
+    def _kappa_before(self, row: Any) -> Any:
+        return self.alpha * self.support.sizes[row] if isinstance(self.alpha, float) else self._row_totals[row]
+
+    @cached_property
+    def _row_totals(self) -> FloatArray:
+        """Sum of the alphas of each row, if they are unequal, `(M N,)`."""
+        return read_only(np.add.reduceat(self.alpha, self.support.entries()[0][:-1]))
+
+    def _others_before(self, row: Any, last: Any, n: Any, total: Any, n_seen: Any) -> Any:
+        if isinstance(self.alpha, float):
+            return self.alpha * (self.support.sizes[row] - 1) + (total - n)
+        # add up the others instead of subtracting from the total, in which a small alpha would be lost
+        size, begin = self.support.sizes[row], self.support.entries()[0][row]
+        group = np.repeat(np.arange(len(row)), size)
+        position = np.arange(len(group)) + (begin - np.cumsum(size) + size)[group]
+        others = np.where(position == self.support.positions(row, last)[group], 0.0, self.alpha[position])
+        return np.bincount(group, others, len(row)) + (total - n)
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the observed outcomes in their order, in nats; -inf if they are impossible."""
-        return log_likelihood(self.alpha, sufficient_statistics(self._check_size(counts), self.support))
+        from scipy.special import gammaln
 
-    def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
-        """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`.
-
-        This is the entropy of the estimate minus the expected entropy of the row. PIG is its expected decrease over one
-        observation.
-        """
-        return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
-
-    def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
-        """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`."""
-        sparse = self._checked(counts)
-        indptr, indices = self.support.entries()
-        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-        c: FloatArray = np.asarray(self.alpha + sparse.at(row, indices.astype(np.int64)), dtype=np.float64)
-        return np.asarray(by_action(dirichlet_variance(c, row.astype(np.int64), len(indptr) - 1), self.n_actions))
-
-    def estimate_at(self, counts: Counts, row: IntArray, s_next: IntArray) -> FloatArray:
-        """Estimated probability of each transition (row, s_next), elementwise."""
-        c = self.alpha + counts.at(row, s_next)
-        return np.where(self.support.contains(row, s_next), c / self._kappa(counts)[row], 0.0)
-
-    def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
-        """Return whether `s_next` is a possible outcome of row (a, s), that is in its support."""
-        return self.support.is_full or bool(np.isin(s_next, self.support.row(a, s)))
+        sparse = self._check_size(counts)
+        if not np.all(self.support.contains(sparse.row, sparse.s_next)):
+            return -np.inf
+        alpha, kappa = self._alpha_at(sparse.row, sparse.s_next), self._kappa_before(slice(None))
+        per_entry = gammaln(alpha + sparse.n) - gammaln(alpha)
+        return float(np.sum(per_entry) + np.sum(gammaln(kappa) - gammaln(kappa + sparse.totals)))
 
     def check_rows(self, rows: Rows) -> None:
         """Raise a `ValueError` if a world has a transition outside the support."""
@@ -165,71 +215,48 @@ class Dirichlet(Frozen):
                 rows.indices[first],
             )
 
-    def utility(self, name: str, counts: Counts) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row, in closed form."""
-        form = FORMS[name]
-        max_count = np.zeros(counts.n_rows, dtype=np.int64)
-        np.maximum.at(max_count, counts.row, counts.n)
-        n_largest = np.where(max_count == 0, self.support.sizes, counts.sum(counts.n == max_count[counts.row]))
-        total = self._sum(counts, form.term)
-        return np.asarray(
-            form.value(
-                Sums(self._kappa(counts), total, self.alpha + max_count, n_largest, np.nan, np.nan, self.n_states)
-            )
-        )
+    def _kernel_data(self, utility: str | None) -> tuple[FloatArray, FloatArray]:
+        """Return data for kernels.
 
-    def peig(self, counts: Counts, last: IntArray) -> FloatArray:
-        """D(now || before the last outcome) of each row, in bits; NaN if `last` is -1."""
-        tried = np.flatnonzero(last >= 0)
-        n = counts.at(tried, last[tried])
-        c, others = self.alpha + (n - 1), self.alpha * (self.support.sizes[tried] - 1) + (counts.totals[tried] - n)
-        gain = np.full(counts.n_rows, np.nan)
-        gain[tried] = FORMS["PEIG"].value(Sums(np.nan, np.nan, np.nan, np.nan, c, others, self.n_states))
-        return gain
-
-    def compiled_spec(self, utility: str | None) -> CompiledSpec:
-        """Return the prior and a utility as numbers for kernels.
-
-        `numbers` contains alpha. Line n of the table contains log(1 + 1 / c) and the term of the utility at
-        c = alpha + n.
+        With one alpha, `numbers` contains it, and line n of the table contains log(1 + 1 / c) and the term of the
+        utility at c = alpha + n. With unequal alphas, `numbers` contains their sum for each row, and the table contains
+        each alpha and its term.
         """
-        return CompiledSpec(
-            -1 if utility is None else {name: i for i, name in enumerate(FORMS)}[utility],
-            np.array([self.alpha]),
-            table_over_counts(self.alpha, utility),
-            1.0 / self.support.sizes,
-            (),
-            np.empty((len(self.support.sizes), 0)),
-            None,
-        )
+        alpha = self.alpha
+        if isinstance(alpha, float):
+            return np.array([alpha]), table_over_counts(alpha, utility)
+        term = np.zeros(len(alpha)) if utility is None else FORMS[utility].term(alpha)
+        return self._row_totals, np.stack([alpha, term], axis=1)
 
     def describe(self) -> Description:
-        """Return the concentration, and the support unless all transitions are possible."""
-        if self.support.indptr is None:
-            return Description("Dirichlet", {"alpha": self.alpha}, {})
-        indptr, indices = self.support.entries()
-        return Description("Dirichlet", {"alpha": self.alpha}, {"support_indptr": indptr, "support_indices": indices})
+        """Return the concentration, how it is learned, and the support unless all transitions are possible."""
+        alpha, arrays = self.alpha, {}
+        parameters: dict[str, Any] = {}
+        if self.support.indptr is not None:
+            arrays = dict(zip(("support_indptr", "support_indices"), self.support.entries(), strict=True))
+        if not isinstance(alpha, float):
+            arrays = {**arrays, "prior_alpha": alpha}
+        elif self.schedule is None:
+            parameters = {"alpha": alpha}
+        else:
+            low, high = self.bounds
+            parameters = {"alpha": MOST_LIKELY, "start": alpha, "low": low, "high": high, **asdict(self.schedule)}
+        return Description("Dirichlet", parameters, arrays)
 
     @classmethod
     def from_description(cls, n_states: int, n_actions: int, description: Description) -> Dirichlet:
         """Create the prior from a description, or raise a `ValueError` if its support is invalid."""
-        if not description.arrays:
-            return cls(**description.parameters, n_states=n_states, n_actions=n_actions)
-        indptr, indices = description.arrays["support_indptr"], description.arrays["support_indices"]
-        return cls(**description.parameters, support=Support(n_actions, n_states, indptr, indices))
-
-    def total_pseudo_count(self, n: int, a: int, s: int) -> float:
-        """Sum of the pseudo-counts of row (a, s) after n observations."""
-        return float(self.alpha * self.support.sizes[s * self.n_actions + a] + n)
-
-    def _kappa(self, counts: Counts) -> FloatArray:
-        """Total pseudo-count of each row."""
-        return np.asarray(self.alpha * self.support.sizes + counts.totals)
-
-    def _sum(self, counts: Counts, term: Callable[[Any], Any]) -> FloatArray:
-        """Sum of term(c) over the support of each row; every unseen state contributes term(alpha)."""
-        unseen = term(self.alpha)
-        return np.asarray(self.support.sizes * unseen + counts.sum(term(self.alpha + counts.n) - unseen))
+        arrays, parameters = description.arrays, dict(description.parameters)
+        if "prior_alpha" in arrays:
+            parameters["alpha"] = arrays["prior_alpha"]
+        elif parameters["alpha"] == MOST_LIKELY:
+            bounds = parameters.pop("low"), parameters.pop("high")
+            schedule = Refit(**{field.name: parameters.pop(field.name) for field in fields(Refit)})
+            parameters |= {"bounds": bounds, "schedule": schedule}
+        if "support_indptr" not in arrays:
+            return cls(**parameters, n_states=n_states, n_actions=n_actions)
+        support = Support(n_actions, n_states, arrays["support_indptr"], arrays["support_indices"])
+        return cls(**parameters, support=support)
 
     def _checked(self, counts: Counts | IntArray) -> Counts:
         """Return sparse counts of the right size and within the support, or raise a `ValueError`."""
@@ -237,28 +264,49 @@ class Dirichlet(Frozen):
         check_in_support(sparse, self.support)
         return sparse
 
-    def _check_size(self, counts: Counts | IntArray) -> Counts:
-        """Return sparse counts of the right size, or raise a `ValueError`."""
-        sparse = as_counts(counts)
-        if (sparse.n_actions, sparse.n_states) != (self.n_actions, self.n_states):
-            raise ValueError(
-                f"counts are for {sparse.n_actions} actions and {sparse.n_states} states; "
-                f"this prior has {self.n_actions} actions and {self.n_states} states"
-            )
-        return sparse
+
+def _alpha_by_transition(alpha: Any, support: Support) -> float | FloatArray:
+    """Return the alpha of each possible transition, or one number if all are equal.
+
+    Raises
+    ------
+    ValueError
+        If the array has another shape than `Dirichlet` accepts, or if a value is invalid.
+    """
+    n_actions, n_states, row = support.n_actions, support.n_states, support.row_numbers()
+    s_next = support.entries()[1]
+    s, a = np.divmod(row, n_actions)
+    try:
+        values: FloatArray = np.asarray(alpha, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("alpha is a list that is not an array of numbers; its rows must have equal lengths") from None
+    if values.shape == (n_actions, n_states):
+        values = values[a, s]
+    elif values.shape == (n_actions, n_states, n_states):
+        values = values[a, s, s_next]
+    elif values.shape != row.shape:
+        raise ValueError(
+            f"alpha has shape {values.shape}; it must be a number, or an array of shape {(n_actions, n_states)}, "
+            f"{(n_actions, n_states, n_states)} or {row.shape}: one for each row, transition or possible transition"
+        )
+    invalid = np.flatnonzero(~((values >= MIN_UNEQUAL_ALPHA) & (values <= MAX_ALPHA)))
+    if len(invalid):
+        first = invalid[0]
+        raise row_error(
+            row[first],
+            n_actions,
+            "alpha of {row} is {alpha:g} for state {s_next}; it must be a number in [{low:g}, {high:g}]",
+            s_next[first],
+            alpha=values[first],
+            low=MIN_UNEQUAL_ALPHA,
+            high=MAX_ALPHA,
+        )
+    return float(values[0]) if np.all(values == values[0]) else read_only(np.array(values))
 
 
-def draw_simplex(alpha: float, indptr: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Draw every row `indptr[r]:indptr[r + 1]` from Dir(alpha); rows must not be empty, and all draws are positive."""
-    size, n = np.diff(indptr), int(indptr[-1])
-    if alpha >= 0.1:
-        gamma = rng.standard_gamma(alpha, size=n)
-    else:  # a gamma variate may underflow: draw its logarithm and scale the largest of a row to 1
-        log_gamma = np.log(rng.standard_gamma(alpha + 1.0, size=n)) - rng.standard_exponential(n) / alpha
-        gamma = np.exp(log_gamma - np.repeat(np.maximum.reduceat(log_gamma, indptr[:-1]), size))
-    gamma = np.maximum(gamma, np.finfo(np.float64).tiny)  # a zero would shrink the support
-    row = np.repeat(np.arange(len(size)), size)
-    return np.asarray(gamma / np.bincount(row, gamma)[row])
+def _is_array(alpha: Any) -> bool:
+    """Whether alpha has dimensions, also if it is a list of lists that have different lengths."""
+    return isinstance(alpha, list | tuple) or np.ndim(alpha) > 0
 
 
 _Statistics = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]

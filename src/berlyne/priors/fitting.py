@@ -16,6 +16,7 @@ from berlyne.priors.dirichlet import (
     sufficient_statistics,
 )
 from berlyne.priors.protocols import as_counts
+from berlyne.priors.refit import check_bounds
 from berlyne.sparse import Counts
 from berlyne.validation import IntArray
 
@@ -61,15 +62,6 @@ def fit_alpha(
     if not np.any((statistics[0] > 1) & (statistics[1] > 1)):
         return float(start)
     return maximize_likelihood(lambda alpha: log_likelihood(alpha, statistics), bounds)
-
-
-def check_bounds(bounds: tuple[float, float], least: float, most: float) -> None:
-    """Raise a `ValueError` if `bounds` are not two rising numbers in [least, most]."""
-    low, high = bounds
-    if not least <= low < high <= most:
-        raise ValueError(
-            f"bounds are {bounds!r}; they must be two numbers in [{least:g}, {most:g}], the lower one first"
-        )
 
 
 def maximize_likelihood(likelihood: Callable[[float], float], bounds: tuple[float, float]) -> float:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -58,6 +59,7 @@ class OneTwoThree(Frozen):
     p_escape: float
     formula: Formula
     support: Support = field(init=False)
+    family: ClassVar[str] = "OneTwoThree"
 
     def __init__(self, n_states: int, n_actions: int = 3, p_escape: float = 0.75, formula: Formula = "exact") -> None:
         n_actions = check_count("n_actions", n_actions, 1)
@@ -88,14 +90,26 @@ class OneTwoThree(Frozen):
         p = f"{self.p_escape:g}" if float(f"{self.p_escape:g}") == self.p_escape else repr(self.p_escape)
         return f"OneTwoThree(n_states={self.n_states}, n_actions={self.n_actions}, p_escape={p}{printed})"
 
-    def sample(self, seed: Seed) -> Rows:
-        """Draw the targets of every row (Eq. 9)."""
+    def sample(self, seed: Seed, counts: Counts | IntArray | None = None) -> Rows:
+        """Draw the targets of every row from the posterior given `counts`; from the prior without them (Eq. 9).
+
+        Targets that were seen are certain, and unseen targets other than state 0 are a uniform choice.
+        """
         rng = generator(seed)
         n_rows = self.n_actions * self.n_states
         n_targets = np.tile(np.arange(1, self.n_actions + 1), self.n_states)
-        absorbing = rng.random(n_rows) >= self.p_escape**n_targets
+        p_escape = self.p_escape**n_targets
+        u = rng.random(n_rows)
         # the states with the k smallest of N - 1 random keys are a uniform choice of k states other than 0
         keys = rng.random((n_rows, self.n_states - 1))
+        if counts is not None:
+            sparse = self._checked(counts)
+            a, n_seen, first = self._knowledge(sparse)
+            p_escape = np.where(n_seen > 0, 1.0 - self._missing.p_first[a, n_seen, 0], p_escape)
+            p_escape[first == 1] = 0.0
+            other = sparse.s_next > 0
+            keys[sparse.row[other], sparse.s_next[other] - 1] = -1.0  # less than any random key
+        absorbing = u >= p_escape
         order = np.argpartition(keys, self.n_actions - 1, axis=1)[:, : self.n_actions]
         ranked = np.take_along_axis(order, np.argsort(np.take_along_axis(keys, order, 1), axis=1), 1) + 1
         targets = np.where(np.arange(self.n_actions) < n_targets[:, None], ranked, self.n_states)
@@ -364,7 +378,6 @@ class OneTwoThree(Frozen):
         values = np.zeros_like(p_first) if utility in (None, "PEIG") else self.table(str(utility))
         columns = [p_first, self._p_other, self._gain[..., 0], self._gain[..., 1], values]
         return CompiledSpec(
-            -1 if utility is None else 0,
             np.empty(0),
             np.ascontiguousarray(np.stack(columns, axis=-1).reshape(-1, len(columns))),
             np.tile(self._p_other[:, 0, 0], self.n_states),

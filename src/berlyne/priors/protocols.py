@@ -71,29 +71,31 @@ class CompiledSpec(NamedTuple):
 
     Attributes
     ----------
-    form : int
-        Number of the utility among the closed forms of the family, -1 for no utility.
     numbers : ndarray of shape (P,)
         Parameters of the prior.
     table : ndarray of shape (n_lines, n_columns)
-        Precomputed values.
+        Precomputed values; if `per_transition`, a line for each possible transition.
     unseen : ndarray of shape (M N,)
-        Estimate of every possible outcome of a row before any data, except for the special states.
+        Estimate of every possible outcome of a row before any data, except for the special states. If
+        `per_transition`, the estimate of each possible transition.
     special_states : tuple of int
         States with an estimate of their own before any data.
     special_estimates : ndarray of shape (M N, n_special_states)
         Estimates of the special states before any data.
     max_outcomes : int or None
         Largest number of different outcomes of a state, if that is small; otherwise None.
+    per_transition : bool
+        Whether outcomes of a row differ before any data. `unseen` and `table` are then in the order of
+        `support.entries()`.
     """
 
-    form: int
     numbers: FloatArray
     table: FloatArray
     unseen: FloatArray
     special_states: tuple[int, ...]
     special_estimates: FloatArray
     max_outcomes: int | None
+    per_transition: bool = False
 
 
 class Description(NamedTuple):
@@ -120,8 +122,8 @@ class ExactPrior(Prior, Protocol):
     n_actions: int
     n_states: int
 
-    def sample(self, seed: Seed, /) -> Rows:
-        """Draw the rows of a world."""
+    def sample(self, seed: Seed, counts: Counts | IntArray | None = None, /) -> Rows:
+        """Draw the rows of a world from the posterior given `counts`; from the prior without them."""
         ...
 
     def estimate_after(self, counts: IntArray, a: int, s: int, /) -> FloatArray:
@@ -173,6 +175,11 @@ class CompiledPrior(ExactPrior, Protocol):
 
     support: Support
 
+    @property
+    def family(self) -> str:
+        """Name of the functions that kernels use for this prior, in `berlyne.engine.row_beliefs.FAMILIES`."""
+        ...
+
     def compiled_spec(self, utility: str | None, /) -> CompiledSpec:
         """Return the prior and a utility as numbers for kernels; a `KeyError` if the utility has no closed form."""
         ...
@@ -194,8 +201,8 @@ def discovers_states(prior: Any) -> bool:
 
     - `grows` is True.
     - `sized(n_states, n_actions)` returns the prior for `n_states` cells, the last of which is "elsewhere".
-    - `is_adaptive` (optional) is True if its parameters are estimated during exploration. Then `fitted(counts)` returns
-      the prior with the most likely parameters, and `describe()` shows whether they changed.
+
+    If its parameters are learned, it also has the method `refit(counts)` (see `berlyne.priors.refit`).
     """
     return bool(getattr(prior, "grows", False))
 

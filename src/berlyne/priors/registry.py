@@ -24,7 +24,7 @@ def prior_from_description(stored: dict[str, Any], arrays: dict[str, Any]) -> Pr
     stored : dict
         `kind`, `n_states`, `n_actions` and the parameters of the prior.
     arrays : dict of str to ndarray
-        Arrays of the file. Those whose name starts with `support_` belong to the prior.
+        Arrays of the file. Those whose name starts with `support_` or `prior_` belong to the prior.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def prior_from_description(stored: dict[str, Any], arrays: dict[str, Any]) -> Pr
         The prior.
     """
     parameters = {name: value for name, value in stored.items() if name not in ("kind", "n_states", "n_actions")}
-    support = {name: values for name, values in arrays.items() if name.startswith("support_")}
-    description = Description(stored["kind"], parameters, support)
+    of_prior = {name: values for name, values in arrays.items() if name.startswith(("support_", "prior_"))}
+    description = Description(stored["kind"], parameters, of_prior)
     prior: Prior = PRIORS[stored["kind"]].from_description(stored["n_states"], stored["n_actions"], description)
     return prior

@@ -21,13 +21,15 @@ resets them. Keep the data of one exploration in `view.memory`.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from berlyne.strategies.choice import ChoiceRule, random_argmax
-from berlyne.validation import FloatArray, IntArray, check_count, check_number
+from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, check_count, check_number
 
 MAX_STEPS_BACK = 100_000
 """Largest number of backward steps; planning stores one value per state and step."""
@@ -36,6 +38,10 @@ MAX_STEPS_BACK = 100_000
 @dataclass
 class View:
     """Knowledge that a coordination method may use. It does not include the true world.
+
+    The arrays of an explorer are read-only, and follow its observations; copy what you want to keep or change. Methods
+    that `berlyne.method` registers are compiled, so they use only `utility`, `visits`, `terminal`, `memory`, `t`, `n`,
+    `n_states`, `n_actions`, `outcomes`, `probability` and `expected`, which exist for worlds of any size.
 
     Parameters
     ----------
@@ -49,6 +55,19 @@ class View:
         Number of visits of each state.
     memory : object
         Any data that the method wants to store.
+    terminal : ndarray of bool, shape (N,), optional
+        Whether each state is terminal.
+    prior : Prior, optional
+        The prior of the explorer.
+    t : int
+        Number of observations.
+    episode_began : int
+        Value of `t` when the current episode began, so `t - episode_began` steps of it are observed. An episode begins
+        when the explorer continues in another state than its last step led to.
+    seed : numpy.random.SeedSequence, optional
+        Seed of the exploration, for `rng`.
+    is_learning : bool
+        Whether the view is for a hook such as `start` and `learn`; it has other random numbers than one for a choice.
     """
 
     utility: FloatArray
@@ -56,6 +75,12 @@ class View:
     counts: IntArray
     visits: IntArray
     memory: Any = None
+    terminal: Any = None
+    prior: Any = None
+    t: int = 0
+    episode_began: int = 0
+    seed: np.random.SeedSequence | None = None
+    is_learning: bool = False
 
     @property
     def n_actions(self) -> int:
@@ -66,6 +91,74 @@ class View:
     def n_states(self) -> int:
         """Number of states, N."""
         return int(self.counts.shape[1])
+
+    @property
+    def n(self) -> IntArray:
+        """Number of observations of each row, `[a, s]`."""
+        return np.asarray(self.counts.sum(axis=2))
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Random generator of this step.
+
+        It depends only on the seed of the exploration, on `t`, and on whether the method chooses or learns. So a
+        method that is asked for its values twice draws the same numbers twice, and a question changes no choice.
+        """
+        seed = self.seed or np.random.SeedSequence(0)
+        stream = 2 * self.t + self.is_learning
+        return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, stream)))
+
+    def outcomes(self, a: int, s: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the observed outcomes of row (a, s), ascending, their counts, and their estimated probabilities."""
+        s_next = np.flatnonzero(self.counts[a, s])
+        return s_next, self.counts[a, s, s_next], self.theta_hat[a, s, s_next]
+
+    def probability(self, a: int, s: int, s_next: int) -> float:
+        """Return the estimated probability of one outcome of row (a, s)."""
+        return float(self.theta_hat[a, s, s_next])
+
+    def expected(self, v: FloatArray, s: int | None = None) -> FloatArray:
+        """Return the expected value of the next state, given the values `v` (N,) of all states.
+
+        Parameters
+        ----------
+        v : ndarray of shape (N,)
+            Value of each state.
+        s : int, optional
+            The current state; by default all states.
+
+        Returns
+        -------
+        ndarray of shape (M,) or (M, N)
+            Expectation for each action in state `s`, or for each row `[a, s]`.
+        """
+        return np.asarray((self.theta_hat if s is None else self.theta_hat[:, s]) @ v)
+
+    def sample(self) -> FloatArray:
+        """Draw transition probabilities `[a, s, s_next]` from the posterior, with `rng`.
+
+        Raises
+        ------
+        ValueError
+            If the prior cannot draw from its posterior.
+        """
+        sample = getattr(self.prior, "sample", None)
+        if sample is None or not _accepts(sample, 2):
+            raise ValueError(
+                f"{type(self.prior).__name__} cannot draw from its posterior; it needs a method sample(seed, counts) "
+                f"that returns transition probabilities{OWN_PRIOR}"
+            )
+        theta = sample(self.rng, self.counts)
+        return np.asarray(theta.dense() if hasattr(theta, "dense") else theta, dtype=float)
+
+
+def _accepts(function: Any, n_arguments: int) -> bool:
+    """Whether a function can be called with this number of positional arguments."""
+    try:
+        inspect.signature(function).bind(*[None] * n_arguments)
+    except TypeError:
+        return False
+    return True
 
 
 @runtime_checkable

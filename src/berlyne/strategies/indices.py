@@ -38,6 +38,8 @@ class Row(NamedTuple):
         How often each of these outcomes was observed, in no particular order.
     visits : ndarray of int, shape (n_outcomes,)
         How often the explorer was in each of these next states, in the same order.
+    state_visits : int
+        How often the explorer was in state s itself.
     """
 
     n: int
@@ -46,19 +48,20 @@ class Row(NamedTuple):
     t: int
     counts: IntArray
     visits: IntArray
+    state_visits: int
 
 
-GLOBAL_FIELDS = frozenset({"t", "visits"})
+GLOBAL_FIELDS = frozenset({"t", "visits", "state_visits"})
 """Fields that an observation can change in all rows at once."""
 
 
 def index(name: str, *, meaning: str = "", unit: str = "1") -> Callable[[F], F]:
     """Register a function of one row as a utility, which then combines with every method by name.
 
-    The function takes a row with the fields `n`, `kappa`, `n_outcomes`, `t`, `counts` and `visits`, and returns a
-    number. It is compiled if Numba can compile it; otherwise it runs in plain NumPy, with a warning. An index that
-    reads `t` or `visits` is computed again for all rows at every step; any other index only for the row that was
-    observed.
+    The function takes a `Row` with the fields `n`, `kappa`, `n_outcomes`, `t`, `counts`, `visits` and `state_visits`,
+    and returns a number. It is compiled if Numba can compile it; otherwise it runs in plain NumPy, with a warning. An
+    index that reads `t`, `visits` or `state_visits` is computed again for all rows at every step; any other index only
+    for the row that was observed.
 
     Parameters
     ----------
@@ -83,10 +86,7 @@ def index(name: str, *, meaning: str = "", unit: str = "1") -> Callable[[F], F]:
     >>> berlyne.explore(berlyne.maze(0), "BEB(VI)", n_steps=100).n_steps
     100
     """
-    if not isinstance(name, str) or not re.fullmatch(r"[^\s(),=][^(),=]*", name):
-        raise ValueError(
-            f"the name of an index is {name!r}; it must be text without brackets, commas and ={OWN_UTILITY}"
-        )
+    check_name("index", name, OWN_UTILITY)
     if name in UTILITIES and UTILITIES[name].index is None:
         raise ValueError(
             f"the name of an index is {name!r}, which is a built-in utility; use another name{OWN_UTILITY}"
@@ -101,6 +101,15 @@ def index(name: str, *, meaning: str = "", unit: str = "1") -> Callable[[F], F]:
         return function
 
     return register
+
+
+def check_name(kind: str, name: Any, page: str) -> None:
+    """Raise a `ValueError` unless a part of this kind can have this name; `page` explains it."""
+    if not isinstance(name, str) or not re.fullmatch(r"[^\s(),=:][^(),=:]*", name):
+        article = "an" if kind == "index" else "a"
+        raise ValueError(
+            f"the name of {article} {kind} is {name!r}; it must be text without brackets, commas and = or :{page}"
+        )
 
 
 def is_global(function: Callable[..., Any]) -> bool:
@@ -141,14 +150,13 @@ def index_of_row(function: Callable[..., Any], row: Row) -> float:
 
 
 def make_row(prior: Any, counts: IntArray, visits: IntArray, t: int, a: int, s: int) -> Row:
-    """Return the row (a, s) with these counts (N,) and visits (N,) of next states."""
+    """Return the row (a, s) with these counts (N,) of next states, and the visits (N,) of all states."""
     seen = np.flatnonzero(counts)
     n = int(counts.sum())
     total = getattr(prior, "total_pseudo_count", None)
     kappa = math.nan if total is None else float(total(n, a, s))
-    return Row(
-        n, kappa, len(seen), t, np.asarray(counts[seen], dtype=np.int64), np.asarray(visits[seen], dtype=np.int64)
-    )
+    counts_seen, visits_seen = (np.asarray(values[seen], dtype=np.int64) for values in (counts, visits))
+    return Row(n, kappa, len(seen), t, counts_seen, visits_seen, int(visits[s]))
 
 
 def index_values(function: Callable[..., Any], model: InternalModel) -> FloatArray:

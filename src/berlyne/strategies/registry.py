@@ -29,6 +29,7 @@ from berlyne.strategies.coordination import (
     ValueMethod,
     has_values,
 )
+from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
 from berlyne.strategies.utilities import UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
@@ -206,6 +207,17 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     return _with_parameters(base, parameters) if parameters else base
 
 
+def check_defined(strategy: Strategy) -> None:
+    """Raise a `ValueError` if a strategy from another process uses an index or a method that is not registered here."""
+    if isinstance(strategy.utility, str) and strategy.utility not in UTILITIES:
+        raise ValueError(
+            f"the utility {strategy.utility} of {strategy} is not defined here; import the module that registers it "
+            f"with berlyne.index{OWN_UTILITY}"
+        )
+    if isinstance(strategy.coordinate, RegisteredMethod):
+        assert strategy.coordinate.definition  # raises
+
+
 def _parse(name: str) -> tuple[str, dict[str, Any]]:
     """Split "PIG(VI, gamma=0.9)" into "PIG(VI)" and its parameters."""
     match = re.fullmatch(r"([^()]+)\(([^()]*)\)", name)
@@ -239,9 +251,14 @@ def _compose(name: str) -> Strategy:
     match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
     if match and match[1] in UTILITIES and match[2] in METHODS_BY_NAME:
         return Strategy(name, METHODS_BY_NAME[match[2]](), match[1])
-    names = [*STRATEGIES, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)]
+    if name in OWN_METHODS:
+        return Strategy(name, RegisteredMethod(name))
+    names = [*STRATEGIES, *OWN_METHODS, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)]
     near = difflib.get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(STRATEGIES)}{OWN_METHOD}"
+    parts = [] if match is None else [(match[1], UTILITIES), (match[2], METHODS_BY_NAME)]
+    unknown = [part for part, known in parts if part not in known]
+    own = f", or is the module that registers {unknown[0]} not imported" if unknown else ""
+    hint = f"did you mean {' or '.join(near)}{own}?" if near else f"there are {', '.join(STRATEGIES)}{OWN_METHOD}"
     raise ValueError(f"there is no strategy {name!r}; {hint}")
 
 
@@ -249,7 +266,7 @@ def _with_parameters(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     """Return `base` with some parameters changed; the new name contains them."""
     sees_world = isinstance(base.coordinate, TrueModel)
     method = base.coordinate.inner if sees_world else base.coordinate
-    allowed = [f.name for f in dataclasses.fields(method)]
+    allowed = [] if isinstance(method, RegisteredMethod) else [f.name for f in dataclasses.fields(method)]
     of_strategy = [*(["untried"] if base.utility == "PEIG" else []), "ties"]
     of_strategy += [] if isinstance(method, UniformChoice) else ["temperature", "lapse"]
     allowed += of_strategy

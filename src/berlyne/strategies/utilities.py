@@ -260,10 +260,12 @@ def _as_number(utility: Callable[..., float], value: object) -> float:
 def evaluate_rows(model: InternalModel, utility: Callable[..., float]) -> FloatArray:
     """Evaluate a utility for every row, `[a, s]`, with N estimates per row if it takes `theta_hat_after`."""
     theta_hat, counts, definition = model.theta_hat, model.counts, as_row_function(utility)
-    needs_after, none = needs_estimates_after(utility), np.empty(0)
-    values = []
+    needs_after, after, values = needs_estimates_after(utility), np.empty(0), []
     for a, s in np.ndindex(model.n_actions, model.n_states):
-        after = model.theta_hat_after(model.actions[a], model.states[s]) if needs_after else none
+        if needs_after and model.exact is not None:
+            after = model.exact.estimate_after(counts, a, s)
+        elif needs_after:
+            after = model.theta_hat_after(model.actions[a], model.states[s])
         values.append(definition(theta_hat[a, s], after, counts[a, s]))
     return np.array(values, dtype=float).reshape(model.n_actions, model.n_states)
 

@@ -1,7 +1,7 @@
 """The beliefs of an explorer at every time of a run, stored as changes of rows.
 
-With the priors of the paper, a step changes one row. If rows depend on each other, or states are discovered, a step can
-change several. The first `M N` events, at time 0, are the beliefs before any data.
+With the priors of the paper, a step changes one row. If rows depend on each other, states are discovered, or the prior
+learns its parameters, a step can change several. The first `M N` events, at time 0, are the beliefs before any data.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.coordination import UniformChoice
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray, IntArray
+from berlyne.worlds.world import World
 
 DEFAULT_UTILITY = "PIG"
 """The utility that is shown for a strategy without one."""
@@ -60,9 +61,16 @@ def displayed_utility(strategy: Strategy) -> Any:
     return DEFAULT_UTILITY if strategy.utility is None else strategy.utility
 
 
+def known_world(run: Run) -> World:
+    """Return the world of a run that a page shows; `berlyne.watch` refuses runs without one."""
+    assert run.world is not None
+    return run.world
+
+
 def belief_events(run: Run) -> Events:
     """Return all changes of an explorer's beliefs during a run, computed from its path."""
-    world, n_rows = run.world, run.world.n_states * run.world.n_actions
+    world = known_world(run)
+    n_rows = world.n_states * world.n_actions
     time, rows, estimates, utilities, entries = [], [], [], [], 0
     for t, (row, estimate, utility) in enumerate(_changes(run)):
         entries += estimate.size
@@ -85,20 +93,23 @@ def belief_events(run: Run) -> Events:
 def _changes(run: Run) -> Iterator[ChangedRows]:
     """Yield the rows that changed at each time: at time 0 all rows, then those of every step."""
     observer = Strategy("shown", UniformChoice(), displayed_utility(run.strategy), run.strategy.untried)
-    prior: Any = run.world.prior
+    prior, world = run.prior, known_world(run)
     if discovers_states(prior):
-        yield from _changes_while_discovering(run, make_open_state_agent(prior, run.world.n_actions, observer))
+        yield from _changes_while_discovering(run, make_open_state_agent(prior, world.n_actions, observer))
         return
-    world = run.world
     agent = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), observer)
-    if len(world.terminal):
-        agent.mark_terminal(world.terminal)
+    agent.change_terminal(run.terminal_changes.get(0, ()))
     before = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
     yield np.arange(len(before[0])), *before
-    for s, a, s_next in _steps(run):
+    for t, (s, a, s_next) in enumerate(_steps(run), start=1):
         agent.observe(s, a, s_next)
-        if not agent.dependent:
-            yield _row(s * world.n_actions + a), agent.view.theta_hat[a, s][None].copy(), agent.view.utility[a, s][None]
+        changes = run.terminal_changes.get(t, ())
+        agent.change_terminal(changes)
+        if not agent.dependent and agent.schedule is None:
+            rows = [s * world.n_actions + a]
+            rows += [change.s * world.n_actions + b for change in changes for b in range(world.n_actions)]
+            in_state, action = np.divmod(np.unique(rows), world.n_actions)
+            yield np.unique(rows), agent.view.theta_hat[action, in_state], agent.view.utility[action, in_state]
             continue
         now = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
         yield _changed_rows(before, now)
@@ -111,8 +122,7 @@ def _changes_while_discovering(run: Run, agent: OpenStateAgent) -> Iterator[Chan
     The probability of undiscovered states is divided equally among them. After the last state is discovered, the
     explorer still expects undiscovered states, so rows sum to less than one.
     """
-    if len(run.world.terminal):
-        agent.mark_terminal(run.world.terminal)
+    agent.change_terminal(run.terminal_changes.get(0, ()))
     agent.discover(int(run.states[0]))
     before = _in_world_states(run, agent)
     yield np.arange(len(before[0])), *before
@@ -126,7 +136,7 @@ def _changes_while_discovering(run: Run, agent: OpenStateAgent) -> Iterator[Chan
 
 def _in_world_states(run: Run, agent: OpenStateAgent) -> tuple[FloatArray, FloatArray]:
     """Return estimates (M N, N) and utilities (M N,) for the states of the world, from those of the agent's cells."""
-    n, discovered = run.world.n_states, agent.discovered
+    n, discovered = known_world(run).n_states, agent.discovered
     cell = np.full(n, len(discovered))
     cell[discovered] = np.arange(len(discovered))
     theta_hat = agent.model().theta_hat[:, cell][:, :, cell]
@@ -144,10 +154,6 @@ def _by_row(values: FloatArray) -> FloatArray:
     """Return a copy of an array `[a, s, ...]` with rows r = s M + a along the first axis."""
     by_state = np.swapaxes(values, 0, 1)
     return np.array(by_state.reshape(-1, *by_state.shape[2:]))
-
-
-def _row(number: int) -> IntArray:
-    return np.array([number], dtype=np.int64)
 
 
 def _steps(run: Run) -> Iterator[tuple[int, int, int]]:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from berlyne.exploration.run import Run
-from berlyne.priors import Dirichlet, OneTwoThree
+from berlyne.priors import Dirichlet, OneTwoThree, Prior
 from berlyne.strategies.utilities import UTILITIES
-from berlyne.validation import FloatArray, IndexArray, IntArray
-from berlyne.watch.beliefs import Events, belief_events, displayed_utility
+from berlyne.validation import IndexArray, IntArray
+from berlyne.watch.beliefs import Events, belief_events, displayed_utility, known_world
 from berlyne.watch.methods import describe_method
 from berlyne.worlds.layout import MAX_LAYOUT_STATES, places
 from berlyne.worlds.world import World
@@ -34,7 +34,7 @@ def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "seed": int(seed),
-        "world": _world(checked[0].world),
+        "world": _world(known_world(checked[0])),
         "runs": [_run(run, name) for run, name in zip(checked, _distinct_names(checked), strict=True)],
     }
 
@@ -47,11 +47,16 @@ def check_runs(runs: Any) -> list[Run]:
             raise ValueError(
                 f"a page shows runs in a known world, as berlyne.explore returns them, not {type(run).__name__}"
             )
+        if run.world is None:
+            raise ValueError(
+                f"a page compares beliefs with the truth, and that of the environment which {run.strategy} explored is "
+                "unknown; use plot_path() or animate()"
+            )
     if not 1 <= len(listed) <= MAX_RUNS:
         raise ValueError(f"there are {len(listed)} runs; a page shows 1 to {MAX_RUNS} side by side")
-    first = listed[0].world
+    first = known_world(listed[0])
     for run in listed[1:]:
-        if not _same_world(first, run.world):
+        if not _same_world(first, known_world(run)):
             raise ValueError(
                 f"{listed[0].strategy} and {run.strategy} explored different worlds; a page shows runs in one world"
             )
@@ -140,26 +145,13 @@ def _run(run: Run, name: str) -> dict[str, Any]:
         "states": encode_unsigned(run.states),
         "actions": encode_unsigned(run.actions),
         "next_states": encode_unsigned(run.next_states),
-        "missing": encode_array(_curve(run, events)),
+        "missing": encode_array(run.missing_information),
         "relocates": run.strategy.relocates,
         "utility": _utility(run),
         "method": method,
-        "belief": _belief(run.world),
-        **_packed_events(events, run.world),
+        "belief": _belief(run.prior),
+        **_packed_events(events, known_world(run)),
     }
-
-
-def _curve(run: Run, events: Events) -> FloatArray:
-    """Return missing information (T + 1,) in bits: that of the run, or the sum over rows if a store did not keep it."""
-    if np.all(np.isfinite(run.missing_information)):
-        return run.missing_information
-    now, curve = np.zeros(run.world.n_states * run.world.n_actions), np.empty(run.n_steps + 1)
-    ends = np.searchsorted(events.time, np.arange(run.n_steps + 1), side="right")
-    begin = 0
-    for t, end in enumerate(ends.tolist()):
-        now[events.row[begin:end]] = events.missing[begin:end]
-        curve[t], begin = now.sum(), end
-    return curve
 
 
 def _utility(run: Run) -> dict[str, Any]:
@@ -195,14 +187,13 @@ def _packed_events(events: Events, world: World) -> dict[str, Any]:
     }
 
 
-def _belief(world: World) -> dict[str, Any] | None:
+def _belief(prior: Prior) -> dict[str, Any] | None:
     """Return the data that the page needs to compute beliefs from counts; None for a prior that it does not support.
 
-    Dirichlet: estimates are (alpha + n) / (alpha S + K). 1-2-3 Worlds: tables `[a, T, first_seen]` of the estimate of
-    state 0 and of any other state if it was not seen, of PIG, and of expected missing information.
+    Dirichlet with one alpha: estimates are (alpha + n) / (alpha S + K). 1-2-3 Worlds: tables `[a, T, first_seen]` of
+    the estimate of state 0 and of any other state if it was not seen, of PIG, and of expected missing information.
     """
-    prior = world.prior
-    if type(prior) is Dirichlet:
+    if type(prior) is Dirichlet and prior.schedule is None and isinstance(prior.alpha, float):
         return {"kind": "dirichlet", "alpha": prior.alpha}
     if type(prior) is OneTwoThree:
         table = prior.compiled_spec("PIG").table

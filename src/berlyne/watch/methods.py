@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import make_open_state_agent
+from berlyne.agents.make import make_agent, make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.exploration.run import Run
 from berlyne.models.internal_model import InternalModel
@@ -27,6 +27,7 @@ from berlyne.strategies.coordination import (
 )
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray
+from berlyne.watch.beliefs import known_world
 
 SIMPLE_METHODS = {
     Greedy: "utility",
@@ -69,29 +70,34 @@ def describe_method(run: Run) -> dict[str, Any]:
 
 
 def _discovers_states(run: Run) -> bool:
-    return discovers_states(run.world.prior)
+    return discovers_states(run.prior)
 
 
 def _agent(run: Run) -> Agent:
     """Return an agent without data, in the first state of the run."""
-    if not _discovers_states(run):
-        return _numpy_agent(run)
-    agent = make_open_state_agent(run.world.prior, run.world.n_actions, _own_strategy(run))
-    agent.discover(int(run.states[0]))
-    if len(run.world.terminal):
-        agent.mark_terminal(run.world.terminal)
+    strategy = _own_strategy(run)
+    agent: Agent
+    if _discovers_states(run):
+        agent = make_open_state_agent(run.prior, run.labels[1].size, strategy)
+        agent.discover(int(run.states[0]))
+    else:
+        agent = make_agent(_empty_model(run), strategy, known_world(run) if strategy.sees_world else None)
+    agent.change_terminal(run.terminal_changes.get(0, ()))
     return agent
 
 
 def _numpy_agent(run: Run) -> NumpyAgent:
     """Return an agent without data, for a world whose states are known."""
-    world, strategy = run.world, _own_strategy(run)
-    assert world.prior is not None
-    model = InternalModel(world.prior, n_states=world.n_states, n_actions=world.n_actions)
-    agent = NumpyAgent(model, strategy, world if strategy.sees_world else None)
-    if len(world.terminal):
-        agent.mark_terminal(world.terminal)
+    strategy = _own_strategy(run)
+    agent = NumpyAgent(_empty_model(run), strategy, known_world(run) if strategy.sees_world else None)
+    agent.change_terminal(run.terminal_changes.get(0, ()))
     return agent
+
+
+def _empty_model(run: Run) -> InternalModel:
+    """Return a model without observations."""
+    world = known_world(run)
+    return InternalModel(run.prior, n_states=world.n_states, n_actions=world.n_actions)
 
 
 def _own_strategy(run: Run) -> Strategy:
@@ -107,17 +113,19 @@ def _q_learning_entries(run: Run) -> tuple[FloatArray, FloatArray]:
     for t in range(run.n_steps):
         s, a = int(run.states[t]), int(run.actions[t])
         agent.observe(s, a, int(run.next_states[t]))
+        agent.change_terminal(run.terminal_changes.get(t + 1, ()))
         entries[t] = agent.view.memory[a, s]
     return first, entries
 
 
 def _values_along_path(run: Run) -> FloatArray:
     """Return the action values (T + 1, M) in the state before each step, and in the last state."""
-    agent, values = _agent(run), np.empty((run.n_steps + 1, run.world.n_actions))
+    agent, values = _agent(run), np.empty((run.n_steps + 1, run.labels[1].size))
     for t in range(run.n_steps):
         s = int(run.states[t])
         values[t] = agent.action_values(s)
         agent.observe(s, int(run.actions[t]), int(run.next_states[t]))
         agent.discover(int(run.states[t + 1]))
+        agent.change_terminal(run.terminal_changes.get(t + 1, ()))
     values[-1] = agent.action_values(int(run.states[-1]))
     return values

@@ -8,7 +8,7 @@ their states.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from berlyne.priors import Dirichlet
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 from berlyne.worlds.world import World
 
+Alpha = float | Literal["ml"]
+"""Concentration of a prior; "ml" if explorers learn it."""
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 """Change of line and column by each action of a grid."""
 FOUR_ROOMS = """
@@ -35,7 +37,7 @@ FOUR_ROOMS = """
 """
 
 
-def river_swim(n_states: int = 6, alpha: float = 1.0) -> World:
+def river_swim(n_states: int = 6, alpha: Alpha = 1.0) -> World:
     """RiverSwim: swimming right is against the current.
 
     Strehl & Littman (2008), An analysis of model-based interval estimation for Markov decision processes, Fig. 3. The
@@ -48,7 +50,7 @@ def river_swim(n_states: int = 6, alpha: float = 1.0) -> World:
     ----------
     n_states : int
         Number of states N, at least 3; 6 in the source.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
 
     Returns
@@ -65,7 +67,7 @@ def river_swim(n_states: int = 6, alpha: float = 1.0) -> World:
     return _world(theta, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5}, positions=_line(n))
 
 
-def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float = 1.0) -> World:
+def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: Alpha = 1.0) -> World:
     """DoubleChain of Kaufmann et al.: a corridor entered in the middle, with noisy steps.
 
     Kaufmann et al. (2021), Adaptive reward-free exploration, and Ménard et al. (2021): two chains of equal length that
@@ -80,7 +82,7 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float 
         Number of states N; odd and at least 3.
     p_fail : float
         Probability of moving in the opposite direction.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
 
     Returns
@@ -99,7 +101,7 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: float 
     return _world(theta, alpha, "DoubleChain (Kaufmann)", actions=["left", "right"], start=n // 2, positions=_line(n))
 
 
-def double_chain_russo(length: int = 5, p: float = 0.7, alpha: float = 1.0) -> World:
+def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = 1.0) -> World:
     """DoubleChain of Russo et al.: two chains that begin in one state; moving forward may fail, moving back never does.
 
     Russo & Vannella (2024), Multi-reward best policy identification, from the code published with it. From state 0,
@@ -113,7 +115,7 @@ def double_chain_russo(length: int = 5, p: float = 0.7, alpha: float = 1.0) -> W
         Length L of each chain.
     p : float
         Probability that "right" succeeds.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
 
     Returns
@@ -136,7 +138,7 @@ def double_chain_russo(length: int = 5, p: float = 0.7, alpha: float = 1.0) -> W
     return _world(theta, alpha, "DoubleChain (Russo)", actions=["right", "left"], start=0, positions=positions)
 
 
-def storck(n_states: int = 10, alpha: float = 1.0) -> World:
+def storck(n_states: int = 10, alpha: Alpha = 1.0) -> World:
     """World of Storck et al.: deterministic states, and a last state from which every action leads anywhere.
 
     Storck, Hochreiter & Schmidhuber (1995), Reinforcement driven information acquisition in non-deterministic
@@ -149,7 +151,7 @@ def storck(n_states: int = 10, alpha: float = 1.0) -> World:
     ----------
     n_states : int
         Number of states N, at least 2; 10 or 100 in the source.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
 
     Returns
@@ -165,7 +167,7 @@ def storck(n_states: int = 10, alpha: float = 1.0) -> World:
     return _world(theta, alpha, "Storck et al.", start=0, positions=_line(n))
 
 
-def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> World:
+def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = 1.0) -> World:
     """Open grid, entered in the middle, with noisy steps; states are (line, column).
 
     The 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration, from the code that its authors
@@ -178,7 +180,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> Worl
         Number of cells along each edge; odd.
     p_slip : float
         Probability of another direction.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
 
     Returns
@@ -201,7 +203,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: float = 1.0) -> Worl
     return _grid(cells, to, chances, alpha, "grid", start=(side // 2, side // 2))
 
 
-def four_rooms(alpha: float = 1.0, p_slip: float = 1 / 3) -> World:
+def four_rooms(alpha: Alpha = 1.0, p_slip: float = 1 / 3) -> World:
     """Four rooms connected by four doors, 104 cells; states are (line, column) of the 13 x 13 drawing.
 
     Sutton, Precup & Singh (1999), Between MDPs and semi-MDPs, the rooms example. A step goes in the direction of the
@@ -210,7 +212,7 @@ def four_rooms(alpha: float = 1.0, p_slip: float = 1 / 3) -> World:
 
     Parameters
     ----------
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
     p_slip : float
         Probability of another direction.
@@ -227,7 +229,7 @@ def four_rooms(alpha: float = 1.0, p_slip: float = 1 / 3) -> World:
     return _grid(cells, _neighbours(cells), chances, alpha, "four rooms")
 
 
-def noisy_tv(length: int = 10, n_channels: int = 10, alpha: float = 1.0) -> World:
+def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = 1.0) -> World:
     """Corridor with a television at its beginning, which shows a random channel after each "zap".
 
     After Burda et al. (2019), Large-scale study of curiosity-driven learning, where agents that seek surprise stay at
@@ -242,7 +244,7 @@ def noisy_tv(length: int = 10, n_channels: int = 10, alpha: float = 1.0) -> Worl
         Length L of the corridor.
     n_channels : int
         Number of channels of the television.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
 
     Returns
@@ -271,7 +273,7 @@ def _neighbours(cells: list[tuple[int, int]]) -> IntArray:
 
 
 def _grid(
-    cells: list[tuple[int, int]], to: IntArray, chances: FloatArray, alpha: float, name: str, **options: Any
+    cells: list[tuple[int, int]], to: IntArray, chances: FloatArray, alpha: Alpha, name: str, **options: Any
 ) -> World:
     """Create a world of cells.
 
@@ -283,7 +285,7 @@ def _grid(
         Cell in each direction.
     chances : ndarray of shape (M, N, 4) or (M, 1, 4)
         Probability that an action leads in each direction.
-    alpha : float
+    alpha : float or "ml"
         Concentration of the prior.
     name : str
         Name of the world.
@@ -303,7 +305,7 @@ def _line(n: int) -> IntArray:
     return np.stack([np.arange(n), np.zeros(n, dtype=np.int64)], axis=1)
 
 
-def _world(theta: FloatArray, alpha: float, name: str, **options: Any) -> World:
+def _world(theta: FloatArray, alpha: Alpha, name: str, **options: Any) -> World:
     """Create a world with a Dirichlet prior."""
     n_actions, n_states, _ = theta.shape
     return World(theta, Dirichlet(alpha, n_states=n_states, n_actions=n_actions), name=name, **options)

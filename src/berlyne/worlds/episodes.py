@@ -8,6 +8,7 @@ transitions.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -170,19 +171,25 @@ def rows_with_resets(world: World) -> Rows:
 
 
 def prior_with_resets(world: World, rows: Rows) -> Any:
-    """Return the prior of a world; resets are added to the support of a Dirichlet prior."""
+    """Return the prior of a world; resets are added to the support of a Dirichlet prior.
+
+    If transitions have different concentrations, a new one gets the mean concentration of its row.
+    """
     prior = world.prior
     if not isinstance(prior, Dirichlet) or prior.support.is_full:
         return prior
-    return Dirichlet(prior.alpha, _union(prior.support, rows.support))
+    support, alpha = _union(prior.support, rows.support), prior.alpha
+    if not isinstance(alpha, float):
+        row = support.row_numbers()
+        known = prior.support.positions(row, support.entries()[1])
+        mean = np.bincount(prior.support.row_numbers(), alpha) / prior.support.sizes
+        alpha = np.where(known >= 0, alpha[known], mean[row])
+    return dataclasses.replace(prior, alpha=alpha, support=support)
 
 
 def _union(first: Support, second: Support) -> Support:
     """Return the union of two supports."""
-    keys = [
-        np.repeat(np.arange(len(support.sizes)), support.sizes) * first.n_states + support.entries()[1]
-        for support in (first, second)
-    ]
+    keys = [support.row_numbers() * first.n_states + support.entries()[1] for support in (first, second)]
     row, s_next = np.divmod(np.union1d(*keys), first.n_states)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(first.sizes)))]).astype(np.int64)
     return Support(first.n_actions, first.n_states, indptr, s_next.astype(np.int32))

@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from berlyne.priors import Dirichlet
-from berlyne.priors.dirichlet import MIN_ALPHA, draw_simplex
+from berlyne.priors.dirichlet import MIN_ALPHA
+from berlyne.priors.pseudo_counts import draw_simplex
 from berlyne.sparse import Rows, Support
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, Seed, check_count, check_number, generator
 from berlyne.worlds.layout import Geometry

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SUM_TOLERANCE = 1e-6
 """Rows whose sum differs from one by at most this are rescaled (single precision is not more precise)."""
+NO_PRIOR = f"the world has no prior, and explorers need one; create the world as World(theta, prior){OWN_WORLDS}"
 
 
 class World(Labelled, HtmlReprMixin):

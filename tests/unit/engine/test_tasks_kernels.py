@@ -46,7 +46,7 @@ def share_among_tied(q, n_actions, lowest, s, taken):
 @pytest.mark.parametrize("n_actions", range(1, 10))
 def test_sums_over_slots_are_matrix_products(n_actions):
     rng, stride = np.random.default_rng(n_actions), round_up(n_actions)
-    x, weight, out = rng.random((6, LANES)), rng.random((9, stride)), np.zeros((n_actions + 1, LANES))
+    x, weight, out = rng.random((6, LANES)), rng.random((9, stride)), np.zeros((stride + 1, LANES))
     succ = rng.integers(6, size=9).astype(np.int32)
     start, length = np.array([0, 2, 6, 7, 7, 7]), np.array([2, 4, 1, 0, 1, 1], dtype=np.int32)
     chain = Chain(Graph(start, length, succ, n_actions, stride, 0), weight.ravel())
@@ -54,7 +54,7 @@ def test_sums_over_slots_are_matrix_products(n_actions):
         sums(out.ravel(), chain, x.ravel(), s)
         expected = weight[begin:end, :n_actions].T @ x[succ[begin:end]]
         assert out[:n_actions] == pytest.approx(expected, rel=1e-14)
-        assert not out[n_actions].any()  # padding is not written
+        assert not out[stride].any()  # nothing is written behind the padding
 
 
 def test_sums_with_weights_of_each_lane():
@@ -144,6 +144,19 @@ def test_elimination_solves_linear_equations(make):
         assert twelve.values.reshape(n, LANES)[:, lane] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("world", [berlyne.maze(0), berlyne.four_rooms(), berlyne.dense_world(0)])
+def test_the_cheapest_state_is_always_eliminated_next(world):
+    """Counted anew at every step: the fewest products of transitions in and out, and the lowest number of these."""
+    linked = world.theta.max(axis=0) > 0
+    np.fill_diagonal(linked, False)
+    remaining = list(range(world.n_states))
+    for s in Layout(world.rows.support).elimination.order:
+        among = linked[np.ix_(remaining, remaining)]
+        assert s == remaining[int(np.argmin(among.sum(axis=0) * among.sum(axis=1)))]
+        remaining.remove(s)
+        linked |= np.outer(linked[:, s], linked[s]) & ~np.eye(len(linked), dtype=bool)
+
+
 def test_hardly_anything_fills_in_when_a_maze_is_eliminated():
     elimination = Layout(berlyne.maze(0).rows.support).elimination
     apart = np.count_nonzero(elimination.entry >= 0)
@@ -181,7 +194,7 @@ def test_policies_do_not_depend_on_where_policy_iteration_starts(make):
     n, m = world.n_states, world.n_actions
     policies = []
     for seed in range(3):
-        taken, search = np.zeros(n * m * LANES), navigate.new_search(layout.elimination, m)
+        taken, search = np.zeros(n * m * LANES), navigate.new_search(layout.elimination, tasks._ends, m)
         actions = np.random.default_rng(seed).integers(m, size=n * LANES).astype(np.int32)
         if seed == 0:
             actions = tasks._optimum.actions[0].copy()

@@ -183,7 +183,7 @@ def test_missing_information_that_is_no_number_is_refused(monkeypatch):
         run = explore(*arguments, **options)
         missing = run.missing_information.copy()
         missing[3] = np.nan
-        return dataclasses.replace(run, missing_information=missing)
+        return dataclasses.replace(run, curves={**run.curves, "missing_information": missing})
 
     monkeypatch.setattr(work_unit, "explore", broken)
     with pytest.raises(ValueError, match=r"^Random in Maze: the missing information is not a number$"):

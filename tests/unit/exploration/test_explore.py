@@ -12,6 +12,7 @@ EMBODIED = [name for name, strategy in STRATEGIES.items() if not strategy.reloca
 PRIORS = {**CLASSES, "sparse truth": sparse_truth}
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", PRIORS)
 def test_history_obeys_the_world(kind, name):

@@ -125,17 +125,18 @@ def test_an_environment_is_explored_by_acting(name):
     run = explore_env(env, name, n_steps=400, seed=3)
     table = env.unwrapped.P
     for s, a, s_next, reward, ended in zip(
-        run.states, run.actions, run.next_states, run.rewards, run.terminated, strict=True
+        run.states[:-1], run.actions, run.next_states, run.rewards, run.terminated, strict=True
     ):
         assert (s_next, reward, ended) in {(z, r, d) for _, z, r, d in table[int(s)][int(a)]}
     assert run.n_steps == run.explorer.n_obs == 400
     begins = np.flatnonzero(np.diff(run.episode, prepend=-1))
     assert run.n_episodes == len(begins) == run.episode[-1] + 1 and np.all(run.states[begins] == 0)
     going_on = np.diff(run.episode) == 0
-    np.testing.assert_array_equal(run.states[1:][going_on], run.next_states[:-1][going_on])
+    np.testing.assert_array_equal(run.states[1:-1][going_on], run.next_states[:-1][going_on])
+    assert run.states[-1] == (0 if run.terminated[-1] else run.next_states[-1])
     assert run.terminated[:-1][~going_on].all()  # none of these episodes is cut short
     counts = np.zeros((4, 16, 16))
-    np.add.at(counts, (run.actions, run.states, run.next_states), 1)
+    np.add.at(counts, (run.actions, run.states[:-1], run.next_states), 1)
     np.testing.assert_array_equal(run.explorer.model.counts, counts)
     ends = np.unique(run.next_states[run.terminated])
     assert np.all(run.explorer.utility()[:, ends] == 0.0)
@@ -171,7 +172,7 @@ def test_tuple_observations_can_be_listed_in_advance():
     run = explore_env("Blackjack-v1", "PIG(greedy)", n_steps=600, seed=1, states=hands)
     assert run.explorer.states == tuple(hands) and isinstance(run.history[0][0], tuple)
     assert run.n_episodes > 100
-    played = np.unique(run.states)
+    played = np.unique(run.states[:-1])
     assert np.all(run.explorer.utility()[:, played].max(axis=0) > 0.0)  # not closed, though many were ends
     bust = [s for s in np.unique(run.next_states[run.terminated]) if hands[s][0] > 21]
     assert bust and np.all(run.explorer.utility()[:, bust] == 0.0)
@@ -232,7 +233,7 @@ def test_a_level_of_minigrid_is_explored_without_a_table():
     run = explore_env(env, "PIG(VI)", n_steps=1500, seed=0, prior=prior, states=poses, observe=pose)
     goal = [s for s in range(36) if poses[s][:2] == (3, 3)]
     assert set(run.next_states[run.terminated]) <= set(goal) and run.terminated.any()
-    assert set(range(36)) - set(goal) <= set(run.states)  # every pose but at the goal was acted in
+    assert set(range(36)) - set(goal) <= set(run.states[:-1])  # every pose but at the goal was acted in
     model = run.explorer.model
     for s, (x, y, direction) in enumerate(poses):  # the level's rules: turn left, turn right, forward
         if s in goal:
@@ -304,9 +305,14 @@ def test_an_environment_goes_into_a_study(tmp_path):
         Experiment(worlds={"pole": gymnasium.make("CartPole-v1")}, strategies=["Random"])
 
 
+class Wrapped(gymnasium.Wrapper):
+    """A wrapper of a user, which might change any transition, so that the table of the environment is not the truth."""
+
+
 @pytest.mark.parametrize("prior", [None, ChineseRestaurant(1.0)], ids=["known", "discovered"])
 def test_the_learning_curve_is_what_its_explorer_expected_on_the_way(prior):
-    run = explore_env("FrozenLake-v1", "PIG(VI)", n_steps=200, seed=1, prior=prior)
+    run = explore_env(Wrapped(gymnasium.make("FrozenLake-v1")), "PIG(VI)", n_steps=200, seed=1, prior=prior)
+    assert run.world is None
     explorer, curve = Explorer(run.explorer.prior, "LTA", n_actions=4), run.expected_missing_information
     begun, lines = run.states.tolist(), zip(run.history, run.terminated, strict=True)
     for t, (line, ended) in enumerate(lines):
@@ -320,13 +326,13 @@ def test_the_learning_curve_is_what_its_explorer_expected_on_the_way(prior):
     (line,) = ax.lines
     np.testing.assert_array_equal(line.get_ydata(), curve)
     assert line.get_color() == "red" and ax.get_ylabel() == "expected missing information (bits)"
-    assert repr(run) == f"EnvRun(PIG(VI): 200 steps in {run.n_episodes} episodes, {run.explorer.n_states} states)"
+    assert repr(run) == f"Run(PIG(VI): 200 steps in {run.n_episodes} episodes, {run.explorer.n_states} states)"
 
 
 def test_no_step_is_a_curve_of_one_point():
     run = explore_env("FrozenLake-v1", n_steps=0)
     assert run.expected_missing_information == pytest.approx([run.explorer.expected_missing_information().bits])
-    assert repr(run) == "EnvRun(PIG(VI): 0 steps in 0 episodes, 16 states)"
+    assert repr(run) == "Run(PIG(VI) in FrozenLake-v1: 0 steps in 0 episodes, 16 states)"
 
 
 def test_a_prior_without_expected_missing_information_has_no_curve():
@@ -334,7 +340,7 @@ def test_a_prior_without_expected_missing_information_has_no_curve():
         def estimate(self, counts):
             return (counts + 1.0) / (counts + 1.0).sum(axis=-1, keepdims=True)
 
-    run = explore_env("FrozenLake-v1", "LTA", n_steps=5, prior=Counting())
+    run = explore_env(Wrapped(gymnasium.make("FrozenLake-v1")), "LTA", n_steps=5, prior=Counting())
     assert np.all(np.isnan(run.expected_missing_information)) and len(run.expected_missing_information) == 6
     with pytest.raises(ValueError, match=r"^Counting does not define expected missing information; give it a m"):
         run.plot()

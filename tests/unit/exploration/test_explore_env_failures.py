@@ -76,10 +76,15 @@ def check_kept(run, log, n_steps, prior=None):
     states = run.explorer.states
     assert run.n_steps == run.explorer.n_obs == n_steps
     assert run.history == log[:n_steps]
-    history = run.explorer.history
-    lines = history if isinstance(history, list) else [tuple(line) for line in history.tolist()]
-    assert lines == log[:n_steps]
-    assert [len(a) for a in (run.states, run.next_states, run.rewards, run.episode, run.terminated)] == [n_steps] * 5
+    assert run.explorer.history == log[:n_steps]
+    for history in (run.history, run.explorer.history):
+        assert [line.ended for line in history] == run.terminated.tolist()
+    assert [len(a) for a in (run.actions, run.next_states, run.rewards, run.episode, run.terminated)] == [n_steps] * 5
+    path = [run.labels[0][s] for s in run.states.tolist()]
+    assert path[:n_steps] == [line[0] for line in log[:n_steps]] and len(path) in ({n_steps + 1} if n_steps else {0, 1})
+    if n_steps:  # the last state is where the next action is taken: where the ring begins, if it said so
+        last = log[n_steps - 1][2]
+        assert path[-1] in ({0, last} if last == 3 else {last})
     assert run.rewards.tolist() == [float(line[2]) for line in log[:n_steps]]
     assert run.terminated.tolist() == [line[2] == 3 for line in log[:n_steps]]
     counts = np.zeros((2, 5, 5))

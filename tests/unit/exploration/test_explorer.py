@@ -37,6 +37,7 @@ def steps(run):
     return zip(run.states[:-1].tolist(), run.actions.tolist(), run.next_states.tolist(), strict=True)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", EMBODIED, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
 def test_it_repeats_an_exploration_given_its_seed_and_states(kind, strategy):
@@ -177,6 +178,7 @@ def go_on(explorer, run, since, until):
     return chosen, explorer.utility()
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("strategy", SAVED, ids=str)
 @pytest.mark.parametrize("kind", PRIORS)
 def test_a_loaded_explorer_continues_as_the_saved_one(kind, strategy, tmp_path):

@@ -49,7 +49,7 @@ def test_a_book_that_became_shorter_is_refused_and_not_changed(tmp_path):
         assert path.read_bytes() == backup
     reopened = LabBook(path)
     reopened.tell(0, 1, 1)
-    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 1]]
+    assert LabBook(path).explorer.history == [(0, 0, 1), (0, 1, 1)]
 
 
 def test_a_book_that_was_replaced_is_refused_and_not_changed(tmp_path):
@@ -127,7 +127,7 @@ def test_blank_lines_that_an_editor_left_at_the_end_do_no_harm(end, tmp_path):
     assert LabBook(path).explorer.n_obs == 1
     book.tell(0, 1, 2)
     assert path.read_bytes().startswith(whole + b'{"told"')
-    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 2]]
+    assert LabBook(path).explorer.history == [(0, 0, 1), (0, 1, 2)]
     first, rest = whole.split(b"\n", 1)
     path.write_bytes(first + b"\n\n" + rest)
     with pytest.raises(StoreError, match=r"^line 2 of \S+lab is damaged"):
@@ -144,7 +144,7 @@ def test_the_lines_before_a_damaged_one_can_be_used(tmp_path):
     with pytest.raises(StoreError, match=r"^line 3 of"):
         LabBook(path)
     (tmp_path / "kept").write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
-    assert LabBook(tmp_path / "kept").explorer.history.tolist() == [[0, 0, 0]]
+    assert LabBook(tmp_path / "kept").explorer.history == [(0, 0, 0)]
 
 
 # --- several processes ------------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ def test_processes_that_write_to_one_book_take_turns(tmp_path):
     for teller in tellers:
         _, errors = teller.communicate(timeout=LIMIT)
         assert (teller.returncode, errors) == (0, "")
-    history = LabBook(tmp_path / "lab").explorer.history.tolist()
+    history = LabBook(tmp_path / "lab").explorer.history
     for s in range(3):
-        assert [line for line in history if line[0] == s] == [[s, i % 2, i % 5] for i in range(40)]
+        assert [line for line in history if line[0] == s] == [(s, i % 2, i % 5) for i in range(40)]
     assert len(history) == 120
 
 

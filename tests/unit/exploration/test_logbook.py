@@ -40,7 +40,7 @@ def test_undone_lines_stay_in_the_log_without_effect(tmp_path):
     assert book.undo() == (0, 1, 0) and book.undo() == (0, 1, 2)
     reopened = LabBook(tmp_path / "lab")
     assert reopened.ask(0) == book.ask(0) == asked[1]
-    assert reopened.explorer.history.tolist() == [[0, 1, 1]]
+    assert reopened.explorer.history == [(0, 1, 1)]
     assert len((tmp_path / "lab").read_text().splitlines()) == 6
     reopened.undo()
     with pytest.raises(ValueError, match=r"^\S+lab has no observation to undo$"):
@@ -56,7 +56,7 @@ def test_several_may_use_a_book(tmp_path, monkeypatch):
     one.undo()
     other.tell(2, 1, 0)
     assert one.ask(1) == other.ask(1)
-    assert one.explorer.history.tolist() == other.explorer.history.tolist() == [[0, 1, 2], [2, 1, 0]]
+    assert one.explorer.history == other.explorer.history == [(0, 1, 2), (2, 1, 0)]
     monkeypatch.setattr("berlyne.exploration.log_file.LOCK_TIMEOUT", 0.1)
     message = r"^\S+lab has been locked for 0\.1 seconds by process \d+ on \S+ since \S+; nothing was written"
     with exclusive_lock(tmp_path / "lab"), pytest.raises(StoreError, match=message):
@@ -133,7 +133,7 @@ def test_an_end_is_true_or_false(tmp_path):
     book.tell(0, 1, 2, ended=np.True_)
     book.tell(0, 1, 1, ended=np.False_)
     reopened = LabBook(tmp_path / "lab").explorer
-    assert reopened.history.tolist() == book.explorer.history.tolist() == [[0, 1, 2], [0, 1, 1]]
+    assert reopened.history == book.explorer.history == [(0, 1, 2), (0, 1, 1)]
     assert not reopened.utility()[:, 2].any() and reopened.utility()[:, 1].any()
 
 
@@ -165,7 +165,7 @@ def test_an_incomplete_line_is_dropped_and_overwritten(tmp_path):
         path.write_bytes(longer[:n])
         assert LabBook(path).explorer.n_obs == 1
     LabBook(path).tell(0, 1, 1)
-    assert LabBook(path).explorer.history.tolist() == [[0, 0, 1], [0, 1, 1]]
+    assert LabBook(path).explorer.history == [(0, 0, 1), (0, 1, 1)]
 
 
 def test_damage_is_refused_by_its_line(tmp_path):

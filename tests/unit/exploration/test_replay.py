@@ -142,7 +142,7 @@ def test_an_episode_that_begins_where_the_last_one_ended_is_no_second_visit(ende
         ([("x", 0, 1)], r"s is 'x' in line 0 of .*"),
         ([(0, 0, 1), (0, 0)], r"line 1 of the history, counted from 0, is \(0, 0\); a history is lines .*"),
         ([0, 1, 2], r"line 0 of the history, counted from 0, is 0; a history is .*"),
-        (np.zeros((3, 2), dtype=int), r"the history is an array of shape \(3, 2\); it must be \(T, 3\): s, a, s_next"),
+        (np.zeros((3, 2), dtype=int), r"the history is an array of shape \(3, 2\); it must be \(T, 3\): s, a, s_n.*"),
         (
             (np.zeros(2), np.zeros(3), np.zeros(2)),
             r"s, a and s_next have 2, 3, 2 entries; they must have the same length",

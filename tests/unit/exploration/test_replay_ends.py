@@ -17,7 +17,7 @@ def lake():
 
 
 def frame(run, **more):
-    columns = {"s": run.states, "a": run.actions, "s_next": run.next_states}
+    columns = {"s": run.states[:-1], "a": run.actions, "s_next": run.next_states}
     return pandas.DataFrame({**columns, **more})
 
 
@@ -26,7 +26,7 @@ def test_choices_in_an_environment_are_those_of_its_explorer(lake):
     assert lake.n_episodes > 5
     explorer = Explorer(lake.explorer.prior, "PIG(VI)")
     chances = []
-    for s, a, s_next, ended in zip(lake.states, lake.actions, lake.next_states, lake.terminated, strict=True):
+    for s, a, s_next, ended in zip(lake.states[:-1], lake.actions, lake.next_states, lake.terminated, strict=True):
         chances.append(explorer.probabilities(int(s))[a])
         explorer.observe(int(s), int(a), int(s_next), ended=bool(ended))
     replayed = berlyne.replay(lake.explorer.prior, lake, "PIG(VI)")

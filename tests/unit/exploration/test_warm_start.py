@@ -70,7 +70,7 @@ def test_three_arrays_of_three_are_columns_as_in_replay():
     columns = np.array([0, 1, 2]), np.array([0, 1, 0]), np.array([1, 2, 0])
     explorer = Explorer(PRIOR)
     explorer.observe_many(columns)
-    assert explorer.history.tolist() == np.stack(columns, axis=1).tolist()
+    assert list(map(list, explorer.history)) == np.stack(columns, axis=1).tolist()
     assert replay(PRIOR, columns).s.values.tolist() == [0, 1, 2]
 
 

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from berlyne import (
+    ChineseRestaurant,
     Dirichlet,
+    Explorer,
     InternalModel,
     OneTwoThree,
     World,
@@ -275,3 +277,48 @@ def test_sparse_counts_are_sorted_and_complete():
     counts = model.sparse_counts
     assert isinstance(counts, Counts)
     assert counts.row.tolist() == [0, 0, 11] and counts.s_next.tolist() == [1, 3, 1] and counts.n.tolist() == [1, 1, 2]
+
+
+def test_a_sample_is_a_world_with_the_labels_and_the_prior_of_the_model():
+    possible = np.array([[[1, 1, 0], [0, 1, 0], [1, 1, 1]], [[0, 0, 1], [1, 1, 1], [1, 0, 1]]]) > 0
+    prior = Dirichlet(0.5, possible)
+    model = InternalModel(prior, states=["x", "y", "z"], actions=["go", "stop"])
+    model.observe("x", "go", "y")
+    world = model.sample(3)
+    assert isinstance(world, World) and world.prior is prior
+    assert world.states == ("x", "y", "z") and world.actions == ("go", "stop")
+    assert np.array_equal(world.theta > 0, possible)
+    assert np.array_equal(world.theta, model.sample(3).theta)
+    assert np.array_equal(world.theta, prior.sample(3, model.counts).dense())
+    rng = np.random.default_rng(3)
+    assert np.array_equal(world.theta, model.sample(rng).theta)
+    assert not np.array_equal(world.theta, model.sample(rng).theta)
+    assert model.n_obs == 1
+
+
+def test_your_own_prior_may_draw_worlds():
+    class Mine:
+        def estimate(self, counts):
+            c = counts + 1.0
+            return c / c.sum(axis=-1, keepdims=True)
+
+    class MineWithDraws(Mine):
+        def sample(self, seed, counts):
+            rng = np.random.default_rng(seed)
+            return np.array([[rng.dirichlet(row + 1.0) for row in of_action] for of_action in counts])
+
+    model = InternalModel(MineWithDraws(), n_states=3, n_actions=2)
+    model.observe_many([(0, 1, 2)] * 1000)
+    world = model.sample(0)
+    assert world.theta.shape == (2, 3, 3) and world.theta[1, 0, 2] > 0.95
+    with pytest.raises(ValueError, match=r"^Mine cannot draw worlds; add a method sample\(seed, counts\) that returns"):
+        InternalModel(Mine(), n_states=3, n_actions=2).sample(0)
+
+
+def test_a_sample_of_discovered_states_has_a_state_for_all_others():
+    explorer = Explorer(ChineseRestaurant(1.0), n_actions=2, states=["A", "B"])
+    explorer.observe("A", 0, "B")
+    world = explorer.model.sample(0)
+    assert world.states == ("A", "B", "elsewhere") and np.all(world.theta > 0)
+    with pytest.raises(ValueError, match="without a number of cells cannot draw worlds"):
+        explorer.prior.sample(0)

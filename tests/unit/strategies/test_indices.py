@@ -43,7 +43,18 @@ def rare_states(row):
     return total
 
 
-INDICES = {"BEB": beb, "variance": mean_variance, "Good-Turing": good_turing, "UCB": ucb, "rare": rare_states}
+def ucb_of_state(row):
+    return math.sqrt(math.log(row.state_visits + 1.0) / (row.n + 1.0))
+
+
+INDICES = {
+    "BEB": beb,
+    "variance": mean_variance,
+    "Good-Turing": good_turing,
+    "UCB": ucb,
+    "rare": rare_states,
+    "UCB of the state": ucb_of_state,
+}
 WORLDS = {
     "maze": lambda: berlyne.maze(1),
     "dense": lambda: berlyne.dense_world(2),
@@ -58,6 +69,7 @@ def ending():
     return World(world.rows, world.prior, start=0, terminal=[4, 8])
 
 
+@pytest.mark.pairwise
 @pytest.mark.filterwarnings("ignore:.*cannot be reached")
 @pytest.mark.parametrize("method", ["greedy", "VI", "VI+", "Q"])
 @pytest.mark.parametrize(
@@ -96,7 +108,7 @@ def test_utilities_along_a_run_are_the_definition(name):
             for b, z in np.ndindex(4, 16):
                 seen = np.flatnonzero(counts[b, z])
                 n = int(counts[b, z].sum())
-                row = Row(n, 0.25 * sizes[b, z] + n, len(seen), t + 1, counts[b, z, seen], visits[seen])
+                row = Row(n, 0.25 * sizes[b, z] + n, len(seen), t + 1, counts[b, z, seen], visits[seen], visits[z])
                 assert agent.utility()[b, z] == pytest.approx(INDICES[name](row), rel=1e-12)
 
 
@@ -153,7 +165,7 @@ def test_states_may_be_discovered():
 
 
 def test_only_fields_that_all_rows_share_make_an_index_global():
-    assert [is_global(function) for function in INDICES.values()] == [False, False, False, True, True]
+    assert [is_global(function) for function in INDICES.values()] == [False, False, False, True, True, True]
 
     def hidden(row):
         return beb(row)
@@ -166,7 +178,7 @@ def test_a_row_has_the_data_of_its_definition():
     counts, visits = np.array([0, 3, 0, 1]), np.array([9, 8, 7, 6])
     row = make_row(prior, counts, visits, 30, 1, 2)
     assert (row.n, row.kappa, row.n_outcomes, row.t) == (4, 6.0, 2, 30)
-    assert row.counts.tolist() == [3, 1] and row.visits.tolist() == [8, 6]
+    assert row.counts.tolist() == [3, 1] and row.visits.tolist() == [8, 6] and row.state_visits == 7
     assert make_row(ChineseRestaurant(0.7, 0.1, n_states=4, n_actions=2), counts, visits, 30, 1, 2).kappa == 4.7
 
 
@@ -199,7 +211,7 @@ def test_an_index_that_cannot_be_compiled_runs_in_numpy_with_one_warning():
         explore(world, "words(VI)", 10, engine="compiled")
 
 
-@pytest.mark.parametrize("name", ["", "a(b", "a,b", "a=b", " a", 3])
+@pytest.mark.parametrize("name", ["", "a(b", "a,b", "a=b", "a:b", " a", 3])
 def test_invalid_names_are_refused(name):
     with pytest.raises(ValueError, match=r"the name of an index is .*; it must be text without brackets, commas and ="):
         berlyne.index(name)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay
-from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.strategies.coordination import METHODS_BY_NAME, Greedy, QLearning, TrueModel, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES, get_strategy
 
@@ -71,7 +70,6 @@ def test_a_strategy_may_be_given_by_keyword():
     run = explore(world, strategy="LTA", n_steps=50)
     assert run.strategy.name == "LTA" and np.array_equal(run.actions, explore(world, "LTA", 50).actions)
     assert replay(world, run, strategy="LTA").identical(replay(world, run, "LTA"))
-    assert explore_learning_alpha(world, strategy="PIG(greedy)", n_steps=5).strategy.name == "PIG(greedy)"
 
 
 def test_parameters_change_the_actions():

@@ -22,7 +22,6 @@ from berlyne import (
     open_results,
 )
 from berlyne.experiments.worlds import fingerprint
-from berlyne.exploration.learned_prior import explore_learning_alpha
 from berlyne.exploration.streams import streams
 from berlyne.strategies.registry import get_strategy
 from berlyne.worlds.structure import reachable
@@ -51,6 +50,7 @@ def by_hand(world, run):
     return curve
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("name", list(STRATEGIES))
 def test_an_episode_ends_in_a_terminal_state_and_the_next_begins_at_the_start(name, engine):
@@ -66,6 +66,7 @@ def test_an_episode_ends_in_a_terminal_state_and_the_next_begins_at_the_start(na
     assert run.counts.dense()[:, 4].sum() == 0 and run.counts.dense().sum() == 150  # a reset is no transition
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("name", list(STRATEGIES))
 @pytest.mark.parametrize(
     "make", [corridor, lambda: ended(dense_world(3)), lambda: ended(maze(1, side=4, n_transporters=9))]
@@ -317,12 +318,6 @@ def test_worlds_that_begin_or_end_otherwise_are_not_taken_for_one_another():
     worlds += [corridor(terminal=[3, 4]), corridor(terminal=())]
     assert len({fingerprint(world) for world in worlds}) == 6
     assert fingerprint(corridor()) == fingerprint(corridor())
-
-
-def test_a_concentration_is_not_learned_with_terminal_states():
-    with pytest.raises(ValueError, match=r"^the concentration cannot be learned in a world with terminal states;"):
-        explore_learning_alpha(corridor(), n_steps=1)
-    assert explore_learning_alpha(corridor(terminal=(), start={2: 1.0}), n_steps=1).states[0] == 2
 
 
 @pytest.mark.parametrize("closed", [[5], [-1], [0.5], [[1]]])

@@ -81,6 +81,27 @@ GIVE_UP = 1e-30
 """Probability per step that a chain ends anyway, so that an unreachable target takes 1e30 steps instead of infinity."""
 
 
+class Ends(NamedTuple):
+    """Ends of chains, besides their targets.
+
+    Attributes
+    ----------
+    n_states : int
+        Number of states, N. The states behind them are hubs, through which a chain passes at no cost (`hub`).
+    give_up : float
+        Probability per step that a chain ends anyway: 1 - gamma, and at least `GIVE_UP`.
+    terminal : ndarray of int
+        Terminal states, in which a chain ends. All transitions out of them must be zero.
+    missed : float
+        Cost of ending in a terminal state that is not the target.
+    """
+
+    n_states: int
+    give_up: float
+    terminal: IntArray
+    missed: float
+
+
 def new_equations(elimination: Elimination) -> Equations:
     """Allocate the equations of twelve chains."""
     size, n_entries = len(elimination.order) * LANES, elimination.n_entries * LANES
@@ -88,12 +109,17 @@ def new_equations(elimination: Elimination) -> Equations:
 
 
 @inline
-def end_at(equations: Equations, target: int, n_active: int) -> None:
+def end_at(equations: Equations, ends: Ends, target: int) -> None:
     """Set a cost of one per step, and let the chain of lane l end at state `target + l`."""
     for i in range(len(equations.leave)):
-        equations.leave[i] = GIVE_UP
-        equations.cost[i] = 1.0
-    for lane in range(n_active):
+        is_hub = i >= ends.n_states * LANES
+        equations.leave[i] = GIVE_UP if is_hub else ends.give_up
+        equations.cost[i] = 0.0 if is_hub else 1.0
+    for s in ends.terminal:
+        for i in range(s * LANES, (s + 1) * LANES):
+            equations.leave[i] = 1.0
+            equations.cost[i] = ends.missed
+    for lane in range(min(LANES, ends.n_states - target)):
         equations.leave[(target + lane) * LANES + lane] = 1.0
         equations.cost[(target + lane) * LANES + lane] = 0.0
 
@@ -105,7 +131,8 @@ def list_elimination(graph: Graph) -> Elimination:
     entries, order = np.full((n_states, n_states), -1, dtype=np.int64), np.empty(n_states, dtype=np.int64)
     entries[s, graph.succ] = 0
     entries.reshape(-1)[:: n_states + 1] = -1
-    find_order(entries, np.ones(n_states, dtype=np.bool_), order)
+    degrees = np.count_nonzero(entries >= 0, axis=1), np.count_nonzero(entries >= 0, axis=0)
+    find_order(entries, np.ones(n_states, dtype=np.bool_), *degrees, order)
     row, row_state = _numbered(entries, order, 0, True)
     column, column_state = _numbered(entries, order, int(row[-1]), False)
     fill = np.empty(np.dot(np.diff(column), np.diff(row)), dtype=np.int64)
@@ -139,34 +166,33 @@ def number(entries: IntArray, order: IntArray, first: int, rows: bool, begin: In
 
 
 @kernel
-def find_order(entries: IntArray, remaining: BoolArray, order: IntArray) -> None:
+def find_order(entries: IntArray, remaining: BoolArray, n_out: IntArray, n_in: IntArray, order: IntArray) -> None:
     """Find the order of elimination, always the cheapest state next, and add the fill-in.
 
-    `entries[s, s_next]` is -1 if there is no entry.
+    `entries[s, s_next]` is -1 if there is no entry. `n_out` and `n_in` count the entries from and to each state.
     """
     for t in range(len(order)):
-        s = cheapest(entries, remaining)
+        s = cheapest(remaining, n_out, n_in)
         order[t], remaining[s] = s, False
+        for j in range(len(remaining)):
+            n_in[j] -= entries[s, j] >= 0
         for i in range(len(remaining)):
             if remaining[i] and entries[i, s] >= 0:
+                n_out[i] -= 1
                 for j in range(len(remaining)):
-                    if remaining[j] and i != j and entries[s, j] >= 0:
+                    if remaining[j] and i != j and entries[s, j] >= 0 and entries[i, j] < 0:
                         entries[i, j] = 0
+                        n_out[i] += 1
+                        n_in[j] += 1
 
 
 @inline
-def cheapest(entries: IntArray, remaining: BoolArray) -> int:
+def cheapest(remaining: BoolArray, n_out: IntArray, n_in: IntArray) -> int:
     """Return the remaining state with the fewest products of transitions in and out (Markowitz)."""
-    best, least = -1, 0
+    best = -1
     for s in range(len(remaining)):
-        if remaining[s]:
-            n_out, n_in = 0, 0
-            for other in range(len(remaining)):
-                if remaining[other]:
-                    n_out += entries[s, other] >= 0
-                    n_in += entries[other, s] >= 0
-            if best < 0 or n_out * n_in < least:
-                best, least = s, n_out * n_in
+        if remaining[s] and (best < 0 or n_out[s] * n_in[s] < n_out[best] * n_in[best]):
+            best = s
     return best
 
 

@@ -7,7 +7,6 @@ four doubles, which compiled code keeps in registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +34,8 @@ LANES = 12
 PARTS = (0, 4, 8)
 """Where each group of four lanes begins."""
 ZEROS, ONES = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+FOUR_LINES, FOUR_ZEROS = tuple(range(0, 4 * LANES, 4)), (0.0,) * 12
+"""Where the vectors of four successive lines begin, and a zero for each of them."""
 
 Line = tuple[FloatArray, ...]
 """A bundle of three vectors; arrays if compilation is off."""
@@ -110,37 +111,21 @@ def add_weighted(total: Line, weight: FloatArray, succ: IndexArray, x: FloatArra
     return total
 
 
-def _weighted(width: int) -> Callable[[FloatArray, Chain, FloatArray, int, int], None]:
-    """Make a function that computes `expected_values` for the actions a, ..., a + width - 1 in registers."""
-    zeros, offsets = (0.0,) * (3 * width), tuple(range(0, LANES * width, 4))
-
-    def compute_sums(out: FloatArray, chain: Chain, x: FloatArray, s: int, a: int) -> None:
-        graph, k = chain.graph, item(chain.graph.start, s)
-        last, sums = k + item(graph.length, s), splat(zeros)
-        while k < last:
-            sums = add_outer(sums, chain.weight, k * graph.stride + a, line(x, item(graph.succ, k)))
-            k += 1
-        scatter(out, offsets, LANES * a, sums)
-
-    return inline(compute_sums)
-
-
-_one, _two, _three, _four = (_weighted(width) for width in (1, 2, 3, 4))
-
-
 @inline
 def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> None:
-    """Set out[a] = sum of p(s' | a, s) x[s'] for all actions; every lane has the same probabilities."""
-    a, n_actions = 0, chain.graph.n_actions
-    while n_actions - a >= 4:
-        _four(out, chain, x, s, a)
+    """Set out[a] = sum of p(s' | a, s) x[s'] for all actions; every lane has the same probabilities.
+
+    Four actions at a time share the loads of `x`. The last group is completed by padding, which `out` has room for.
+    """
+    graph, a = chain.graph, 0
+    first, n_slots = item(graph.start, s), item(graph.length, s)
+    while a < graph.n_actions:
+        k, sums = first, splat(FOUR_ZEROS)
+        while k < first + n_slots:
+            sums = add_outer(sums, chain.weight, k * graph.stride + a, line(x, item(graph.succ, k)))
+            k += 1
+        scatter(out, FOUR_LINES, LANES * a, sums)
         a += 4
-    if n_actions - a == 3:
-        _three(out, chain, x, s, a)
-    elif n_actions - a == 2:
-        _two(out, chain, x, s, a)
-    elif n_actions - a == 1:
-        _one(out, chain, x, s, a)
 
 
 @inline

@@ -103,17 +103,37 @@ class Reader:
 
     Attributes
     ----------
+    rows : Rows
+        The true world; a terminal state leads to itself.
     truth : Layout
         Layout of the true world.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.truth = Layout(world.rows.support)
+        self.rows = _absorbing_rows(world)
+        self.truth = Layout(self.rows.support)
         self._prior_cache: dict[int, tuple[CompiledPrior, Layout, Block]] = {}
 
     def read(self, models: Models) -> Iterator[tuple[Layout, FloatArray]]:
-        """Yield layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`."""
+        """Yield layout and estimates `(K, slots * stride)` of K models at a time, in the order of `models`.
+
+        All transitions out of terminal states are zero.
+        """
+        for layout, weights in self._estimates(models):
+            yield layout, self.stop_at_ends(layout, weights)
+
+    def stop_at_ends(self, layout: Layout, weights: FloatArray) -> FloatArray:
+        """Return probabilities `(K, slots * stride)` without the transitions out of terminal states."""
+        if not len(self.world.terminal):
+            return weights
+        graph, weights = layout.graph, weights.copy()
+        for s in self.world.terminal:
+            weights[:, graph.start[s] * graph.stride : (graph.start[s] + graph.length[s]) * graph.stride] = 0.0
+        return weights
+
+    def _estimates(self, models: Models) -> Iterator[tuple[Layout, FloatArray]]:
+        """Yield what `read` does, with the transitions out of terminal states."""
         if not len(models):
             raise ValueError("there are no models; give at least one")
         if isinstance(models, np.ndarray) and np.issubdtype(models.dtype, np.integer):
@@ -176,11 +196,28 @@ class Reader:
         The cache holds the prior, because the id of a deleted object can be used again.
         """
         if id(prior) not in self._prior_cache:
-            shared = prior.support.same_entries(self.world.rows.support)
+            shared = prior.support.same_entries(self.rows.support)
             layout = self.truth if shared else Layout(prior.support)
             belief = build_belief(prior, prior.compiled_spec(None), layout.graph, np.empty(0), None, False)
             self._prior_cache[id(prior)] = prior, layout, _new_estimator(prior, belief)
         return self._prior_cache[id(prior)]
+
+
+def _absorbing_rows(world: World) -> Rows:
+    """Return the rows of a world, with every action in a terminal state leading to the state itself."""
+    rows, n_actions = world.rows, world.n_actions
+    if not len(world.terminal):
+        return rows
+    row, ends = rows.row_numbers(), np.repeat(world.terminal, n_actions)
+    has_successors = ~world.episodes.is_terminal[row // n_actions]
+    of_ends = ends * n_actions + np.tile(np.arange(n_actions), len(world.terminal))
+    return Rows.from_entries(
+        n_actions,
+        world.n_states,
+        np.concatenate([row[has_successors], of_ends]),
+        np.concatenate([rows.indices[has_successors], ends]),
+        np.concatenate([rows.data[has_successors], np.ones(len(ends))]),
+    )
 
 
 class Estimator(NamedTuple):

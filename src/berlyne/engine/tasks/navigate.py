@@ -13,7 +13,8 @@ import numpy as np
 
 from berlyne.engine.jit import inline, kernel
 from berlyne.engine.simd import add, at_least, divide, minimum, multiply, multiply_add, splat
-from berlyne.engine.tasks.eliminate import Elimination, Equations, end_at, new_equations, solve
+from berlyne.engine.successor_graph import round_up
+from berlyne.engine.tasks.eliminate import Elimination, Ends, Equations, end_at, new_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, ChainBatch, expected_values, line, set_line
 from berlyne.engine.tasks.walk import Walk, capped_times, set_policy
 from berlyne.strategies.choice import TIE_TOLERANCE
@@ -48,6 +49,8 @@ class Search(NamedTuple):
     ----------
     elimination : Elimination
         Operations that solve equations on the graph.
+    ends : Ends
+        Where walks end in the model.
     p : ndarray
         Transition probabilities of the current policy, `[entry, lane]`.
     equations : Equations
@@ -57,15 +60,16 @@ class Search(NamedTuple):
     """
 
     elimination: Elimination
+    ends: Ends
     p: FloatArray
     equations: Equations
     q: FloatArray
 
 
-def new_search(elimination: Elimination, n_actions: int) -> Search:
+def new_search(elimination: Elimination, ends: Ends, n_actions: int) -> Search:
     """Allocate scratch for policy iteration on a graph."""
-    p, q = np.empty(elimination.n_entries * LANES), np.empty(n_actions * LANES)
-    return Search(elimination, p, new_equations(elimination), q)
+    p, q = np.empty(elimination.n_entries * LANES), np.empty(round_up(n_actions) * LANES)
+    return Search(elimination, ends, p, new_equations(elimination), q)
 
 
 @inline
@@ -93,7 +97,7 @@ def best_actions(
     """
     entry, p, q, values = search.elimination.entry, search.p, search.q, search.equations.values
     n_states, n_actions = len(model.graph.start), model.graph.n_actions
-    n_active = min(LANES, n_states - target)
+    n_active = min(LANES, search.ends.n_states - target)
     for i in range(len(p)):
         p[i] = 0.0
     for s in range(n_states):
@@ -101,7 +105,7 @@ def best_actions(
             if s != target + lane:
                 set_transitions(model, entry, s, lane, actions[s * LANES + lane], p)
     for i in range(MAX_POLICIES):
-        set_equations(search, target, n_active)
+        set_equations(search, target)
         solve(search.elimination, search.equations)
         changed = False
         for s in range(n_states):
@@ -128,11 +132,11 @@ def set_transitions(model: Chain, entry: IntArray, s: int, lane: int, a: int, p:
 
 
 @inline
-def set_equations(search: Search, target: int, n_active: int) -> None:
+def set_equations(search: Search, target: int) -> None:
     """Set the equations of the current policy: every step costs one, and the chain ends at the target."""
     for i in range(len(search.p)):
         search.equations.p[i] = search.p[i]
-    end_at(search.equations, target, n_active)
+    end_at(search.equations, search.ends, target)
 
 
 @inline
@@ -173,7 +177,7 @@ def stop_unchanged(policy: FloatArray, initial: FloatArray, target: int, n_actio
     """Deactivate the lanes whose policy equals the initial one in all states but the target."""
     for lane in range(LANES):
         changed = False
-        for i in range(lane, len(policy), LANES):
+        for i in range(lane, len(initial), LANES):
             changed = changed or (policy[i] != initial[i] and i // (LANES * n_actions) != target + lane)
         active[lane] = active[lane] and changed
 
@@ -207,10 +211,10 @@ def navigate(
         for b in range(len(initial.actions)):
             target, actions, policy, out = b * LANES, result.actions[b], result.probabilities[b], result.times[m, b]
             for i in range(len(actions)):
-                actions[i] = initial.actions[b, i]
+                actions[i] = initial.actions[b, i] if i < len(out) else 0
             best_actions(model, search, target, lowest, actions, policy)
             for lane in range(LANES):
-                active[lane] = target + lane < len(graph.start)
+                active[lane] = target + lane < search.ends.n_states
             if len(initial.probabilities):
                 for i in range(len(out)):
                     out[i] = initial.times[b, i]

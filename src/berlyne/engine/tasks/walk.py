@@ -12,7 +12,7 @@ import numpy as np
 
 from berlyne.engine.jit import inline
 from berlyne.engine.simd import at_least, divide, item, maximum, minimum, multiply, multiply_add, splat
-from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Equations, end_at, new_equations, solve
+from berlyne.engine.tasks.eliminate import GIVE_UP, Elimination, Ends, Equations, end_at, new_equations, solve
 from berlyne.engine.tasks.lanes import LANES, ONES, ZEROS, Chain, add_weighted, line, set_line
 from berlyne.validation import BoolArray, FloatArray
 
@@ -35,6 +35,8 @@ class Walk(NamedTuple):
         The true world.
     elimination, equations : Elimination and Equations
         For the expected steps without a cap.
+    ends : Ends
+        Without terminal states, which the true world never leaves.
     never : ndarray
         Probability of never arriving, `[s, lane]`.
     steps : ndarray
@@ -52,6 +54,7 @@ class Walk(NamedTuple):
     truth: Chain
     elimination: Elimination
     equations: Equations
+    ends: Ends
     never: FloatArray
     steps: FloatArray
     cost: FloatArray
@@ -63,11 +66,11 @@ class Walk(NamedTuple):
     active: BoolArray
 
 
-def new_walk(truth: Chain, elimination: Elimination) -> Walk:
+def new_walk(truth: Chain, elimination: Elimination, ends: Ends) -> Walk:
     """Allocate scratch for evaluating policies in a world."""
     never, cost, before, now, after = np.empty((5, len(truth.graph.start) * LANES))
     steps, (extremes, remainder) = np.empty(len(truth.graph.succ) * LANES), np.empty((2, 4 * LANES))
-    arrays = (new_equations(elimination), never, steps, cost, before, now, after, extremes, remainder)
+    arrays = (new_equations(elimination), ends, never, steps, cost, before, now, after, extremes, remainder)
     return Walk(truth, elimination, *arrays, np.empty(LANES, dtype=np.bool_))
 
 
@@ -148,7 +151,7 @@ def set_equations(walk: Walk, target: int) -> None:
     for k in range(len(graph.succ)):
         if entry[k] >= 0:
             set_line(equations.p, entry[k], line(walk.steps, k))
-    end_at(equations, target, min(LANES, len(graph.start) - target))
+    end_at(equations, walk.ends, target)
 
 
 @inline

@@ -14,13 +14,15 @@ import numpy as np
 
 from berlyne.experiments.spec import stream, world_id
 from berlyne.exploration.explore import explore
-from berlyne.exploration.learned_prior import BOUNDS, DEFAULT_SCHEDULE, Schedule, explore_learning_alpha
 from berlyne.exploration.predicted_gain import pig_against_gain
 from berlyne.paper.reproduction.assumptions import KEYS
 from berlyne.paper.reproduction.gather import stored_explorations
 from berlyne.paper.reproduction.stage import N_LAGS, MapFunction, Stage, WorldKey, all_worlds
 from berlyne.paper.reproduction.task_losses import Tasks
 from berlyne.paper.reproduction.variants import Sensitivity
+from berlyne.priors import Dirichlet, Refit
+from berlyne.priors.dirichlet import BOUNDS
+from berlyne.priors.refit import EVERY_STEP
 from berlyne.worlds import PAPER_WORLDS
 from berlyne.worlds.structure import controllability, structure_index
 
@@ -100,8 +102,8 @@ class Learned(Stage):
         Concentrations that learning starts from; none of them is true in both classes.
     bounds : tuple of float
         Smallest and largest concentration.
-    refit : Schedule
-        Steps at which the concentration is fitted again.
+    refit : Refit
+        When the concentration is fitted again, and when the new one is used.
     """
 
     name: ClassVar[str] = "learned"
@@ -109,7 +111,7 @@ class Learned(Stage):
     strategy: str = "PIG(VI)"
     starts: tuple[float, ...] = KEYS["learned.starts"].default
     bounds: tuple[float, float] = BOUNDS
-    refit: Schedule = DEFAULT_SCHEDULE
+    refit: Refit = EVERY_STEP
 
     def strategies_needed(self) -> tuple[str, ...]:
         """Return the strategy that explores with either prior."""
@@ -124,8 +126,9 @@ class Learned(Stage):
 
         def compute_world(at: tuple[str, int, float]) -> Any:
             seed = stream(paper_run.seed, f"{world_id(*at[:2])}/learned prior")
-            options: dict[str, Any] = {"start_alpha": at[2], "bounds": self.bounds, "refit": self.refit}
-            return explore_learning_alpha(paper_run.world(*at[:2]), strategy, n_steps[at[0]], seed, **options)
+            world: Any = paper_run.world(*at[:2])
+            prior = Dirichlet("ml", world.prior.support, start=at[2], bounds=self.bounds, schedule=self.refit)
+            return explore(world.with_prior(prior), strategy, n_steps[at[0]], seed)
 
         jobs = [(name, i, start) for name in classes for i in range(paper_run.n_worlds) for start in self.starts]
         shape = (len(classes), paper_run.n_worlds, len(self.starts), max(n_steps.values()) + 1)
@@ -133,7 +136,7 @@ class Learned(Stage):
         with_true = np.full((*shape[:2], shape[3]), np.nan, dtype=np.float32)
         for (name, i, start), run in zip(jobs, map_items("learned prior", jobs, compute_world), strict=True):
             position = classes.index(name), i, self.starts.index(start), slice(0, n_steps[name] + 1)
-            learned[position], alpha[position] = run.missing_information, run.alpha
+            learned[position], alpha[position] = run.missing_information, run.learned
         for c, name in enumerate(classes):
             missing = stored_explorations(paper_run, name)["missing_information"].sel(strategy=self.strategy).values
             with_true[c, :, : n_steps[name] + 1] = missing

@@ -297,7 +297,7 @@ def _losses(world_tasks: tasks.Tasks, needed: NeededRuns, counts: Mapping[str, A
         both = compute(needed.navigate, world_tasks.losses).reshape(len(needed.navigate), -1, 2)
         return {(loss, s): both[i, :, k] for i, s in enumerate(needed.navigate) for k, loss in enumerate(LOSSES)}
     strategies = needed.navigate, needed.collect
-    functions = world_tasks.navigation_loss, world_tasks.reward_loss
+    functions: tuple[Callable[[Any], Any], ...] = world_tasks.navigation_loss, world_tasks.reward_loss
     return {
         (name, s): values
         for name, names, function in zip(LOSSES, strategies, functions, strict=True)

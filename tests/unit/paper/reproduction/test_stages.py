@@ -12,7 +12,6 @@ import pytest
 import xarray as xr
 
 from berlyne.experiments import Experiment
-from berlyne.exploration.learned_prior import Schedule
 from berlyne.paper.reproduction import paper_run as study_module
 from berlyne.paper.reproduction import run as run_module
 from berlyne.paper.reproduction.paper_run import PaperRun
@@ -20,6 +19,7 @@ from berlyne.paper.reproduction.run import reproduce
 from berlyne.paper.reproduction.stage import Stage
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.paper.reproduction.variants import Variant
+from berlyne.priors import Refit
 from berlyne.strategies.coordination import QLearning, ValueIteration
 from berlyne.strategies.registry import STRATEGIES, Strategy
 from berlyne.worlds import WORLDS, maze
@@ -36,7 +36,7 @@ CHANGES: dict[tuple[str, str], Any] = {
     ("learned", "strategy"): "PIG(greedy)",
     ("learned", "starts"): (1.0, 9.0),
     ("learned", "bounds"): (0.6, 2.0),
-    ("learned", "refit"): Schedule(always=100, tolerance=1e-3),
+    ("learned", "refit"): Refit(always=100, growth=0.0, tolerance=1e-3),
     ("lengths", "strategies"): ("PIG(VI)", "Unembodied"),
     ("lengths", "shortest"): 0.03,
     ("lengths", "longest"): 2.5,
