@@ -16,9 +16,11 @@ import pytest
 from berlyne.experiments import dask as dask_backend
 from berlyne.experiments import store, work_unit
 from berlyne.serialization import StoreError
+from unit.experiments.dask_garbage import collect_dask_garbage
 from unit.experiments.studies import assert_same_store, forget_worlds, study
 from waiting import LIMIT, wait_until
 
+__all__ = ["collect_dask_garbage"]
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -29,10 +31,9 @@ LOCAL = []
 
 
 @pytest.fixture(autouse=True)
-def all_closed():
+def all_closed(collect_dask_garbage):
     """No test leaves a client that is not closed: its destructor could stop a later test for ever."""
     yield
-    gc.collect()
     assert [c.status for c in gc.get_objects() if type(c) is distributed.Client and c.status != "closed"] == []
 
 

@@ -188,15 +188,24 @@ def _close(client: Any) -> None:
     The destructor of an open client waits for a lock. If the garbage collector calls it in a thread that holds this
     lock, as any thread does while it starts an event loop of Dask, the process hangs.
     """
+    runner = getattr(client, "_loop_runner", None)
+    loop = getattr(runner, "loop", None)
     try:
         with contextlib.suppress(Exception):  # must not lose results or hide an earlier error
             client.close(timeout=CLOSE_TIMEOUT)
     finally:
         client.status = "closed"  # so that the destructor returns at once
-        runner = getattr(client, "_loop_runner", None)
         if runner is not None:
             with contextlib.suppress(Exception):
                 runner.stop()  # a failed client leaves the thread of its event loop
+        if loop is not None and loop.asyncio_loop.is_closed():
+            _close_sockets(loop)
+
+
+def _close_sockets(loop: Any) -> None:
+    """Close the sockets of an event loop that has ended; a WebSocket connection that was not answered leaves one."""
+    for file, _ in list(loop.handlers.values()):
+        file.close()
 
 
 def _one_line(error: BaseException) -> str:

@@ -17,8 +17,10 @@ import pytest
 
 from berlyne.experiments import dask as dask_backend
 from berlyne.serialization import StoreError
+from unit.experiments.dask_garbage import collect_dask_garbage
 from unit.experiments.studies import study
 
+__all__ = ["collect_dask_garbage"]
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -149,7 +151,7 @@ def _loops():
 
 @pytest.fixture
 def built(monkeypatch, all_closed):
-    """How many clients were built."""
+    """How many clients were built. They leave no open sockets."""
     made = []
 
     class Counted(distributed.Client):
@@ -158,7 +160,13 @@ def built(monkeypatch, all_closed):
             super().__init__(*arguments, **options)
 
     monkeypatch.setattr(distributed, "Client", Counted)
-    return made
+    before = {id(one) for one in _sockets()}
+    yield made
+    assert [one for one in _sockets() if id(one) not in before] == []
+
+
+def _sockets():
+    return [one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() != -1]
 
 
 @pytest.mark.parametrize(
