@@ -13,11 +13,14 @@ from typing import Any, Literal
 import numpy as np
 
 from berlyne.priors import Dirichlet
+from berlyne.sparse import Rows
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 from berlyne.worlds.world import World
 
 Alpha = float | Literal["ml"]
 """Concentration of a prior; "ml" if explorers learn it."""
+Entry = tuple[Any, Any, Any, Any]
+"""Transitions a, s, s_next and their probability; arrays are broadcast against each other."""
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 """Change of line and column by each action of a grid."""
 FOUR_ROOMS = """
@@ -59,12 +62,12 @@ def river_swim(n_states: int = 6, alpha: Alpha = 1.0) -> World:
         The world, with a Dirichlet prior.
     """
     n = check_count("n_states", n_states, 3)
-    theta, s = np.zeros((2, n, n)), np.arange(1, n - 1)
-    theta[0, np.arange(n), np.maximum(np.arange(n) - 1, 0)] = 1.0
-    theta[1, s, s - 1], theta[1, s, s], theta[1, s, s + 1] = 0.1, 0.6, 0.3
-    theta[1, 0, 0], theta[1, 0, 1] = 0.7, 0.3
-    theta[1, -1, -1], theta[1, -1, -2] = 0.3, 0.7
-    return _world(theta, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5}, positions=_line(n))
+    s, inner, last = np.arange(n), np.arange(1, n - 1), n - 1
+    left = [(0, s, np.maximum(s - 1, 0), 1.0)]
+    right = [(1, inner, inner - 1, 0.1), (1, inner, inner, 0.6), (1, inner, inner + 1, 0.3)]
+    banks = [(1, 0, 0, 0.7), (1, 0, 1, 0.3), (1, last, last, 0.3), (1, last, last - 1, 0.7)]
+    rows = _rows(2, n, [*left, *right, *banks])
+    return _world(rows, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5}, positions=_line(n))
 
 
 def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: Alpha = 1.0) -> World:
@@ -94,11 +97,9 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: Alpha 
     if n % 2 == 0:
         raise ValueError(f"n_states is {n}; it must be odd, so that there is a middle")
     s = np.arange(n)
-    theta = np.zeros((2, n, n))
-    for a, towards in enumerate((-1, 1)):
-        for step, chance in ((towards, 1.0 - p), (-towards, p)):
-            theta[a, s, np.clip(s + step, 0, n - 1)] += chance
-    return _world(theta, alpha, "DoubleChain (Kaufmann)", actions=["left", "right"], start=n // 2, positions=_line(n))
+    moves = [(a, step, 1.0 - p if step == towards else p) for a, towards in enumerate((-1, 1)) for step in (-1, 1)]
+    rows = _rows(2, n, [(a, s, np.clip(s + step, 0, n - 1), chance) for a, step, chance in moves])
+    return _world(rows, alpha, "DoubleChain (Kaufmann)", actions=["left", "right"], start=n // 2, positions=_line(n))
 
 
 def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = 1.0) -> World:
@@ -124,18 +125,16 @@ def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = 1.0) -> W
         The world, with a Dirichlet prior.
     """
     length, p = check_count("length", length, 1), check_number("p", p, 0.0, 1.0)
-    theta = np.zeros((2, 2 * length + 1, 2 * length + 1))  # the source has action 0 for "right", 1 for "left"
+    entries: list[Entry] = [(0, 0, length + 1, 1.0), (1, 0, 1, 1.0)]  # action 0 is "right", as in the source
     for first in (1, length + 1):
-        for s in range(first, first + length):
-            back = 0 if s == first else s - 1
-            theta[0, s, min(s + 1, first + length - 1)] = p
-            theta[0, s, back] = 1.0 - p
-            theta[1, s, back] = 1.0
-    theta[0, 0, length + 1] = theta[1, 0, 1] = 1.0
+        s = np.arange(first, first + length)
+        back = np.where(s == first, 0, s - 1)
+        entries += [(0, s, np.minimum(s + 1, s[-1]), p), (0, s, back, 1.0 - p), (1, s, back, 1.0)]
+    rows = _rows(2, 2 * length + 1, entries)
     along = np.arange(1, length + 1)
     chains = [np.stack([along, np.full(length, y)], axis=1) for y in (0, 2)]
     positions = np.concatenate([[[0, 1]], *chains])  # "right" points to the right on both chains
-    return _world(theta, alpha, "DoubleChain (Russo)", actions=["right", "left"], start=0, positions=positions)
+    return _world(rows, alpha, "DoubleChain (Russo)", actions=["right", "left"], start=0, positions=positions)
 
 
 def storck(n_states: int = 10, alpha: Alpha = 1.0) -> World:
@@ -160,11 +159,9 @@ def storck(n_states: int = 10, alpha: Alpha = 1.0) -> World:
         The world, with a Dirichlet prior.
     """
     n = check_count("n_states", n_states, 2)
-    theta, s = np.zeros((n, n, n)), np.arange(n - 1)
-    theta[:-1, s, s] = 1.0
-    theta[-1, s, s + 1] = 1.0
-    theta[:, -1] = 1.0 / n
-    return _world(theta, alpha, "Storck et al.", start=0, positions=_line(n))
+    s, a, anywhere = np.arange(n - 1), np.arange(n)[:, np.newaxis], np.arange(n)
+    rows = _rows(n, n, [(a[:-1], s, s, 1.0), (n - 1, s, s + 1, 1.0), (a, n - 1, anywhere, 1.0 / n)])
+    return _world(rows, alpha, "Storck et al.", start=0, positions=_line(n))
 
 
 def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = 1.0) -> World:
@@ -254,22 +251,23 @@ def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = 1.0) -> Worl
     """
     length, n_channels = check_count("length", length, 1), check_count("n_channels", n_channels, 1)
     n = length + n_channels
-    theta = np.zeros((3, n, n))
     corridor, channels = np.arange(length), np.arange(length, n)
-    theta[0, corridor, np.where(corridor > 0, corridor - 1, length)] = 1.0
-    theta[1, corridor, np.minimum(corridor + 1, length - 1)] = 1.0
-    theta[2, corridor, corridor] = 1.0
-    theta[0, channels, channels] = 1.0
-    theta[1, channels, 0] = 1.0
-    theta[2, length:, length:] = 1.0 / n_channels
+    left = [(0, corridor, np.where(corridor > 0, corridor - 1, length), 1.0), (0, channels, channels, 1.0)]
+    right = [(1, corridor, np.minimum(corridor + 1, length - 1), 1.0), (1, channels, 0, 1.0)]
+    zap = [(2, corridor, corridor, 1.0), (2, channels[:, np.newaxis], channels, 1.0 / n_channels)]
+    rows = _rows(3, n, [*left, *right, *zap])
     states = [*range(length), *(("tv", i) for i in range(n_channels))]
-    return _world(theta, alpha, "noisy TV", states=states, actions=["left", "right", "zap"], start=0)
+    return _world(rows, alpha, "noisy TV", states=states, actions=["left", "right", "zap"], start=0)
 
 
 def _neighbours(cells: list[tuple[int, int]]) -> IntArray:
     """Return the cell in each direction, (N, 4); the cell itself if there is a wall."""
-    number = {cell: s for s, cell in enumerate(cells)}
-    return np.array([[number.get((i + di, j + dj), s) for di, dj in STEPS.values()] for s, (i, j) in enumerate(cells)])
+    line, column = np.array(cells).T + 1  # a margin of walls
+    s = np.arange(len(cells))
+    number = np.full((line.max() + 2, column.max() + 2), -1)
+    number[line, column] = s
+    beside = [number[line + di, column + dj] for di, dj in STEPS.values()]
+    return np.stack([np.where(to >= 0, to, s) for to in beside], axis=1)
 
 
 def _grid(
@@ -292,12 +290,10 @@ def _grid(
     **options : object
         Further arguments of `World`.
     """
-    theta, s = np.zeros((4, len(cells), len(cells))), np.arange(len(cells))
-    for a in range(4):
-        for direction in range(4):
-            theta[a, s, to[:, direction]] += chances[a, :, direction]
+    s, directions = np.arange(len(cells)), range(4)
+    rows = _rows(4, len(cells), [(a, s, to[:, d], chances[a, :, d]) for a in range(4) for d in directions])
     positions = np.array(cells)[:, ::-1]
-    return _world(theta, alpha, name, states=cells, actions=list(STEPS), positions=positions, **options)
+    return _world(rows, alpha, name, states=cells, actions=list(STEPS), positions=positions, **options)
 
 
 def _line(n: int) -> IntArray:
@@ -305,10 +301,19 @@ def _line(n: int) -> IntArray:
     return np.stack([np.arange(n), np.zeros(n, dtype=np.int64)], axis=1)
 
 
-def _world(theta: FloatArray, alpha: Alpha, name: str, **options: Any) -> World:
+def _rows(n_actions: int, n_states: int, entries: list[Entry]) -> Rows:
+    """Create rows from entries; probabilities of a transition that occurs several times are added."""
+    columns = zip(*(map(np.ravel, np.broadcast_arrays(*entry)) for entry in entries), strict=True)
+    a, s, s_next, p = map(np.concatenate, columns)
+    key, entry = np.unique((s * n_actions + a) * n_states + s_next, return_inverse=True)
+    theta = np.bincount(entry, p).astype(np.float64)
+    row, s_next = np.divmod(key[theta > 0], n_states)
+    return Rows.from_entries(n_actions, n_states, row, s_next, theta[theta > 0])
+
+
+def _world(rows: Rows, alpha: Alpha, name: str, **options: Any) -> World:
     """Create a world with a Dirichlet prior."""
-    n_actions, n_states, _ = theta.shape
-    return World(theta, Dirichlet(alpha, n_states=n_states, n_actions=n_actions), name=name, **options)
+    return World(rows, Dirichlet(alpha, n_states=rows.n_states, n_actions=rows.n_actions), name=name, **options)
 
 
 BENCHMARKS: dict[str, Callable[..., World]] = {
