@@ -112,7 +112,7 @@ class Tabled:
 
 
 def test_invalid_tables_are_refused():
-    with raises(ValueError, "Blackjack-v1", "berlyne.explore_"):
+    with raises(ValueError, "Blackjack-v1", "berlyne.explore_env"):
         from_gymnasium("Blackjack-v1")
     with raises(ValueError, "Tabled", "state 1"):
         from_gymnasium(Tabled())
@@ -395,8 +395,8 @@ def test_real_numbers_within_observations_are_detected():
 def test_environments_of_the_old_gym_are_recognised_by_their_results(name, answer, monkeypatch):
     env = Little(RING, lambda s: s + 7)
     monkeypatch.setattr(env, name, lambda *args, **options: answer)
-    where = "before step 0" if name == "reset" else r"step 0, action [123]"
-    with raises(ValueError, where, f"{name}()", "(obs"):
+    where = "before step 0" if name == "reset" else "step 0, action"
+    with raises(ValueError, where, f"{name}()", repr(answer), "(observation, "):
         explore_env(env, n_steps=5)
 
 

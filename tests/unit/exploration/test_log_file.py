@@ -221,7 +221,7 @@ def test_a_strategy_that_is_given_must_be_that_of_the_book(tmp_path):
     for same in ("PIG(VI, temperature=1.0)", berlyne.strategy("PIG(VI)", temperature=1)):
         assert LabBook(path, strategy=same).explorer.strategy.name == "PIG(VI, temperature=1.0)"
     for other in ("Random", "PIG(VI)", Strategy("mine", ValueIteration(), "PIG")):
-        with raises(StoreError, "PIG(VI, temperature=1.0)", str(other)[:3]):
+        with raises(StoreError, "PIG(VI, temperature=1.0)", getattr(other, "name", other)):
             LabBook(path, strategy=other)
     hidden = Strategy("PIG(VI, temperature=1.0)", Greedy(), "PIG", temperature=1.0)
     with raises(StoreError, "not with your own strategy"):
@@ -290,7 +290,7 @@ def test_modules_of_the_same_name_beside_two_books_are_separate(tmp_path):
 def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
     (tmp_path / "my_strategies.py").write_text(MYLAB)
     monkeypatch.chdir(tmp_path)
-    for name, shown in (("count_bonus", r"<function count_bonus at 0x\w+>"), ("number", "3")):
+    for name, shown in (("count_bonus", "<function count_bonus at "), ("number", "3")):
         with raises(ValueError, f"'my_strategies:{name}'", shown, "Strategy"):
             LabBook.new("x", PRIOR, f"my_strategies:{name}")
     assert refused("lab", "new", "x", "--states", 2, "--actions", 2, "--strategy", "my_strategies:number") == (
