@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from berlyne import InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
+from messages import raises
 from oracles import enumerate_123 as exact
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
@@ -83,7 +84,7 @@ def test_impossible_histories_have_likelihood_minus_infinity_and_no_estimate(p_e
             counts = np.zeros((3, n_states, n_states), dtype=int)
             counts[n_targets - 1, 2, list(seen)] = 1
             assert prior.log_marginal_likelihood(counts) == -np.inf
-            with pytest.raises(ValueError, match=rf"row \(a={n_targets - 1}, s=2\) was observed to reach"):
+            with raises(ValueError, f"(a={n_targets - 1}, s=2)"):
                 prior.estimate(counts)
     assert n_impossible > 20
 

@@ -6,6 +6,7 @@ import pytest
 from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, novelty, replay
 from berlyne.strategies.coordination import QLearning
 from berlyne.strategies.registry import get_strategy
+from messages import raises
 from parity.cases import AWKWARD, CLASSES, VARIANTS
 from parity.test_choice import WARM
 
@@ -116,7 +117,7 @@ def test_a_strategy_that_sees_the_world_needs_it():
     world = CLASSES["maze"](5)
     run = explore(world, "PIG(VI+)", n_steps=100, seed=1)
     assert float(replay(world, run, "PIG(VI+)").log_likelihood.min()) >= np.log(0.25) - 1e-12
-    with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is unknown"):
+    with raises(ValueError, "PIG(VI+)", "unknown"):
         replay(world.prior, run, "PIG(VI+)")
 
 

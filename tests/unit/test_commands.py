@@ -1,18 +1,15 @@
 """Commands that create, show and plot a study, and their help texts."""
 
-import os
 import shlex
-import subprocess
-import sys
 
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from berlyne import Experiment, open_results
 from berlyne.cli import commands
 from unit.experiments.studies import command, study
-from waiting import LIMIT
 
 
 def all_commands(group=commands, path=("berlyne",)):
@@ -148,16 +145,13 @@ def test_the_results_path_is_given_once(tmp_path, monkeypatch):
     assert "Give RESULTS or --output, not both." in command("run", "s.toml", "a.zarr", "-o", "b.zarr")[2]
 
 
-@pytest.mark.parametrize(("shell", "words"), [("bash", "berlyne sh"), ("zsh", "berlyne sh"), ("fish", "berlyne sh")])
-def test_the_tab_key_completes_commands(shell, words, tmp_path):
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_tab_key_completes_commands(shell):
     """As the documentation says how to switch it on."""
-    environment = {
+    asked = {
         "_BERLYNE_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": words,
+        "COMP_WORDS": "berlyne sh",
         "COMP_CWORD": "sh" if shell == "fish" else "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", "from berlyne.cli import main; main()"], env={**os.environ, **environment},
-        capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT,
-    )  # fmt: skip
-    assert done.returncode == 0 and "show" in done.stdout and "merge" not in done.stdout
+    done = CliRunner().invoke(commands, env=asked, prog_name="berlyne")
+    assert done.exit_code == 0 and "show" in done.stdout and "merge" not in done.stdout

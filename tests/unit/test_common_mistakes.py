@@ -12,6 +12,7 @@ from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBo
 from berlyne.cli import commands
 from berlyne.strategies.coordination import Greedy
 from berlyne.worlds.structure import controllability, stationary_distribution, structure_index
+from messages import raises
 
 
 def command(*arguments):
@@ -38,16 +39,13 @@ def test_labels_in_another_order_are_compared_by_label():
     np.testing.assert_allclose(model.missing_information_by_row(world), [bits])
     assert model.missing_information(world) == pytest.approx(bits.sum())
     assert model.l1_distance(world) == pytest.approx(np.abs(theta[0] - theta_hat).sum())
-    message = r"^the world has the state 'c', which the model does not have; states must be the"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "world", "'c'", "model"):
         InternalModel(world.prior, states=["a", "b", "d"]).missing_information(world)
 
 
 def test_no_state_is_called_elsewhere():
     explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
-    with pytest.raises(
-        ValueError, match=r"^s_next is 'elsewhere', which is the label of all undiscovered states; use ano"
-    ):
+    with raises(ValueError, "s_next", "'elsewhere'", "undiscovered"):
         explorer.observe("here", 0, "elsewhere")
     assert explorer.model.n_obs == 0
 
@@ -55,7 +53,7 @@ def test_no_state_is_called_elsewhere():
 @pytest.mark.parametrize("wrong", [["x"], float("nan"), "elsewhere"], ids=str)
 def test_a_line_that_is_refused_discovers_nothing(wrong, tmp_path):
     explorer = Explorer(ChineseRestaurant(1.0), n_actions=2)
-    with pytest.raises(ValueError, match=r"^s_next is "):
+    with raises(ValueError, "s_next", repr(wrong)):
         explorer.observe("here", 0, wrong)
     assert explorer.n_states == 0
     explorer.observe("there", 0, "far")
@@ -64,7 +62,7 @@ def test_a_line_that_is_refused_discovers_nothing(wrong, tmp_path):
 
 
 def test_a_world_in_place_of_a_prior_is_refused():
-    with pytest.raises(ValueError, match=r"which is a world; pass its prior: world\.prior$"):
+    with raises(ValueError, "world", "world.prior"):
         Explorer(berlyne.maze(0))
 
 
@@ -90,13 +88,13 @@ class Own:
 @pytest.mark.parametrize("kind", [Own, Dirichlet, ChineseRestaurant])
 def test_a_class_in_place_of_a_prior_is_refused(call, kind):
     name = kind.__name__
-    with pytest.raises(ValueError, match=rf"^prior is the class {name}; it must be an instance: {name}\(\.\.\.\)$"):
+    with raises(ValueError, "prior", name, f"{name}(...)"):
         call(kind)
 
 
 def test_a_lab_book_is_not_created_with_a_class(tmp_path):
     for kind in (Own, Dirichlet, ChineseRestaurant):
-        with pytest.raises(ValueError, match=rf"^prior is the class {kind.__name__}; it must be an instance"):
+        with raises(ValueError, "prior", kind.__name__):
             LabBook.new(tmp_path / "x.lab", kind, n_actions=2)
     assert not (tmp_path / "x.lab").exists()
 
@@ -104,14 +102,14 @@ def test_a_lab_book_is_not_created_with_a_class(tmp_path):
 def test_arrays_are_not_printed_whole():
     theta = np.full((2, 40, 40), 1 / 40)
     for wrong in (theta, theta.tolist()):
-        with pytest.raises(ValueError, match=r"it must be a World, such as berlyne\.maze\(\) returns$") as error:
+        with raises(ValueError, "World", "berlyne.maze()") as error:
             berlyne.explore(wrong, "PIG(VI)", 10)
         assert len(str(error.value)) < 200 and "\n" not in str(error.value)
         for call in (Explorer, InternalModel, lambda prior: World(theta, prior)):
-            with pytest.raises(ValueError, match=r"it must have a method estimate\(counts\); see docs") as error:
+            with raises(ValueError, "method", "estimate(counts)") as error:
                 call(wrong)
             assert len(str(error.value)) < 200 and "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"^world is an array of shape \(2, 40, 40\); it must"):
+    with raises(ValueError, "world", "(2, 40, 40)"):
         berlyne.explore(theta, "PIG(VI)", 10)
 
 
@@ -128,7 +126,7 @@ def test_arrays_are_not_printed_whole():
 )
 @pytest.mark.parametrize("wrong", ["maze", None, Dirichlet(1.0, n_states=3, n_actions=2)])
 def test_invalid_worlds_are_refused(call, wrong):
-    with pytest.raises(ValueError, match=r"; it must be a World, such as berlyne\.maze\(\) returns$") as error:
+    with raises(ValueError, "World", "berlyne.maze()") as error:
         call(wrong)
     assert str(error.value).startswith(f"world is {wrong!r}")
 
@@ -136,20 +134,16 @@ def test_invalid_worlds_are_refused(call, wrong):
 def test_a_missing_folder_is_named(tmp_path):
     world = berlyne.maze(0)
     for thing in (world, Explorer(world.prior)):
-        with pytest.raises(
-            FileNotFoundError, match=r"^cannot write x\.npz: directory .*away does not exist; create it first$"
-        ):
+        with raises(FileNotFoundError, "x.npz", "away", "create"):
             thing.save(tmp_path / "away" / "x.npz")
 
 
 @pytest.mark.parametrize("prior", [ChineseRestaurant(1.0), Dirichlet(1.0, n_states=2, n_actions=2)])
 def test_invalid_histories_are_refused(prior):
     explorer = Explorer(prior, n_actions=2)
-    with pytest.raises(
-        ValueError, match=r"^the history is 3; it must be lines \(s, a, s_next\), three arrays, a Run, or a frame"
-    ):
+    with raises(ValueError, "history", "3", "(s, a, s_next)", "Run"):
         explorer.observe_many(3)
-    with pytest.raises(ValueError, match=r"^among is 1; it must be a list, such as \[1\]$"):
+    with raises(ValueError, "among", "1", "[1]"):
         explorer.act(0, among=1)
     assert explorer.n_obs == 0
 
@@ -157,21 +151,19 @@ def test_invalid_histories_are_refused(prior):
 def test_an_invalid_line_is_reported_by_number():
     labelled = InternalModel(Dirichlet(1.0, n_states=2, n_actions=2), states=["l", "r"])
     for thing in (labelled, Explorer(ChineseRestaurant(1.0), n_actions=2)):
-        with pytest.raises(
-            ValueError, match=r"^line 1 of the history, counted from 0, is \('l', 0\); a history is lines "
-        ):
+        with raises(ValueError, "line 1", "('l', 0)"):
             thing.observe_many([("l", 0, "r"), ("l", 0)])
         assert thing.n_obs == 0
 
 
 def test_concentrations_of_a_restaurant_are_positive():
-    with pytest.raises(ValueError, match=r"\[1e-140, 1e\+12\]"):
+    with raises(ValueError, "[1e-140, 1e+12]"):
         ChineseRestaurant(-1)
 
 
 def test_labels_in_a_history_of_numbers_give_a_hint():
     prior = Dirichlet(1.0, n_states=2, n_actions=1)
-    with pytest.raises(ValueError, match=r"from 0 to 1, unless labels are given: states=, actions=$"):
+    with raises(ValueError, "0", "1", "states=", "actions="):
         berlyne.replay(prior, [("left", 0, "right")])
     assert len(berlyne.replay(prior, [("left", 0, "right")], states=["left", "right"]).step) == 1
 
@@ -208,7 +200,7 @@ def test_a_string_is_one_label_not_its_letters(prior):
     explorer = Explorer(prior, n_actions=2, actions=actions, **labels)
     explorer.observe("a", "g", "b")
     for call in (explorer.ends_in, lambda one: explorer.act("a", among=one)):
-        with pytest.raises(ValueError, match=r"^(states|among) is 'ab'; it must be a list, such as \['ab'\]$"):
+        with raises(ValueError, "'ab'", "['ab']"):
             call("ab")
     assert list(explorer.states) == ["a", "b"] and not explorer._terminal
 
@@ -220,7 +212,7 @@ def test_known_states_are_passed_as_a_list():
         lambda: berlyne.replay(ChineseRestaurant(1.0), [(0, 0, 1)], n_actions=2, states="hall"),
         lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, states="hall"),
     ):
-        with pytest.raises(ValueError, match=r"^states is 'hall'; it must be a list, such as \['hall'\]$"):
+        with raises(ValueError, "states", "'hall'", "['hall']"):
             call()
 
 
@@ -229,26 +221,25 @@ def test_known_states_are_passed_as_a_list():
     [
         (
             lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, states=6),
-            r"^states is 6; it must be a list, su",
+            ("states", "6"),
         ),
         (
             lambda: berlyne.explore(berlyne.maze(0), "Random", snapshots=5),
-            r"^snapshots is 5; it must be a list, s",
+            ("snapshots", "5"),
         ),
         (
             lambda: World(np.eye(2)[None], states=["x", "y"], start={"x": "half"}),
-            r"^a probability of start is 'half'; it must be a number in \[0, 1\]$",
+            ("start", "'half'", "[0, 1]"),
         ),
-        (lambda: World(np.eye(2)[None], Dirichlet), r"^prior is the class Dirichlet; it must be an instance: Dir"),
+        (lambda: World(np.eye(2)[None], Dirichlet), ("prior", "class Dirichlet", "Dirichlet(")),
         (
             lambda: berlyne.explore_env("FrozenLake-v1", n_steps=2, observe=lambda s: divmod(s, 4)),
-            r"^before step 0: the observation is \(0, 0\); it must be .*; "
-            r"set states= to all values that observe= can return$",
+            ("before step 0", "(0, 0)", "states=", "observe="),
         ),
     ],
 )
 def test_errors_suggest_the_intended_call(call, message):
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, *message):
         call()
 
 
@@ -259,19 +250,19 @@ THREE = Dirichlet(1.0, n_states=3, n_actions=2)
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        (TOLD.assign(subject=pandas.array(["p", None], dtype="string")), "subject is missing in line 1 of the history"),
-        (TOLD.assign(episode=pandas.array([1, None], dtype="Int64")), "episode is missing in line 1 of the history"),
-        (TOLD.assign(ended=pandas.array([True, None], dtype="boolean")), "ended is <NA> in line 1 of the history"),
-        (TOLD.assign(subject=[["p"], ["q"]]), r"subject is \['p'\] in line 0 of the history, .* a number or a name"),
+        (TOLD.assign(subject=pandas.array(["p", None], dtype="string")), ("subject", "line 1")),
+        (TOLD.assign(episode=pandas.array([1, None], dtype="Int64")), ("episode", "line 1")),
+        (TOLD.assign(ended=pandas.array([True, None], dtype="boolean")), ("ended", "<NA>", "line 1")),
+        (TOLD.assign(subject=[["p"], ["q"]]), ("subject", "['p']", "line 0")),
         (
             pandas.concat([TOLD.assign(subject="p"), TOLD[["s"]].rename(columns={"s": "subject"})], axis=1),
-            "the history has 2 columns subject; it must have one",
+            ("history", "2", "subject"),
         ),
-        (TOLD.to_dict("records"), r"line 0 of the history, counted from 0, is {'s': 0"),
+        (TOLD.to_dict("records"), ("line 0", "{'s': 0")),
     ],
 )
 def test_frames_with_missing_or_ambiguous_columns_are_refused(history, message):
-    with pytest.raises(ValueError, match=rf"^{message}"):
+    with raises(ValueError, *message):
         berlyne.replay(THREE, history, "Random")
 
 
@@ -285,7 +276,7 @@ def test_labels_may_be_arrays_and_sizes_must_be_those_of_the_world():
     world = World(np.full((2, 3, 3), 1 / 3), THREE)
     labelled = berlyne.replay(world, TOLD + 1, "Random", states=np.array([1, 2, 3]), actions=np.array([1, 2]))
     assert labelled.s.values.tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"^n_states is 7, but the world has 3; leave n_states out$"):
+    with raises(ValueError, "n_states", "7", "3", "n_states"):
         berlyne.replay(world, TOLD, "Random", n_states=7)
     assert len(berlyne.replay(world, TOLD, "Random", n_states=3).step) == 2
 
@@ -299,17 +290,17 @@ def test_one_temperature_has_one_name():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: berlyne.strategy("PIG(VI)", temperature=True), "temperature is True; it must be a number"),
-        (lambda: berlyne.strategy("PIG(VI)", temperature="0.1"), "temperature is '0.1'; it must be a number"),
+        (lambda: berlyne.strategy("PIG(VI)", temperature=True), ("temperature", "True")),
+        (lambda: berlyne.strategy("PIG(VI)", temperature="0.1"), ("temperature", "'0.1'")),
         (
             lambda: berlyne.strategy("PIG(VI, lapse=0.1, lapse=0.2)"),
-            r"'PIG\(VI, .* sets lapse more than once; set it once",
+            ("'PIG(VI, ", "lapse", "more than once"),
         ),
-        (lambda: Strategy("u", Greedy(), 3), "utility is 3; it must be a name or a function"),
+        (lambda: Strategy("u", Greedy(), 3), ("utility", "3")),
     ],
 )
 def test_parameters_of_a_strategy_are_numbers_given_once(call, message):
-    with pytest.raises(ValueError, match=rf"^{message}"):
+    with raises(ValueError, *message):
         call()
 
 
@@ -320,20 +311,18 @@ def test_a_custom_prior_without_distributions_is_always_detected():
         def estimate(self, counts):
             return counts + 1.0 if counts.any() else np.full(counts.shape, 1 / 3)
 
-    message = (
-        r"^row \(a=0, s=0\) of Counting.estimate sums to \d, and its smallest number is 1; it must contain probabil"
-    )
+    named = "(a=0, s=0)", "Counting.estimate", "smallest number is 1"
     world = World(np.full((2, 3, 3), 1 / 3), Counting())
     for call in (
         lambda: berlyne.explore(world, "PIG(greedy)", n_steps=3),
         lambda: berlyne.replay(Counting(), TOLD, "LTA"),
         lambda: Explorer(Counting(), "LTA").observe(0, 0, 1),
     ):
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, *named):
             call()
     model = InternalModel(Counting())
     model.observe(0, 0, 1)
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, *named):
         model.theta_hat  # noqa: B018
 
 
@@ -350,11 +339,11 @@ def test_results_take_strategies_and_list_names(tmp_path):
         lambda: results.area_ratios("dense", "Randm"),
         lambda: results.plot(strategies=["Randm"]),
     ):
-        with pytest.raises(ValueError, match=r"^there is no strategy 'Randm' in .*; the nearest is 'Random'$"):
+        with raises(ValueError, "strategy", "'Randm'", "'Random'"):
             call()
-    with pytest.raises(ValueError, match=r"^there is no world '0' in .*; the nearest is 'dense/00\d'$"):
+    with raises(ValueError, "world", "'0'", "nearest", "'dense/001'"):
         results.history(0, "Random")
-    with pytest.raises(ValueError, match=r"^strategies is 'Random'; it must be a list"):
+    with raises(ValueError, "strategies", "'Random'", "list"):
         results.curves("dense", strategies="Random")
 
 
@@ -362,11 +351,10 @@ def test_a_utility_gives_one_number_and_a_method_a_whole_one():
     def vectors(theta_hat, theta_hat_after):
         return theta_hat * 2
 
-    message = r"^the utility vectors returned array\(.* for a row; it must return one number"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "vectors", "array(", "one number"):
         Explorer(THREE, Strategy("mine", Greedy(), vectors))
     for wrong in ("left", 0.5, None):
         explorer = Explorer(THREE, Strategy("mine", lambda view, s, u, a=wrong: a))
-        with pytest.raises(ValueError, match=rf"^mine chose action {wrong!r}; actions are numbered 0 to 1$"):
+        with raises(ValueError, "mine", repr(wrong), "0", "1"):
             explorer.act(0)
     assert Explorer(THREE, Strategy("mine", lambda view, s, u: np.int8(1))).act(0) == 1

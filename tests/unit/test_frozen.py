@@ -26,6 +26,7 @@ from berlyne import (
 from berlyne.priors.closed_forms import table_over_counts
 from berlyne.strategies.coordination import METHODS_BY_NAME
 from berlyne.tasks import Tasks
+from messages import raises
 
 PRIORS = {
     "full": (Dirichlet(1.0, n_states=3, n_actions=2), {"alpha": 5.0, "support": None, "n_states": 4, "n_actions": 1}),
@@ -43,10 +44,10 @@ def test_no_attribute_of_a_prior_can_be_assigned_or_deleted(name):
     prior, values = PRIORS[name]
     before = repr(prior), prior.describe().parameters
     for attribute, value in {**values, "typo": 1}.items():
-        with pytest.raises(AttributeError, match=rf"^{attribute} of {type(prior).__name__} cannot be changed; create "):
+        with raises(AttributeError, attribute, type(prior).__name__, "changed"):
             setattr(prior, attribute, value)
         if attribute in vars(prior):
-            with pytest.raises(AttributeError, match=rf"^{attribute} of {type(prior).__name__} cannot be deleted; "):
+            with raises(AttributeError, attribute, type(prior).__name__, "deleted"):
                 delattr(prior, attribute)
     assert (repr(prior), prior.describe().parameters) == before
 
@@ -73,9 +74,9 @@ def test_another_prior_is_the_same_but_for_what_was_replaced(name):
 
 
 def test_replacing_is_refused_where_making_is():
-    with pytest.raises(ValueError, match="alpha is -1"):
+    with raises(ValueError, "alpha", "-1"):
         dataclasses.replace(Dirichlet(1.0, n_states=3, n_actions=2), alpha=-1)
-    with pytest.raises(ValueError, match="c is 'ml'"):
+    with raises(ValueError, "c", "'ml'"):
         dataclasses.replace(ChineseRestaurant("ml"), n_states=4)
 
 
@@ -139,9 +140,9 @@ def test_a_class_of_a_users_own_has_attributes_of_its_own():
     run = explore(World(np.full((1, 3, 3), 1 / 3), prior), "PIG(greedy)", n_steps=5)
     assert prior.n_calls > 0 and prior.doubled == 2.0 and run.n_steps == 5
     prior.n_calls = 0
-    with pytest.raises(AttributeError, match=r"^alpha of Mine cannot be changed; "):
+    with raises(AttributeError, "alpha", "Mine", "changed"):
         prior.alpha = 2.0
-    with pytest.raises(AttributeError, match=r"^more of Fields cannot be changed; "):
+    with raises(AttributeError, "more", "Fields", "changed"):
         Fields(1.0, more=3).more = 4
     assert Whole().estimate(np.zeros((1, 4, 4), dtype=int))[0, 0, 0] == 0.5
 
@@ -185,7 +186,7 @@ def test_arrays_that_others_are_made_from_are_read_only(kind, way):
     explore(world, "PIG(VI)", n_steps=10)
     assert len(arrays := list(arrays_of([world.rows, world.prior.support, world.episodes, world.geometry]))) >= 3
     assert not any(array.flags.writeable for array in arrays)
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, "read-only"):
         world.rows.data[0] = 0.5
 
 
@@ -200,7 +201,7 @@ def test_nothing_that_a_run_leaves_behind_can_be_written_to(kind):
 def test_tables_that_priors_share_are_read_only():
     prior = OneTwoThree(6)
     for array in (prior.table("PIG"), prior.table("novelty"), table_over_counts(1.0, "PIG"), prior.support.sizes):
-        with pytest.raises(ValueError, match="read-only"):
+        with raises(ValueError, "read-only"):
             array[0] = 1.0
 
 
@@ -209,7 +210,7 @@ def test_arrays_that_are_handed_over_are_not_written_to_behind_a_worlds_back():
     rows = dense_world(0).rows
     data, indices = rows.data.copy(), np.stack([rows.indices, rows.indices])
     world = World(dataclasses.replace(rows, data=data, indices=indices[0]))
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, "read-only"):
         data[0] = 0.5
     indices[0, 0] = 7
     assert world.rows.indices[0] == rows.indices[0]
@@ -219,13 +220,11 @@ def test_components_of_explorers_models_and_tasks_are_read_only():
     prior = Dirichlet(1.0, n_states=3, n_actions=2)
     explorer, model, world = Explorer(prior, "PIG(VI)"), InternalModel(prior), dense_world(0)
     for thing, name in [(explorer, "prior"), (explorer, "strategy"), (model, "prior"), (model, "n_states")]:
-        with pytest.raises(
-            AttributeError, match=rf"^{name} of {type(thing).__name__} cannot be changed; create a new "
-        ):
+        with raises(AttributeError, name, type(thing).__name__):
             setattr(thing, name, None)
     tasks = Tasks(world, rewards := np.eye(10))
     for name in ("world", "rewards", "cap", "horizon"):
-        with pytest.raises(AttributeError, match=rf"^{name} of Tasks cannot be changed; create a new Tasks"):
+        with raises(AttributeError, name, "Tasks"):
             setattr(tasks, name, 3)
     best = tasks.best_totals.copy()
     rewards[:] = 0.0  # our own array, of which the tasks have a copy
@@ -265,5 +264,5 @@ def test_a_strategy_with_another_parameter_is_another_strategy():
 def test_the_trace_of_a_learned_parameter_is_read_only():
     prior = Dirichlet("ml", n_states=10, n_actions=4)
     run = explore(dense_world(0).with_prior(prior), "LTA", n_steps=20)
-    with pytest.raises(ValueError, match="read-only"):
+    with raises(ValueError, "read-only"):
         run.learned[-1] = 3.0

@@ -9,6 +9,7 @@ import pytest
 
 from berlyne import Dirichlet, Explorer, InternalModel, OneTwoThree, World, dense_world, explore, maze, pig
 from berlyne.labels import Labels, TransitionError, label_from_json, label_to_json
+from messages import raises
 
 THETA = np.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.25, 0.5, 0.25]], [[1.0, 0.0, 0.0]] * 3])
 STATES, ACTIONS = ["red", "blue", ("a", 1)], ["l", "r"]
@@ -42,34 +43,34 @@ def test_other_numbers_and_bools_are_labels():
 @pytest.mark.parametrize(
     ("labels_given", "message"),
     [
-        (["a", "b"], "got 2 state labels for 3 states; give one label for each state"),
-        (["a", "b", "a"], "states 0 and 2 have the same label 'a'; every state needs its own label"),
-        (["a", ["b"], "c"], r"the label \['b'\] of state 1 is not hashable; use a string or a tuple"),
-        ("abc", "states are 'abc'; they must be a list of labels"),
-        (5, "states are 5; they must be a list of labels"),
-        (["a", float("nan"), "c"], "the label nan of state 1 is not equal to itself, like NaN; use another"),
+        (["a", "b"], ("2", "3")),
+        (["a", "b", "a"], ("0", "2", "'a'")),
+        (["a", ["b"], "c"], ("['b']", "state 1", "hashable")),
+        ("abc", ("states", "'abc'")),
+        (5, ("states", "5")),
+        (["a", float("nan"), "c"], ("nan", "state 1", "NaN")),
     ],
 )
 def test_labels_that_cannot_be_are_refused(labels_given, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with raises(ValueError, *message):
         World(THETA, states=labels_given)
 
 
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        ("rde", r"s is 'rde'; unknown state; did you mean 'red'\?"),
-        (0, r"s is 0; it must be a state: 'red', 'blue', \('a', 1\)"),
-        ([], r"s is \[\]; it must be a state: 'red', .*"),
+        ("rde", ("s", "'rde'", "'red'")),
+        (0, ("s", "0", "'red'", "'blue'", "('a', 1)")),
+        ([], ("s", "[]", "'red'")),
     ],
 )
 def test_an_unknown_label_gives_the_nearest_one(label, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with raises(ValueError, *message):
         Explorer(coloured().prior, states=STATES, actions=ACTIONS).act(label)
 
 
 def test_a_message_lists_a_few_labels_only():
-    with pytest.raises(ValueError, match=r"'s0', 's1', 's2', 's3', 's4', 's5', \.\.\.$"):
+    with raises(ValueError, "'s0', 's1', 's2', 's3', 's4', 's5', ..."):
         Labels("state", 9, [f"s{i}" for i in range(9)]).number(7.5)
 
 
@@ -79,35 +80,33 @@ def test_a_world_uses_labels():
     changed = world.with_prior(None)
     assert changed.states == world.states and changed.actions == world.actions and changed.start == 1
     assert maze(0).states == range(36)
-    with pytest.raises(ValueError, match=r"^start is 'green'; it must be a state: 'red'"):
+    with raises(ValueError, "start", "'green'", "'red'"):
         coloured(start="green")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((1, 2, 0, 0.5), r"row \(a='r', s=\('a', 1\)\) of theta sums to 0.5; every row must sum to 1"),
-        ((0, 1, 0, -0.5), r"row \(a='l', s='blue'\) of theta holds -0.5 for state 'red'; probabilities .*"),
+        ((1, 2, 0, 0.5), ("(a='r', s=('a', 1))", "theta", "0.5", "1")),
+        ((0, 1, 0, -0.5), ("(a='l', s='blue')", "-0.5", "state 'red'")),
     ],
 )
 def test_errors_name_labels(change, message):
     theta = THETA.copy()
     theta[change[:3]] = change[3]
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with raises(ValueError, *message):
         World(theta, states=STATES, actions=ACTIONS)
 
 
 def test_errors_of_priors_name_labels():
     prior = Dirichlet(1.0, (np.arange(3) < 2) & np.ones((2, 3, 3), dtype=bool))
-    with pytest.raises(ValueError, match=r"^row \(a='l', s='blue'\) can reach state \('a', 1\), which the support"):
+    with raises(ValueError, "(a='l', s='blue')", "('a', 1)"):
         World(THETA, prior, states=STATES, actions=ACTIONS)
     for learner in (
         InternalModel(prior, states=STATES, actions=ACTIONS),
         Explorer(prior, states=STATES, actions=ACTIONS),
     ):
-        with pytest.raises(
-            ValueError, match=r"^action 'r' in state 'red' led to state \('a', 1\), which has probability zero"
-        ):
+        with raises(ValueError, "action 'r'", "state 'red'", "('a', 1)"):
             learner.observe("red", "r", ("a", 1))
 
 
@@ -128,8 +127,7 @@ def test_errors_of_the_one_two_three_prior_name_the_absorbing_state_by_its_label
     states = ["home", "b", "c", "d"]
     for p_escape, word in ((0.0, "always"), (1.0, "never")):
         theta = np.full((2, 4, 4), 0.25)
-        message = rf"^row \(a=0, s='home'\) cannot be drawn .* 1/1 each, state 'home' {word} among them$"
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, "(a=0, s='home')", "1/1", "state 'home'", word):
             World(theta, OneTwoThree(4, 2, p_escape), states=states)
 
 
@@ -157,13 +155,11 @@ def test_a_model_observes_labels():
     np.testing.assert_array_equal(model.theta_hat_after("r", "red"), numbered.theta_hat_after(1, 0))
     np.testing.assert_array_equal(pig(model), pig(numbered))
     for wrong in [("red", "r"), "red"]:
-        with pytest.raises(
-            ValueError, match=r"^line 0 of the history, counted from 0, is .*; a history is lines \(s, a, s_next\)"
-        ):
+        with raises(ValueError, "line 0", "(s, a, s_next)"):
             model.observe_many([wrong])
-    with pytest.raises(ValueError, match=r"^a is 'u'; it must be an action: 'l', 'r'$"):
+    with raises(ValueError, "a", "'u'", "'l'", "'r'"):
         model.observe("red", "u", "red")
-    with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: a is 'u'; it must be an action"):
+    with raises(ValueError, "line 1", "a", "'u'"):
         model.observe_many([("red", "r", "blue"), ("red", "u", "red")])
 
 
@@ -215,7 +211,7 @@ def test_an_explorer_keeps_its_labels_in_a_file(tmp_path):
 
 def test_a_label_that_json_cannot_hold_is_refused_when_saved(tmp_path):
     explorer = Explorer(Dirichlet(1.0, n_states=2, n_actions=1), states=[frozenset("ab"), "c"])
-    with pytest.raises(ValueError, match=r"^the label frozenset\(.*\) cannot be saved; only strings, numbers, bools"):
+    with raises(ValueError, "frozenset(", "strings, numbers, bools"):
         explorer.save(tmp_path / "e.npz")
     assert not list(tmp_path.iterdir())
 

@@ -16,6 +16,7 @@ import pytest
 import berlyne
 from berlyne import Dirichlet, Explorer, World, serialization
 from berlyne.serialization import WriteError, atomic_folder, atomic_write, report_write_errors
+from messages import raises
 from waiting import LIMIT
 
 THETA = np.array([[[0.5, 0.5], [0.0, 1.0]]])
@@ -84,8 +85,7 @@ def test_an_unsynced_folder_is_reported_only_if_the_disk_fails(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))  # as file systems without this do
     atomic_write(tmp_path / "file", b"one")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
-    message = r"input/output error; the file was written, but it can be lost if the power fails$"
-    with pytest.raises(WriteError, match=message):
+    with raises(WriteError, "file", "input/output error", "was written", "power"):
         atomic_write(tmp_path / "file", b"two")
     assert (tmp_path / "file").read_bytes() == b"two"
 
@@ -94,7 +94,7 @@ def test_errors_of_other_files_and_other_errors_stay_what_they_are(tmp_path):
     def reads(file):
         (tmp_path / "file.source").read_bytes()
 
-    with pytest.raises(FileNotFoundError, match=r"No such file or directory: .*file\.source"):
+    with raises(FileNotFoundError, "No such file", "file.source"):
         atomic_write(tmp_path / "file", reads)
     with pytest.raises(ZeroDivisionError):
         atomic_write(tmp_path / "file", lambda file: 1 / 0)
@@ -117,13 +117,13 @@ def test_links_are_replaced_and_never_followed(tmp_path):
 def test_folders_pipes_and_devices_are_not_replaced(tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=r"^cannot write \S+folder: there is a directory of this name; the file was not"):
+    with raises(OSError, "folder", "directory of this name"):
         atomic_write(tmp_path / "folder", b"x")
-    with pytest.raises(FileExistsError, match=r"pipe is a pipe, a socket or a device; give the name of a file$"):
+    with raises(FileExistsError, "pipe is a pipe", "name of a file"):
         atomic_write(tmp_path / "pipe", b"x")
-    with pytest.raises(FileExistsError, match=r"^/dev/null is a pipe, a socket or a device"):
+    with raises(FileExistsError, "/dev/null", "device"):
         atomic_write("/dev/null", b"x")
-    with pytest.raises(FileNotFoundError, match=r"^cannot write x: directory \S+away does not exist; create it first$"):
+    with raises(FileNotFoundError, "x", "away", "create"):
         atomic_write(tmp_path / "away" / "x", b"x")
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
     atomic_write(tmp_path / "away" / "x", b"x", locked=True, parents=True)
@@ -172,14 +172,14 @@ def test_a_folder_is_written_completely_or_not_at_all(tmp_path):
         (partial / "below").mkdir()
         (partial / "below" / "file").write_bytes(b"one")
         assert not place.exists()
-    with pytest.raises(OSError, match=r"^cannot write .*it: no space left on the device; none$") as caught:  # noqa: SIM117
+    with raises(OSError, "it", "no space", "none") as caught:  # noqa: SIM117
         with atomic_folder(place, replace=True) as partial, report_write_errors(place, "none", partial):
             raise OSError(28, "No space left on device", str(partial / "below"))
     assert caught.value.errno == 28 and (place / "below" / "file").read_bytes() == b"one"
     with atomic_folder(place, replace=True) as partial:
         (partial / "file").write_bytes(b"two")
     assert os.listdir(tmp_path) == ["it"] and os.listdir(place) == ["file"]
-    with pytest.raises(OSError, match=r"it: directory not empty; no part of it was kept$"), atomic_folder(place):
+    with raises(OSError, "it", "not empty", "no part"), atomic_folder(place):
         pass
     assert os.listdir(tmp_path) == ["it"] and os.listdir(place) == ["file"]
 

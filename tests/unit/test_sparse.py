@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from berlyne.sparse import Counts, Rows, Support, by_action
+from messages import raises
 
 THETA = np.array([[[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.25, 0.75]]])  # [a, s, s_next]
 
@@ -95,19 +96,19 @@ def test_keys_may_come_in_any_order():
 def test_counts_are_whole_numbers(bad):
     counts = np.zeros((1, 2, 2))
     counts[0, 1, 1] = bad
-    with pytest.raises(ValueError, match="counts must be whole numbers of at least 0"):
+    with raises(ValueError, "counts", "at least 0"):
         Counts.from_dense(counts)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 2, 3)])
 def test_counts_and_supports_have_three_axes_of_which_two_are_equal(shape):
-    with pytest.raises(ValueError, match=r"shape .*; it must be \(n_actions, n_states, n_states\)"):
+    with raises(ValueError, "(n_actions, n_states, n_states)"):
         Counts.from_dense(np.zeros(shape, dtype=int))
-    with pytest.raises(ValueError, match=r"shape .*; it must be \(n_actions, n_states, n_states\)"):
+    with raises(ValueError, "(n_actions, n_states, n_states)"):
         Support.from_mask(np.ones(shape, dtype=bool))
 
 
 def test_large_counts_are_not_made_dense():
     counts = Counts.from_keys(4, 10_000, np.array([0]), np.array([1]))
-    with pytest.raises(ValueError, match=r"counts as a dense array would contain 4 x 10000 x 10000 numbers"):
+    with raises(ValueError, "counts", "4 x 10000 x 10000"):
         counts.dense()

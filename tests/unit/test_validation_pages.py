@@ -9,6 +9,7 @@ import berlyne
 from berlyne import validation
 from berlyne.experiments.spec import SettingsError
 from berlyne.paper.reproduction.assumptions import parse_assumptions
+from messages import raises
 
 ROOT = Path(__file__).parents[2]
 NAMED = {name: text for name, text in vars(validation).items() if isinstance(text, str) and text.startswith("; see ")}
@@ -29,15 +30,15 @@ def test_every_page_is_named_by_some_message(name):
 
 def test_messages_end_with_the_address():
     world = berlyne.World(np.array([[[0.5, 0.5], [1.0, 0.0]]]))
-    with pytest.raises(ValueError, match=r"; see docs/how-to/own-worlds\.md$"):
+    with raises(ValueError, "docs/how-to/own-worlds.md"):
         berlyne.explore(world, "Random", n_steps=1)
-    with pytest.raises(ValueError, match=r"; see docs/how-to/own-prior\.md$"):
+    with raises(ValueError, "docs/how-to/own-prior.md"):
         berlyne.InternalModel(object())
-    with pytest.raises(ValueError, match=r"; see docs/how-to/own-utility\.md$"):
+    with raises(ValueError, "docs/how-to/own-utility.md"):
         berlyne.Strategy("mine", berlyne.STRATEGIES["PIG(VI)"].coordinate, lambda x: 0.0)
-    with pytest.raises(ValueError, match=r"; see docs/how-to/own-method\.md$"):
+    with raises(ValueError, "docs/how-to/own-method.md"):
         berlyne.Strategy("mine", object())
-    with pytest.raises(SettingsError, match=r"; see docs/how-to/own-measure\.md$"):
+    with raises(SettingsError, "docs/how-to/own-measure.md"):
         berlyne.Experiment(worlds=["maze"], strategies=["Random"], n_worlds=1, measures=3)
 
 
@@ -56,14 +57,14 @@ def small_study(**settings):
     ids=["strategy", "measure", "class of worlds", "assumption"],
 )
 def test_an_unknown_name_ends_with_the_address_unless_it_is_a_slip(wrong, slip, page):
-    with pytest.raises(ValueError, match=rf"; see docs/{page}\.md$"):
+    with raises(ValueError, f"docs/{page}.md"):
         wrong()
-    with pytest.raises(ValueError, match=r"; did you mean [^;]*\?$"):
+    with raises(ValueError, "did you mean"):
         slip()
 
 
 def test_an_unknown_key_of_a_study_ends_with_the_address_unless_it_is_a_slip(tmp_path):
-    for key, end in (("x", r"; see docs/how-to/run-a-study\.md"), ("strategy", r"; did you mean strategies\?")):
+    for key, end in (("x", "docs/how-to/run-a-study.md"), ("strategy", "strategies")):
         (tmp_path / "study.toml").write_text(f"{key} = 1\n")
-        with pytest.raises(SettingsError, match=rf"^{key}: unknown key.*{end}$"):
+        with raises(SettingsError, key, "unknown key", end):
             berlyne.Experiment.from_toml(tmp_path / "study.toml")

@@ -10,6 +10,7 @@ from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, LabBo
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.registry import get_strategy
+from messages import raises, warns
 
 TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PLC(VI)", "PIG(Q)", "CB", "LTA", "Random"]
 
@@ -117,7 +118,7 @@ def test_expected_missing_information_does_not_depend_on_undiscovered_states():
     for n in (6, 60):
         theta = np.zeros((1, n, n))
         theta[0, np.arange(n), (np.arange(n) + 1) % 5] = 1.0
-        with pytest.warns(UserWarning, match="cannot be reached from its start"):
+        with warns(UserWarning, "reached", "start"):
             run = explore(World(theta, ChineseRestaurant(1.0), start=0), "Random", n_steps=30)
         remaining.append(run.model.expected_missing_information().bits)
     assert remaining[0] == remaining[1] > 0
@@ -162,30 +163,34 @@ def test_episodes_end_in_discovered_states():
 
 def test_invalid_arguments_for_unknown_states_are_refused():
     prior = ChineseRestaurant(1.0)
-    with pytest.raises(ValueError, match="but its states are unknown"):
+    with raises(ValueError, "states", "unknown"):
         explore(berlyne.maze(0).with_prior(prior), "PIG(VI+)", n_steps=3)
-    with pytest.raises(ValueError, match=r"n_states is 5; .* discovers its states, so leave it out"):
+    with raises(ValueError, "n_states", "5"):
         Explorer(prior, n_states=5, n_actions=2)
     own_method = berlyne.Strategy("always 0", lambda view, s, u: 0)
-    with pytest.raises(ValueError, match="has a part that cannot be compiled; use engine='numpy' or 'auto'"):
+    with raises(ValueError, "engine=", "'numpy'", "'auto'"):
         explore(berlyne.maze(0).with_prior(prior), own_method, n_steps=3, engine="compiled")
-    with pytest.raises(ValueError, match="does not define the number of actions"):
+    with raises(ValueError, "number of actions"):
         Explorer(prior)
     explorer = Explorer(prior, n_actions=2)
-    with pytest.raises(ValueError, match="which is not hashable; use a string or a tuple"):
+    with raises(ValueError, "not hashable"):
         explorer.observe([1], 0, 2)
-    with pytest.raises(ValueError, match="a is 7"):
+    with raises(ValueError, "a", "7"):
         explorer.observe("x", 7, "y")
     assert explorer.n_states == 0
-    with pytest.raises(ValueError, match="is not equal to itself, like NaN; use another"):
+    with raises(ValueError, "NaN"):
         explorer.observe(float("nan"), 0, 2)
-    for bad in (("b", 5, "c"), (["b"], 0, "c"), ("b", 0, float("nan"))):
-        with pytest.raises(ValueError, match=r"line 1 of .*(from 0 to 1|not hashable|is not equal to itself)"):
+    for bad, named in (
+        (("b", 5, "c"), ("a", "5", "line 1", "0 to 1")),
+        ((["b"], 0, "c"), ("line 1", "s", "['b']", "hashable")),
+        (("b", 0, float("nan")), ("line 1", "s_next", "nan", "NaN")),
+    ):
+        with raises(ValueError, *named):
             explorer.observe_many([("a", 0, "b"), bad])
     assert explorer.n_states == 0 and explorer.n_obs == 0  # nothing is learned if anything is wrong
-    with pytest.raises(ValueError, match="set the start state"):
+    with raises(ValueError, "start state"):
         explorer.expected_gain(3)
-    with pytest.raises(ValueError, match="there is nothing to discover"):
+    with raises(ValueError, "nothing to discover"):
         Explorer(berlyne.Dirichlet(1.0, n_states=2, n_actions=1)).discover([0])
 
 
@@ -193,14 +198,11 @@ def test_invalid_arguments_for_unknown_states_are_refused():
 def test_a_prior_with_a_number_of_cells_explores_nothing(engine):
     """Its last cell is no state: it was taken for one, and what was missing came out as 0, or as no number."""
     prior = ChineseRestaurant(1.0, n_actions=4, n_states=36)
-    with pytest.raises(
-        ValueError,
-        match=r"^ChineseRestaurant\(c=1, 36 cells\) has a fixed number of cells.*create the prior without n_states",
-    ):
+    with raises(ValueError, "ChineseRestaurant(c=1, 36 cells)", "n_states"):
         berlyne.explore(berlyne.maze(9).with_prior(prior), "PIG(VI)", 10, engine=engine)
-    with pytest.raises(ValueError, match="to discover states, create the prior without n_states"):
+    with raises(ValueError, "discover", "states", "n_states"):
         Explorer(prior)
-    with pytest.raises(ValueError, match="to discover states, create the prior without n_states"):
+    with raises(ValueError, "discover", "states", "n_states"):
         berlyne.replay(prior, [(0, 0, 1)], "Random")
 
 
@@ -243,7 +245,5 @@ def test_a_prior_that_grows_needs_its_methods():
     class Grows:
         grows = True
 
-    with pytest.raises(
-        ValueError, match=r"has the attribute grows, so it must have a method sized\(n_states, n_actions\)"
-    ):
+    with raises(ValueError, "grows", "sized(n_states, n_actions)"):
         Explorer(Grows(), n_actions=2)

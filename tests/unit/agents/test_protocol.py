@@ -21,6 +21,7 @@ from berlyne.engine.records import RunRecord
 from berlyne.labels import ImpossibleTransitionError
 from berlyne.models.history import TerminalChange
 from berlyne.strategies.registry import get_strategy
+from messages import raises
 
 AGENTS = (NumpyAgent, CompiledAgent, OpenStateAgent)
 KINDS = ("numpy", "compiled", "open numpy", "open compiled")
@@ -265,9 +266,9 @@ def test_a_loaded_state_goes_on_as_the_saved_one(kind, strategy):
     agent, other, last = make(kind, strategy), make(kind, strategy), {}
     assert agent.has_state_dict == (kind == "compiled")
     if not agent.has_state_dict:
-        with pytest.raises(NotImplementedError, match="has no state_dict"):
+        with raises(NotImplementedError, "state_dict"):
             agent.state_dict()
-        with pytest.raises(NotImplementedError, match="has no state_dict"):
+        with raises(NotImplementedError, "state_dict"):
             agent.load_state({}, np.empty((0, 2), dtype=np.int64))
         return
     for s, a, s_next in history(40).tolist():
@@ -312,9 +313,7 @@ def test_an_impossible_transition_stops_runs_and_replays(kind):
     agent = new()
     agent.observe(0, 0, 1)
     before = beliefs(agent)
-    with pytest.raises(
-        ImpossibleTransitionError, match="action 0 in state 0 led to state 2, which has probability zero"
-    ):
+    with raises(ImpossibleTransitionError, "action 0", "state 0", "state 2"):
         agent.observe(0, 0, 2)
     assert_equal(beliefs(agent), before)
     assert new().replay(np.array([[0, 0, 1], [1, 0, 1], [1, 0, 2], [2, 0, 1]]))[1] == 2

@@ -10,6 +10,7 @@ import pytest
 
 from berlyne.engine import jit
 from berlyne.engine.jit import callback, inline, kernel
+from messages import raises
 from waiting import LIMIT
 
 
@@ -17,11 +18,11 @@ def test_a_numba_with_another_cache_is_refused(monkeypatch):
     class OtherDispatcher:
         _cache = None
 
-    with pytest.raises(RuntimeError, match=f"the cache of Numba {numba.__version__} differs from what berlyne"):
+    with raises(RuntimeError, "Numba", numba.__version__, "berlyne"):
         jit._stamp_cache(OtherDispatcher(), "anything")
     monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: OtherDispatcher())
     for decorator in (kernel, callback):
-        with pytest.raises(RuntimeError, match="differs from what berlyne"):
+        with raises(RuntimeError, "Numba", "berlyne"):
             decorator(lambda x: x)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from berlyne import World, dense_world, four_rooms, maze, one_two_three_world
 from berlyne.worlds import places
+from messages import raises
 
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
@@ -121,17 +122,17 @@ def test_a_maze_is_painted_as_it_is():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: WorldEnv(four_rooms(), "human"), "render_mode is 'human'; it must be 'rgb_array', 'ansi' or None"),
-        (lambda: WorldEnv(four_rooms()).step(0), r"call reset\(\) before step\(\)"),
+        (lambda: WorldEnv(four_rooms(), "human"), ("render_mode", "'human'", "'rgb_array'", "'ansi'", "None")),
+        (lambda: WorldEnv(four_rooms()).step(0), ("reset()", "step()")),
         (
             lambda: WorldEnv(four_rooms()).reset(options={"state": 1}),
-            "options contain 'state'; the only .*",
+            ("options", "'state'"),
         ),
-        (lambda: WorldEnv(four_rooms()).reset(options={"start": (0, 0)}), r"start is \(0, 0\); .*"),
+        (lambda: WorldEnv(four_rooms()).reset(options={"start": (0, 0)}), ("start", "(0, 0)")),
     ],
 )
 def test_mistakes_are_reported(call, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with raises(ValueError, *message):
         call()
 
 
@@ -170,7 +171,7 @@ def test_an_action_that_is_no_number_of_an_action_is_refused(wrong):
     env = WorldEnv(dense_world(0, n_states=4, n_actions=2))
     env.reset(seed=0)
     before = env.state
-    with pytest.raises(ValueError, match=r"^action is .*; it must be a whole number from 0 to 1$"):
+    with raises(ValueError, "action", "0", "1"):
         env.step(wrong)
     assert env.state == before
     for right in (1, np.int64(1), np.array(1), np.array([1])):

@@ -6,6 +6,7 @@ import pytest
 
 from berlyne import STRATEGIES, Dirichlet, InternalModel, OneTwoThree, World, dense_world, explore, maze
 from berlyne.strategies.registry import get_strategy
+from messages import raises
 from parity.cases import CLASSES, sparse_truth
 
 EMBODIED = [name for name, strategy in STRATEGIES.items() if not strategy.relocates]
@@ -175,37 +176,34 @@ def test_repr_shows_what_was_learned():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_steps": -1}, "n_steps is -1; it must be a whole number of at least 0"),
-        ({"n_steps": 1.5}, "n_steps is 1.5; it must be a whole number of at least 0"),
-        ({"start": 36}, "start is 36; it must be a whole number from 0 to 35"),
-        ({"start": -1}, "start is -1; it must be a whole number from 0 to 35"),
-        ({"snapshots": [5, 11]}, "snapshots contains step 11, which is after the last step 10"),
-        ({"snapshots": [-1]}, "a snapshot is -1; it must be a whole number of at least 0"),
-        ({"engine": "fast"}, "engine is 'fast'; it must be 'auto', 'compiled' or 'numpy'"),
-        ({"seed": -3}, "seed is -3; it must be a non-negative int, a numpy SeedSequence or a numpy Generator"),
-        ({"seed": "zero"}, "seed is 'zero'; it must be a non-negative int"),
+        ({"n_steps": -1}, ("n_steps", "-1", "0")),
+        ({"n_steps": 1.5}, ("n_steps", "1.5", "0")),
+        ({"start": 36}, ("start", "36", "0", "35")),
+        ({"start": -1}, ("start", "-1", "0", "35")),
+        ({"snapshots": [5, 11]}, ("snapshots", "step 11", "step 10")),
+        ({"snapshots": [-1]}, ("snapshot", "-1", "0")),
+        ({"engine": "fast"}, ("engine", "'fast'", "'auto'", "'compiled'", "'numpy'")),
+        ({"seed": -3}, ("seed", "-3", "SeedSequence", "Generator")),
+        ({"seed": "zero"}, ("seed", "'zero'")),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=rf"^{message}[^\n]*$"):
+    with raises(ValueError, *message):
         explore(maze(0), "PIG(VI)", **{"n_steps": 10, **arguments})
 
 
 def test_a_world_without_a_prior_is_refused():
-    with pytest.raises(ValueError, match=r"^the world has no prior, [^\n]*$"):
+    with raises(ValueError, "world", "prior"):
         explore(World(maze(0).theta), "PIG(VI)")
 
 
 def test_the_compiled_engine_refuses_custom_components():
-    with pytest.raises(
-        ValueError,
-        match=r"has a part that cannot be compiled; use engine='numpy' or 'auto'; see docs/explanation/engine\.md$",
-    ):
+    with raises(ValueError, "engine=", "'numpy'", "'auto'", "docs/explanation/engine.md"):
         explore(maze(0), get_strategy("PIG(VI)").__class__("mine", lambda view, s, u: 0), engine="compiled")
 
 
 def test_plain_numpy_refuses_worlds_too_large_for_it():
-    with pytest.raises(ValueError, match=r"as a dense array would contain 4 x 10000 x 10000 numbers"):
+    with raises(ValueError, "4 x 10000 x 10000"):
         explore(maze(0, side=100), "PIG(VI)", n_steps=1, engine="numpy")
 
 
@@ -216,10 +214,5 @@ def test_transitions_that_are_impossible_under_the_printed_formula_are_reported(
     world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1))
     object.__setattr__(world, "prior", OneTwoThree(3, 1))  # one target, and the world has two
     for engine in ("compiled", "numpy"):
-        with pytest.raises(
-            ValueError,
-            match=r"^(step \d+: the observed transition|action 0 in state \d led to state \d, which) has probability "
-            r"zero under the prior; check the transition, or use a prior that allows it; "
-            r"see docs/how-to/own-prior\.md$",
-        ):
+        with raises(ValueError, "probability zero", "prior", "docs/how-to/own-prior.md"):
             explore(world, "Random", n_steps=50, engine=engine)

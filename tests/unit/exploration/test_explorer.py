@@ -24,6 +24,7 @@ from berlyne import (
 )
 from berlyne.strategies.coordination import Relocating, ValueIteration
 from berlyne.strategies.registry import get_strategy
+from messages import raises
 from parity.cases import AWKWARD, CLASSES, VARIANTS
 from unit.archives import rewrite_archive
 
@@ -98,7 +99,7 @@ def test_a_custom_prior_needs_sizes():
     explorer = Explorer(Even(), "LTA", n_states=3, n_actions=2)
     explorer.observe(0, explorer.act(0), 2)
     assert explorer.n_obs == 1 and (explorer.n_states, explorer.n_actions) == (3, 2)
-    with pytest.raises(ValueError, match=r"does not define the number of states; set n_states=$"):
+    with raises(ValueError, "states", "n_states="):
         Explorer(Even(), "LTA")
 
 
@@ -114,22 +115,21 @@ def explorer():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: e.act(36), "s is 36; it must be 0 to 35"),
-        (lambda e: e.act(-1), "s is -1; it must be a whole number of at least 0"),
-        (lambda e: e.act(1.0), "s is 1.0; it must be a whole number of at least 0"),
-        (lambda e: e.observe(36, 0, 0), "s is 36; it must be 0 to 35"),
-        (lambda e: e.observe(0, 4, 0), "a is 4; it must be 0 to 3"),
-        (lambda e: e.observe(0, 0, 40), "s_next is 40; it must be 0 to 35"),
+        (lambda e: e.act(36), ("s", "36", "0", "35")),
+        (lambda e: e.act(-1), ("s", "-1", "0")),
+        (lambda e: e.act(1.0), ("s", "1.0", "0")),
+        (lambda e: e.observe(36, 0, 0), ("s", "36", "0", "35")),
+        (lambda e: e.observe(0, 4, 0), ("a", "4", "0", "3")),
+        (lambda e: e.observe(0, 0, 40), ("s_next", "40", "0", "35")),
         (
             lambda e: e.observe(0, 0, 35),
-            "action 0 in state 0 led to state 35, which has probability zero under the prior; "
-            r"check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md",
+            ("action 0", "state 0", "state 35", "docs/how-to/own-prior.md"),
         ),
-        (lambda e: e.choose_pair(), r"PIG\(VI\) acts in the current state; call act\(s\)"),
+        (lambda e: e.choose_pair(), ("PIG(VI)", "act(s)")),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(explorer, call, message):
-    with pytest.raises(ValueError, match=rf"^{message}$"):
+    with raises(ValueError, *message):
         call(explorer)
     fresh = Explorer(maze(0).prior, "PIG(VI)", seed=0)
     assert explorer.n_obs == 0 and explorer.model.n_obs == 0
@@ -144,23 +144,20 @@ def test_impossible_observations_are_refused_under_every_prior():
         explorer.observe(4, 0, 7)
         explorer.observe(4, 0, 7)
         for s_next in (0, 8):
-            with pytest.raises(
-                ValueError, match=rf"^action 0 in state 4 led to state {s_next}, which has probability zero"
-            ):
+            with raises(ValueError, "action 0", "state 4", f"state {s_next}"):
                 explorer.observe(4, 0, s_next)
         assert explorer.n_obs == 2
         diagonal = Explorer(Dirichlet(1.0, np.eye(3)[None]), strategy_)
-        message = r"^action 0 in state 1 led to state 2, which has probability zero under the prior; .*own-prior\.md$"
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, "action 0", "state 1", "state 2", "prior", "docs/how-to/own-prior.md"):
             diagonal.observe(1, 0, 2)
 
 
 def test_strategies_with_privileges_are_refused():
-    with pytest.raises(ValueError, match=r"^PIG\(VI\+\) plans with the true world, which is unknown; use a "):
+    with raises(ValueError, "PIG(VI+)", "unknown"):
         Explorer(maze(0).prior, "PIG(VI+)")
-    with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call choose_pair\(\)$"):
+    with raises(ValueError, "Unembodied", "choose_pair()"):
         Explorer(maze(0).prior, "Unembodied").act(0)
-    with pytest.raises(ValueError, match=r"^there is no strategy 'PIG\(IV\)'; did you mean"):
+    with raises(ValueError, "strategy", "'PIG(IV)'"):
         Explorer(maze(0).prior, "PIG(IV)")
 
 
@@ -255,7 +252,7 @@ def test_the_file_holds_no_pickle(tmp_path):
 
 def test_custom_components_cannot_be_saved(tmp_path):
     mine = Strategy("mine", lambda view, s, u: 0)
-    with pytest.raises(ValueError, match=r"^mine with .* uses a custom component, which cannot be saved$"):
+    with raises(ValueError, "mine", "custom component", "saved"):
         Explorer(maze(0).prior, mine).save(tmp_path / "explorer.npz")
     assert os.listdir(tmp_path) == []
 
@@ -284,11 +281,11 @@ def saved(tmp_path):
 
 def test_other_formats_are_refused_by_number(saved):
     rewrite_archive(saved, lambda settings, arrays: settings.update(format=99))
-    with pytest.raises(ValueError, match=r"^\S+explorer.npz has format 99; this .* reads format 3$"):
+    with raises(ValueError, "explorer.npz", "format 99", "format 3"):
         Explorer.load(saved)
 
 
-NOT_OURS = r"^\S+explorer.npz is not an explorer saved by berlyne, or it is damaged$"
+NOT_OURS = "explorer.npz", "not an explorer", "damaged"
 
 
 @pytest.mark.parametrize(
@@ -331,14 +328,14 @@ NOT_OURS = r"^\S+explorer.npz is not an explorer saved by berlyne, or it is dama
 )
 def test_incomplete_files_are_refused(saved, change):
     rewrite_archive(saved, change)
-    with pytest.raises(ValueError, match=NOT_OURS):
+    with raises(ValueError, *NOT_OURS):
         Explorer.load(saved)
 
 
 def test_priors_of_another_kind_are_refused(tmp_path):
     Explorer(OneTwoThree(20)).save(tmp_path / "explorer.npz")
     rewrite_archive(tmp_path / "explorer.npz", lambda settings, arrays: settings["prior"].update(kind="Gamma"))
-    with pytest.raises(ValueError, match=NOT_OURS):
+    with raises(ValueError, *NOT_OURS):
         Explorer.load(tmp_path / "explorer.npz")
 
 
@@ -348,7 +345,7 @@ def test_counts_that_are_impossible_under_the_prior_are_refused(tmp_path):
     e.observe(3, 0, 5)
     e.save(path)
     rewrite_archive(path, lambda settings, arrays: arrays.update(counts=np.array([[9, 5, 1], [9, 6, 1]])))
-    with pytest.raises(ValueError, match=NOT_OURS):
+    with raises(ValueError, *NOT_OURS):
         Explorer.load(path)
 
 
@@ -357,7 +354,7 @@ def test_a_table_of_q_that_is_not_finite_is_refused(tmp_path, wrong):
     path = tmp_path / "explorer.npz"
     Explorer(maze(0).prior, "PIG(Q)").save(path)
     rewrite_archive(path, lambda settings, arrays: arrays["q"].__setitem__((3, 2), wrong))
-    with pytest.raises(ValueError, match=NOT_OURS):
+    with raises(ValueError, *NOT_OURS):
         Explorer.load(path)
 
 
@@ -367,7 +364,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path, mo
     rewrite_archive(path, lambda settings, arrays: arrays.update(more=np.zeros(1 << 20, dtype=np.uint8)))
     assert Explorer.load(path).n_obs == 0  # what is not asked for is not looked at
     monkeypatch.setattr(serialization, "MAX_ARCHIVE_BYTES", 1 << 20)
-    with pytest.raises(ValueError, match=NOT_OURS) as caught:
+    with raises(ValueError, *NOT_OURS) as caught:
         Explorer.load(path)
     assert "unpacks to" in str(caught.value.__cause__)
 
@@ -379,7 +376,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", full)
-    with pytest.raises(OSError, match=r"cannot write \S+explorer\.npz: no space left on the device; the file was not"):
+    with raises(OSError, "explorer.npz", "no space", "not changed"):
         Explorer(maze(0).prior).save(saved)
     assert saved.read_bytes() == whole and os.listdir(saved.parent) == [saved.name]
 
@@ -427,7 +424,7 @@ def test_threads_that_share_an_explorer_lose_nothing():
 def test_more_observations_than_can_be_counted_are_refused():
     e = Explorer(maze(0).prior)
     e.n_obs = 2**31 - 1
-    with pytest.raises(ValueError, match="at most 2,147,483,647 observations"):
+    with raises(ValueError, "at most", "2,147,483,647"):
         e.observe(0, 0, 0)
 
 
@@ -435,7 +432,7 @@ def test_cut_off_files_are_refused(saved):
     whole = saved.read_bytes()
     for length in (0, 1, 10, len(whole) // 2, len(whole) - 1):
         saved.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=NOT_OURS):
+        with raises(ValueError, *NOT_OURS):
             Explorer.load(saved)
 
 
@@ -459,7 +456,7 @@ def test_other_files_are_refused(tmp_path):
         lambda: zipfile.ZipFile(path, "w").close(),
     ):
         write()
-        with pytest.raises(ValueError, match=NOT_OURS):
+        with raises(ValueError, *NOT_OURS):
             Explorer.load(path)
 
 
@@ -474,7 +471,7 @@ def test_an_invalid_end_is_refused_before_anything_is_learned(prior, wrong):
     explorer = Explorer(prior)
     explorer.observe(0, 0, 1)
     n_states = explorer.n_states
-    with pytest.raises(ValueError, match=r"^ended is .*; it must be True or False$"):
+    with raises(ValueError, "ended", "True", "False"):
         explorer.observe(0, 1, 2, ended=wrong)
     assert explorer.n_obs == 1 and len(explorer.history) == 1 and explorer.model.n_obs == 1
     assert explorer.n_states == n_states

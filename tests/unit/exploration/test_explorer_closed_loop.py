@@ -10,6 +10,7 @@ import pytest
 import berlyne
 from berlyne import STRATEGIES, ChineseRestaurant, Dirichlet, Explorer, InternalModel, OneTwoThree, Strategy, explore
 from berlyne.strategies.coordination import ValueIteration
+from messages import raises
 from parity.cases import CLASSES
 from unit.archives import rewrite_archive
 
@@ -94,23 +95,18 @@ def test_a_history_is_learned_whole_or_not_at_all():
     assert np.array_equal(one.history, history) and np.array_equal(one.utility(), other.utility())
     targets = np.flatnonzero(world.theta[0, 3])
     wrong = next(s for s in range(1, 20) if s not in targets)
-    with pytest.raises(
-        ValueError,
-        match=rf"^line 2 of the history, counted from 0: action 0 in state 3 led to state {wrong}, which",
-    ):
+    with raises(ValueError, "line 2", "action 0", "state 3", f"state {wrong}"):
         one.observe_many([(0, 0, int(np.flatnonzero(world.theta[0, 0])[0])), (3, 0, int(targets[0])), (3, 0, wrong)])
-    with pytest.raises(
-        ValueError, match=r"^s_next is 20 in line 1 of the history, counted from 0; it must be a whole .* 0 to 19$"
-    ):
+    with raises(ValueError, "s_next", "20", "line 1", "0", "19"):
         one.observe_many([(1, 2, 3), (1, 2, 20)])
     assert np.array_equal(one.history, history) and one.n_obs == 40
 
 
 def test_bad_undoing_is_refused():
     explorer = Explorer(Dirichlet(1.0, n_states=3, n_actions=2))
-    with pytest.raises(ValueError, match=r"^n is 1; it must be at most 0, the number of observations$"):
+    with raises(ValueError, "n", "1", "0"):
         explorer.undo()
-    with pytest.raises(ValueError, match="n is 0"):
+    with raises(ValueError, "n", "0"):
         explorer.undo(0)
 
 
@@ -139,12 +135,12 @@ def test_a_history_that_was_not_counted_is_refused(tmp_path):
         rewrite_archive(
             path, lambda _, arrays, f=change: arrays.update(history=f(arrays["history"])), tmp_path / "changed.npz"
         )
-        with pytest.raises(ValueError, match="is not an explorer saved by berlyne, or it is damaged"):
+        with raises(ValueError, "explorer", "damaged"):
             Explorer.load(tmp_path / "changed.npz")
     rewrite_archive(path, lambda settings, arrays: arrays.pop("history"), tmp_path / "older.npz")
     older = Explorer.load(tmp_path / "older.npz")
     assert older.n_obs == 30
-    with pytest.raises(ValueError, match=r"^this explorer was loaded from a file without a history$"):
+    with raises(ValueError, "explorer", "without a history"):
         older.undo()
 
 
@@ -208,9 +204,7 @@ def test_many_imagined_steps_make_room_for_outcomes_and_teach_more():
 def test_steps_ahead_begin_where_the_last_observation_ended():
     prior = Dirichlet(1.0, n_states=3, n_actions=1)
     explorer = Explorer(prior, "Random")
-    with pytest.raises(
-        ValueError, match=r"^nothing was observed yet, so the current state is unknown; set the start state"
-    ):
+    with raises(ValueError, "nothing was observed", "start state"):
         explorer.expected_gain(5)
     explorer.observe_many([(0, 0, 1)] * 50)
     assert explorer.expected_gain(1, s=0).bits < 0.02 < explorer.expected_gain(1).bits
@@ -254,12 +248,12 @@ def test_it_knows_enough_when_its_upper_bound_is_small_enough():
     assert expected.bits < bound
     assert explorer.knows_enough(bound * 1.001, 0.9) and not explorer.knows_enough(bound * 0.999, 0.9)
     assert not explorer.knows_enough(bound * 1.001, 0.95)
-    with pytest.raises(ValueError, match="bits is -1"):
+    with raises(ValueError, "bits", "-1"):
         explorer.knows_enough(-1)
     for wrong in (2, 90, -0.1, "much"):
-        with pytest.raises(ValueError, match=rf"^confidence is {wrong!r}; it must be a number in \[0, 1\]$"):
+        with raises(ValueError, "confidence", repr(wrong), "[0, 1]"):
             explorer.knows_enough(1, confidence=wrong)
-    with pytest.raises(ValueError, match="confidence is 90"):
+    with raises(ValueError, "confidence", "90"):
         Explorer(ChineseRestaurant(1.0), n_actions=2).knows_enough(1, confidence=90)
 
 
@@ -271,12 +265,8 @@ class Mine:
 
 
 def test_a_custom_prior_returns_expected_missing_information():
-    message = (
-        r"^Mine has no expected missing information; "
-        r"add a method expected_missing_information\(counts\) that returns bits \[a, s\]; see docs"
-    )
     for ask in (lambda e: e.expected_missing_information(), lambda e: e.knows_enough(1.0)):
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, "Mine", "expected_missing_information(counts)", "[a, s]", "docs/"):
             ask(Explorer(Mine(), "LTA"))
 
     class More(Mine):
@@ -286,7 +276,7 @@ def test_a_custom_prior_returns_expected_missing_information():
     explorer = Explorer(More(), "LTA")
     assert explorer.expected_missing_information().bits == 12.0
     assert np.isnan(explorer.expected_missing_information().high)
-    with pytest.raises(ValueError, match=r"give it a method missing_information_variance\(counts\)"):
+    with raises(ValueError, "method", "missing_information_variance(counts)"):
         explorer.knows_enough(3.0)
 
 

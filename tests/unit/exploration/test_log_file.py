@@ -16,6 +16,7 @@ from berlyne import ChineseRestaurant, Dirichlet, LabBook, OneTwoThree, Strategy
 from berlyne.cli import commands
 from berlyne.serialization import StoreError
 from berlyne.strategies.coordination import Greedy, ValueIteration
+from messages import raises
 from waiting import LIMIT, Lines
 
 PRIOR = Dirichlet(1.0, n_states=3, n_actions=2)
@@ -44,7 +45,7 @@ def test_a_book_that_became_shorter_is_refused_and_not_changed(tmp_path):
     book.tell(1, 0, 2)
     path.write_bytes(backup)
     for use in (lambda: book.tell(0, 1, 1), book.undo, lambda: book.ask(0), book.catch_up):
-        with pytest.raises(StoreError, match=r"^\S+lab has become shorter since it was read; open it again$"):
+        with raises(StoreError, "lab", "shorter"):
             use()
         assert path.read_bytes() == backup
     reopened = LabBook(path)
@@ -65,7 +66,7 @@ def test_a_book_that_was_replaced_is_refused_and_not_changed(tmp_path):
             other.tell(1, 1, 1)
         restored = path.read_bytes()
         for use in (lambda: book.tell(0, 1, 1), lambda: book.ask(0)):
-            with pytest.raises(StoreError, match=r"^\S+lab has changed since it was read; open it again$"):
+            with raises(StoreError, "lab", "changed"):
                 use()
         assert path.read_bytes() == restored and LabBook(path).explorer.n_obs == n
 
@@ -74,7 +75,7 @@ def test_a_missing_book_is_reported(tmp_path):
     book = LabBook.new(tmp_path / "lab", PRIOR)
     (tmp_path / "lab").unlink()
     for use in (lambda: book.tell(0, 1, 1), lambda: book.ask(0)):
-        with pytest.raises(StoreError, match=r"^there is no lab book"):
+        with raises(StoreError, "no lab book"):
             use()
     assert not (tmp_path / "lab").exists() and book.explorer.n_obs == 0
 
@@ -88,16 +89,14 @@ def test_a_book_that_was_cut_off_during_creation_is_created_again(tmp_path):
     whole = path.read_bytes()
     for n in range(len(whole)):
         path.write_bytes(whole[:n])
-        with pytest.raises(
-            StoreError, match=r"^\S+lab is not a complete lab book: its first line was cut off; create it again"
-        ):
+        with raises(StoreError, "lab", "first line", "cut off"):
             LabBook(path)
         if n % 20 == 0 or n == len(whole) - 1:
             LabBook.new(path, PRIOR).tell(0, 0, 1)
             assert LabBook(path).explorer.n_obs == 1
     for other in (b"x", b"\n", b'{"berlyne":"study"}', whole):
         path.write_bytes(other)
-        with pytest.raises(StoreError, match="already exists; open it, or create another book"):
+        with raises(StoreError, "already exists"):
             LabBook.new(path, PRIOR)
         assert path.read_bytes() == other
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lab"]
@@ -108,12 +107,10 @@ def test_a_book_is_created_completely_or_not_at_all(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("berlyne.serialization._sync", full)
-    with pytest.raises(OSError, match=r"^cannot write \S+lab: no space left on the device; the file was not changed$"):
+    with raises(OSError, "lab", "no space", "not changed"):
         LabBook.new(tmp_path / "lab", PRIOR)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(
-        StoreError, match=r"^directory \S+away does not exist, so lab cannot be created; create the directory first$"
-    ):
+    with raises(StoreError, "away", "lab", "create the directory"):
         LabBook.new(tmp_path / "away" / "lab", PRIOR)
 
 
@@ -130,7 +127,7 @@ def test_blank_lines_that_an_editor_left_at_the_end_do_no_harm(end, tmp_path):
     assert LabBook(path).explorer.history == [(0, 0, 1), (0, 1, 2)]
     first, rest = whole.split(b"\n", 1)
     path.write_bytes(first + b"\n\n" + rest)
-    with pytest.raises(StoreError, match=r"^line 2 of \S+lab is damaged"):
+    with raises(StoreError, "line 2", "lab", "damaged"):
         LabBook(path)
 
 
@@ -141,7 +138,7 @@ def test_the_lines_before_a_damaged_one_can_be_used(tmp_path):
     for s_next in (0, 1, 2):
         book.tell(0, 0, s_next)
     path.write_bytes(path.read_bytes().replace(b"[0,0,1]", b"[0,1,1]"))
-    with pytest.raises(StoreError, match=r"^line 3 of"):
+    with raises(StoreError, "line 3"):
         LabBook(path)
     (tmp_path / "kept").write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
     assert LabBook(tmp_path / "kept").explorer.history == [(0, 0, 0)]
@@ -208,15 +205,13 @@ def test_a_prior_that_is_given_must_be_that_of_the_book(tmp_path):
         LabBook.new(path, ours)
         assert LabBook(path, ours).explorer.n_obs == 0
         for other in others:
-            with pytest.raises(
-                StoreError, match=r"^\S+lab was created with .*, not with .*; leave the prior out, or create"
-            ):
+            with raises(StoreError, "lab", "created with", "not with", "prior"):
                 LabBook(path, other)
     path.unlink()
     LabBook.new(path, Own())
     assert LabBook(path, Own()).explorer.n_obs == 0
     for other in (Other(), PRIOR):
-        with pytest.raises(StoreError, match=r"was created with your own prior, Own; pass that, not "):
+        with raises(StoreError, "your own prior", "Own"):
             LabBook(path, other)
 
 
@@ -226,22 +221,17 @@ def test_a_strategy_that_is_given_must_be_that_of_the_book(tmp_path):
     for same in ("PIG(VI, temperature=1.0)", berlyne.strategy("PIG(VI)", temperature=1)):
         assert LabBook(path, strategy=same).explorer.strategy.name == "PIG(VI, temperature=1.0)"
     for other in ("Random", "PIG(VI)", Strategy("mine", ValueIteration(), "PIG")):
-        with pytest.raises(
-            StoreError,
-            match=rf"^\S+lab was created with the strategy PIG\(VI, temperature=1\.0\), not with {str(other)[:3]}",
-        ):
+        with raises(StoreError, "PIG(VI, temperature=1.0)", getattr(other, "name", other)):
             LabBook(path, strategy=other)
     hidden = Strategy("PIG(VI, temperature=1.0)", Greedy(), "PIG", temperature=1.0)
-    with pytest.raises(
-        StoreError, match=r"not with your own strategy of the same name; leave the strategy out, or create"
-    ):
+    with raises(StoreError, "not with your own strategy"):
         LabBook(path, PRIOR, hidden)
     path.unlink()
     mine = Strategy("mine", lambda view, s, u: 1)
     LabBook.new(path, PRIOR, mine)
     assert LabBook(path, strategy=mine).ask(0) == 1
     for other in ("Random", Strategy("yours", lambda view, s, u: 1)):
-        with pytest.raises(StoreError, match=r"created with your own strategy, mine; pass that, not "):
+        with raises(StoreError, "your own strategy", "mine"):
             LabBook(path, strategy=other)
 
 
@@ -277,12 +267,12 @@ def test_modules_are_also_searched_beside_the_book(tmp_path, monkeypatch):
     assert book.explorer.prior.alpha == 0.5 and book.explorer.strategy.name == "bonus(VI)"
     assert LabBook(away / "y.lab", "beside_lab:prior", book.explorer.strategy).explorer.n_obs == 0
     assert LabBook.new(away / "z.lab", PRIOR, "beside_lab:name").explorer.strategy.name == "LTA"
-    with pytest.raises(StoreError, match=r"was created with Dirichlet\(alpha=0\.5, .*not with Dirichlet\(alpha=1, "):
+    with raises(StoreError, "Dirichlet(alpha=0.5", "Dirichlet(alpha=1"):
         LabBook(away / "y.lab", PRIOR)
-    with pytest.raises(StoreError, match=r"was created with the strategy bonus\(VI\), not with Random"):
+    with raises(StoreError, "bonus(VI)", "Random"):
         LabBook(away / "y.lab", strategy="Random")
     sys.modules.pop("beside_lab")
-    with pytest.raises(ValueError, match=r"^'beside_lab:prior' cannot be found \(No module named 'beside_lab'\)"):
+    with raises(ValueError, "'beside_lab:prior'", "(No module named 'beside_lab')"):
         LabBook.new(here / "y.lab", "beside_lab:prior")
     assert sys.path == path_before
 
@@ -293,24 +283,20 @@ def test_modules_of_the_same_name_beside_two_books_are_separate(tmp_path):
         (folder / "same_name_lab.py").write_text(MYLAB.replace("0.5", f"{i + 1}.5"))
     assert LabBook.new(tmp_path / "one" / "x.lab", "same_name_lab:prior").explorer.prior.alpha == 1.5
     assert LabBook(tmp_path / "one" / "x.lab").explorer.prior.alpha == 1.5
-    with pytest.raises(
-        ValueError, match=r"^\S+two/same_name_lab\.py cannot be imported, because \S+one/same_name_lab\.py has the"
-    ):
+    with raises(ValueError, "two/same_name_lab.py", "one/same_name_lab.py"):
         LabBook.new(tmp_path / "two" / "x.lab", "same_name_lab:prior")
 
 
 def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
     (tmp_path / "my_strategies.py").write_text(MYLAB)
     monkeypatch.chdir(tmp_path)
-    for name, shown in (("count_bonus", r"<function count_bonus at 0x\w+>"), ("number", "3")):
-        with pytest.raises(
-            ValueError, match=rf"^'my_strategies:{name}' is {shown}; it must be a Strategy, or the name of one$"
-        ):
+    for name, shown in (("count_bonus", "<function count_bonus at "), ("number", "3")):
+        with raises(ValueError, f"'my_strategies:{name}'", shown, "Strategy"):
             LabBook.new("x", PRIOR, f"my_strategies:{name}")
     assert refused("lab", "new", "x", "--states", 2, "--actions", 2, "--strategy", "my_strategies:number") == (
         "'my_strategies:number' is 3; it must be a Strategy, or the name of one"
     )
-    with pytest.raises(ValueError, match=r"^strategy is 3; it must be a Strategy, or the name of one$"):
+    with raises(ValueError, "strategy", "3", "Strategy"):
         LabBook.new("x", PRIOR, 3)
     assert [p.name for p in tmp_path.iterdir() if p.name[0] == "x"] == []
 
@@ -318,19 +304,19 @@ def test_a_strategy_that_is_looked_up_must_be_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x = 1\ny = 1 / 0\n", r"ZeroDivisionError: division by zero in broken_\d+\.py, line 2"),
-        ("import nope_mod\nx = 1\n", r"ModuleNotFoundError: No module named 'nope_mod' in broken_\d+\.py, line 1"),
-        ("x = = 1\n", r"SyntaxError: invalid syntax \(broken_\d+\.py, line 1\)"),
-        ("import sys\nsys.exit(3)\n", r"SystemExit: 3 in broken_\d+\.py, line 2"),
-        ("import berlyne\nx = berlyne.Dirichlet(-1)\n", r"ValueError: alpha is -1.* in broken_\d+\.py, line 2"),
-        ("def f():\n    raise RuntimeError\n\nx = f()\n", r"RuntimeError in broken_\d+\.py, line 4"),
+        ("x = 1\ny = 1 / 0\n", ("ZeroDivisionError", ".py, line 2")),
+        ("import nope_mod\nx = 1\n", ("ModuleNotFoundError", "'nope_mod'", ".py, line 1")),
+        ("x = = 1\n", ("SyntaxError", ".py, line 1")),
+        ("import sys\nsys.exit(3)\n", ("SystemExit", "3", ".py, line 2")),
+        ("import berlyne\nx = berlyne.Dirichlet(-1)\n", ("ValueError", "alpha", "-1", ".py, line 2")),
+        ("def f():\n    raise RuntimeError\n\nx = f()\n", ("RuntimeError", ".py, line 4")),
     ],
 )  # fmt: skip
 def test_an_error_in_a_custom_module_gives_one_sentence(content, message, tmp_path, monkeypatch):
     name = f"broken_{zlib.crc32(content.encode())}"
     (tmp_path / f"{name}.py").write_text(content)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=rf"^'{name}:x' cannot be imported: {message}$"):
+    with raises(ValueError, f"'{name}:x'", *message):
         LabBook.new("lab", f"{name}:x")
     refused("lab", "new", "lab", "--prior", f"{name}:x", "--states", 2, "--actions", 2)
     assert not (tmp_path / "lab").exists()
@@ -338,10 +324,10 @@ def test_an_error_in_a_custom_module_gives_one_sentence(content, message, tmp_pa
 
 def test_errors_of_a_book_name_its_own_methods(tmp_path):
     free = LabBook.new(tmp_path / "free", PRIOR, "Unembodied")
-    with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; call ask_pair\(\)$"):
+    with raises(ValueError, "Unembodied", "ask_pair()"):
         free.ask(0)
     bound = LabBook.new(tmp_path / "bound", PRIOR)
-    with pytest.raises(ValueError, match=r"^PIG\(VI\) acts in the current state; call ask\(s\)$"):
+    with raises(ValueError, "PIG(VI)", "ask(s)"):
         bound.ask_pair()
 
 
@@ -372,7 +358,7 @@ def test_a_line_of_an_unknown_kind_is_reported_by_number(line, tmp_path):
     path.write_bytes(written(HEADER, TOLD, line))
     for _ in range(2):  # it is refused again, not passed by
         for use in (lambda: LabBook(path), book.catch_up, lambda: book.tell(0, 0, 0)):
-            with pytest.raises(StoreError, match=r"^line 3 of \S+lab is not a valid line of a lab book$"):
+            with raises(StoreError, "line 3", "lab", "not a valid line"):
                 use()
     assert path.read_bytes() == written(HEADER, TOLD, line) and book.explorer.n_obs == 1
 
@@ -384,7 +370,7 @@ def test_a_line_that_does_not_fit_is_reported_by_number(line, tmp_path):
     book = LabBook(path)
     path.write_bytes(written(HEADER, TOLD, line))
     for use in (lambda: LabBook(path), book.catch_up, lambda: book.tell(0, 0, 0)):
-        with pytest.raises(StoreError, match=r"^line 3 of \S+lab does not match its explorer: "):
+        with raises(StoreError, "line 3", "lab", "does not match"):
             use()
 
 
@@ -394,7 +380,7 @@ def test_nothing_is_undone_in_an_empty_book(tmp_path):
     book = LabBook(path)
     path.write_bytes(written(HEADER, {"undo": 1}))
     for use in (lambda: LabBook(path), book.catch_up):
-        with pytest.raises(StoreError, match=r"^line 2 of \S+lab is not a valid line of a lab book$"):
+        with raises(StoreError, "line 2", "lab", "not a valid line"):
             use()
 
 
@@ -412,7 +398,7 @@ def with_prior(**changes):
 )  # fmt: skip
 def test_a_first_line_of_other_contents_is_one_sentence(changes, tmp_path):
     (tmp_path / "lab").write_bytes(written({**HEADER, **changes}))
-    with pytest.raises(StoreError, match=r"^line 1 of \S+lab is not a valid header \(\w+: .*\)$"):
+    with raises(StoreError, "line 1", "lab", "header"):
         LabBook(tmp_path / "lab")
 
 
@@ -423,14 +409,14 @@ def test_a_first_line_of_other_contents_is_one_sentence(changes, tmp_path):
 )
 def test_a_first_line_that_makes_no_explorer_is_one_sentence(changes, tmp_path):
     (tmp_path / "lab").write_bytes(written({**HEADER, **changes}))
-    with pytest.raises(ValueError, match=r"^\S[^\n]+$"):
+    with raises(ValueError):
         LabBook(tmp_path / "lab")
 
 
 @pytest.mark.parametrize("name", ["prior", "strategy", "seed", "states", "actions"])
 def test_a_first_line_that_lacks_something_is_one_sentence(name, tmp_path):
     (tmp_path / "lab").write_bytes(written({key: value for key, value in HEADER.items() if key != name}))
-    with pytest.raises(StoreError, match=rf"^line 1 of \S+lab is not a valid header \(KeyError: '{name}'\)$"):
+    with raises(StoreError, "line 1", "lab", "header", f"'{name}'"):
         LabBook(tmp_path / "lab")
     assert np.array_equal(LabBook.new(tmp_path / "other", PRIOR).explorer.utility(), berlyne.Explorer(PRIOR).utility())
     assert (tmp_path / "other").read_bytes() == written(HEADER)  # which is what these tests change

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -10,6 +12,7 @@ import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, LabBook, Strategy, explore
 from berlyne.cli import commands
 from berlyne.serialization import StoreError, exclusive_lock
+from messages import raises
 
 
 def lines(run):
@@ -43,7 +46,7 @@ def test_undone_lines_stay_in_the_log_without_effect(tmp_path):
     assert reopened.explorer.history == [(0, 1, 1)]
     assert len((tmp_path / "lab").read_text().splitlines()) == 6
     reopened.undo()
-    with pytest.raises(ValueError, match=r"^\S+lab has no observation to undo$"):
+    with raises(ValueError, "lab", "undo"):
         reopened.undo()
 
 
@@ -58,8 +61,10 @@ def test_several_may_use_a_book(tmp_path, monkeypatch):
     assert one.ask(1) == other.ask(1)
     assert one.explorer.history == other.explorer.history == [(0, 1, 2), (2, 1, 0)]
     monkeypatch.setattr("berlyne.exploration.log_file.LOCK_TIMEOUT", 0.1)
-    message = r"^\S+lab has been locked for 0\.1 seconds by process \d+ on \S+ since \S+; nothing was written"
-    with exclusive_lock(tmp_path / "lab"), pytest.raises(StoreError, match=message):
+    with (
+        exclusive_lock(tmp_path / "lab"),
+        raises(StoreError, "lab", "0.1 seconds", f"process {os.getpid()}", "nothing was written"),
+    ):
         one.tell(0, 0, 0)
     assert one.explorer.n_obs == 2
 
@@ -91,19 +96,17 @@ def test_custom_components_are_passed_again_or_imported(tmp_path, monkeypatch):
     mine = Strategy("mine", lambda view, s, u: 1)
     book = LabBook.new(tmp_path / "lab", Own(), mine)
     book.tell(0, book.ask(0), 2)
-    with pytest.raises(StoreError, match=r"created with your own prior, Own; pass it again: LabBook\(path, prior\)$"):
+    with raises(StoreError, "your own prior", "Own", "LabBook(path, prior)"):
         LabBook(tmp_path / "lab")
-    with pytest.raises(
-        StoreError, match=r"created with your own strategy, mine; pass it again: LabBook\(path, strategy="
-    ):
+    with raises(StoreError, "your own strategy", "mine", "LabBook(path, strategy="):
         LabBook(tmp_path / "lab", Own())
     assert LabBook(tmp_path / "lab", Own(), mine).explorer.n_obs == 1
     (tmp_path / "mylab.py").write_text("import berlyne\nprior = berlyne.Dirichlet(0.5, n_states=4, n_actions=1)\n")
     monkeypatch.chdir(tmp_path)
     LabBook.new("looked-up", "mylab:prior").tell(3, 0, 1)
     assert LabBook("looked-up").explorer.prior.alpha == 0.5
-    for wrong, why in (("mylab:nothing", "cannot be found"), ("mylab", "is not the name of an object")):
-        with pytest.raises(ValueError, match=why):
+    for wrong, why in (("mylab:nothing", "found"), ("mylab", "name of an object")):
+        with raises(ValueError, repr(wrong), why):
             LabBook.new("other", wrong)
     assert not (tmp_path / "other").exists()
 
@@ -113,13 +116,14 @@ def test_refused_observations_are_not_written(tmp_path):
     book = LabBook.new(tmp_path / "lab", world.prior)
     before = (tmp_path / "lab").read_bytes()
     far = next(s for s in range(36) if s not in world.prior.support.row(0, 0))
-    for wrong, why in (((0, 0, far), "which has probability zero under the prior"), ((0, 9, 0), "a is 9")):
-        with pytest.raises(ValueError, match=why):
+    impossible = "action 0", "state 0", f"state {far}", "prior"
+    for wrong, named in (((0, 0, far), impossible), ((0, 9, 0), ("a", "9"))):
+        with raises(ValueError, *named):
             book.tell(*wrong)
     assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
-    with pytest.raises(StoreError, match="already exists; open it, or create another book"):
+    with raises(StoreError, "already exists"):
         LabBook.new(tmp_path / "lab", world.prior)
-    with pytest.raises(StoreError, match="there is no lab book"):
+    with raises(StoreError, "no lab book"):
         LabBook(tmp_path / "none")
 
 
@@ -127,7 +131,7 @@ def test_an_end_is_true_or_false(tmp_path):
     book = LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=3, n_actions=2))
     before = (tmp_path / "lab").read_bytes()
     for wrong in (1.0, None, "no"):
-        with pytest.raises(ValueError, match=r"^ended is .*; it must be True or False$"):
+        with raises(ValueError, "ended", "True", "False"):
             book.tell(0, 1, 2, ended=wrong)
     assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 0
     book.tell(0, 1, 2, ended=np.True_)
@@ -146,7 +150,7 @@ def test_a_disk_that_is_full_leaves_book_and_explorer_as_they_were(tmp_path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("berlyne.exploration.log_file._sync", full)
-    with pytest.raises(OSError, match=r"^cannot write \S+lab: no space left on the device; the line was not added$"):
+    with raises(OSError, "lab", "no space", "not added"):
         book.tell(0, 0, 2)
     monkeypatch.undo()
     assert (tmp_path / "lab").read_bytes() == before and book.explorer.n_obs == 1
@@ -182,7 +186,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         (whole.replace(b'"seed":0', b'"seed":1'), 1),
     ):
         path.write_bytes(changed)
-        with pytest.raises(StoreError, match=rf"^line {line} of \S+lab is damaged or was edited; see docs"):
+        with raises(StoreError, f"line {line}", "lab", "damaged"):
             LabBook(path)
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -193,7 +197,7 @@ def test_damage_is_refused_by_its_line(tmp_path):
         except StoreError:
             continue
     path.write_bytes(b"")
-    with pytest.raises(StoreError, match="is not a complete lab book: its first line was cut off"):
+    with raises(StoreError, "first line", "cut off"):
         LabBook(path)
 
 
@@ -268,9 +272,9 @@ def test_labels_may_be_scalars_of_numpy(tmp_path):
     assert repr(explorer.states) == repr(other.explorer.states) == "((0, 0.5), ('a', True), (1, (2, 3)))"
     assert repr(explorer.history) == "[((0, 0.5), 0, (1, (2, 3)))]"
     for wrong in ("abc", 3):
-        with pytest.raises(ValueError, match=r"^states is .*; it must be a list"):
+        with raises(ValueError, "states", "list"):
             LabBook.new(tmp_path / "third", prior, states=wrong)
-    with pytest.raises(ValueError, match=r"^the label datetime\.date\(2020, 1, 1\) cannot be saved"):
+    with raises(ValueError, "label", "datetime.date(2020, 1, 1)", "saved"):
         LabBook.new(tmp_path / "third", prior, states=np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "M8[D]"))
     assert not (tmp_path / "third").exists()
 
@@ -328,12 +332,12 @@ def test_sizes_are_stored_in_the_book(tmp_path):
     book = LabBook.new(tmp_path / "lab", Own(), n_states=np.int64(3))
     book.tell(0, 1, 2)
     assert LabBook(tmp_path / "lab", Own()).explorer.n_states == 3
-    for wrong, why in ((4, "^n_states is 4 but the prior has n_states=3$"), (0, "^n_states is 0; it must be a whole")):
-        with pytest.raises(ValueError, match=why):
+    for wrong, named in ((4, ("n_states", "4", "n_states=3")), (0, ("n_states", "0"))):
+        with raises(ValueError, *named):
             LabBook.new(tmp_path / "other", Own(), n_states=wrong)
     LabBook.new(tmp_path / "grows", ChineseRestaurant(1.0), n_actions=2).tell("here", 1, "there")
     assert LabBook(tmp_path / "grows").explorer.n_actions == 2
-    with pytest.raises(ValueError, match=r"discovers its states, so leave it out$"):
+    with raises(ValueError, "discovers its states"):
         LabBook.new(tmp_path / "other", ChineseRestaurant(1.0), n_states=3, n_actions=2)
     LabBook.new(tmp_path / "plain", Dirichlet(1.0, n_states=3, n_actions=2))
     assert (tmp_path / "plain").read_bytes().count(b"n_states") == 1  # as books were before sizes could be given
@@ -358,7 +362,7 @@ def test_errors_of_the_command_line_name_commands(tmp_path, monkeypatch):
 def test_a_file_that_is_not_a_lab_book_is_reported(tmp_path):
     for content in (b"import berlyne\n\nprint(1)\n", b"\xff\xfe\n", b'{"berlyne": "study"}\n', b"x" * 50):
         (tmp_path / "some.py").write_bytes(content)
-        with pytest.raises(StoreError, match=r"^\S+some\.py is not a lab book$"):
+        with raises(StoreError, "some.py", "not a lab book"):
             LabBook(tmp_path / "some.py")
 
 

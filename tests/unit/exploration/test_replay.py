@@ -8,6 +8,7 @@ import berlyne
 from berlyne import Dirichlet, Experiment, Strategy, World, explore, maze, replay
 from berlyne.labels import Labels
 from berlyne.models.history import read_history
+from messages import raises
 
 WORLD = maze(0)
 RUN = explore(WORLD, "LTA", n_steps=40, seed=2)
@@ -133,29 +134,29 @@ def test_an_episode_that_begins_where_the_last_one_ended_is_no_second_visit(ende
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        ([(0, 0, 1), (0, 2, 1)], r"a is 2 in line 1 of the history, counted from 0; it must be a whole .* 0 to 1"),
-        ([(0, 0, 1), (3, 0, 1)], r"s is 3 in line 1 of .*; it must be a whole number from 0 to 2"),
-        ([(0, 0, -1)], r"s_next is -1 in line 0 of .*; it must be a whole number from 0 to 2"),
-        ([(0, 0, 1), (0, 0.5, 1)], r"a is 0\.5 in line 1 of .*"),
-        (np.array([[0, 0, 1], [0.5, 0, 1]]), r"s is 0\.5 in line 1 of .*"),
-        ([(0, True, 1)], r"a is True in line 0 of .*"),
-        ([("x", 0, 1)], r"s is 'x' in line 0 of .*"),
-        ([(0, 0, 1), (0, 0)], r"line 1 of the history, counted from 0, is \(0, 0\); a history is lines .*"),
-        ([0, 1, 2], r"line 0 of the history, counted from 0, is 0; a history is .*"),
-        (np.zeros((3, 2), dtype=int), r"the history is an array of shape \(3, 2\); it must be \(T, 3\): s, a, s_n.*"),
+        ([(0, 0, 1), (0, 2, 1)], ("a", "2", "line 1", "0", "1")),
+        ([(0, 0, 1), (3, 0, 1)], ("s", "3", "line 1", "0", "2")),
+        ([(0, 0, -1)], ("s_next", "-1", "line 0", "0", "2")),
+        ([(0, 0, 1), (0, 0.5, 1)], ("a", "0.5", "line 1")),
+        (np.array([[0, 0, 1], [0.5, 0, 1]]), ("s", "0.5", "line 1")),
+        ([(0, True, 1)], ("a", "True", "line 0")),
+        ([("x", 0, 1)], ("s", "'x'", "line 0")),
+        ([(0, 0, 1), (0, 0)], ("line 1", "(0, 0)")),
+        ([0, 1, 2], ("line 0", "0")),
+        (np.zeros((3, 2), dtype=int), ("history", "(3, 2)", "(T, 3)")),
         (
             (np.zeros(2), np.zeros(3), np.zeros(2)),
-            r"s, a and s_next have 2, 3, 2 entries; they must have the same length",
+            ("s, a", "s_next", "2, 3, 2", "same length"),
         ),
-        ("history.csv", r"the history is 'history.csv'; it must be lines .*"),
-        (None, r"the history is None; it must be .*"),
-        (pd.DataFrame({"s": [0], "action": [0]}), r"the history has the columns s, action, but no a and no s_next; .*"),
-        (pd.DataFrame({"s": [0, np.nan], "a": 0, "s_next": 1}), r"s is nan in line 1 of .*"),
-        (pd.DataFrame({"s": [0, 1], "a": 0, "s_next": 1, "subject": ["x", None]}), r"subject is missing in line 1 .*"),
+        ("history.csv", ("history", "'history.csv'")),
+        (None, ("history", "None")),
+        (pd.DataFrame({"s": [0], "action": [0]}), ("history", "s, action", "no a", "no s_next")),
+        (pd.DataFrame({"s": [0, np.nan], "a": 0, "s_next": 1}), ("s", "nan", "line 1")),
+        (pd.DataFrame({"s": [0, 1], "a": 0, "s_next": 1, "subject": ["x", None]}), ("subject", "line 1")),
     ],
 )  # fmt: skip
 def test_invalid_histories_are_refused_with_the_line(history, message):
-    with pytest.raises(ValueError, match=rf"^{message}$"):
+    with raises(ValueError, *message):
         replay(PRIOR, history)
 
 
@@ -163,19 +164,18 @@ def test_invalid_histories_are_refused_with_the_line(history, message):
 def test_the_impossible_is_refused_with_the_line(engine):
     far = int(np.flatnonzero(WORLD.prior.estimate(np.zeros((4, 36, 36), dtype=int))[0, 0] == 0)[0])
     frame = pd.DataFrame([*LINES[:5].tolist(), [0, 0, far]], columns=["s", "a", "s_next"])
-    told = f"action 0 in state 0 led to state {far}, which has probability zero"
-    message = f"^line 5 of the history, counted from 0: {told}"
-    with pytest.raises(ValueError, match=message):
+    named = "line 5", "action 0", "state 0", f"state {far}"
+    with raises(ValueError, *named):
         replay(WORLD, frame, "PIG(VI)", engine=engine)
     frame["subject"] = [0, 1, 0, 1, 0, 1]
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, *named):
         replay(WORLD, frame, "PIG(VI)", engine=engine)
 
 
 def test_a_world_without_a_prior_is_refused():
-    with pytest.raises(ValueError, match=r"^the world has no prior"):
+    with raises(ValueError, "world", "prior"):
         replay(World(WORLD.rows), RUN)
-    with pytest.raises(ValueError, match=r"^engine is 'fast'"):
+    with raises(ValueError, "engine", "'fast'"):
         replay(WORLD, RUN, engine="fast")
 
 
@@ -199,7 +199,7 @@ def test_custom_priors():
     replayed = replay(Telling(), lines, "PIG(greedy)", n_states=3, n_actions=2)
     assert replayed.expected_missing_information.values == pytest.approx([6.0, 5.5, 5.0])
     assert replayed.expected_missing_information_after.values == pytest.approx([5.5, 5.0, 4.0 + 1 / 2 + 1 / 3])
-    with pytest.raises(ValueError, match="does not define the number of states"):
+    with raises(ValueError, "number of states"):
         replay(Sticky(), lines)
 
 
@@ -223,7 +223,7 @@ def test_custom_methods():
     seen = replay(PRIOR, lines, Strategy("deciding", Deciding()))
     assert seen.log_likelihood.values == pytest.approx(np.log([0.25, 0.25, 0.75]))
     assert np.all(np.isnan(seen.action_values))
-    with pytest.raises(ValueError, match=r"^mine chooses actions directly, so their probabilities are unknown; "):
+    with raises(ValueError, "mine", "probabilities", "unknown"):
         replay(PRIOR, lines, Strategy("mine", lambda view, s, u: 0))
 
 
@@ -249,9 +249,7 @@ def test_a_history_in_labels_is_that_of_its_numbers():
             assert np.array_equal(history[name].values, plain[name].values)
         assert history.action.values.tolist() == actions
         assert list(zip(history.s.values, history.a.values, history.s_next.values, strict=True)) == spoken
-    with pytest.raises(
-        ValueError, match=r"^line 1 of the history, counted from 0: s is 'rde'; .* did you mean 'red'\?$"
-    ):
+    with raises(ValueError, "line 1", "s", "'rde'", "'red'"):
         berlyne.replay(named, [("red", "l", None), ("rde", "l", None)])
 
 
@@ -279,20 +277,20 @@ def test_index_levels_of_a_frame_count_as_columns(levels, engine):
 def test_a_column_that_is_almost_one_of_a_history_is_refused(name, index):
     meant = name.strip().lower()
     frame = two_subjects().rename(columns={meant: name})
-    with pytest.raises(ValueError, match=rf"^the history has a column '{name}'; rename it to {meant}, or drop it$"):
+    with raises(ValueError, "history", f"'{name}'", meant):
         replay(WORLD.prior, frame.set_index(name) if index else frame)
 
 
 def test_a_column_that_stands_in_the_index_as_well_is_refused():
     frame = two_subjects().set_index("subject", drop=False)
-    with pytest.raises(ValueError, match=r"^the history has 2 columns subject, one of them in its index; it must have"):
+    with raises(ValueError, "history", "2", "subject", "index"):
         replay(WORLD.prior, frame)
 
 
 def test_three_arrays_of_three_are_lines_or_columns_and_so_neither():
     lines, prior = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 1]]), Dirichlet(1.0, n_states=2, n_actions=2)
     assert berlyne.replay(prior, lines, "Random").s.values.tolist() == [0, 1, 0]
-    with pytest.raises(ValueError, match="three arrays of length 3, which can be lines or columns; pass lines as one"):
+    with raises(ValueError, "3", "lines", "columns"):
         berlyne.replay(prior, list(lines), "Random")
     assert berlyne.replay(prior, tuple(lines.T), "Random").s.values.tolist() == [0, 1, 0]
     assert berlyne.replay(prior, list(lines[:2]), "Random").s.values.tolist() == [0, 1]

@@ -10,6 +10,7 @@ import pytest
 
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, World, explore, replay
+from messages import raises
 
 THETA = np.random.default_rng(0).dirichlet(np.ones(5), (3, 5))
 PRIOR = Dirichlet(1.0, n_states=5, n_actions=3)
@@ -134,10 +135,7 @@ def test_several_subjects_are_not_one(make):
     explorer = make()
     frame = FRAME.assign(subject=["anna"] * 10 + ["ben"] * 20)
     for form in (frame, frame.set_index("subject")):
-        with pytest.raises(
-            ValueError,
-            match=r"^the history has 2 subjects, 'anna' and others; select one of them, or drop the column subject",
-        ):
+        with raises(ValueError, "history", "2", "'anna'", "subject"):
             explorer.observe_many(form)
         assert explorer.n_obs == 0
     explorer.observe_many(frame[frame.subject == "anna"])
@@ -152,31 +150,31 @@ def test_an_impossible_line_is_named_with_what_was_seen_before():
     history = [("r0", 0, f"r{s}") for s in [near[0], *near, far]]
     before = ", ".join(f"'r{s}'" for s in sorted(near))
     for thing in (Explorer(prior, states=rooms), InternalModel(prior, states=rooms)):
-        with pytest.raises(
+        with raises(
             ValueError,
-            match=rf"^line 3 of the history, counted from 0: action 0 in state 'r0' led to state 'r{far}', "
-            rf"which has probability zero under the prior \(in earlier observations it led to {before}\); "
-            r"check the transition, or use a prior that allows it; see docs/how-to/own-prior\.md$",
+            "line 3",
+            "action 0",
+            "'r0'",
+            f"'r{far}'",
+            "probability zero",
+            "earlier",
+            before,
+            "docs/how-to/own-prior.md",
         ):
             thing.observe_many(history)
-        with pytest.raises(ValueError, match=r"^line 1 of the history, counted from 0: s is 'r99'; .*$"):
+        with raises(ValueError, "line 1", "s", "'r99'"):
             thing.observe_many([history[0], ("r99", 0, "r0")])
         assert thing.n_obs == 0
-    for history, message in (
-        (
-            [(0, 0, far)],
-            rf"^line 0 of .*: action 0 in state 0 led to state {far}, .* zero under the prior; check .*own-prior\.md$",
-        ),
-        ([(0, 0, near[0]), (0, 4, 0)], r"^a is 4 in line 1 of the history, counted from 0; it must be a whole number"),
+    for history, named in (
+        ([(0, 0, far)], ("line 0", "action 0", "state 0", f"state {far}", "prior", "docs/how-to/own-prior.md")),
+        ([(0, 0, near[0]), (0, 4, 0)], ("a", "4", "line 1")),
     ):
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, *named):
             Explorer(prior).observe_many(history)
 
 
 def test_a_row_of_many_outcomes_is_abbreviated():
     model = InternalModel(berlyne.OneTwoThree(20, 12))
     seen = list(range(1, 13))
-    with pytest.raises(
-        ValueError, match=r" \(in earlier observations it led to 1, 2, 3, 4, 5, 6 and 6 more\); check .*own-prior\.md$"
-    ):
+    with raises(ValueError, "earlier", "1, 2, 3, 4, 5, 6", "6 more", "own-prior.md"):
         model.observe_many([(0, 11, s) for s in [*seen, 15]])

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 import berlyne
 from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms
+from messages import raises
 
 
 @pytest.fixture
@@ -144,16 +145,16 @@ def test_triangles_carry_the_utility_of_their_action(world, ax):
 
 
 def test_a_world_without_walls_is_refused(ax):
-    with pytest.raises(ValueError, match="is not a maze"):
+    with raises(ValueError, "not a maze"):
         draw_maze(berlyne.dense_world(seed=0), ax)
 
 
-@pytest.mark.parametrize(("row", "wrong"), [((4, 0), "a is 4"), ((0, 36), "s is 36"), ((-1, 0), "a is -1")])
+@pytest.mark.parametrize(("row", "wrong"), [((4, 0), ("a", "4")), ((0, 36), ("s", "36")), ((-1, 0), ("a", "-1"))])
 def test_rows_that_do_not_exist_are_refused(world, ax, row, wrong):
-    with pytest.raises(ValueError, match=f"{wrong}; it must be a whole number from 0"):
+    with raises(ValueError, *wrong, "0"):
         draw_maze(world, ax, rows=[row])
 
 
 def test_a_utility_of_the_wrong_shape_is_refused(world, ax):
-    with pytest.raises(ValueError, match=r"must be \(4, 36\)"):
+    with raises(ValueError, "(4, 36)"):
         shade_rooms(world, np.zeros((36, 4)), ax)

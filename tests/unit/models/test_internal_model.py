@@ -16,6 +16,7 @@ from berlyne import (
     one_two_three_world,
 )
 from berlyne.sparse import Counts
+from messages import raises
 
 PRIORS = {
     "everything": Dirichlet(1.0, n_states=4, n_actions=3),
@@ -93,22 +94,19 @@ def test_the_order_of_observations_does_not_matter_to_the_estimate(name):
             "support",
             (0, 1, 2),
             (0, 1, 3),
-            r"action 1 in state 0 led to state 3, .* zero under the prior \(in earlier observations "
-            r"it led to 2\); check .* docs/how-to/own-prior\.md$",
+            ("action 1", "state 0", "state 3", "2", "docs/how-to/own-prior.md"),
         ),
         (
             "1-2-3",
             (2, 0, 1),
             (2, 0, 3),
-            r"action 0 in state 2 led to state 3, .* zero under the prior \(in earlier observations "
-            r"it led to 1\); check .* docs/how-to/own-prior\.md$",
+            ("action 0", "state 2", "state 3", "1", "docs/how-to/own-prior.md"),
         ),
         (
             "1-2-3",
             (2, 0, 1),
             (2, 0, 0),
-            r"action 0 in state 2 led to state 0, .* zero under the prior \(in earlier observations "
-            r"it led to 1\); check .* docs/how-to/own-prior\.md$",
+            ("action 0", "state 2", "state 0", "1", "docs/how-to/own-prior.md"),
         ),
     ],
 )
@@ -116,9 +114,9 @@ def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_lear
     model = InternalModel(wrap(PRIORS[prior]), n_states=4, n_actions=3)
     model.observe(*good)
     before = model.counts, model.theta_hat, model.last_outcomes
-    with pytest.raises(ValueError, match=rf"^line 2 of the history, counted from 0: {message}"):
+    with raises(ValueError, "line 2", *message):
         model.observe_many([(1, 2, 1), good, bad, good])
-    with pytest.raises(ValueError, match=rf"^{message}"):
+    with raises(ValueError, *message):
         model.observe(*bad)
     assert model.n_obs == 1
     for now, then in zip((model.counts, model.theta_hat, model.last_outcomes), before, strict=True):
@@ -127,11 +125,7 @@ def test_an_impossible_observation_is_refused_and_nothing_of_its_history_is_lear
 
 def test_targets_that_contradict_each_other_within_one_history_are_refused():
     model = InternalModel(OneTwoThree(6))
-    with pytest.raises(
-        ValueError,
-        match=r"^line 3 of .*: action 1 in state 0 led to state 5, .* \(in earlier observations it led to 2, 4\); "
-        r"check .*own-prior\.md$",
-    ):
+    with raises(ValueError, "line 3", "action 1", "state 0", "state 5", "2", "4", "own-prior.md"):
         model.observe_many([(0, 1, 4), (0, 1, 2), (0, 1, 4), (0, 1, 5)])
     assert model.n_obs == 0
 
@@ -140,7 +134,7 @@ def test_targets_that_contradict_each_other_within_one_history_are_refused():
 def test_certain_knowledge_of_the_absorbing_state_limits_what_is_possible(p_escape):
     model = InternalModel(OneTwoThree(5, p_escape=p_escape))
     impossible = 0 if p_escape == 1.0 else 3  # never state 0, or only state 0
-    with pytest.raises(ValueError, match=f"action 0 in state 0 led to state {impossible}, which has probability zero"):
+    with raises(ValueError, "action 0", "state 0", f"state {impossible}"):
         model.observe(0, 0, impossible)
     model.observe(0, 0, 3 - impossible)
 
@@ -148,20 +142,20 @@ def test_certain_knowledge_of_the_absorbing_state_limits_what_is_possible(p_esca
 @pytest.mark.parametrize(
     ("history", "message"),
     [
-        ([(0, 0, 4)], r"^s_next is 4 in line 0 of the history, counted from 0; it must be a whole number from 0 to 3$"),
+        ([(0, 0, 4)], ("s_next", "4", "line 0", "0", "3")),
         (
             [(0, 0, 1), (0, 3, 1)],
-            r"^a is 3 in line 1 of the history, counted from 0; it must be a whole number from 0 to 2$",
+            ("a", "3", "line 1", "0", "2"),
         ),
-        ([(-1, 0, 1)], r"^s is -1 in line 0 of the history"),
-        ([(0, 0)], r"^line 0 of the history, counted from 0, is \(0, 0\)"),
-        ([(0, 0, 1.5)], r"^s_next is 1\.5 in line 0"),
-        (np.array([0, 0, 1]), r"^the history is an array of shape \(3,\); it must be \(T, 3\)"),
+        ([(-1, 0, 1)], ("s", "-1", "line 0")),
+        ([(0, 0)], ("line 0", "(0, 0)")),
+        ([(0, 0, 1.5)], ("s_next", "1.5", "line 0")),
+        (np.array([0, 0, 1]), ("history", "(3,)", "(T, 3)")),
     ],
 )
 def test_malformed_histories_are_refused(history, message):
     model = InternalModel(PRIORS["everything"])
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, *message):
         model.observe_many(history)
     assert model.n_obs == 0
 
@@ -194,8 +188,7 @@ def test_missing_information_is_infinite_about_a_world_that_the_prior_excludes()
 
 def test_a_world_of_another_size_is_refused():
     model = InternalModel(PRIORS["everything"])
-    message = "the world has 10 states and the model 4; they must be the same"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "world", "10 states", "model", "4"):
         model.missing_information(WORLDS["dense"])
 
 
@@ -217,7 +210,7 @@ def test_single_rows_equal_those_of_the_whole_estimate(name, wrap):
 def test_rows_that_do_not_exist_are_refused(a, s):
     model = InternalModel(PRIORS["everything"])
     for row in (model.theta_hat_row, model.theta_hat_after):
-        with pytest.raises(ValueError, match="it must be a whole number from 0 to"):
+        with raises(ValueError, "0 to"):
             row(a, s)
 
 
@@ -235,18 +228,18 @@ def test_a_model_from_counts_equals_the_one_that_observed_them():
 
 def test_sizes_come_from_the_prior_or_must_be_given():
     plain = Plain(PRIORS["everything"])
-    with pytest.raises(ValueError, match="does not define the number of states; set n_states="):
+    with raises(ValueError, "states", "n_states="):
         InternalModel(plain)
-    with pytest.raises(ValueError, match="does not define the number of actions"):
+    with raises(ValueError, "number of actions"):
         InternalModel(plain, n_states=4)
-    with pytest.raises(ValueError, match="n_states is 5 but the prior has n_states=4"):
+    with raises(ValueError, "n_states", "5", "n_states=4"):
         InternalModel(PRIORS["everything"], n_states=5)
     model = InternalModel(plain, n_states=4, n_actions=3)
     assert (model.n_states, model.n_actions) == (4, 3)
 
 
 def test_invalid_priors_are_refused():
-    with pytest.raises(ValueError, match=r"prior is 0.5; it must have a method estimate\(counts\)"):
+    with raises(ValueError, "prior", "0.5", "estimate(counts)"):
         InternalModel(0.5)
 
 
@@ -255,7 +248,7 @@ def test_an_estimate_of_the_wrong_shape_is_refused():
         def estimate(self, counts):
             return np.ones(3)
 
-    with pytest.raises(ValueError, match=r"estimate has shape \(3,\); it must be \(1, 2, 2\)"):
+    with raises(ValueError, "estimate", "(3,)", "(1, 2, 2)"):
         _ = InternalModel(Wrong(), n_states=2, n_actions=1).theta_hat
 
 
@@ -267,7 +260,7 @@ def test_a_large_model_answers_by_row_and_refuses_to_be_dense():
     assert model.missing_information(world) != before
     assert model.theta_hat_row(0, 7).sum() == pytest.approx(1.0)
     for attribute in ("theta_hat", "counts"):
-        with pytest.raises(ValueError, match=f"{attribute} as a dense array would contain 4 x 14400 x 14400 numbers"):
+        with raises(ValueError, attribute, "4 x 14400 x 14400"):
             getattr(model, attribute)
 
 
@@ -311,7 +304,7 @@ def test_your_own_prior_may_draw_worlds():
     model.observe_many([(0, 1, 2)] * 1000)
     world = model.sample(0)
     assert world.theta.shape == (2, 3, 3) and world.theta[1, 0, 2] > 0.95
-    with pytest.raises(ValueError, match=r"^Mine cannot draw worlds; add a method sample\(seed, counts\) that returns"):
+    with raises(ValueError, "Mine", "sample(seed, counts)"):
         InternalModel(Mine(), n_states=3, n_actions=2).sample(0)
 
 
@@ -320,5 +313,5 @@ def test_a_sample_of_discovered_states_has_a_state_for_all_others():
     explorer.observe("A", 0, "B")
     world = explorer.model.sample(0)
     assert world.states == ("A", "B", "elsewhere") and np.all(world.theta > 0)
-    with pytest.raises(ValueError, match="without a number of cells cannot draw worlds"):
+    with raises(ValueError, "number of cells", "draw worlds"):
         explorer.prior.sample(0)

@@ -12,6 +12,7 @@ from berlyne import Dirichlet, Explorer, InternalModel, LabBook, World, explore,
 from berlyne.experiments.worlds import fingerprint
 from berlyne.priors.registry import prior_from_description
 from berlyne.sparse import Support
+from messages import raises
 
 MASK = np.array([[[1, 1, 0], [0, 1, 0], [1, 1, 1]], [[0, 0, 1], [1, 1, 1], [1, 0, 1]]]) > 0
 ALPHA = np.arange(1.0, 19.0).reshape(2, 3, 3) / 4.0
@@ -56,21 +57,21 @@ def test_values_outside_the_support_are_ignored():
 @pytest.mark.parametrize(
     ("alpha", "message"),
     [
-        (np.ones((3, 2)), r"alpha has shape \(3, 2\); it must be a number, or an array of shape \(2, 3\), \(2, 3, 3\)"),
-        (np.ones(11), r"alpha has shape \(11,\); it must be a number, or .* or \(12,\): one for each row, transition"),
-        (np.ones((1, 2, 3, 3)), r"alpha has shape \(1, 2, 3, 3\)"),
-        ([], r"alpha has shape \(0,\)"),
-        ([[1.0, 2.0, 3.0], [4.0, 5.0]], "alpha is a list that is not an array of numbers; its rows must have equal"),
-        ([["a", "b", "c"]] * 2, "alpha is a list that is not an array of numbers"),
-        (np.where(ALPHA == 3.5, 0.0, ALPHA), r"alpha of row \(a=1, s=1\) is 0 for state 1; it must be a number in"),
-        (np.where(ALPHA == 3.5, -1.0, ALPHA), r"alpha of row \(a=1, s=1\) is -1 for state 1"),
-        (np.where(ALPHA == 3.5, np.nan, ALPHA), r"is nan for state 1; it must be a number in \[1e-140, 1e\+12\]$"),
-        (np.where(ALPHA == 3.5, np.inf, ALPHA), r"alpha of row \(a=1, s=1\) is inf for state 1"),
-        (np.where(ALPHA == 3.5, 1e-150, ALPHA), r"alpha of row \(a=1, s=1\) is 1e-150 for state 1"),
+        (np.ones((3, 2)), ("alpha", "(3, 2)", "(2, 3)", "(2, 3, 3)")),
+        (np.ones(11), ("alpha", "(11,)", "(12,)")),
+        (np.ones((1, 2, 3, 3)), ("alpha", "(1, 2, 3, 3)")),
+        ([], ("alpha", "(0,)")),
+        ([[1.0, 2.0, 3.0], [4.0, 5.0]], ("alpha", "list", "rows")),
+        ([["a", "b", "c"]] * 2, ("alpha", "list")),
+        (np.where(ALPHA == 3.5, 0.0, ALPHA), ("(a=1, s=1)", "0", "state 1")),
+        (np.where(ALPHA == 3.5, -1.0, ALPHA), ("(a=1, s=1)", "-1", "state 1")),
+        (np.where(ALPHA == 3.5, np.nan, ALPHA), ("alpha", "(a=1, s=1)", "nan", "state 1", "[1e-140, 1e+12]")),
+        (np.where(ALPHA == 3.5, np.inf, ALPHA), ("(a=1, s=1)", "inf", "state 1")),
+        (np.where(ALPHA == 3.5, 1e-150, ALPHA), ("(a=1, s=1)", "1e-150", "state 1")),
     ],
 )
 def test_invalid_arrays_are_refused(alpha, message):
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, *message):
         Dirichlet(alpha, MASK)
 
 
@@ -80,7 +81,7 @@ def test_the_array_is_a_copy_that_cannot_be_changed():
     mine[0] = 9.0
     assert prior.alpha.tolist() == FLAT
     for same in (prior, copy.deepcopy(prior), pickle.loads(pickle.dumps(prior))):
-        with pytest.raises(ValueError, match="read-only"):
+        with raises(ValueError, "read-only"):
             same.alpha[0] = 9.0
         assert same.alpha.tolist() == FLAT
 

@@ -14,6 +14,7 @@ from berlyne.engine import argmax
 from berlyne.strategies.choice import ChoiceRule, sample_index
 from berlyne.strategies.coordination import QLearning, UniformChoice, ValueIteration
 from berlyne.strategies.registry import get_strategy
+from messages import raises
 from unit.engine.kernels import as_kernel
 
 sample_softmax = as_kernel(argmax.sample_softmax)
@@ -113,28 +114,28 @@ def test_epsilon_stays_on_top_of_a_temperature():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: get_strategy("PIG(VI)", temperature=-1), r"temperature is -1.0; it must be a number in \[0, 1e\+12\]"),
-        (lambda: get_strategy("PIG(VI)", temperature=float("nan")), r"temperature is nan; it must be .*"),
-        (lambda: get_strategy("PIG(VI)", temperature="hot"), r"temperature is 'hot'; it must be .*"),
-        (lambda: get_strategy("PIG(VI)", lapse=1.1), r"lapse is 1.1; it must be a number in \[0, 1\]"),
-        (lambda: get_strategy("Random", temperature=1.0), r"Random has no parameter 'temperature'; it takes ties"),
-        (lambda: get_strategy("Random", lapse=1.0), r"Random has no parameter 'lapse'; it takes ties"),
+        (lambda: get_strategy("PIG(VI)", temperature=-1), ("temperature", "-1.0", "[0, 1e+12]")),
+        (lambda: get_strategy("PIG(VI)", temperature=float("nan")), ("temperature", "nan")),
+        (lambda: get_strategy("PIG(VI)", temperature="hot"), ("temperature", "'hot'")),
+        (lambda: get_strategy("PIG(VI)", lapse=1.1), ("lapse", "1.1", "[0, 1]")),
+        (lambda: get_strategy("Random", temperature=1.0), ("Random", "'temperature'")),
+        (lambda: get_strategy("Random", lapse=1.0), ("Random", "'lapse'")),
         (
             lambda: Strategy("mine", UniformChoice(), lapse=0.5),
-            "mine has no action values, so temperature and lapse cannot be set",
+            ("mine", "temperature", "lapse"),
         ),
         (
             lambda: Strategy("mine", lambda view, s, u: 0, temperature=0.5),
-            r"mine needs a method values\(view, s\) for a temperature or a lapse; see docs/how-to/own-method\.md",
+            ("mine", "values(view, s)", "docs/how-to/own-method.md"),
         ),
         (
             lambda: get_strategy("PIG(VI)", ties="first", lapse=0.5),
-            r"PIG\(VI, ties=first, lapse=0.5\) acts at random, so ties='first' cannot be used; use ties='uniform'",
+            ("PIG(VI, ties=first, lapse=0.5)", "ties=", "'first'", "ties=", "'uniform'"),
         ),
     ],
 )
 def test_meaningless_combinations_are_refused(make, message):
-    with pytest.raises(ValueError, match=rf"^{message}$"):
+    with raises(ValueError, *message):
         make()
 
 

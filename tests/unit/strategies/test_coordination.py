@@ -17,6 +17,7 @@ from berlyne.strategies.coordination import (
     ValueIteration,
     View,
 )
+from messages import raises
 from unit.engine.kernels import as_kernel
 
 U = np.array([0.0, 0.5])
@@ -122,7 +123,7 @@ def test_relocating_takes_the_best_pair_and_breaks_ties_by_state():
     utility = [[0.0, 4.0], [4.0, 1.0]]
     pairs = [Relocating().choose_pair(view(utility), np.array([u, 0.0])) for u in (0.0, 0.5)]
     assert pairs == [(0, 1), (1, 0)]
-    with pytest.raises(ValueError, match=r"^Unembodied chooses the state as well as the action; use choose_pair$"):
+    with raises(ValueError, "Unembodied", "choose_pair"):
         Relocating().choose(view(utility), 0, U)
 
 

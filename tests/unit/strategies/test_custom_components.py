@@ -21,6 +21,7 @@ from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.choice import random_argmax
 from berlyne.strategies.coordination import Greedy, QLearning, Relocating, ValueIteration
 from berlyne.strategies.utilities import UTILITIES, Utility
+from messages import raises
 from parity.cases import CLASSES, uneven
 
 SMALL = {
@@ -215,7 +216,7 @@ def test_visits_count_the_states_occupied():
 
 @pytest.mark.parametrize("wrong", [-1, 4, 100])
 def test_actions_that_do_not_exist_are_refused(wrong):
-    with pytest.raises(ValueError, match=rf"^mine chose action {wrong}; actions are numbered 0 to 3$"):
+    with raises(ValueError, "mine", wrong, "0", "3"):
         explore(maze(0), Strategy("mine", lambda view, s, u: wrong), n_steps=1)
 
 
@@ -226,7 +227,7 @@ def test_an_estimate_of_the_wrong_shape_is_refused():
         def estimate(self, counts):
             return np.ones(3)
 
-    with pytest.raises(ValueError, match=r"^the prior's estimate has shape \(3,\); it must be \(4, 5, 5\)$"):
+    with raises(ValueError, "prior", "estimate", "(3,)", "(4, 5, 5)"):
         World(dense_world(0, n_states=5).rows, Broken())
 
 
@@ -241,7 +242,7 @@ def test_a_subclass_that_changes_a_dirichlet_is_a_custom_prior():
     doubting = World(world.rows, Doubting(1.0, n_states=10, n_actions=4))
     run = explore(doubting, "Random", n_steps=20)
     assert np.ptp(run.missing_information) < 1e-9
-    with pytest.raises(ValueError, match="has a part that cannot be compiled"):
+    with raises(ValueError, "cannot be compiled"):
         explore(doubting, "Random", engine="compiled")
 
 
@@ -304,9 +305,7 @@ def test_an_explorer_of_dependent_rows_values_them_all_again():
 
 def test_a_prior_declared_independent_is_treated_as_independent():
     always_zero = Strategy("zero", lambda view, s, u: 0)
-    with pytest.raises(
-        ValueError, match=r"changed the estimate of action 1 in state \d, although Lies\.rows_are_independent is true"
-    ):
+    with raises(ValueError, "action 1", "Lies.rows_are_independent"):
         explore(World(np.full((2, 3, 3), 1 / 3), Lies()), always_zero, n_steps=5)
 
 
@@ -318,7 +317,7 @@ def test_a_utility_without_a_closed_form_runs_in_numpy_and_never_as_another(make
     )
     world, strategy = make(0), Strategy("ours(greedy)", Greedy(), "ours")
     assert isinstance(make_agent(InternalModel(world.prior), strategy, world), NumpyAgent)
-    with pytest.raises(ValueError, match="has a part that cannot be compiled; use engine='numpy' or 'auto'"):
+    with raises(ValueError, "engine=", "'numpy'", "'auto'"):
         explore(world, strategy, n_steps=1, engine="compiled")
 
 
@@ -365,10 +364,10 @@ def test_a_method_that_relocates_needs_pairs():
     world = World(np.full((2, 3, 3), 1 / 3), Dirichlet(1.0, n_states=3, n_actions=2))
     run = explore(world, Strategy("jumps", Jumps((2, 1))), n_steps=3)
     assert run.states[:-1].tolist() == [2, 2, 2] and run.actions.tolist() == [1, 1, 1]
-    with pytest.raises(ValueError, match="it relocates, so it must have a method pair_values or choose_pair"):
+    with raises(ValueError, "pair_values", "choose_pair"):
         Strategy("stuck", Stuck())
     for pair in ((99, 0), (0, 2), (0.5, 0)):
-        with pytest.raises(ValueError, match=r"^jumps chose the pair .*; there is no such state and action"):
+        with raises(ValueError, "jumps", "pair", str(pair)):
             explore(world, Strategy("jumps", Jumps(pair)), n_steps=1)
 
 
@@ -376,6 +375,5 @@ def test_a_method_that_relocates_needs_pairs():
 def test_values_of_rows_of_a_prior_must_be_one_number_each(name):
     prior = Skewed(1.0, n_states=3, n_actions=2)
     setattr(prior, name, lambda counts: np.zeros(3))
-    message = r"that Skewed returns has shape \(3,\); it must be \(2, 3\), one number for each"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "Skewed", "(3,)", "(2, 3)"):
         InternalModel(prior).expected_missing_information()

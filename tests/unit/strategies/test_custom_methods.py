@@ -10,6 +10,7 @@ from berlyne import Dirichlet, Explorer, InternalModel, Strategy, dense_world, e
 from berlyne.strategies.coordination import Greedy, QLearning, Relocating, ValueIteration
 from berlyne.strategies.registry import get_strategy
 from berlyne.strategies.utilities import as_row_function, evaluate_rows
+from messages import raises
 from parity.cases import uneven
 
 PRIOR = Dirichlet(1.0, n_states=4, n_actions=3)
@@ -67,8 +68,7 @@ def test_a_method_with_choose():
     assert np.all(np.isnan(explorer.action_values(0))) and explorer.action_values(0).shape == (3,)
     silent = Explorer(PRIOR, Strategy("silent", lambda view, s, u: 0))
     assert np.all(np.isnan(silent.action_values(0)))
-    message = r"^silent chooses actions directly, so their probabilities are unknown; define values\(view, s\) .*"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "silent", "probabilities", "values(view, s)"):
         silent.probabilities(0)
 
 
@@ -76,7 +76,7 @@ def test_a_method_with_both_uses_choose_unless_it_has_a_temperature():
     explorer = Explorer(PRIOR, Strategy("both", Both(), "PIG"))
     explorer.observe(0, 1, 2)
     assert explorer.act(0) == 1 and explorer.action_values(0).argmin() == 1
-    with pytest.raises(ValueError, match="both chooses actions directly"):
+    with raises(ValueError, "both", "actions"):
         explorer.probabilities(0)
     warm = Explorer(PRIOR, Strategy("both", Both(), "PIG", temperature=0.001))
     warm.observe(0, 1, 2)
@@ -101,27 +101,25 @@ def test_custom_pairs():
     assert Explorer(world.prior, mine).probabilities() == pytest.approx(np.full((5, 4), 1 / 20))
     here = Explorer(world.prior, Strategy("here", Here(), "PIG"))
     assert here.choose_pair() == (2, 1)
-    with pytest.raises(
-        ValueError, match=r"^here chooses pairs directly; define pair_values\(view\) instead of choose_pair; see"
-    ):
+    with raises(ValueError, "here", "pair_values(view)", "choose_pair"):
         here.probabilities()
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, 2.0], r"mine returned values of shape \(2,\); it must be \(3,\)"),
+        ([1.0, 2.0], ("mine", "(2,)", "(3,)")),
         (
             [1.0, np.nan, 2.0],
-            r"mine returned the values \[1.0, nan, 2.0\]; none may be NaN, and the largest must be finite",
+            ("mine", "[1.0, nan, 2.0]", "NaN"),
         ),
         (
             [1.0, np.inf, 2.0],
-            r"mine returned the values \[1.0, inf, 2.0\]; none may be NaN, and the largest must be finite",
+            ("mine", "[1.0, inf, 2.0]", "finite"),
         ),
         (
             [-np.inf] * 3,
-            r"mine returned the values \[-inf, -inf, -inf\]; none may be NaN, and the largest must be finite",
+            ("mine", "[-inf, -inf, -inf]", "finite"),
         ),
     ],
 )
@@ -130,7 +128,7 @@ def test_values_that_are_none_are_refused(values, message):
         def values(self, view, s):
             return values
 
-    with pytest.raises(ValueError, match=rf"^{message}$"):
+    with raises(ValueError, *message):
         Explorer(PRIOR, Strategy("mine", Mine())).act(0)
 
 
@@ -140,9 +138,7 @@ def test_probabilities_that_are_none_are_refused(chances):
         def probabilities(self, view, s):
             return chances
 
-    with pytest.raises(
-        ValueError, match=r"^mine has probabilities .* in state 0; they must be 3 non-negative numbers that sum to 1$"
-    ):
+    with raises(ValueError, "mine", "state 0", "3", "1"):
         Explorer(PRIOR, Strategy("mine", Mine())).probabilities(0)
 
 
@@ -267,9 +263,5 @@ def test_utilities_that_do_not_ask_are_not_given_counts():
     "wrong", [lambda row: 0.0, lambda a, b, c, d: 0.0, lambda counts, estimate: 0.0, lambda a, b, *, n: 0.0]
 )
 def test_utilities_that_cannot_be_called_are_refused_at_once(wrong):
-    message = (
-        r"^the utility <lambda>\(.*\) must be a function of theta_hat and .*, of these and counts, "
-        r"or of theta_hat and counts by these names; see"
-    )
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "<lambda>", "theta_hat", "counts", "docs/"):
         Strategy("mine", Greedy(), wrong)

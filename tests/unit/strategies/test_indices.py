@@ -13,6 +13,7 @@ from berlyne import UTILITIES, ChineseRestaurant, Dirichlet, Explorer, InternalM
 from berlyne.agents.make import make_agent
 from berlyne.strategies.indices import Row, is_global, make_row
 from berlyne.strategies.registry import get_strategy
+from messages import raises, warns
 from waiting import LIMIT
 
 
@@ -200,25 +201,23 @@ def test_an_index_that_cannot_be_compiled_runs_in_numpy_with_one_warning():
         return {"few": 1.0, "many": 0.1}.get(f"{'few' if row.n < 2 else 'many'}")
 
     world = berlyne.dense_world(0, n_states=4)
-    with pytest.warns(
-        RuntimeWarning, match=r"the index words cannot be compiled, so it runs in plain NumPy, .*; Numba"
-    ):
+    with warns(RuntimeWarning, "words", "NumPy", "Numba"):
         explore(world, "words(VI)", 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explore(world, "words(VI)", 10)
-    with pytest.raises(ValueError, match="has a part that cannot be compiled"):
+    with raises(ValueError, "cannot be compiled"):
         explore(world, "words(VI)", 10, engine="compiled")
 
 
 @pytest.mark.parametrize("name", ["", "a(b", "a,b", "a=b", "a:b", " a", 3])
 def test_invalid_names_are_refused(name):
-    with pytest.raises(ValueError, match=r"the name of an index is .*; it must be text without brackets, commas and ="):
+    with raises(ValueError, "name of an index", "brackets, commas"):
         berlyne.index(name)
 
 
 def test_built_in_names_are_refused_and_own_names_may_be_defined_again():
-    with pytest.raises(ValueError, match="the name of an index is 'PIG', which is a built-in utility; use another"):
+    with raises(ValueError, "'PIG'", "built-in utility"):
         berlyne.index("PIG")
     world = berlyne.dense_world(0)
     berlyne.index("mine")(lambda row: float(row.n))
@@ -232,10 +231,10 @@ def test_built_in_names_are_refused_and_own_names_may_be_defined_again():
 
 
 def test_an_index_must_be_a_function_that_returns_a_number():
-    with pytest.raises(ValueError, match="the index mine is 3; it must be a function of a row"):
+    with raises(ValueError, "mine", "3", "function of a row"):
         berlyne.index("mine")(3)
     berlyne.index("text")(lambda row: "much")
-    with pytest.raises(ValueError, match="returned 'much' for a row; it must return one number"):
+    with raises(ValueError, "'much'", "one number"):
         explore(berlyne.dense_world(0, n_states=3), "text(VI)", 3, engine="numpy")
 
 
@@ -247,24 +246,18 @@ def test_an_index_must_be_a_function_that_returns_a_number():
 def test_an_index_that_is_not_finite_for_untried_rows_is_refused_by_both_engines(function):
     berlyne.index("bonus")(function)
     world = berlyne.dense_world(0, n_states=3)
-    with pytest.raises(
-        ValueError, match=r"^the index bonus is not finite for a row that was never tried, whose n is 0; .*"
-    ):
+    with raises(ValueError, "bonus", "never tried", "n is 0"):
         explore(world, "bonus(VI)", 3, engine="compiled")
-    with pytest.raises(
-        ValueError, match=r"^the index <lambda> is (inf|nan) for a row with n = 0; it must return a finite"
-    ):
+    with raises(ValueError, "<lambda>", "n = 0", "finite"):
         explore(world, "bonus(VI)", 3, engine="numpy")
 
 
 def test_an_index_that_becomes_infinite_is_refused_by_both_engines():
     berlyne.index("bonus")(lambda row: 1.0 / (2.0 - row.n))
     world = berlyne.dense_world(0, n_states=3)
-    with pytest.raises(
-        ValueError, match=r"^an index returned a value that is not finite; it must return a finite number"
-    ):
+    with raises(ValueError, "index", "not finite"):
         explore(world, "bonus(greedy)", 30, engine="compiled")
-    with pytest.raises(ValueError, match=r"^the index <lambda> is inf for a row with n = 2; it must return a finite"):
+    with raises(ValueError, "<lambda>", "inf", "n = 2", "finite"):
         explore(world, "bonus(greedy)", 30, engine="numpy")
 
 
@@ -274,10 +267,7 @@ def test_an_explorer_whose_index_is_not_defined_is_not_called_damaged(tmp_path):
     explorer.observe(0, 1, 2)
     explorer.save(tmp_path / "e.npz")
     del UTILITIES["mine"]
-    with pytest.raises(
-        ValueError,
-        match=r"e\.npz uses the strategy mine\(VI\), whose utility mine is not defined here; import the module",
-    ):
+    with raises(ValueError, "e.npz", "mine(VI)", "utility mine", "import"):
         Explorer.load(tmp_path / "e.npz")
     berlyne.index("mine")(beb)
     assert Explorer.load(tmp_path / "e.npz").n_obs == 1

@@ -14,6 +14,7 @@ from berlyne.agents.make import make_agent
 from berlyne.strategies.coordination import METHODS_BY_NAME, QLearning
 from berlyne.strategies.own_methods import OWN_METHODS
 from berlyne.strategies.registry import get_strategy
+from messages import raises, warns
 from waiting import LIMIT
 
 
@@ -202,8 +203,8 @@ def test_only_the_memory_can_be_written():
         return view.utility[:, s]
 
     world = berlyne.dense_world(0, n_states=4)
-    with pytest.warns(RuntimeWarning, match="the method vandal cannot be compiled, .*setitem"):  # noqa: SIM117
-        with pytest.raises(ValueError, match="read-only"):
+    with warns(RuntimeWarning, "vandal", "setitem"):  # noqa: SIM117
+        with raises(ValueError, "read-only"):
             explore(world, "PIG(vandal)", 10)
 
 
@@ -213,30 +214,28 @@ def test_a_method_that_cannot_be_compiled_runs_in_numpy_with_one_warning():
         return np.array([{"few": 1.0}.get("few" if n < 2 else "many", 0.0) for n in view.n[:, s]])
 
     world = berlyne.dense_world(0, n_states=4)
-    with pytest.warns(
-        RuntimeWarning, match=r"the method words cannot be compiled, so it runs in plain NumPy, .*; Numba"
-    ):
+    with warns(RuntimeWarning, "words", "NumPy", "Numba"):
         explore(world, "words", 10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explore(world, "words", 10)
-    with pytest.raises(ValueError, match="has a part that cannot be compiled"):
+    with raises(ValueError, "cannot be compiled"):
         explore(world, "words", 10, engine="compiled")
     explorer = Explorer(ChineseRestaurant(1.0, n_actions=2), "words")
-    with pytest.raises(ValueError, match="uses a custom component, which cannot be saved"):
+    with raises(ValueError, "custom component", "saved"):
         explorer.save("never.npz")
 
 
 @pytest.mark.parametrize(
     ("function", "compiled", "plain"),
     [
-        (lambda view, s: np.zeros(2), "another number of values than there are actions", r"of shape \(2,\)"),
-        (lambda view, s: np.full(4, np.nan), "one is NaN, or the largest", "none may be NaN"),
-        (lambda view, s: np.full(4, np.inf), "one is NaN, or the largest", "the largest must be finite"),
-        (lambda view, s: np.full(4, -np.inf), "one is NaN, or the largest", "the largest must be finite"),
+        (lambda view, s: np.zeros(2), "number of values", "(2,)"),
+        (lambda view, s: np.full(4, np.nan), "NaN", "NaN"),
+        (lambda view, s: np.full(4, np.inf), "the largest", "the largest must be finite"),
+        (lambda view, s: np.full(4, -np.inf), "the largest", "the largest must be finite"),
         (lambda view, s: view.utility[:, s + 99], "out of bounds", "out of bounds"),
-        (lambda view, s: view.expected(np.zeros(3), s), "needs one value for each state", "mismatch|shapes"),
-        (lambda view, s: view.expected(np.zeros(3))[:, s], "needs one value for each state", "mismatch|shapes"),
+        (lambda view, s: view.expected(np.zeros(3), s), "one value for each state", "3"),
+        (lambda view, s: view.expected(np.zeros(3))[:, s], "one value for each state", "3"),
         (lambda view, s: np.full(4, view.probability(9, s, 0)), "does not exist", "out of bounds"),
         (lambda view, s: view.outcomes(0, s + 99)[2], "does not exist", "out of bounds"),
     ],
@@ -246,7 +245,7 @@ def test_bad_returns_and_bad_questions_are_refused_by_both_engines(function, com
     berlyne.method("bad")(function)
     world = berlyne.dense_world(0)
     for engine, message in (("compiled", compiled), ("numpy", plain)):
-        with pytest.raises((ValueError, IndexError), match=message):
+        with raises((ValueError, IndexError), message):
             explore(world, "PIG(bad)", 3, engine=engine)
 
 
@@ -265,33 +264,31 @@ def test_values_of_minus_infinity_are_impossible_actions():
 def test_a_method_must_return_an_array(returned):
     array = np.array(returned) if isinstance(returned, list) else None
     berlyne.method("bad")((lambda view, s: returned) if array is None else lambda view, s: array)
-    with pytest.warns(RuntimeWarning, match="Numba: it returns .*, not an array of numbers with one axis"):  # noqa: SIM117
-        with pytest.raises(ValueError, match="returned values of shape"):
+    with warns(RuntimeWarning, "Numba", "one axis"):  # noqa: SIM117
+        with raises(ValueError, "values of shape"):
             explore(berlyne.dense_world(0), "PIG(bad)", 3)
 
 
 @pytest.mark.parametrize("name", ["", "a(b", "a,b", "a=b", "a:b", " a", 3])
 def test_invalid_names_are_refused(name):
-    with pytest.raises(ValueError, match=r"the name of a method is .*; it must be text without brackets, commas and ="):
+    with raises(ValueError, "name of a method", "brackets, commas"):
         berlyne.method(name)
 
 
 def test_invalid_definitions_are_refused():
-    with pytest.raises(ValueError, match="the name of a method is 'VI', which is a built-in method; use another name"):
+    with raises(ValueError, "'VI'", "built-in method"):
         berlyne.method("VI")
-    with pytest.raises(ValueError, match="values of the method bad is 3; it must be a function of view and s"):
+    with raises(ValueError, "values", "bad", "3", "view and s"):
         berlyne.method("bad")(3)
-    with pytest.raises(ValueError, match=r"values of the method bad is .*; it must be a function of view and s"):
+    with raises(ValueError, "values", "bad", "view and s"):
         berlyne.method("bad")(lambda view: 0)
-    with pytest.raises(ValueError, match=r"learn of the method bad is .*; it must be a function of view, s, a, s_next"):
+    with raises(ValueError, "learn", "bad", "view, s, a, s_next"):
         berlyne.method("bad", learn=rare)
-    with pytest.raises(ValueError, match="initial is nan; it must be a number"):
+    with raises(ValueError, "initial", "nan"):
         berlyne.method("bad", learn=learn, initial=float("nan"))
-    with pytest.raises(ValueError, match=r"PIG\(rare\) has no parameter 'gamma'; it takes ties, temperature, lapse"):
+    with raises(ValueError, "PIG(rare)", "'gamma'", "ties, temperature, lapse"):
         get_strategy("PIG(rare, gamma=0.5)")
-    with pytest.raises(
-        ValueError, match=r"no strategy 'PIG\(mine\)'; did you .* the module that registers mine not im"
-    ):
+    with raises(ValueError, "'PIG(mine)'", "registers mine"):
         get_strategy("PIG(mine)")
 
 
@@ -320,12 +317,10 @@ def test_files_and_other_processes_know_the_name_only(tmp_path):
     strategy = pickle.loads(pickle.dumps(get_strategy("PIG(learned)")))
     assert explore(world, strategy, 5).n_steps == 5
     del OWN_METHODS["learned"], METHODS_BY_NAME["learned"]
-    with pytest.raises(
-        ValueError, match=r"e\.npz uses the strategy PIG\(learned\), whose method learned is not defined here; import"
-    ):
+    with raises(ValueError, "e.npz", "PIG(learned)", "method learned", "import"):
         Explorer.load(tmp_path / "e.npz")
     for engine in ("auto", "numpy"):
-        with pytest.raises(ValueError, match="the method learned is not defined here; import the module that"):
+        with raises(ValueError, "method learned", "import"):
             explore(world, strategy, 5, engine=engine)
     berlyne.method("learned", learn=learn)(learned)
     assert Explorer.load(tmp_path / "e.npz").n_obs == 1

@@ -6,6 +6,7 @@ import pytest
 from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay
 from berlyne.strategies.coordination import METHODS_BY_NAME, Greedy, QLearning, TrueModel, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES, get_strategy
+from messages import raises
 
 
 def test_the_fifteen_of_the_paper():
@@ -80,51 +81,50 @@ def test_parameters_change_the_actions():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("PIG(IV)", r"there is no strategy 'PIG\(IV\)'; did you mean PIG\(VI\) or .*\?"),
-        ("pig(vi)", r"there is no strategy 'pig\(vi\)'; .*"),
-        ("Unembodied+", r"there is no strategy 'Unembodied\+'; did you mean Unembodied.*\?"),
-        ("Randon", r"there is no strategy 'Randon'; did you mean Random\?"),
-        ("PEG(VI)", r"there is no strategy 'PEG\(VI\)'; did you mean .*PEIG\(VI\).*\?"),
-        ("", r"there is no strategy ''; there are Random, Unembodied, LTA, .*"),
-        ("PIG(VI, gamma=high)", r"the parameters in 'PIG\(VI, gamma=high\)' must be numbers"),
+        ("PIG(IV)", ("'PIG(IV)'", "PIG(VI)")),
+        ("pig(vi)", ("strategy", "'pig(vi)'")),
+        ("Unembodied+", ("'Unembodied+'", "Unembodied")),
+        ("Randon", ("'Randon'", "Random")),
+        ("PEG(VI)", ("'PEG(VI)'", "PEIG(VI)")),
+        ("", ("''", "Random, Unembodied, LTA")),
+        ("PIG(VI, gamma=high)", ("'PIG(VI, gamma=high)'", "numbers")),
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(name, message):
-    with pytest.raises(ValueError, match=rf"^{message}$"):
+    with raises(ValueError, *message):
         get_strategy(name)
 
 
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("PIG(VI)", {"gamma": 1.1}, r"gamma is 1.1; it must be a number in \[0, 1\]"),
-        ("PIG(VI)", {"gamma": -0.1}, r"gamma is -0.1; it must be a number in \[0, 1\]"),
-        ("PIG(VI)", {"gamma": float("nan")}, r"gamma is nan; it must be a number in \[0, 1\]"),
-        ("PIG(VI+)", {"gamma": 2}, r"gamma is 2.0; it must be a number in \[0, 1\]"),
-        ("PIG(VI)", {"steps_back": -1}, "steps_back is -1; it must be a whole number of at least 0"),
-        ("PIG(VI)", {"steps_back": 1.5}, "steps_back is 1.5; it must be a whole number of at least 0"),
-        ("PIG(Q)", {"gamma": 1.1}, r"gamma is 1.1; it must be a number in \[0, 1\]"),
-        ("PIG(Q)", {"learning_rate": 2}, r"learning_rate is 2.0; it must be a number in \[0, 1\]"),
-        ("PIG(Q)", {"epsilon": -1}, r"epsilon is -1.0; it must be a number in \[0, 1\]"),
-        ("PEIG(VI)", {"untried": float("inf")}, "untried is inf; it must be a number in .*"),
-        ("PIG(VI)", {"epsilon": 0.1}, r"PIG\(VI\) has no parameter 'epsilon'; it takes steps_back, gamma.*"),
-        ("PIG(VI)", {"untried": 0.1}, r"PIG\(VI\) has no parameter 'untried'; it takes steps_back, gamma.*"),
-        ("PIG(greedy)", {"gamma": 0.1}, r"PIG\(greedy\) has no parameter 'gamma'; it takes .*"),
-        ("Random", {"seed": 1}, "Random has no parameter 'seed'; it takes .*"),
+        ("PIG(VI)", {"gamma": 1.1}, ("gamma", "1.1", "[0, 1]")),
+        ("PIG(VI)", {"gamma": -0.1}, ("gamma", "-0.1", "[0, 1]")),
+        ("PIG(VI)", {"gamma": float("nan")}, ("gamma", "nan", "[0, 1]")),
+        ("PIG(VI+)", {"gamma": 2}, ("gamma", "2.0", "[0, 1]")),
+        ("PIG(VI)", {"steps_back": -1}, ("steps_back", "-1", "0")),
+        ("PIG(VI)", {"steps_back": 1.5}, ("steps_back", "1.5", "0")),
+        ("PIG(Q)", {"gamma": 1.1}, ("gamma", "1.1", "[0, 1]")),
+        ("PIG(Q)", {"learning_rate": 2}, ("learning_rate", "2.0", "[0, 1]")),
+        ("PIG(Q)", {"epsilon": -1}, ("epsilon", "-1.0", "[0, 1]")),
+        ("PEIG(VI)", {"untried": float("inf")}, ("untried", "inf")),
+        ("PIG(VI)", {"epsilon": 0.1}, ("PIG(VI)", "'epsilon'", "steps_back, gamma")),
+        ("PIG(VI)", {"untried": 0.1}, ("PIG(VI)", "'untried'", "steps_back, gamma")),
+        ("PIG(greedy)", {"gamma": 0.1}, ("PIG(greedy)", "'gamma'")),
+        ("Random", {"seed": 1}, ("Random", "'seed'")),
     ],
 )
 def test_bad_parameters_are_refused(name, parameters, message):
-    with pytest.raises(ValueError, match=rf"^{message}$"):
+    with raises(ValueError, *message):
         get_strategy(name, **parameters)
 
 
 def test_strategies_are_checked_when_they_are_made():
-    with pytest.raises(ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, PMC, PLC, novelty; see"):
+    with raises(ValueError, "'FUN'", "PIG, PEIG, PMC, PLC, novelty"):
         Strategy("mine", Greedy(), "FUN")
-    with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function, or an .* values or choose; see"):
+    with raises(ValueError, "coordinate", "3", "values", "choose"):
         Strategy("mine", 3, "PIG")
-    with pytest.raises(ValueError, match=r"^untried is 'x'; it must be a number in "):
+    with raises(ValueError, "untried", "'x'"):
         Strategy("mine", Greedy(), "PEIG", untried="x")
-    message = r"^parameters are allowed only with the name of a strategy, not with a Strategy object$"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "parameters", "name of a strategy", "Strategy object"):
         get_strategy(STRATEGIES["PIG(VI)"], gamma=0.5)

@@ -7,6 +7,7 @@ import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, Strategy, World, explore
 from berlyne.sparse import Rows
 from berlyne.strategies.coordination import View
+from messages import raises
 
 PRIOR = Dirichlet(1.0, n_states=4, n_actions=3)
 
@@ -140,7 +141,7 @@ def test_arrays_cannot_be_changed(name, hook):
         return np.zeros(3)
 
     setattr(Vandal, hook, write)
-    with pytest.raises(ValueError, match="read-only"):  # noqa: PT012  # any of these calls the hook
+    with raises(ValueError, "read-only"):  # any of these calls the hook
         explorer = Explorer(PRIOR, Strategy("vandal", Vandal(), "PIG"))
         explorer.observe(0, 1, 2)
         explorer.action_values(2)
@@ -171,9 +172,7 @@ def test_a_posterior_sample_needs_a_prior_that_draws_it():
 
     view = View(np.zeros((3, 4)), np.zeros((3, 4, 4)), np.zeros((3, 4, 4), dtype=int), np.zeros(4, dtype=int))
     view.prior = NoSamples()
-    with pytest.raises(
-        ValueError, match=r"NoSamples cannot draw from its posterior; it needs a method sample\(seed, c"
-    ):
+    with raises(ValueError, "NoSamples", "sample(seed, "):
         view.sample()
     view.prior = Samples()
     first, second = view.sample(), view.sample()

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import berlyne
 from berlyne.cli import commands, main
 from berlyne.watch import render_page
+from messages import raises
 
 COIN = "s,a,s_next,p\nheads,toss,heads,0.5\nheads,toss,tails,0.5\ntails,toss,heads,1.0\n"
 
@@ -119,12 +120,12 @@ def test_invalid_runs_and_paths_are_refused(tmp_path: Path) -> None:
     world = berlyne.worlds.river_swim()
     run = berlyne.explore(world, "Random", n_steps=3)
     for argument in (world, "maze", None, 5):
-        with pytest.raises(ValueError, match=f"as berlyne.explore returns them, not {type(argument).__name__}$"):
+        with raises(ValueError, "berlyne.explore", type(argument).__name__):
             berlyne.watch(argument, tmp_path / "x.html")  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(ValueError, match=r"is a directory; give the name of a file, such as .*replay\.html$"):
+    with raises(ValueError, "directory", "replay.html"):
         run.watch(tmp_path)
-    with pytest.raises(ValueError, match="path is 5; it must be the name of a file"):
+    with raises(ValueError, "path", "5"):
         run.watch(5)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(ValueError, match=r"x.txt is not the name of a page; it must end in .html or .htm"):
+    with raises(ValueError, "x.txt", ".html"):
         run.watch(tmp_path / "x.txt")
     assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import page_data
 from berlyne.watch.data import encode_unsigned
 from berlyne.watch.methods import describe_method
+from messages import raises
 
 from .decoding import beliefs_at, unpack
 
@@ -129,7 +130,7 @@ def ring(terminal=()):
 
 def test_worlds_with_other_terminal_states_are_different_worlds():
     runs = [berlyne.explore(ring(terminal), "Random", n_steps=5) for terminal in ((), (3,))]
-    with pytest.raises(ValueError, match="explored different worlds"):
+    with raises(ValueError, "different worlds"):
         page_data(runs)
 
 

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from berlyne import maze
+from messages import raises
 
 UP, DOWN, LEFT, RIGHT = range(4)
 SEEDS = range(20)
@@ -91,7 +92,7 @@ def test_a_maze_of_any_side_has_its_number_of_wall_faces(side):
     geometry = maze(1, side=side, n_transporters=2 * side**2 + 2).geometry
     assert geometry.passages.sum() == 2 * (side**2 - 1)
     assert geometry.transporters.sum() == 2 * side**2 + 2
-    with pytest.raises(ValueError, match=rf"a maze of side {side} has only {2 * side**2 + 2} wall faces"):
+    with raises(ValueError, f"side {side}", 2 * side**2 + 2, "wall faces"):
         maze(1, side=side, n_transporters=2 * side**2 + 3)
 
 
@@ -106,14 +107,14 @@ def test_small_concentrations_keep_the_support(alpha, law):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"side": 0}, "side is 0; it must be a whole number of at least 1"),
-        ({"side": 2.5}, "side is 2.5; it must be a whole number"),
-        ({"n_transporters": 75}, "n_transporters is 75; a maze of side 6 has only 74 wall faces"),
-        ({"n_transporters": -1}, "n_transporters is -1; it must be a whole number of at least 0"),
-        ({"alpha": 0}, r"alpha is 0; it must be a number in \[1e-300"),
-        ({"law": "rooms"}, "law is 'rooms'; it must be 'outcomes' or 'directions'"),
+        ({"side": 0}, ("side", "0", "1")),
+        ({"side": 2.5}, ("side", "2.5")),
+        ({"n_transporters": 75}, ("n_transporters", "75", "6", "74")),
+        ({"n_transporters": -1}, ("n_transporters", "-1", "0")),
+        ({"alpha": 0}, ("alpha", "0", "1e-300")),
+        ({"law": "rooms"}, ("law", "'rooms'", "'outcomes'", "'directions'")),
     ],
 )
 def test_parameters_outside_their_range_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, *message):
         maze(0, **arguments)

@@ -7,6 +7,7 @@ import pytest
 
 from berlyne import explore, is_ergodic, maze, maze_from_text
 from berlyne.worlds.maze_text import geometry_from_text, maze_text
+from messages import raises, warns
 
 DRAWN = """
     +---+-^-+---+
@@ -35,7 +36,7 @@ def test_a_drawn_maze_is_a_maze():
     s, a = np.divmod(np.arange(36), 4)
     own = world.theta[a, s, world.geometry.destination.ravel()]
     np.testing.assert_allclose(own, world.theta.max(axis=-1)[a, s])  # an action goes mostly its own way
-    with pytest.warns(UserWarning, match="1 of the 9 states of 'Maze' cannot be reached"):
+    with warns(UserWarning, "1", "9", "'Maze'"):
         assert explore(world, "PIG(VI)", n_steps=50, start=0).n_steps == 50
     np.testing.assert_array_equal(world.rows.data, maze_from_text(DRAWN, seed=3).rows.data)
     assert not np.array_equal(world.rows.data, maze_from_text(DRAWN, seed=4).rows.data)
@@ -66,34 +67,32 @@ def test_line_ends_and_empty_lines_do_not_matter():
     assert maze_text(drawn) == maze_text(geometry_from_text(DRAWN))
 
 
-ROOM = "of the drawing: this room"
-GAP = f"{ROOM} is open to the outside; the outer wall of the maze must have no gap"
-ONE = "transporters need exactly one base, a room with a B"
+GAP = "open to the outside"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (DRAWN, "  ", "the drawing is empty; it must be a maze of .*"),
-        ("|       | B |", "|       | B", f"line 2, column 11 {GAP}"),
-        ("    |   |      >|\n", "", "line 1 of the drawing has 13 characters and there are 6 lines; .*"),
-        ("| B |", "|#B |", "line 2, column 10 of the drawing is '#'; it must be one of ' <'"),
-        ("| B |", "| C |", "line 2, column 11 of the drawing is 'C'; it must be one of ' B'"),
-        ("+---+   +   +", "+---+   *   +", r"line 5, column 9 of the drawing is '\*'; it must be one of '\+'"),
-        ("+---+   +   +", "+---+ - +   +", "line 5, column 6 of the drawing is neither a wall --- nor a passage"),
-        ("| B |", "| B  ", f"line 2, column 11 {GAP}"),
-        ("-v-", "   ", f"line 6, column 11 {GAP}"),
-        ("    |   |      >|", "        |      >|", f"line 6, column 3 {GAP}"),
-        ("+-^-+", "+   +", f"line 2, column 7 {GAP}"),
-        ("|<      |", "|<     >  ", "line 4 of the drawing has 14 characters .*"),
-        ("|   |      >|", "|   |  >   >|", f"line 6, column 7 {ROOM} has a transporter where there is no wall"),
-        (" B ", "   ", f"line 2, column 7 {ROOM} has a transporter, but there is no base; {ONE}"),
-        ("|   |      >|", "| B |      >|", f"line 6, column 3 {ROOM} has a second base; {ONE}"),
+        (DRAWN, "  ", ("drawing", "empty")),
+        ("|       | B |", "|       | B", ("line 2, column 11", GAP)),
+        ("    |   |      >|\n", "", ("line 1", "13", "6 lines")),
+        ("| B |", "|#B |", ("line 2, column 10", "'#'", "' <'")),
+        ("| B |", "| C |", ("line 2, column 11", "'C'", "' B'")),
+        ("+---+   +   +", "+---+   *   +", ("line 5, column 9", "'*'", "'+'")),
+        ("+---+   +   +", "+---+ - +   +", ("line 5, column 6", "wall", "passage")),
+        ("| B |", "| B  ", ("line 2, column 11", GAP)),
+        ("-v-", "   ", ("line 6, column 11", GAP)),
+        ("    |   |      >|", "        |      >|", ("line 6, column 3", GAP)),
+        ("+-^-+", "+   +", ("line 2, column 7", GAP)),
+        ("|<      |", "|<     >  ", ("line 4", "14")),
+        ("|   |      >|", "|   |  >   >|", ("line 6, column 7", "transporter", "no wall")),
+        (" B ", "   ", ("line 2, column 7", "transporter", "no base")),
+        ("|   |      >|", "| B |      >|", ("line 6, column 3", "second base")),
     ],
 )
 def test_a_drawing_that_is_no_maze_is_refused(old, new, message):
     assert old in DRAWN
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    with raises(ValueError, *message):
         maze_from_text(DRAWN.replace(old, new))
-    with pytest.raises(ValueError, match=r"^law is 'x'; it must be 'outcomes' or 'directions'$"):
+    with raises(ValueError, "law", "'x'", "'outcomes'", "'directions'"):
         maze_from_text(DRAWN, law="x")

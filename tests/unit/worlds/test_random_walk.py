@@ -3,6 +3,7 @@ import pytest
 
 from berlyne import World
 from berlyne.worlds.structure import controllability, random_walk, stationary_distribution, structure_index
+from messages import raises
 
 
 def test_a_random_walk_joins_the_actions():
@@ -26,7 +27,7 @@ def test_a_world_that_ends_in_one_state_is_all_structure():
 
 def test_a_world_with_two_ends_has_no_equilibrium():
     theta = np.array([[[0.2, 0.5, 0.3], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])
-    with pytest.raises(ValueError, match="2 sets of states that an agent never leaves"):
+    with raises(ValueError, "2 sets"):
         stationary_distribution(World(theta))
 
 
@@ -39,5 +40,5 @@ def test_an_action_that_decides_everything_is_worth_one_bit_at_once_and_nothing_
 
 def test_no_horizon_no_information():
     assert controllability(World(np.ones((1, 1, 1))), 0).shape == (0,)
-    with pytest.raises(ValueError, match="horizon"):
+    with raises(ValueError, "horizon"):
         controllability(World(np.ones((1, 1, 1))), -1)
