@@ -7,6 +7,7 @@ fails. Every test has a time limit. Only a part of the cases of a test that is m
 """
 
 import faulthandler
+import gc
 import os
 import signal
 from itertools import groupby
@@ -54,6 +55,24 @@ def pytest_timeout_cancel_timer(item):
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run all cases of tests that are marked pairwise")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Collect tests without looking for garbage, and never look at them and at imported modules again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path, parent):
+    """Look for examples in docstrings only in the package, not in tests."""
+    collectors = yield
+    return [one for one in collectors if type(one) is pytest.Module]
 
 
 def pytest_collection_modifyitems(config, items):

@@ -128,6 +128,7 @@ def test_expected_missing_information_is_that_of_an_explorer():
     assert led.s.values.tolist() == [10, 20, 10, 30]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(VI)", "PIG(Q)", "CB", "PIG(greedy, temperature=0.2, lapse=0.1)"])
 @pytest.mark.parametrize("prior", [ChineseRestaurant(0.7, 0.1), ChineseRestaurant("ml")], ids=repr)

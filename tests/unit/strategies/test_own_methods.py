@@ -73,6 +73,7 @@ def registered():
         berlyne.method(name, learn=learning)(function)
 
 
+@pytest.mark.pairwise
 @pytest.mark.filterwarnings("ignore:.*cannot be reached")
 @pytest.mark.parametrize("strategy", ["PIG({})", "novelty({}, temperature=0.1, lapse=0.1)", "{}", "rows({})"])
 @pytest.mark.parametrize("name", METHODS)
