@@ -183,7 +183,7 @@ def test_invalid_arguments_for_unknown_states_are_refused():
     for bad, named in (
         (("b", 5, "c"), ("a", "5", "line 1", "0 to 1")),
         ((["b"], 0, "c"), ("line 1", "s", "['b']", "hashable")),
-        (("b", 0, float("nan")), ("line 1", "s_next", "nan", "NaN")),
+        ((float("nan"), 0, "b"), ("line 1", "s", "nan", "NaN")),
     ):
         with raises(ValueError, *named):
             explorer.observe_many([("a", 0, "b"), bad])
