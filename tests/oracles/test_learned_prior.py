@@ -20,7 +20,8 @@ WORLDS = {
 
 
 def learning(world, start=1.0, **options):
-    """The world for an explorer that learns the concentration."""
+    """The world for an explorer that learns the concentration, as in Fig. S5."""
+    options = {"bounds": (1e-3, 1e3), "schedule": Refit(200, 0.0, 1e-3), **options}
     return world.with_prior(Dirichlet("ml", world.prior.support, start=start, **options))
 
 

@@ -23,7 +23,7 @@ def slope(alpha: float, counts: np.ndarray, support: np.ndarray) -> float:
 @pytest.mark.parametrize("strategy", ["Random", "PIG(VI)"])
 def test_the_likelihood_has_slope_zero_at_the_learned_value(make, strategy) -> None:
     world, n_steps = make(5), 250
-    prior = berlyne.Dirichlet("ml", world.prior.support, start=1.0, schedule=berlyne.Refit(always=n_steps))
+    prior = berlyne.Dirichlet("ml", world.prior.support, start=1.0, bounds=(1e-3, 1e3), schedule=berlyne.Refit(n_steps))
     run = berlyne.explore(world.with_prior(prior), strategy, n_steps, seed=3)
     support = (world.theta > 0).reshape(-1, world.n_states)
     counts, inside = np.zeros_like(world.theta, dtype=int), 0

@@ -29,6 +29,7 @@ WORLDS = {
     "maze": lambda: berlyne.maze(3, side=3, n_transporters=2),
     "with a terminal state": corridor,
 }
+WIDE = (1e-3, 1e3)
 SCHEDULES = [Refit(200, 0.0, 1e-3), Refit(10, 0.1), Refit(0, 1.0), Refit(3, 0.0, 0.05), Refit(7, 0.4, 0.02)]
 
 
@@ -45,10 +46,10 @@ def log_likelihood(alpha, counts, possible):
     return by_row.sum() + (gammaln(alpha + counts) - gammaln(alpha))[possible].sum()
 
 
-def most_likely(counts, possible, alpha):
+def most_likely(counts, possible, alpha, bounds):
     if not np.any((possible.sum(axis=-1) > 1) & (counts.sum(axis=-1) > 1)):
         return alpha  # every concentration is equally likely
-    grid = np.linspace(np.log(1e-3), np.log(1e3), 61)
+    grid = np.linspace(*np.log(bounds), 61)
     best = int(np.argmax([log_likelihood(np.exp(x), counts, possible) for x in grid]))
     around = grid[max(best - 1, 0)], grid[min(best + 1, 60)]
     found = minimize_scalar(
@@ -57,7 +58,7 @@ def most_likely(counts, possible, alpha):
         method="bounded",
         options={"xatol": 1e-11},
     )
-    return max([np.exp(found.x), 1e-3, 1e3], key=lambda alpha: log_likelihood(alpha, counts, possible))
+    return max([np.exp(found.x), *bounds], key=lambda alpha: log_likelihood(alpha, counts, possible))
 
 
 def divergence(p, q):
@@ -78,7 +79,7 @@ def peig(c, last):
     return divergence(c / c.sum(), before / before.sum())
 
 
-def concentrations(run, start, schedule):
+def concentrations(run, start, schedule, bounds=WIDE):
     """The concentration in force before the first and after every step."""
     world, alpha, n_last, alphas = run.world, start, 0, [start]
     counts, possible = np.zeros(world.theta.shape), possible_transitions(world)
@@ -86,7 +87,7 @@ def concentrations(run, start, schedule):
         counts[run.actions[t], run.states[t], run.next_states[t]] += 1
         n = t + 1
         if n <= schedule.always or n - n_last >= schedule.growth * n_last:
-            n_last, best = n, most_likely(counts, possible, alpha)
+            n_last, best = n, most_likely(counts, possible, alpha, bounds)
             if n <= schedule.always or abs(best - alpha) > schedule.tolerance * alpha:
                 alpha = best
         alphas.append(alpha)
@@ -98,7 +99,7 @@ def concentrations(run, start, schedule):
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_concentration_in_force_is_the_most_likely_one_at_the_last_refit(name, schedule, engine):
     world, start = WORLDS[name](), 2.0
-    prior = Dirichlet("ml", world.prior.support, start=start, schedule=schedule)
+    prior = Dirichlet("ml", world.prior.support, start=start, bounds=WIDE, schedule=schedule)
     run = explore(world.with_prior(prior), "PIG(VI)", n_steps=230, seed=5, engine=engine)
     expected = concentrations(run, start, schedule)
     assert run.learned == pytest.approx(expected, rel=2e-6)
@@ -110,7 +111,7 @@ def test_the_concentration_in_force_is_the_most_likely_one_at_the_last_refit(nam
 @pytest.mark.parametrize("name", WORLDS)
 def test_measures_and_choices_follow_from_the_counts_and_the_concentration(name, strategy, engine):
     world, schedule = WORLDS[name](), Refit(60, 0.2)
-    prior = Dirichlet("ml", world.prior.support, start=5.0, schedule=schedule)
+    prior = Dirichlet("ml", world.prior.support, start=5.0, bounds=WIDE, schedule=schedule)
     run = explore(world.with_prior(prior), strategy, n_steps=120, seed=2, engine=engine)
     theta, possible = world.theta, possible_transitions(world)
     going_on = np.setdiff1d(np.arange(world.n_states), world.terminal)
@@ -141,4 +142,5 @@ def test_learning_starts_at_one_over_the_number_of_states():
         prior = Dirichlet("ml", n_states=world.n_states, n_actions=world.n_actions)
         run = explore(world.with_prior(prior), "Random", n_steps=400, seed=0)
         assert run.learned[0] == 1.0 / world.n_states
-        assert run.learned == pytest.approx(concentrations(run, 1.0 / world.n_states, Refit(200, 0.0, 1e-3)), rel=2e-6)
+        expected = concentrations(run, 1.0 / world.n_states, Refit(10, 0.1), bounds=(1e-3, 1.0))
+        assert run.learned == pytest.approx(expected, rel=2e-6)

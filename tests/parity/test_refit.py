@@ -226,7 +226,7 @@ def test_a_study_learns_the_concentration(tmp_path):
     )
     results = berlyne.Experiment.from_toml(toml).run(tmp_path / "results.zarr")
     stored = results.run("river_swim/000", "PIG(VI)")
-    assert stored.world.prior.alpha == 1 / 6 and stored.world.prior.schedule == Refit(200, 0.0, 1e-3)
+    assert stored.world.prior.alpha == 1 / 6 and stored.world.prior.schedule == Refit()
     missing = stored.model.missing_information(stored.world)
     assert stored.model.prior.alpha != 1 / 6
     assert stored.missing_information[-1] == pytest.approx(missing, rel=1e-6)
@@ -235,8 +235,9 @@ def test_a_study_learns_the_concentration(tmp_path):
 def test_an_environment_is_explored_with_a_learned_concentration():
     gymnasium = pytest.importorskip("gymnasium")
     run = berlyne.explore_env(
-        gymnasium.make("FrozenLake-v1"), "PIG(VI)", n_steps=150, seed=0, prior=Dirichlet("ml", n_states=16, n_actions=4)
-    )
+        gymnasium.make("FrozenLake-v1"), "PIG(VI)", n_steps=150, seed=0,
+        prior=Dirichlet("ml", n_states=16, n_actions=4, schedule=Refit(growth=0.0)),
+    )  # fmt: skip
     explorer, counts = run.explorer, run.explorer.model.sparse_counts
     expected = berlyne.fit_alpha(counts)
     assert explorer.model.prior.alpha == pytest.approx(expected, rel=1e-5) and abs(expected - 1 / 16) > 1e-3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -15,7 +15,8 @@ from rich.table import Table
 
 from berlyne.commands.help import IMPORT, Command, Concentration, Group
 from berlyne.exploration.logbook import LabBook
-from berlyne.priors import ChineseRestaurant, Dirichlet
+from berlyne.priors import ChineseRestaurant
+from berlyne.priors.dirichlet import Alpha, prior_or_default
 from berlyne.priors.protocols import discovers_states
 from berlyne.user_modules import import_object
 
@@ -44,7 +45,9 @@ def lab() -> None:
 @click.option("--actions", metavar="NAMES", help="Action names, separated by commas, or the number of actions.")
 @click.option("--discover", is_flag=True, help="Start without known states; a state is added when you first record it.")
 @click.option(
-    "--alpha", type=Concentration(), default=1.0, show_default=True, help="Concentration of the prior; ml to learn it."
+    "--alpha",
+    type=Concentration(),
+    help="Concentration of the prior; by default it is learned (ml), or 1 with --discover.",
 )
 @click.option("--prior", metavar="MODULE:NAME", help="Your own prior, an object in a Python module.")
 @click.option("--strategy", default="PIG(VI)", show_default=True, help="Strategy: a name, or MODULE:NAME.")
@@ -57,7 +60,7 @@ def new(
     states: str | None,
     actions: str | None,
     discover: bool,
-    alpha: float | Literal["ml"],
+    alpha: Alpha | None,
     prior: str | None,
     strategy: str,
     imports: tuple[str, ...],
@@ -80,9 +83,10 @@ def new(
     elif discover:
         if n_states is not None and state_names is None:
             raise ValueError(f"--states is {states}; with --discover it must be names, not a number")
-        book_prior = ChineseRestaurant(alpha, n_actions=n_actions)
+        book_prior = ChineseRestaurant(1.0 if alpha is None else alpha, n_actions=n_actions)
     else:
-        book_prior = Dirichlet(alpha, n_states=n_states, n_actions=n_actions)
+        assert n_states is not None  # see above
+        book_prior = prior_or_default(None, alpha, n_states, n_actions)
     parsed = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
     sizes = {name: size for name, (size, names) in parsed.items() if prior is not None and names is None}
     labels: dict[str, Any] = {"states": state_names, "actions": action_names, **sizes}

@@ -29,7 +29,10 @@ DEFAULT_STRATEGIES = ("PIG(VI)", "Random")
 STEPS = 1000
 """Default number of steps in a world that is not in the paper."""
 ALPHA = 1.0
-"""Default concentration of the prior of a benchmark, or of a world file without a prior."""
+"""Default concentration of the prior of a benchmark, or of a world file without a prior.
+
+It is fixed, because the page cannot learn a concentration when you take over.
+"""
 
 
 @click.command(cls=Command, example=WATCH_EXAMPLE)

@@ -21,7 +21,8 @@ from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.run import Run
 from berlyne.exploration.streams import streams
 from berlyne.labels import PASS_OBSERVE, GrowingLabels, as_list
-from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
+from berlyne.priors import ChineseRestaurant, Prior
+from berlyne.priors.dirichlet import Alpha, check_one_of, prior_or_default
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import OWN_WORLDS, UNKNOWN_STATES, BoolArray, IndexArray, Seed, check_count, short_repr
@@ -40,6 +41,7 @@ def explore_env(
     seed: Seed = 0,
     *,
     prior: Prior | None = None,
+    alpha: Alpha | None = None,
     states: Iterable[Hashable] | None = None,
     observe: Callable[..., Hashable] | None = None,
 ) -> Run:
@@ -59,7 +61,11 @@ def explore_env(
     seed : int, SeedSequence or Generator
         Seed. The agent and the environment draw from separate streams.
     prior : Prior, optional
-        Prior of the explorer; by default Dir(1) over all states or, if the states are unknown, a `ChineseRestaurant`.
+        Prior of the explorer. By default it is a Dirichlet distribution over all states with the concentration `alpha`
+        or, if the states are unknown, `ChineseRestaurant(alpha)`.
+    alpha : float or "ml", optional
+        Concentration of the default prior. By default the explorer learns it on the way, starting at 1/N ("ml"); if the
+        states are unknown, it is 1.
     states : iterable of hashable, optional
         All possible states. Not needed if the observation space is `Discrete`, or if states are to be discovered.
     observe : callable, optional
@@ -97,7 +103,7 @@ def explore_env(
         raise ValueError(f"n_steps is {n_steps}; it must be at most {MAX_STEPS}")
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(f"observations are {env.observation_space}, which rarely repeat; {PASS_OBSERVE}{OWN_WORLDS}")
-    explorer = _make_explorer(env, strategy, seed, prior, states)
+    explorer = _make_explorer(env, strategy, seed, (prior, alpha), states)
     path = _Path(env, explorer, observe, n_steps, _table_world(env, explorer) if observe is None else None)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))
@@ -372,18 +378,24 @@ def _agrees(
 
 
 def _make_explorer(
-    env: Any, strategy: Any, seed: Seed, prior: Prior | None, states: Iterable[Hashable] | None
+    env: Any,
+    strategy: Any,
+    seed: Seed,
+    prior_or_alpha: tuple[Prior | None, Alpha | None],
+    states: Iterable[Hashable] | None,
 ) -> Explorer:
     """Return an explorer for an environment, or raise a ValueError if the environment cannot be explored."""
+    prior, alpha = prior_or_alpha
+    check_one_of(prior, alpha)
     n_actions, all_states = _size(env.action_space), _states(env, states)
     if n_actions is None:
         raise ValueError(f"actions are {env.action_space}; they must be Discrete")
     values = _space_values(env.action_space, n_actions)
     actions = values if values[0] else None  # values 0, 1, 2, ... need no labels
-    if prior is None and all_states is not None:
-        prior = Dirichlet(1.0, n_states=len(all_states), n_actions=n_actions)
+    if all_states is not None:
+        prior = prior_or_default(prior, alpha, len(all_states), n_actions)
     elif prior is None:
-        prior = ChineseRestaurant()
+        prior = ChineseRestaurant() if alpha is None else ChineseRestaurant(alpha)
     if discovers_states(prior):
         initial_states = None if states is None else all_states
         explorer = Explorer(prior, strategy, seed, n_actions=n_actions, states=initial_states, actions=actions)

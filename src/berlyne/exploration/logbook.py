@@ -14,11 +14,13 @@ from typing import Any
 
 from berlyne.exploration.log_file import Line, Log, check_can_create, create_log, write_lock
 from berlyne.exploration.log_header import explorer_from_header, make_header
-from berlyne.labels import label_from_json, label_to_json
+from berlyne.labels import as_list, label_from_json, label_to_json
 from berlyne.models.history import Transition
 from berlyne.priors import Prior
+from berlyne.priors.dirichlet import Alpha, check_one_of, prior_or_default
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy
+from berlyne.validation import check_count
 
 
 class LabBook:
@@ -73,10 +75,11 @@ class LabBook:
     def new(
         cls,
         path: str | os.PathLike[str],
-        prior: Prior | str,
+        prior: Prior | str | None = None,
         strategy: str | Strategy = "PIG(VI)",
         seed: int = 0,
         *,
+        alpha: Alpha | None = None,
         states: Iterable[Any] | None = None,
         actions: Iterable[Any] | None = None,
         n_states: int | None = None,
@@ -89,13 +92,16 @@ class LabBook:
         ----------
         path : path-like
             The file.
-        prior : Prior or str
-            The prior. Your own prior can be text "module:name", which is imported whenever the book is opened. If it
-            is an object, you must pass it again to `LabBook(path, prior, strategy)`.
+        prior : Prior or str, optional
+            The prior; by default a Dirichlet distribution over all states with the concentration `alpha`. Your own
+            prior can be text "module:name", which is imported whenever the book is opened. If it is an object, you must
+            pass it again to `LabBook(path, prior, strategy)`.
         strategy : str or Strategy
             The strategy or its name; your own can be text "module:name" or an object, as for `prior`.
         seed : int
             Seed for ties and random actions.
+        alpha : float or "ml", optional
+            Concentration of the default prior; by default the explorer learns it, starting at 1/N ("ml").
         states, actions : iterable, optional
             Labels of the states and actions; by default 0, 1, 2, ...
         n_states, n_actions : int, optional
@@ -110,7 +116,11 @@ class LabBook:
         """
         path = Path(path)
         check_can_create(path)
-        options = {"states": states, "actions": actions, "n_states": n_states, "n_actions": n_actions}
+        check_one_of(prior, alpha)
+        labels = {"states": states, "actions": actions}
+        labels = {name: None if values is None else as_list(name, values) for name, values in labels.items()}
+        options = {**labels, "n_states": n_states, "n_actions": n_actions}
+        prior = _default_prior(alpha, options) if prior is None else prior
         header = make_header(prior, strategy, seed, options, imports)
         explorer_from_header(path, header, prior, strategy)  # raises before a file is created
         create_log(path, header)
@@ -202,3 +212,14 @@ class LabBook:
             self.explorer.observe(s, a, s_next, ended=line.get("ended", False))
         except (ValueError, TypeError, KeyError) as error:
             raise StoreError(f"line {number} of {self.path} does not match its explorer: {error}") from None
+
+
+def _default_prior(alpha: Alpha | None, options: dict[str, Any]) -> Prior:
+    """Return the prior of a book whose prior was left out; labels or numbers in `options` define its size."""
+    sizes = {}
+    for kind in ("states", "actions"):
+        labels, size = options[kind], options[f"n_{kind}"]
+        if labels is None and size is None:
+            raise ValueError(f"the prior and the {kind} are missing; set {kind}= or n_{kind}=, or pass a prior")
+        sizes[f"n_{kind}"] = check_count(f"n_{kind}", size, 1) if labels is None else len(labels)
+    return prior_or_default(None, alpha, **sizes)

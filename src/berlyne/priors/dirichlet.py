@@ -12,27 +12,31 @@ from __future__ import annotations
 import copy
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from berlyne.frozen import read_only
 from berlyne.priors.closed_forms import FORMS, table_over_counts
 from berlyne.priors.concentration import histograms_of, is_uninformative, maximum_likelihood_alpha
-from berlyne.priors.protocols import Description
+from berlyne.priors.protocols import Description, Prior
 from berlyne.priors.pseudo_counts import PseudoCountPrior
-from berlyne.priors.refit import EVERY_STEP, MOST_LIKELY, Refit, check_bounds
+from berlyne.priors.refit import DEFAULT_SCHEDULE, MOST_LIKELY, Refit, check_bounds
 from berlyne.sparse import Counts, Rows, Support, checked_rows, checked_support, row_error, row_name
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 
+Alpha = float | Literal["ml"]
+"""Concentration of a prior; "ml" if explorers learn it."""
 MIN_ALPHA = 1e-300
 """Smallest concentration; division by a smaller one would overflow."""
 MIN_UNEQUAL_ALPHA = 1e-140
 """Smallest concentration if transitions have different ones; squares of smaller pseudo-counts underflow."""
 MAX_ALPHA = 1e12
 """Largest concentration; one observation would be lost in the rounding of a larger pseudo-count."""
-BOUNDS = (1e-3, 1e3)
-"""Range in which a concentration is learned, as in `berlyne.fit_alpha`."""
+LOW, HIGH = 1e-3, 1.0
+"""Range in which a concentration is learned by default, if there are few states; see `default_bounds`."""
+MIN_KAPPA = 0.1
+"""Largest total pseudo-count of a row at the lower bound, if all states can follow."""
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -59,11 +63,11 @@ class Dirichlet(PseudoCountPrior):
         M; not needed with a support.
     start : float, optional
         With "ml", the concentration until a row with several possible outcomes has been observed twice; by default 1/N.
-    bounds : tuple of two floats
-        With "ml", smallest and largest concentration that is learned.
+    bounds : tuple of two floats, optional
+        With "ml", smallest and largest concentration that is learned; by default those of `default_bounds`.
     schedule : Refit, optional
-        When the concentration is learned; None if it is fixed. With "ml", by default after every observation; then from
-        the 201st observation on, a new concentration is used if it differs by more than 0.1 %.
+        When the concentration is learned; None if it is fixed. With "ml", by default after each of the first 10
+        observations, and then whenever the number of observations has grown by a tenth (`Refit()`).
 
     Attributes
     ----------
@@ -98,11 +102,10 @@ class Dirichlet(PseudoCountPrior):
         n_states: int | None = None,
         n_actions: int | None = None,
         start: float | None = None,
-        bounds: tuple[float, float] = BOUNDS,
+        bounds: tuple[float, float] | None = None,
         schedule: Refit | None = None,
     ) -> None:
-        check_bounds(bounds, MIN_ALPHA, MAX_ALPHA)
-        vars(self).update(bounds=(float(bounds[0]), float(bounds[1])), schedule=schedule)
+        vars(self).update(schedule=schedule)
         learns = isinstance(alpha, str) and alpha == MOST_LIKELY
         if start is not None and not learns:
             raise ValueError(f"start is {start!r}, but alpha is {alpha!r}; start needs alpha={MOST_LIKELY!r}")
@@ -112,9 +115,12 @@ class Dirichlet(PseudoCountPrior):
             alpha = check_number("alpha", alpha, MIN_ALPHA, MAX_ALPHA)
         possible = as_support(support, n_states, n_actions)
         vars(self).update(support=possible, n_states=possible.n_states, n_actions=possible.n_actions)
+        low, high = default_bounds(self.n_states) if bounds is None else bounds
+        check_bounds((low, high), MIN_ALPHA, MAX_ALPHA)
+        vars(self).update(bounds=(float(low), float(high)))
         if learns:
             alpha = check_number("start", 1.0 / self.n_states if start is None else start, MIN_ALPHA, MAX_ALPHA)
-            vars(self).update(schedule=EVERY_STEP if schedule is None else schedule)
+            vars(self).update(schedule=DEFAULT_SCHEDULE if schedule is None else schedule)
         empty = np.flatnonzero(possible.sizes == 0)
         if len(empty):
             raise ValueError(
@@ -263,6 +269,51 @@ class Dirichlet(PseudoCountPrior):
         sparse = self._check_size(counts)
         check_in_support(sparse, self.support)
         return sparse
+
+
+def prior_or_default(prior: Prior | None, alpha: Alpha | None, n_states: int, n_actions: int) -> Prior:
+    """Return `prior` or, without it, the prior of a world without a description.
+
+    Parameters
+    ----------
+    prior : Prior or None
+        Prior that the user passed.
+    alpha : float, "ml" or None
+        Concentration that the user passed. None for "ml".
+    n_states, n_actions : int
+        Number of states and actions.
+
+    Returns
+    -------
+    Prior
+        The prior; by default a Dirichlet distribution over all states.
+
+    Raises
+    ------
+    ValueError
+        If both a prior and a concentration are set.
+    """
+    check_one_of(prior, alpha)
+    if prior is not None:
+        return prior
+    return Dirichlet(MOST_LIKELY if alpha is None else alpha, n_states=n_states, n_actions=n_actions)
+
+
+def check_one_of(prior: Any, alpha: Any) -> None:
+    """Raise a `ValueError` if both a prior and the concentration of the default prior are set."""
+    if prior is not None and alpha is not None:
+        raise ValueError(f"alpha is {alpha!r}, but prior is set too; alpha sets the default prior, so leave one out")
+
+
+def default_bounds(n_states: int) -> tuple[float, float]:
+    """Return the range in which a concentration is learned in a world of `n_states` states.
+
+    After two different outcomes of one row, and none that was repeated, the likelihood rises without end with alpha.
+    The upper bound of 1 keeps such an explorer from expecting that nothing is left to learn. If no row had two
+    different outcomes, the likelihood rises as alpha falls. At the lower bound the total pseudo-count of a row is then
+    at most 0.1, so one observation decides, however many states there are.
+    """
+    return min(LOW, MIN_KAPPA / n_states), HIGH
 
 
 def _alpha_by_transition(alpha: Any, support: Support) -> float | FloatArray:

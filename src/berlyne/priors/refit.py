@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from berlyne.validation import FloatArray, check_count, check_number
 
-MOST_LIKELY = "ml"
+MOST_LIKELY: Final = "ml"
 """Value of a parameter that explorers learn by maximum likelihood."""
 MAX_SHARE = 1e6
 """Largest growth and tolerance."""
@@ -82,9 +82,9 @@ def is_used(new: float, old: float, n_obs: int, always: int, tolerance: float) -
 
 
 DEFAULT_SCHEDULE = Refit()
-"""The schedule of a prior that has a method `refit` and no schedule."""
+"""The schedule of `Dirichlet("ml")`, and of a prior that has a method `refit` and no schedule."""
 EVERY_STEP = Refit(always=200, growth=0.0, tolerance=1e-3)
-"""The schedule of `Dirichlet("ml")` (Fig. S5, reading R24)."""
+"""The schedule of Fig. S5 (reading R24)."""
 ON_DOUBLING = Refit(always=0, growth=1.0)
 """The schedule of `ChineseRestaurant("ml")`."""
 

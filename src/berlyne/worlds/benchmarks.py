@@ -1,24 +1,23 @@
 """Benchmark worlds from the literature, each with its source.
 
 Rewards are left out, because the aim is to learn the world. None of these worlds is a class of the paper. The prior is
-a Dirichlet distribution over all states; `World.with_prior` sets another one. Chains and grids define the positions of
-their states.
+a Dirichlet distribution over all states, whose concentration explorers learn on the way; `alpha` sets it, and
+`World.with_prior` sets another prior. Chains and grids define the positions of their states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from berlyne.priors import Dirichlet
+from berlyne.priors.dirichlet import Alpha
 from berlyne.sparse import Rows
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 from berlyne.worlds.world import World
 
-Alpha = float | Literal["ml"]
-"""Concentration of a prior; "ml" if explorers learn it."""
 Entry = tuple[Any, Any, Any, Any]
 """Transitions a, s, s_next and their probability; arrays are broadcast against each other."""
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
@@ -40,7 +39,7 @@ FOUR_ROOMS = """
 """
 
 
-def river_swim(n_states: int = 6, alpha: Alpha = 1.0) -> World:
+def river_swim(n_states: int = 6, alpha: Alpha = "ml") -> World:
     """RiverSwim: swimming right is against the current.
 
     Strehl & Littman (2008), An analysis of model-based interval estimation for Markov decision processes, Fig. 3. The
@@ -54,7 +53,7 @@ def river_swim(n_states: int = 6, alpha: Alpha = 1.0) -> World:
     n_states : int
         Number of states N, at least 3; 6 in the source.
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
 
     Returns
     -------
@@ -70,7 +69,7 @@ def river_swim(n_states: int = 6, alpha: Alpha = 1.0) -> World:
     return _world(rows, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5}, positions=_line(n))
 
 
-def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.05, alpha: Alpha = 1.0) -> World:
+def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.05, alpha: Alpha = "ml") -> World:
     """DoubleChain of Kaufmann et al.: a corridor entered in the middle, with noisy steps.
 
     Kaufmann et al. (2021), Adaptive reward-free exploration, and Ménard et al. (2021): two chains of equal length that
@@ -87,7 +86,7 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.05, alpha: Alpha
     p_fail : float
         Probability of moving in the opposite direction.
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
 
     Returns
     -------
@@ -103,7 +102,7 @@ def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.05, alpha: Alpha
     return _world(rows, alpha, "DoubleChain (Kaufmann)", actions=["left", "right"], start=n // 2, positions=_line(n))
 
 
-def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = 1.0) -> World:
+def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = "ml") -> World:
     """DoubleChain of Russo et al.: two chains that begin in one state; moving forward may fail, moving back never does.
 
     Russo & Vannella (2024), Multi-reward best policy identification, from the code published with it. From state 0,
@@ -118,7 +117,7 @@ def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = 1.0) -> W
     p : float
         Probability that "right" succeeds.
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
 
     Returns
     -------
@@ -138,7 +137,7 @@ def double_chain_russo(length: int = 5, p: float = 0.7, alpha: Alpha = 1.0) -> W
     return _world(rows, alpha, "DoubleChain (Russo)", actions=["right", "left"], start=0, positions=positions)
 
 
-def storck(n_states: int = 10, alpha: Alpha = 1.0) -> World:
+def storck(n_states: int = 10, alpha: Alpha = "ml") -> World:
     """World of Storck et al.: deterministic states, and a last state from which every action leads anywhere.
 
     Storck, Hochreiter & Schmidhuber (1995), Reinforcement driven information acquisition in non-deterministic
@@ -152,7 +151,7 @@ def storck(n_states: int = 10, alpha: Alpha = 1.0) -> World:
     n_states : int
         Number of states N, at least 2; 10 or 100 in the source.
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
 
     Returns
     -------
@@ -165,7 +164,7 @@ def storck(n_states: int = 10, alpha: Alpha = 1.0) -> World:
     return _world(rows, alpha, "Storck et al.", start=0, positions=_line(n))
 
 
-def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = 1.0) -> World:
+def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = "ml") -> World:
     """Open grid, entered in the middle, with noisy steps; states are (line, column).
 
     The 21 x 21 grid of Kaufmann et al. (2021), Adaptive reward-free exploration, from the code that its authors
@@ -179,7 +178,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = 1.0) -> Worl
     p_slip : float
         Probability of another direction.
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
 
     Returns
     -------
@@ -201,7 +200,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = 1.0) -> Worl
     return _grid(cells, to, chances, alpha, "grid", start=(side // 2, side // 2))
 
 
-def four_rooms(alpha: Alpha = 1.0, p_slip: float = 1 / 3) -> World:
+def four_rooms(alpha: Alpha = "ml", p_slip: float = 1 / 3) -> World:
     """Four rooms connected by four doors, 104 cells; states are (line, column) of the 13 x 13 drawing.
 
     Sutton, Precup & Singh (1999), Between MDPs and semi-MDPs, the rooms example. A step goes in the direction of the
@@ -211,7 +210,7 @@ def four_rooms(alpha: Alpha = 1.0, p_slip: float = 1 / 3) -> World:
     Parameters
     ----------
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
     p_slip : float
         Probability of another direction.
 
@@ -227,7 +226,7 @@ def four_rooms(alpha: Alpha = 1.0, p_slip: float = 1 / 3) -> World:
     return _grid(cells, _neighbours(cells), chances, alpha, "four rooms")
 
 
-def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = 1.0) -> World:
+def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = "ml") -> World:
     """Corridor with a television at its beginning, which shows a random channel after each "zap".
 
     After Burda et al. (2019), Large-scale study of curiosity-driven learning, where agents that seek surprise stay at
@@ -243,7 +242,7 @@ def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = 1.0) -> Worl
     n_channels : int
         Number of channels of the television.
     alpha : float or "ml"
-        Concentration of the prior.
+        Concentration of the prior; by default explorers learn it.
 
     Returns
     -------

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.priors import Dirichlet, Prior
+from berlyne.priors import Prior
+from berlyne.priors.dirichlet import Alpha, prior_or_default
 from berlyne.sparse import Rows
 from berlyne.validation import OWN_WORLDS, BoolArray, IntArray
 from berlyne.worlds.edge_table import rows_from_entries
@@ -27,7 +28,7 @@ class NoTableError(ValueError):
     """Error for an environment without a usable transition table; it can be explored only by acting in it."""
 
 
-def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
+def from_gymnasium(env: Any, prior: Prior | None = None, *, alpha: Alpha | None = None) -> World:
     """Return the world of an environment that has a transition table, such as Gymnasium's toy-text environments.
 
     States in which episodes end are terminal. The start distribution is that of the environment. The number of a state
@@ -39,7 +40,10 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
         Environment with `env.unwrapped.P[s][a]`, a list of (probability, next state, reward, terminated), and
         `env.unwrapped.initial_state_distrib`; or the id of one, such as "FrozenLake-v1"; or an environment of berlyne.
     prior : Prior or None
-        Prior of an explorer. None for Dir(1) over all states.
+        Prior of an explorer. None for a Dirichlet distribution over all states with the concentration `alpha`.
+    alpha : float, "ml" or None
+        Concentration of the prior, if `prior` is None. None for "ml", or for the prior of an environment of berlyne;
+        with "ml" explorers learn the concentration, starting at 1/N.
 
     Returns
     -------
@@ -54,17 +58,23 @@ def from_gymnasium(env: Any, prior: Prior | None = None) -> World:
     env = as_env(env)
     inner = getattr(env, "unwrapped", env)
     if isinstance(getattr(inner, "world", None), World):
-        return inner.world if prior is None else inner.world.with_prior(prior)  # type: ignore[no-any-return]  # checked
+        return _with_prior(inner.world, prior, alpha)
     name = getattr(getattr(env, "spec", None), "id", None) or type(inner).__name__
     table, start = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
     if table is None or start is None:
         raise NoTableError(f"{name} has no transition table; explore it with berlyne.explore_env{OWN_WORLDS}")
     rows, terminal = _read_table(table, np.flatnonzero(start), str(name))
-    if prior is None:
-        prior = Dirichlet(1.0, n_states=rows.n_states, n_actions=rows.n_actions)
+    prior = prior_or_default(prior, alpha, rows.n_states, rows.n_actions)
     names, cells = ACTIONS.get(type(inner).__name__), _cells(inner, rows.n_states)
     parts: dict[str, Any] = {"start": np.asarray(start), "actions": names, "terminal": terminal, "positions": cells}
     return World(rows, prior, name=str(name), **parts)
+
+
+def _with_prior(world: World, prior: Prior | None, alpha: Alpha | None) -> World:
+    """Return the world with another prior, if `prior` or `alpha` is set."""
+    if prior is None and alpha is None:
+        return world
+    return world.with_prior(prior_or_default(prior, alpha, world.n_states, world.n_actions))
 
 
 def _cells(inner: Any, n_states: int) -> IntArray | None:

@@ -48,7 +48,7 @@ def test_a_world_is_the_table_of_its_environment(name):
     np.testing.assert_allclose(world.theta, theta, atol=1e-15)
     assert world.terminal.tolist() == sorted(ends) and world.name == name
     np.testing.assert_allclose(world.episodes.distribution, env.unwrapped.initial_state_distrib)
-    assert world.prior.alpha == 1.0 and world.prior.support.is_full and world.states == range(len(table))
+    assert world.prior.alpha == 1 / len(table) and world.prior.support.is_full and world.states == range(len(table))
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def run(*arguments):
 def test_the_command_line_asks_and_tells(tmp_path):
     path = tmp_path / "rats.lab"
     assert "3 states, 2 actions" in run("lab", "new", path, "--states", "a,b,c", "--actions", "l,r", "--seed", 4)
-    twin = Explorer(Dirichlet(1.0, n_states=3, n_actions=2), seed=4, states=list("abc"), actions=list("lr"))
+    twin = Explorer(Dirichlet("ml", n_states=3, n_actions=2), seed=4, states=list("abc"), actions=list("lr"))
     for s, s_next in (("a", "b"), ("b", "b"), ("b", "c")):
         answer = run("lab", "ask", path, s)
         assert answer == twin.act(s)

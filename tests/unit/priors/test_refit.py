@@ -63,7 +63,7 @@ def test_only_priors_with_refit_and_a_schedule_learn():
     for prior in (Dirichlet(1.0, **sizes), ChineseRestaurant(), ChineseRestaurant(2.0, **sizes)):
         assert refit_schedule(prior) is None and learned_values(prior).size == 0
     for prior in (Dirichlet("ml", **sizes), Dirichlet("ml", **sizes).refit(np.zeros((2, 3, 3), dtype=int))):
-        assert refit_schedule(prior) == Refit(200, 0.0, 1e-3) and learned_values(prior).tolist() == [1 / 3]
+        assert refit_schedule(prior) == Refit() and learned_values(prior).tolist() == [1 / 3]
     assert refit_schedule(ChineseRestaurant("ml")) == Refit(0, 1.0)
     assert refit_schedule(Number(1.0)) == Refit()
 

@@ -131,6 +131,6 @@ def test_large_worlds_are_never_dense():
     assert row(world, (200, 7), "up") == {(199, 7): 0.95, (201, 7): third, (200, 6): third, (200, 8): third}
     assert row(world, (300, 5), "down") == {(300, 5): 1.0}
     assert len(river_swim(50_001).rows.data) == 50_001 + 2 + 3 * 49_999 + 2
-    assert row(double_chain_kaufmann(50_001), 7, "left") == {6: 0.9, 8: 0.1}
+    assert row(double_chain_kaufmann(50_001), 7, "left") == {6: 0.95, 8: 0.05}
     assert row(double_chain_russo(25_000), 25_000, "right") == {25_000: 0.7, 24_999: 0.3}
     assert row(noisy_tv(50_000, 2), 49_999, "left") == {49_998: 1.0}

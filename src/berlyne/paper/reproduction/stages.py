@@ -21,7 +21,6 @@ from berlyne.paper.reproduction.stage import N_LAGS, MapFunction, Stage, WorldKe
 from berlyne.paper.reproduction.task_losses import Tasks
 from berlyne.paper.reproduction.variants import Sensitivity
 from berlyne.priors import Dirichlet, Refit
-from berlyne.priors.dirichlet import BOUNDS
 from berlyne.priors.refit import EVERY_STEP
 from berlyne.worlds import PAPER_WORLDS
 from berlyne.worlds.structure import controllability, structure_index
@@ -110,7 +109,7 @@ class Learned(Stage):
     version: ClassVar[int] = 2
     strategy: str = "PIG(VI)"
     starts: tuple[float, ...] = KEYS["learned.starts"].default
-    bounds: tuple[float, float] = BOUNDS
+    bounds: tuple[float, float] = (1e-3, 1e3)
     refit: Refit = EVERY_STEP
 
     def strategies_needed(self) -> tuple[str, ...]:
