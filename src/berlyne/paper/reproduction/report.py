@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.freshness import Freshness
 from berlyne.paper.reproduction.page.against_default import against_default
 from berlyne.paper.reproduction.page.claim_details import evidence
 from berlyne.paper.reproduction.page.context import PageContext, default_run, format_value
@@ -21,7 +22,7 @@ from berlyne.paper.reproduction.page.replays import replay_data, replays
 from berlyne.paper.reproduction.page.summary import claims, summary, tally_text
 from berlyne.paper.reproduction.page.variant_effects import sensitivity
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.stages import STAGES
+from berlyne.paper.reproduction.parts import all_parts
 from berlyne.serialization import StoreError, read_file, write_store_file
 
 SECTIONS = {
@@ -61,13 +62,15 @@ def rebuild_report(folder: Path) -> Path:
         If figures, current stages or the default results are missing.
     """
     paper_run = PaperRun.open(folder)
+    freshness = Freshness(paper_run, all_parts())
     missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
     if missing:
         raise StoreError(f"{folder} lacks figures ({', '.join(missing)}); run: berlyne reproduce {folder}")
-    stale = [name for name, stage in STAGES.items() if not paper_run.is_current(stage)]
+    stale = [name for name in freshness.parts["report"].needs if not freshness.is_current(name) and name != "claims"]
     if stale:
+        why = freshness.why_stale(stale[0]) or "missing"
         raise StoreError(
-            f"{folder} contains results of other settings ({', '.join(stale)}); run: berlyne reproduce {folder}"
+            f"{folder} contains parts that are out of date ({', '.join(stale)}: {why}); run: berlyne reproduce {folder}"
         )
     if paper_run.assumptions.changed and not (default_run(paper_run).folder / "results.zarr").is_dir():
         raise StoreError(f"{folder} lacks the default results for comparison; run: berlyne reproduce {folder}")

@@ -11,6 +11,7 @@ from typing import Any
 from berlyne.paper.claims import CLAIMS, Verdict
 from berlyne.paper.claims.compare import MIN_WORLDS
 from berlyne.paper.claims.verdict import HOLDS
+from berlyne.paper.reproduction.evidence import verdicts_of
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.robustness import Cell, cells
 from berlyne.paper.reproduction.variants import VARIANTS
@@ -43,8 +44,8 @@ class PageContext:
     @classmethod
     def from_run(cls, paper_run: PaperRun, seconds: Mapping[str, float]) -> PageContext:
         """Read the data of a reproduction and, if its assumptions are changed, of the default in its subfolder."""
-        default_verdicts = default_run(paper_run).verdicts if paper_run.assumptions.changed else {}
-        return cls(paper_run, paper_run.verdicts, cells(paper_run), default_verdicts, seconds)
+        default_verdicts = verdicts_of(default_run(paper_run)) if paper_run.assumptions.changed else {}
+        return cls(paper_run, verdicts_of(paper_run), cells(paper_run), default_verdicts, seconds)
 
     @property
     def too_few_worlds(self) -> bool:

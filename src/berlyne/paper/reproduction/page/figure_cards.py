@@ -6,7 +6,6 @@ import base64
 from html import escape
 
 from berlyne.paper.claims import CLAIMS
-from berlyne.paper.claims.published import FIGURE_POOLS
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.page.context import PageContext
 from berlyne.paper.reproduction.page.html import (
@@ -24,42 +23,6 @@ from berlyne.paper.reproduction.paper_run import PaperRun
 IN_OPENING = ("figS1", "fig1", "figS2")
 """Figures shown in the introduction of worlds."""
 
-_CURVES = (
-    "Three panels, one for each class of worlds, with falling curves of {measure} against the number of steps: {names}."
-)
-ALT_TEXTS = {
-    "fig1": "A square maze of rooms with walls and transporters, and arrows from two rooms that show where an action "
-    "may lead.",
-    "fig2": "Three panels, one for each class of worlds, with points of predicted against realised information gain "
-    "and the diagonal.",
-    "fig5": "Two panels: a scatter of embodiment index against structure index with three clusters of worlds, and the "
-    "influence of an action against the number of steps since it was taken, one falling line for each class.",
-    "fig8": "Panels for the three classes of worlds with one marker for each strategy: mean rank in navigation on the "
-    "horizontal axis, mean rank in reward on the vertical axis, and lines around PIG(VI) that show which strategies "
-    "differ significantly from it.",
-    "fig8-times": "Panels for the three classes of worlds and two tasks: the mean rank of every strategy after a "
-    "fraction of the run.",
-    "figS1": "Four panels, one for each action: a ring of ten states with arrows between all of them, some darker.",
-    "figS2": "Three panels, one for each action: twenty states with one, two or three arrows from each, many to state "
-    "1.",
-    "figS5": "Curves of missing information with the true and with a learned concentration, in two classes of worlds, "
-    "and the learned concentration.",
-    "index-by-length": "Three panels, one for each class of worlds: the embodiment index against the length of a run, "
-    "with lines for the published average and for the chosen length.",
-    "sensitivity": "A grid of claims against other readings of the paper, with a mark for each verdict.",
-}
-"""Alternative texts of figures, for screen readers."""
-
-
-def alt_text(name: str) -> str:
-    """Return the alternative text of a figure."""
-    if name in ALT_TEXTS:
-        return ALT_TEXTS[name]
-    if name not in FIGURE_POOLS:
-        return FIGURES[name].title
-    measure = "L1 distance" if name == "figS4" else "missing information"
-    return _CURVES.format(measure=measure, names=", ".join(FIGURE_POOLS[name]))
-
 
 def picture(paper_run: PaperRun, name: str) -> str:
     """Return a figure as an embedded image, with its version for dark screens if there is one."""
@@ -68,7 +31,7 @@ def picture(paper_run: PaperRun, name: str) -> str:
     source = f'<source {media} srcset="{_data_url(dark.read_bytes())}" />' if dark.is_file() else ""
     plain = _data_url((paper_run.folder / "figures" / f"{name}.png").read_bytes())
     class_ = ' class="both"' if source else ""
-    return f'<picture{class_}>{source}<img alt="{escape(alt_text(name))}" src="{plain}"></picture>'
+    return f'<picture{class_}>{source}<img alt="{escape(FIGURES[name].text.alt)}" src="{plain}"></picture>'
 
 
 def _data_url(png: bytes) -> str:
@@ -77,8 +40,8 @@ def _data_url(png: bytes) -> str:
 
 def card(paper_run: PaperRun, name: str, title_html: str, below: str, extra_html: str = "") -> str:
     """Return a figure with a short text, which opens to show its caption."""
-    spec = FIGURES[name]
-    caption = str(getattr(spec, "caption", "")).replace("{n}", str(paper_run.n_worlds))
+    spec = FIGURES[name].text
+    caption = spec.caption.replace("{n}", str(paper_run.n_worlds))
     files = " ".join(f'<a href="figures/{name}.{kind}">{kind}</a>' for kind in ("png", "svg", "csv"))
     content = (
         (paragraph(escape(caption)) if caption else "")
@@ -113,7 +76,7 @@ def _with_claims(context: PageContext, name: str) -> str:
     ids = [id_ for id_ in context.verdicts if name in CLAIMS[id_].figures]
     lines = [f"{claim_link(id_)} {verdict_html(context.group(id_))}: {escape(_agreement(context, id_))}" for id_ in ids]
     marks = "".join(_mark(context.group(id_)) for id_ in ids)
-    spec = FIGURES[name]
+    spec = FIGURES[name].text
     title_html = f"{escape(_short_place(spec.place))}: {escape(spec.title)}{f' <span>{marks}</span>' if marks else ''}"
     results = f"<p><b>In this reproduction:</b></p>{bullets(lines)}" if lines else ""
     return card(context.paper_run, name, title_html, "", results)

@@ -16,7 +16,7 @@ from berlyne.paper.reproduction.page.html import (
     text_html,
     verdict_html,
 )
-from berlyne.paper.reproduction.readings import READINGS
+from berlyne.paper.reproduction.paper_text import READINGS
 
 
 def fitted(context: PageContext) -> str:

@@ -9,7 +9,7 @@ from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.assumptions import KEYS
 from berlyne.paper.reproduction.page.context import PageContext, command, format_value
 from berlyne.paper.reproduction.page.html import details, paragraph, section, table
-from berlyne.paper.reproduction.readings import READINGS
+from berlyne.paper.reproduction.paper_text import READINGS
 from berlyne.worlds import PAPER_WORLDS, title
 
 
