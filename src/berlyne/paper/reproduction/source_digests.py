@@ -153,9 +153,9 @@ def _code_text(source: bytes) -> bytes:
     """Return code in one fixed layout, without comments and without strings that stand alone, such as docstrings."""
 
     class RemoveTexts(ast.NodeTransformer):
-        def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
             is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-            return ast.Pass() if is_text else node
+            return None if is_text else node
 
     return ast.unparse(RemoveTexts().visit(ast.parse(source))).encode()
 

@@ -56,7 +56,7 @@ class Stage(ABC):
     def settings(self, paper_run: PaperRun) -> dict[str, Any]:
         """Return all settings that affect the numbers, as data for JSON."""
         strategies = {name: repr(paper_run.strategy(name)) for name in self.strategies_needed()}
-        return {**asdict(self), "strategy": strategies, **paper_run.worlds_summary}
+        return {**asdict(self), "parameters of strategies": strategies, **paper_run.worlds_summary}
 
 
 def all_worlds(paper_run: PaperRun) -> list[WorldKey]:
