@@ -10,13 +10,13 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
+from berlyne.paper.reproduction.stage import Stage
 from matplotlib.figure import Figure
 
 import berlyne
 from berlyne import Dirichlet, Explorer, LabBook, World
 from berlyne.figures.figure_data import Drawing
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.stage import Stage
 from unit.experiments.studies import assert_same_store, files
 from waiting import LIMIT
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from berlyne.paper.reproduction.readings import READINGS
 
 from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.readings import READINGS
 from berlyne.paper.reproduction.run import STAGES, reproduce
 from berlyne.paper.reproduction.variants import VARIANTS
 from waiting import LIMIT

@@ -43,7 +43,7 @@ class _WithParts(Command):
 @click.option(
     "--readings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="TOML file with assumptions."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of threads; by default one per core.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes; by default one per core.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for all random numbers.")
 def reproduce(
     folder: Path,

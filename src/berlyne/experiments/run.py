@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Generator, Iterable
-from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from berlyne.experiments.manifests import REPAIR_HINT
@@ -36,7 +37,7 @@ def run_experiment(
     path: str | os.PathLike[str],
     *,
     jobs: int | None = None,
-    workers: int | None = None,
+    workers: int | Executor | None = None,
     cluster: str | None = None,
     repair: bool = False,
     progress: bool | None = None,
@@ -52,8 +53,8 @@ def run_experiment(
         Directory of the store; it is created if it does not exist.
     jobs : int, optional
         Number of threads; by default the number of cores.
-    workers : int, optional
-        Compute in this number of local processes instead (the `cluster` extra).
+    workers : int or Executor, optional
+        Compute in this number of local processes instead (the `cluster` extra), or with an executor of processes.
     cluster : str, optional
         Compute on the Dask scheduler at this address instead, such as "tcp://scheduler:8786".
     repair : bool
@@ -71,7 +72,7 @@ def run_experiment(
     if sum(option is not None for option in (jobs, workers, cluster)) > 1:
         raise SettingsError("only one of jobs, workers and cluster can be given")
     n_threads = _n_cores() if jobs is None else check_count("jobs", jobs, 1)
-    n_processes = None if workers is None else check_count("workers", workers, 1)
+    n_processes = check_count("workers", workers, 1) if isinstance(workers, int) else None
     place = Path(path)
     check_store_path(place)
     part = None if shard is None else parse_shard(shard)
@@ -80,7 +81,10 @@ def run_experiment(
         _check_damage(store, repair)
         units = store.missing()
         with progress_reporter(store.experiment, units, progress) as on_explored:
-            if n_processes is not None or cluster is not None:
+            if isinstance(workers, Executor):
+                in_processes = _compute_with_executor(store, units, workers)
+                computed = _report_progress(in_processes, on_explored)
+            elif n_processes is not None or cluster is not None:
                 from berlyne.experiments.dask import compute_on_cluster
 
                 remote = compute_on_cluster(store.experiment, units, store.layout, n_processes, cluster)
@@ -147,6 +151,24 @@ def _compute_in_threads(
             stop.set()
             for future in running:
                 future.cancel()
+
+
+def _compute_with_executor(store: Store, units: list[WorkUnit], executor: Executor) -> Generator[ComputedUnit]:
+    """Yield work units as the processes of an executor finish them, with few more in memory than there are cores."""
+    running: dict[Future[dict[str, bytes]], WorkUnit] = {}
+    n_cores = _n_cores()
+    waiting = iter(split_work_units(units, n_cores))
+    try:
+        while True:
+            for unit in islice(waiting, 2 * n_cores - len(running)):
+                running[executor.submit(compute_chunks, store.experiment, unit, store.layout)] = unit
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+    finally:
+        for future in running:
+            future.cancel()
 
 
 def _finished_part(future: Future[dict[str, bytes]], unit: WorkUnit) -> Generator[ComputedUnit]:

@@ -18,11 +18,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from berlyne.figures.dark_mode import dark
 from berlyne.figures.style import DPI, RC
 from berlyne.serialization import atomic_write
 
-FILES = ("{name}.png", "{name}-dark.png", "{name}.svg", "{name}.csv")
+FILES = ("{name}.png", "{name}.svg", "{name}.csv")
 """Names of the files of a drawing."""
 
 
@@ -49,7 +48,7 @@ class Drawing:
         self.lines.extend(lines)
 
     def save(self, folder: Path, name: str, *, locked: bool = False) -> None:
-        """Write `name`.png, its dark copy `name`-dark.png, `name`.svg and `name`.csv, each atomically.
+        """Write `name`.png, `name`.svg and `name`.csv, each atomically.
 
         Parameters
         ----------
@@ -61,13 +60,12 @@ class Drawing:
             See `atomic_write`.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        light_png, dark_png, light_svg, table = (folder / file.format(name=name) for file in FILES)
+        png, svg_path, table = (folder / file.format(name=name) for file in FILES)
         with mpl.rc_context(RC), _fixed_layout(self.figure):
             pixels = _rendered_pixels(self.figure)
             svg: Any = FigureCanvasSVG(self.figure)
-            atomic_write(light_svg, lambda file: svg.print_svg(file, metadata={"Date": None}), locked=locked)
-        for path, image in ((light_png, pixels), (dark_png, dark(pixels))):
-            atomic_write(path, _png(image), locked=locked)
+            atomic_write(svg_path, lambda file: svg.print_svg(file, metadata={"Date": None}), locked=locked)
+        atomic_write(png, _png(pixels), locked=locked)
         text = io.StringIO(newline="")
         csv.writer(text).writerows([self.header, *self.lines])
         atomic_write(table, text.getvalue().encode(), locked=locked)

@@ -1,7 +1,8 @@
 """One style for all figures: colour stands for the utility, marker for the coordination method.
 
 Paper: caption of Fig. 8. To distinguish curves in greyscale, line styles depend on the method too, and the filling of
-markers on the utility. Everything is drawn for white paper; `dark_mode` makes the dark copy.
+markers on the utility. Everything is drawn for white paper; the report inverts the lightness of figures on dark
+screens.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from berlyne.figures.dark_mode import GROUND, INK, dark
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
-from berlyne.figures.dark_mode import GROUND, INK, dark
 from berlyne.figures.figure_data import FILES, Drawing
 from berlyne.figures.style import UTILITY_COLOURS, panels
 

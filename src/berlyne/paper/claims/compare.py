@@ -102,6 +102,7 @@ class Pair:
             comparison.p,
             pools,
             comparison.friedman,
+            (self.first, self.second),
         )
 
 

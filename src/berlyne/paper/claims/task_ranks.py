@@ -186,4 +186,5 @@ def _beaten_somewhere(e: Evidence, strategy: str) -> Finding:
         unit="ranks",
         p=rival.p,
         friedman=rival.friedman,
+        strategies=(strategy,),
     )

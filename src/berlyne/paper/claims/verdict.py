@@ -80,6 +80,8 @@ class Finding:
         Comparison of the same pair in every pool of strategies (reading R16).
     friedman : Friedman or None
         Friedman's test that precedes the comparison of a pair.
+    strategies : tuple of str
+        Strategies that it is about, if it is about one, or about a pair.
     """
 
     about: str
@@ -94,6 +96,7 @@ class Finding:
     p: float | None = None
     pools: Mapping[str, PoolComparison] = field(default_factory=dict)
     friedman: Friedman | None = None
+    strategies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,8 @@ class Assumptions:
         values = {key: _check(key, value) for key, value in self.changed.items()}
         changed = {key: values[key] for key in KEYS if key in values and values[key] != KEYS[key].default}
         object.__setattr__(self, "changed", changed)
-        self.experiment(1, 0)  # strategies and generators check their own parameters
+        if changed:  # the default is valid, and checking it would draw a world at import
+            self.experiment(1, 0)  # strategies and generators check their own parameters
 
     def __getitem__(self, key: str) -> Any:
         return self.changed.get(key, KEYS[key].default)

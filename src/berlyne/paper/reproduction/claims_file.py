@@ -30,6 +30,7 @@ def verdicts_as_data(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
 
 def _finding_as_data(finding: Finding) -> dict[str, Any]:
     data = dict(vars(finding))
+    del data["strategies"]  # the subject names them
     data["friedman"] = None if finding.friedman is None else finding.friedman._asdict()
     data["pools"] = {
         pool: {"slower": test.slower, "p": test.p, "friedman": test.friedman._asdict()}

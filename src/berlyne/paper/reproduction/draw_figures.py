@@ -1,26 +1,22 @@
-"""Draw the figures of a reproduction, in two processes if two jobs are allowed.
-
-The second process runs `python -m berlyne.paper.reproduction.draw_figures FOLDER NAME ...`.
-"""
+"""Draw the figures of a reproduction, in several processes if this is useful."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from concurrent.futures import as_completed
 
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
+from berlyne.paper.reproduction.parallel import Workers
 
 MIN_FIGURES = 4
-"""Draw in one process up to this many figures; starting a second one would take longer."""
+"""Draw in this process up to this many figures; starting others would take longer."""
 
 
-def draw(paper_run: PaperRun, names: Sequence[str], jobs: int = 1) -> Iterator[str]:
+def draw(paper_run: PaperRun, names: Sequence[str], workers: Workers) -> Iterator[str]:
     """Draw figures into the folder of a reproduction.
 
-    If the second process fails, this process draws its figures, so that errors are raised here.
+    This process draws the figures of variants, because the report needs the same verdicts, which are cached.
 
     Parameters
     ----------
@@ -28,57 +24,30 @@ def draw(paper_run: PaperRun, names: Sequence[str], jobs: int = 1) -> Iterator[s
         The reproduction.
     names : sequence of str
         Names of figures.
-    jobs : int
-        Number of processes; at most two are used.
+    workers : Workers
+        Processes to use.
 
     Yields
     ------
     str
         Name of a figure, once it is drawn.
     """
-    mine, theirs = (list(names), []) if jobs < 2 or len(names) <= MIN_FIGURES else _split(names)
-    worker = _start_worker(paper_run, theirs) if theirs else None
+    others = [name for name in names if "sensitivity" not in FIGURES[name].needs]
+    if workers.jobs < 2 or len(others) <= MIN_FIGURES:
+        others = []
+    futures = {workers.executor.submit(draw_figure, paper_run, name): name for name in others}
     try:
-        for name in mine:
-            _draw_one(paper_run, name)
+        for name in (name for name in names if name not in others):
+            draw_figure(paper_run, name)
             yield name
-        if worker is not None and worker.wait() == 0:
-            yield from theirs
-            return
+        for future in as_completed(futures):
+            future.result()
+            yield futures[future]
     finally:
-        if worker is not None:
-            worker.kill()
-            worker.wait()
-    for name in theirs:
-        _draw_one(paper_run, name)
-        yield name
+        for future in futures:
+            future.cancel()
 
 
-def _split(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split figures between this process and a second one.
-
-    This process draws the figure of variants, because the report needs the same verdicts and they are cached.
-    """
-    movable = [name for name in names if "sensitivity" not in FIGURES[name].needs]
-    theirs = movable[::2]
-    return [name for name in names if name not in theirs], theirs
-
-
-def _start_worker(paper_run: PaperRun, names: list[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "berlyne.paper.reproduction.draw_figures", str(paper_run.folder), *names]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def _draw_one(paper_run: PaperRun, name: str) -> None:
+def draw_figure(paper_run: PaperRun, name: str) -> None:
+    """Draw one figure into the folder of a reproduction."""
     FIGURES[name].draw(paper_run).save(paper_run.folder / "figures", name, locked=True)
-
-
-def main(arguments: list[str]) -> None:
-    """Draw figures; `arguments` are the folder of a reproduction and names of figures."""
-    paper_run = PaperRun.open(Path(arguments[0]))
-    for name in arguments[1:]:
-        _draw_one(paper_run, name)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

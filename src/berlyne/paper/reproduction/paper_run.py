@@ -21,10 +21,8 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import StoreError, versions
 from berlyne.experiments.work_unit import world_at
 from berlyne.experiments.worlds import fingerprint
-from berlyne.paper.claims import CLAIMS, Evidence, Verdict
 from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions
-from berlyne.paper.reproduction.gather import gather_evidence
-from berlyne.paper.reproduction.stage import Stage
+from berlyne.paper.reproduction.stages.base import Stage
 from berlyne.serialization import NOT_KEPT, atomic_folder, read_file, report_write_errors, write_store_file
 from berlyne.strategies.registry import Strategy
 from berlyne.worlds import World
@@ -60,6 +58,10 @@ class PaperRun:
     n_worlds: int
     seed: int
     assumptions: Assumptions = DEFAULT
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the settings without cached numbers, which other processes read from the folder."""
+        return PaperRun, (self.folder, self.n_worlds, self.seed, self.assumptions)
 
     @classmethod
     def open(cls, folder: Path) -> PaperRun:
@@ -107,16 +109,6 @@ class PaperRun:
         return open_results(self.folder / "results.zarr").renamed(names)
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """Evidence that claims are checked on."""
-        return gather_evidence(self, _LazyStages(self.stage))
-
-    @cached_property
-    def verdicts(self) -> dict[str, Verdict]:
-        """Verdict on every claim, by id."""
-        return {id_: claim.verdict(self.evidence) for id_, claim in CLAIMS.items()}
-
-    @cached_property
     def worlds_summary(self) -> dict[str, Any]:
         """Data that identify the worlds of this reproduction and the snapshots of its runs."""
         classes, settings = self.experiment.classes, self.experiment.describe()["worlds"]
@@ -141,23 +133,11 @@ class PaperRun:
         dataset: xr.Dataset = xr.open_zarr(path, chunks=None).load()
         return _with_labels(dataset, "T", lambda labels: np.array(labels.tolist(), dtype=str))
 
-    def is_current(self, stage: Stage) -> bool:
-        """Return whether the stored numbers of a stage were computed with the current settings."""
-        import xarray as xr
-
-        path = self.folder / "data" / f"{stage.name}.zarr"
-        try:
-            return path.is_dir() and xr.open_zarr(path, chunks=None).attrs.get("stamp") == self.configured(stage).stamp(
-                self
-            )
-        except (StoreError, KeyError, ValueError, OSError):
-            return False
-
     def save_stage(self, stage: Stage, dataset: xr.Dataset) -> None:
         """Store the numbers of a stage atomically."""
         path = self.folder / "data" / f"{stage.name}.zarr"
         path.parent.mkdir(parents=True, exist_ok=True)
-        dataset = dataset.assign_attrs(stamp=self.configured(stage).stamp(self), versions=json.dumps(versions()))
+        dataset = dataset.assign_attrs(versions=json.dumps(versions()))
         dataset = _with_labels(dataset, "U", lambda labels: labels.astype(np.dtypes.StringDType()))
         with (
             atomic_folder(path, replace=True, sync=True) as partial,
@@ -208,18 +188,6 @@ def _is_reproduction_file(name: str) -> bool:
     """Return whether a file of this name can belong to a reproduction."""
     names = ("results.zarr", "data", "figures", "claims.json", "report.html", "seconds.json", "default")
     return name.startswith(".") or name.removesuffix(".partial").removesuffix(".lock") in (*names, "reproduction")
-
-
-class _LazyStages(dict[str, Any]):
-    """Stages by name, each loaded when it is first used."""
-
-    def __init__(self, load: Callable[[str], Any]) -> None:
-        super().__init__()
-        self._load = load
-
-    def __missing__(self, name: str) -> Any:
-        self[name] = self._load(name)
-        return self[name]
 
 
 def _with_labels(dataset: xr.Dataset, kind: str, convert: Callable[[Any], Any]) -> xr.Dataset:

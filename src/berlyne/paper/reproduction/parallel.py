@@ -1,83 +1,100 @@
-"""Map a function over worlds on several cores.
+"""Processes that compute all stages, explorations and figures of a reproduction.
 
 Between kernels, Python code runs under the interpreter lock: two threads are about 1.5 times as fast as one, two
-processes nearly twice. Forked processes share the memory of the stage, so only the items are sent to them. If the
-platform cannot fork, threads are used instead.
+processes nearly twice. New processes are spawned, because a process with running threads, such as those of Zarr, must
+not be forked. They start when they are first needed and serve all parts, so they import and load kernels only once.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from functools import cached_property, lru_cache
 from multiprocessing import connection
-from typing import Any
-
-from berlyne.paper.reproduction.stage import MapFunction
+from types import TracebackType
+from typing import Any, Self
 
 MIN_ITEMS = 24
-"""Run serially up to this many items; starting processes would take longer."""
+"""Compute up to this many items in this process; starting others would take longer."""
 PORTIONS = 24
 """Number of chunks for each process, so that all processes finish at about the same time."""
 
-_function: Callable[[Any], Any] | None = None
 
+class Workers:
+    """Up to `jobs` processes, which end with the `with` block; with one job, this process does all the work.
 
-def parallel_map(jobs: int) -> MapFunction:
-    """Return a function that maps over items in `jobs` processes and shows progress in a terminal."""
-    from rich.console import Console
-    from rich.progress import track
+    Parameters
+    ----------
+    jobs : int
+        Number of processes.
+    """
 
-    console = Console(stderr=True)
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
 
-    def map_items(label: str, items: list[Any], function: Callable[[Any], Any]) -> list[Any]:
-        results = _map(items, function, jobs)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if "executor" in vars(self):
+            self.executor.shutdown(cancel_futures=True)
+
+    @cached_property
+    def executor(self) -> Executor:
+        """The processes, started on first use."""
+        return ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _initialise)
+
+    def are_useful(self, n_items: int) -> bool:
+        """Return whether other processes would be faster for this many items."""
+        return self.jobs > 1 and n_items > MIN_ITEMS
+
+    def map(self, label: str, items: Sequence[Any], function: Callable[[Any], Any]) -> list[Any]:
+        """Apply a function to each item, in order, and show progress in a terminal.
+
+        Parameters
+        ----------
+        label : str
+            Name of the work, for the progress bar.
+        items : sequence
+            Items. They are sent to the processes in portions.
+        function : callable
+            Function of one item, which can be pickled.
+
+        Returns
+        -------
+        list
+            Results in the order of the items.
+        """
+        from rich.console import Console
+        from rich.progress import track
+
+        console = Console(stderr=True)
+        results = self._map(items, function) if self.are_useful(len(items)) else map(function, items)
         return list(track(results, label, len(items), console=console, disable=not console.is_terminal))
 
-    return map_items
+    def _map(self, items: Sequence[Any], function: Callable[[Any], Any]) -> Iterator[Any]:
+        """Yield the results from the processes. If an item fails, the remaining ones are cancelled."""
+        pickled, size = pickle.dumps(function), -(-len(items) // (self.jobs * PORTIONS))
+        futures: list[Future[list[Any]]] = [
+            self.executor.submit(_call, pickled, items[i : i + size]) for i in range(0, len(items), size)
+        ]
+        try:
+            for future in futures:
+                yield from future.result()
+        finally:
+            for future in futures:
+                future.cancel()
 
 
-def _map(items: list[Any], function: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
-    """Apply the function to every item and yield the results in order."""
-    if jobs < 2 or len(items) <= MIN_ITEMS:
-        yield from map(function, items)
-        return
-    yield function(items[0])  # in this process, so that forked processes inherit the loaded kernels
-    with _executor(function, jobs) as (executor, work):
-        yield from executor.map(work, items[1:], chunksize=-(-len(items) // (jobs * PORTIONS)))
-
-
-@contextmanager
-def _executor(function: Callable[[Any], Any], jobs: int) -> Iterator[tuple[Executor, Callable[[Any], Any]]]:
-    """Provide an executor, with processes if possible and threads otherwise, and the function to submit to it.
-
-    If an item fails, pending items are cancelled.
-    """
-    if "fork" not in multiprocessing.get_all_start_methods():
-        executor: Executor = ThreadPoolExecutor(jobs)
-        work = function
-    else:
-        context = multiprocessing.get_context("fork")
-        executor = ProcessPoolExecutor(jobs, context, _initialise, (function,))
-        work = _call
-    try:
-        with warnings.catch_warnings():
-            # Zarr keeps an idle thread; the processes use no lock that it could hold
-            warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
-            yield executor, work
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _initialise(function: Callable[[Any], Any]) -> None:
-    """Initialise a new process: set its function, leave Ctrl-C to the parent, and exit when the parent exits."""
-    global _function
-    _function = function
+def _initialise() -> None:
+    """Initialise a new process: leave Ctrl-C to the parent, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -89,6 +106,13 @@ def _initialise(function: Callable[[Any], Any]) -> None:
     threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def _call(item: Any) -> Any:
-    assert _function is not None
-    return _function(item)
+@lru_cache(maxsize=1)
+def _unpickle(pickled: bytes) -> Callable[[Any], Any]:
+    """Return the function of the present stage; one object for all portions, so that its caches are used."""
+    function: Callable[[Any], Any] = pickle.loads(pickled)
+    return function
+
+
+def _call(pickled: bytes, items: Sequence[Any]) -> list[Any]:
+    function = _unpickle(pickled)
+    return [function(item) for item in items]

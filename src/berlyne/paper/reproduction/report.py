@@ -4,41 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 from berlyne.paper.reproduction.figure_list import FIGURES
-from berlyne.paper.reproduction.page.against_default import against_default
-from berlyne.paper.reproduction.page.claim_details import evidence
-from berlyne.paper.reproduction.page.context import PageContext, default_run, format_value
-from berlyne.paper.reproduction.page.figure_cards import figures
-from berlyne.paper.reproduction.page.fitted_readings import fitted
-from berlyne.paper.reproduction.page.introduction import question
-from berlyne.paper.reproduction.page.not_held import not_held
-from berlyne.paper.reproduction.page.provenance import provenance, readings
-from berlyne.paper.reproduction.page.replays import replay_data, replays
-from berlyne.paper.reproduction.page.summary import claims, summary, tally_text
-from berlyne.paper.reproduction.page.variant_effects import sensitivity
+from berlyne.paper.reproduction.freshness import Freshness
+from berlyne.paper.reproduction.page.context import PageContext, default_run
+from berlyne.paper.reproduction.page.environment import render, static_file
+from berlyne.paper.reproduction.page.replays import replay_data
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.stages import STAGES
+from berlyne.paper.reproduction.parts import all_parts
 from berlyne.serialization import StoreError, read_file, write_store_file
 
 SECTIONS = {
-    "question": ("The question", question),
-    "summary": ("Verdicts", summary),
-    "changes": ("Against the default", against_default),
-    "claims": ("Claims", claims),
-    "not-held": ("What does not hold", not_held),
-    "fitted": ("Fitted readings", fitted),
-    "figures": ("Figures", figures),
-    "watch": ("Watch", replays),
-    "evidence": ("Evidence", evidence),
-    "sensitivity": ("Sensitivity", sensitivity),
-    "readings": ("Readings", readings),
-    "making": ("How this page was made", provenance),
+    "question": "The question",
+    "summary": "Verdicts",
+    "changes": "Against the default",
+    "claims": "Claims",
+    "not-held": "What does not hold",
+    "fitted": "Fitted readings",
+    "figures": "Figures",
+    "watch": "Watch",
+    "evidence": "Evidence",
+    "sensitivity": "Sensitivity",
+    "readings": "Readings",
+    "making": "How this page was made",
 }
-"""Title and function of each section, by id, in order; empty sections are left out."""
+"""Title of each section in the navigation, by id, in order; the id is the name of its template."""
 
 
 def write_report(paper_run: PaperRun, seconds: Mapping[str, float]) -> Path:
@@ -61,13 +52,15 @@ def rebuild_report(folder: Path) -> Path:
         If figures, current stages or the default results are missing.
     """
     paper_run = PaperRun.open(folder)
+    freshness = Freshness(paper_run, all_parts())
     missing = [name for name in FIGURES if not (folder / "figures" / f"{name}.png").is_file()]
     if missing:
         raise StoreError(f"{folder} lacks figures ({', '.join(missing)}); run: berlyne reproduce {folder}")
-    stale = [name for name, stage in STAGES.items() if not paper_run.is_current(stage)]
+    stale = [name for name in freshness.parts["report"].needs if not freshness.is_current(name) and name != "claims"]
     if stale:
+        why = freshness.why_stale(stale[0]) or "missing"
         raise StoreError(
-            f"{folder} contains results of other settings ({', '.join(stale)}); run: berlyne reproduce {folder}"
+            f"{folder} contains parts that are out of date ({', '.join(stale)}: {why}); run: berlyne reproduce {folder}"
         )
     if paper_run.assumptions.changed and not (default_run(paper_run).folder / "results.zarr").is_dir():
         raise StoreError(f"{folder} lacks the default results for comparison; run: berlyne reproduce {folder}")
@@ -80,48 +73,21 @@ def _page(paper_run: PaperRun, seconds: Mapping[str, float]) -> str:
 
 def page(context: PageContext) -> str:
     """Return the HTML of the whole page."""
-    sections = {id_: render(context) for id_, (_, render) in SECTIONS.items()}
-    links = "".join(
-        f'<li><a href="#{id_}">{escape(SECTIONS[id_][0])}</a></li>' for id_, html in sections.items() if html
-    )
-    folder = files("berlyne.paper.reproduction")
-    style = folder.joinpath("report.css").read_text(encoding="utf-8")
-    script = folder.joinpath("report.js").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_title(context)}</title><style>{style}</style></head><body>"
-        '<a class="skip" href="#main">Skip to the report</a>'
-        f"<header><h1>{_title(context)}</h1>{_subtitle(context)}{_banner(context)}</header>"
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-        f'<main id="main">{"".join(sections.values())}</main>{replay_data(context)}<script>{script}</script>'
-        "</body></html>\n"
+    sections = {id_: section(context, id_) for id_ in SECTIONS}
+    return render(
+        "report",
+        context,
+        sections=sections.values(),
+        links={id_: SECTIONS[id_] for id_, html in sections.items() if html},
+        data=replay_data(context),
+        style=static_file("report.css"),
+        script=static_file("report.js"),
     )
 
 
-def _title(context: PageContext) -> str:
-    changed = ", under other assumptions" if context.paper_run.assumptions.changed else ""
-    return f"Learning in embodied action-perception loops through exploration: a reproduction{changed}"
-
-
-def _subtitle(context: PageContext) -> str:
-    return (
-        "<p>A reproduction of every figure and every checkable claim of D. Y. Little and F. T. Sommer (arXiv "
-        f"1112.1125), in {context.paper_run.n_worlds} worlds of each of three classes. We checked "
-        f'{len(context.verdicts)} claims: <a href="#summary">{escape(tally_text(context))}</a>.</p>'
-    )
-
-
-def _banner(context: PageContext) -> str:
-    """Return the banner that names changed assumptions; empty for the default."""
-    changed = context.paper_run.assumptions.changed
-    if not changed:
-        return ""
-    values = ", ".join(f"{key} = {format_value(value)}" for key, value in changed.items())
-    return (
-        f'<p class="banner"><b>This is not the default reading:</b> {escape(values)}. The section '
-        '<a href="#changes">What changes against the default</a> shows the differences.</p>'
-    )
+def section(context: PageContext, id_: str) -> str:
+    """Return the HTML of one section; empty if it does not apply."""
+    return render(id_, context).strip()
 
 
 def _stored_seconds(folder: Path) -> dict[str, float]:

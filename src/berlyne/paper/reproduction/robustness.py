@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from berlyne.paper.claims import CLAIMS, Finding, Verdict
+from berlyne.paper.claims import CLAIMS, Evidence, Finding, Verdict
 from berlyne.paper.claims.compare import p_text
-from berlyne.paper.reproduction.variants import VARIANTS, variant_evidence
+from berlyne.paper.reproduction.evidence import gather_evidence, verdicts_of
+from berlyne.paper.reproduction.variants import VARIANTS, WITH_CURVES, Variant, needed_runs
+from berlyne.worlds import PAPER_WORLDS
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from berlyne.paper.reproduction.paper_run import PaperRun
 
 REEVALUATED = tuple(
@@ -106,14 +110,42 @@ class Cell:
         return next((kind for kind in FLIPS if kind in kinds), MARGINAL)
 
 
+def variant_evidence(paper_run: PaperRun, variant: Variant) -> Evidence:
+    """Return the evidence under a variant: stored numbers, replaced where the variant changes them."""
+    base, changed_run = gather_evidence(paper_run), paper_run.replace(variant.changes)
+    results = base.stages["sensitivity"].sel(variant=variant.id)
+    areas, l1_areas, curves = (
+        {c: dict(by_strategy) for c, by_strategy in by_class.items()}
+        for by_class in (base.areas, base.l1_areas, base.curves)
+    )
+    for world_class in PAPER_WORLDS:
+        for name in needed_runs(paper_run.assumptions, changed_run.assumptions, world_class).explore:
+            new = results.sel(world_class=world_class, strategy=name)
+            areas[world_class][name], l1_areas[world_class][name] = new["area"].values, new["l1_area"].values
+            if name in WITH_CURVES:
+                curves[world_class][name] = new["curve"].values[: changed_run.assumptions.n_steps(world_class) + 1]
+    stages = {name: _overlay(base.stages[name], results) for name in ("tasks", "structure")}
+    return Evidence(areas, l1_areas, curves, stages, **changed_run.assumptions.judging_options)
+
+
+def _overlay(stage: xr.Dataset, results: xr.Dataset) -> xr.Dataset:
+    """Return a stage with its numbers replaced by those of a variant that are not NaN."""
+    new = {
+        name: results[name].transpose(*values.dims).assign_coords(values.coords)
+        for name, values in stage.data_vars.items()
+        if name in results
+    }
+    return stage.assign({name: values.where(values.notnull(), stage[name]) for name, values in new.items()})
+
+
 @lru_cache(maxsize=1)
 def cells(paper_run: PaperRun) -> dict[str, dict[str, Cell]]:
     """Check claims again under all variants; `cells[variant][claim]` has both verdicts."""
-    table = {}
+    table, verdicts = {}, verdicts_of(paper_run)
     for variant in VARIANTS:
         evidence = variant_evidence(paper_run, variant)
         checked = [id_ for id_ in REEVALUATED if variant.tasks or "tasks" not in CLAIMS[id_].needs]
-        table[variant.id] = {id_: Cell(paper_run.verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in checked}
+        table[variant.id] = {id_: Cell(verdicts[id_], CLAIMS[id_].verdict(evidence)) for id_ in checked}
     return table
 
 

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.console import Console
+
+from berlyne.experiments.results import open_results
 from berlyne.experiments.spec import SettingsError
-from berlyne.figures.figure_data import FILES
-from berlyne.paper.claims import CLAIMS
 from berlyne.paper.reproduction.assumptions import DEFAULT, Assumptions
-from berlyne.paper.reproduction.build_stamps import BuildStamps
 from berlyne.paper.reproduction.claims_file import read_verdicts, verdicts_as_data
 from berlyne.paper.reproduction.draw_figures import draw
+from berlyne.paper.reproduction.evidence import verdicts_of
 from berlyne.paper.reproduction.figure_list import FIGURES
+from berlyne.paper.reproduction.freshness import Freshness, describe_stale
 from berlyne.paper.reproduction.paper_run import PaperRun, write_marker
-from berlyne.paper.reproduction.parallel import parallel_map
+from berlyne.paper.reproduction.parallel import Workers
+from berlyne.paper.reproduction.parts import CLAIMS_NEED, all_parts, figure_part
 from berlyne.paper.reproduction.report import write_report
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.serialization import PARTIAL_SUFFIX, check_file_type, exclusive_lock, read_file, write_store_file
 
 PARTS = tuple(dict.fromkeys(("explorations", *STAGES, *FIGURES, "claims", "report")))  # some are stage and figure
 """Names that `--only` accepts."""
-CLAIMS_NEED = tuple(dict.fromkeys(need for claim in CLAIMS.values() for need in claim.needs))
-"""Stages that claims are checked on."""
 
 
 @dataclass
@@ -100,24 +102,41 @@ def reproduce(
     paper_run = PaperRun(folder, n_worlds, seed, assumptions)
     if paper_run.has_more_worlds():
         raise SettingsError(f"{folder} contains a reproduction with more than {n_worlds} worlds; use another directory")
-    result, parts, n_jobs = Reproduction(paper_run), _with_needed(only), jobs or os.cpu_count() or 1
+    with Workers(jobs or os.cpu_count() or 1) as workers:
+        return _reproduce(paper_run, _with_needed(only), workers)
+
+
+def _reproduce(paper_run: PaperRun, parts: set[str], workers: Workers) -> Reproduction:
+    """Make the parts of a reproduction that are missing or out of date."""
+    folder, result = paper_run.folder, Reproduction(paper_run)
+    folder.mkdir(parents=True, exist_ok=True)
     with exclusive_lock(folder / "reproduction"):
         write_marker(paper_run)
-        _compute(paper_run, parts, n_jobs, result.seconds)
-        stamps = BuildStamps(paper_run)
+        freshness = Freshness(paper_run, all_parts())
+        _print_stale(freshness, parts)
+        _compute(freshness, parts, workers, result.seconds)
         with _timed(result.seconds, "figures"):
-            _draw(paper_run, [name for name in FIGURES if name in parts], stamps, n_jobs)
+            _draw(freshness, [name for name in FIGURES if name in parts], workers)
         if "claims" in parts:
             with _timed(result.seconds, "claims"):
-                result.verdicts = _check(paper_run, stamps)
-            if assumptions.changed:
+                result.verdicts = _check(freshness)
+            if paper_run.assumptions.changed:
                 with _timed(result.seconds, "default"):
-                    default = reproduce(folder / "default", n_worlds, seed, jobs, ("claims",))
-                    result.default_verdicts = default.verdicts
+                    default = PaperRun(folder / "default", paper_run.n_worlds, paper_run.seed)
+                    result.default_verdicts = _reproduce(default, _with_needed(("claims",)), workers).verdicts
         if "report" in parts:
             with _timed(result.seconds, "report"):
-                result.report = _report(paper_run, stamps, result.seconds)
+                result.report = _report(freshness, result.seconds)
     return result
+
+
+def _print_stale(freshness: Freshness, parts: set[str]) -> None:
+    """Print which of the requested parts are made again and why, and which are kept."""
+    names = [name for name in freshness.parts if name.removeprefix(figure_part("")) in parts]
+    reasons = {name: why for name in names if (why := freshness.why_stale(name))}
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    for line in describe_stale(reasons, [name for name in names if freshness.is_current(name)]):
+        console.print(line, markup=False)
 
 
 def _with_needed(only: tuple[str, ...]) -> set[str]:
@@ -130,56 +149,73 @@ def _with_needed(only: tuple[str, ...]) -> set[str]:
     for name in FIGURES:
         if name in parts:
             parts |= set(FIGURES[name].needs)
-    if "sensitivity" in parts:
-        parts |= {"structure", "tasks"}
-    if parts & {"tasks", "learned", "sensitivity"}:
-        parts.add("explorations")
+    for name in reversed(STAGES):  # a stage needs only stages before it
+        if name in parts:
+            parts |= set(STAGES[name].needs)
     return parts
 
 
-def _compute(paper_run: PaperRun, parts: set[str], jobs: int, seconds: dict[str, float]) -> None:
+def _compute(freshness: Freshness, parts: set[str], workers: Workers, seconds: dict[str, float]) -> None:
     """Run the explorations and compute the stages that are missing or out of date."""
+    paper_run = freshness.paper_run
     if "explorations" in parts:
         with _timed(seconds, "explorations"):
-            paper_run.experiment.run(paper_run.folder / "results.zarr", jobs=jobs)
+            _explore(freshness, workers)
     for name, stage in STAGES.items():
-        if name in parts and not paper_run.is_current(stage):
+        if name in parts and not freshness.is_current(name):
             with _timed(seconds, name):
-                paper_run.save_stage(stage, paper_run.configured(stage).compute(paper_run, parallel_map(jobs)))
+                paper_run.save_stage(stage, paper_run.configured(stage).compute(paper_run, workers.map))
+                freshness.record(name)
 
 
-def _check(paper_run: PaperRun, stamps: BuildStamps) -> dict[str, str]:
+def _explore(freshness: Freshness, workers: Workers) -> None:
+    """Run the explorations that are missing; first remove those of other sources.
+
+    The record is stored before they are run, because an interrupted run is resumed only with the same sources.
+    """
+    paper_run, path = freshness.paper_run, freshness.paper_run.folder / "results.zarr"
+    if not freshness.is_current("explorations"):
+        # explorations of another seed are not removed but refused, by the experiment
+        if path.is_dir() and int(open_results(path).settings["seed"]) == paper_run.seed:
+            with exclusive_lock(path):
+                shutil.rmtree(path)
+        if not path.exists():
+            freshness.record("explorations")
+    parallel = workers.are_useful(3 * paper_run.n_worlds)
+    paper_run.experiment.run(path, **({"workers": workers.executor} if parallel else {"jobs": 1}))
+
+
+def _check(freshness: Freshness) -> dict[str, str]:
     """Return the verdict on every claim, and write `claims.json` if it is out of date."""
-    path = paper_run.folder / "claims.json"
-    if not stamps.is_current("claims", CLAIMS_NEED, path.name):
-        write_store_file(path, json.dumps(verdicts_as_data(paper_run.verdicts), indent=1).encode())
-        stamps.record("claims", CLAIMS_NEED)
+    path = freshness.paper_run.folder / "claims.json"
+    if not freshness.is_current("claims"):
+        verdicts = verdicts_of(freshness.paper_run)
+        write_store_file(path, json.dumps(verdicts_as_data(verdicts), indent=1).encode())
+        freshness.record("claims")
     return read_verdicts(path, read_file(path))
 
 
-def _report(paper_run: PaperRun, stamps: BuildStamps, seconds: dict[str, float]) -> Path:
+def _report(freshness: Freshness, seconds: dict[str, float]) -> Path:
     """Write the report if it is out of date, and return its path."""
-    if not stamps.is_current("report", tuple(STAGES), "report.html"):
-        write_report(paper_run, seconds)
-        stamps.record("report", tuple(STAGES))
-    return paper_run.folder / "report.html"
+    if not freshness.is_current("report"):
+        write_report(freshness.paper_run, seconds)
+        freshness.record("report")
+    return freshness.paper_run.folder / "report.html"
 
 
-def _draw(paper_run: PaperRun, names: list[str], stamps: BuildStamps, jobs: int = 1) -> None:
+def _draw(freshness: Freshness, names: list[str], workers: Workers) -> None:
     """Draw the figures that are missing or out of date."""
-    from rich.console import Console
     from rich.progress import track
 
-    needs = {name: FIGURES[name].needs for name in names}
-    files = {name: [f"figures/{file.format(name=name)}" for file in FILES] for name in names}
-    missing = [name for name in names if not stamps.is_current(name, needs[name], *files[name])]
-    for file in (file for name in missing for file in files[name]):  # files are written under a partial name first
-        path = paper_run.folder / file
+    paper_run, parts = freshness.paper_run, freshness.parts
+    missing = [name for name in names if not freshness.is_current(figure_part(name))]
+    for file in (file for name in missing for file in parts[figure_part(name)].outputs):
+        path = paper_run.folder / file  # files are written under a partial name first
         check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     console = Console(stderr=True)
-    drawn = draw(paper_run, missing, jobs)
+    drawn = draw(paper_run, missing, workers)
     for name in track(drawn, "figures", len(missing), console=console, disable=not console.is_terminal):
-        stamps.record(name, needs[name])
+        freshness.record(figure_part(name))
 
 
 @contextmanager

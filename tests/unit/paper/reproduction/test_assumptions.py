@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,14 @@ import pytest
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction.assumptions import DEFAULT, KEYS, Assumptions, parse_assumptions
-from berlyne.paper.reproduction.build_stamps import stamp
+from berlyne.paper.reproduction.freshness import Freshness
 from berlyne.paper.reproduction.paper_run import PaperRun, read_assumptions, write_marker
-from berlyne.paper.reproduction.readings import READINGS
+from berlyne.paper.reproduction.paper_text import READINGS
+from berlyne.paper.reproduction.parts import all_parts
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.strategies.registry import STRATEGIES, get_strategy
+from waiting import LIMIT
 
 ALL = set(STAGES)
 OTHER: dict[str, tuple[Any, set[str]]] = {  # a value that is not the default, and the stages that it decides
@@ -63,10 +67,13 @@ def test_every_key_is_tried_here() -> None:
 
 @every_key
 def test_assumptions_reach_every_stage_that_depends_on_them(key: str, tmp_path: Path) -> None:
-    usual, other = PaperRun(tmp_path, 2, 0), PaperRun(tmp_path, 2, 0, DEFAULT.replace({key: OTHER[key][0]}))
-    stale = {n for n, s in STAGES.items() if usual.configured(s).stamp(usual) != other.configured(s).stamp(other)}
-    assert stale == OTHER[key][1]
-    assert stamp(usual, ()) != stamp(other, ())  # figures, claims and the report
+    usual, other = (
+        Freshness(PaperRun(tmp_path, 2, 0, assumed), all_parts())
+        for assumed in (DEFAULT, DEFAULT.replace({key: OTHER[key][0]}))
+    )
+    stale = {name for name in usual.parts if usual.expected(name) != other.expected(name)}
+    assert stale & set(STAGES) == OTHER[key][1]
+    assert set(usual.parts) - stale - set(STAGES) == {"explorations"}  # their store refuses other settings itself
 
 
 @every_key
@@ -115,29 +122,44 @@ def test_a_file_and_options_give_the_same_assumptions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("assumption", "message"),
     [
-        ("gama=0.9", r"gama: unknown assumption; did you mean gamma\?"),
-        ("maze.alfa=0.9", r"maze.alfa: unknown assumption; did you mean maze.alpha\?"),
-        ("zzzzzzzz=1", r"zzzzzzzz: unknown assumption; choose from gamma, "),
-        ("gamma", r"--set gamma: must have the form key=value, such as gamma=0.9"),
-        ("=3", r"--set =3: must have the form key=value"),
-        ("gamma=high", r"gamma is 'high'; it must be a number such as 1.0"),
-        ("gamma=2", r"gamma is 2.0; it must be a number in \[0, 1\]"),
-        ("gamma=nan", r"gamma is nan; it must be a number"),
-        ("steps_back=2.5", r"steps_back is 2.5; it must be a whole number such as 10"),
-        ("untried=much", r"untried is 'much'; it must be a number such as 0.0"),
-        ("pool=some", r"pool is 'some'; it must be 'curves' or 'figure' or 'all'"),
-        ("tasks.times=2", r"tasks.times is 2; it must be a list of numbers such as \[0.02, "),
-        ("tasks.times=[0.5, 3.0]", r"snapshots\[1\] is 3.0; it must be a step from 0 to 1250, or a share"),
-        ("tasks.cap_per_state=0", r"tasks.cap_per_state is 0; it must be at least 1"),
-        ("learned.starts=[0]", r"learned.starts is 0.0; it must be at least "),
+        ("gama=0.9", r"gama: .*gamma"),
+        ("maze.alfa=0.9", r"maze.alfa: .*maze.alpha"),
+        ("zzzzzzzz=1", r"zzzzzzzz: .*gamma, steps_back"),
+        ("gamma", r"--set gamma: .*key=value"),
+        ("=3", r"--set =3: .*key=value"),
+        ("gamma=high", r"gamma is 'high'.*number"),
+        ("gamma=2", r"gamma is 2.0.*\[0, 1\]"),
+        ("gamma=nan", r"gamma is nan.*number"),
+        ("steps_back=2.5", r"steps_back is 2.5.*whole number"),
+        ("untried=much", r"untried is 'much'.*number"),
+        ("pool=some", r"pool is 'some'.*'curves'.*'figure'.*'all'"),
+        ("tasks.times=2", r"tasks.times is 2.*list of numbers"),
+        ("tasks.times=[0.5, 3.0]", r"snapshots\[1\] is 3.0.*1250"),
+        ("tasks.cap_per_state=0", r"tasks.cap_per_state is 0.*at least 1"),
+        ("learned.starts=[0]", r"learned.starts is 0.0.*at least"),
         ("maze.alpha=-1", r"worlds.maze: alpha is -1.0"),
         ("maze.law=none", r"worlds.maze: law is 'none'"),
-        ("1-2-3.n_steps=0", r"n_steps.1-2-3 is 0; it must be"),
+        ("1-2-3.n_steps=0", r"n_steps.1-2-3 is 0"),
     ],
 )
 def test_invalid_assumptions_give_one_sentence(assumption: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_assumptions([assumption])
+
+
+IMPORT = """
+from berlyne.worlds.world import World
+
+def refuse(*_, **__):
+    raise AssertionError("a world was drawn")
+
+World.__init__ = refuse
+import berlyne.paper.reproduction.run
+"""
+
+
+def test_importing_draws_no_world() -> None:
+    subprocess.run([sys.executable, "-c", IMPORT], check=True, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("text", ["gamma = ", "\udcff", "a = [" * 5000])
@@ -155,7 +177,7 @@ def test_a_folder_stores_its_assumptions(tmp_path: Path) -> None:
     write_marker(PaperRun(tmp_path, 4, 0, mine))
     assert read_assumptions(tmp_path) == mine
     write_marker(PaperRun(tmp_path, 4, 0, mine))
-    with pytest.raises(SettingsError, match=r"made with gamma = 0.9, tasks.times = .*, but you asked for the default"):
+    with pytest.raises(SettingsError, match=r"gamma = 0.9, tasks.times = .*the default"):
         write_marker(PaperRun(tmp_path, 4, 0))
 
 
@@ -164,14 +186,14 @@ def test_a_folder_without_a_mark_that_holds_explorations_assumes_the_default(tmp
     write_marker(PaperRun(tmp_path, 4, 0))
     assert read_assumptions(tmp_path) == DEFAULT
     (tmp_path / "reproduction.json").unlink()
-    with pytest.raises(SettingsError, match=r"made with the default, but you asked for gamma = 0.9"):
+    with pytest.raises(SettingsError, match=r"the default.*gamma = 0.9"):
         write_marker(PaperRun(tmp_path, 4, 0, Assumptions({"gamma": 0.9})))
 
 
 @pytest.mark.parametrize("name", ["zarr.json", "notes.txt", "area", "thesis"])
 def test_a_folder_that_holds_something_else_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine")
-    with pytest.raises(SettingsError, match=rf"contains other files \({name}\); use a new or empty directory"):
+    with pytest.raises(SettingsError, match=rf"{name}.*directory"):
         write_marker(PaperRun(tmp_path, 4, 0))
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from berlyne.paper.reproduction.readings import READINGS
 from scipy.stats import kendalltau
 
 from berlyne.experiments.store import StoreError
@@ -22,7 +23,6 @@ from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.page import claim_details, misfit, not_held, summary, variant_effects
 from berlyne.paper.reproduction.page.context import PageContext, command
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.readings import READINGS
 from berlyne.paper.reproduction.robustness import REEVALUATED, Cell
 from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.priors import OneTwoThree

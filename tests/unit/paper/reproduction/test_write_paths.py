@@ -1,5 +1,6 @@
 """Existing files in the folder of a reproduction are neither trusted nor written through."""
 
+import json
 import os
 import re
 
@@ -7,17 +8,21 @@ import pytest
 
 from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction import report, run
-from berlyne.paper.reproduction.build_stamps import BuildStamps
 from berlyne.paper.reproduction.claims_file import read_verdicts
+from berlyne.paper.reproduction.freshness import Freshness
 from berlyne.paper.reproduction.paper_run import PaperRun
+from berlyne.paper.reproduction.parallel import Workers
+from berlyne.paper.reproduction.parts import all_parts
+
+
+def freshness(folder, n_worlds=1):
+    return Freshness(PaperRun(folder, n_worlds, 0), all_parts())
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '{"a": "x"}', '{"a": null}', "[" * 100_000, "\udcff", '{"a": [1]}'])
 def test_damaged_seconds_give_one_sentence(tmp_path, text):
     (tmp_path / "seconds.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(
-        StoreError, match=r"seconds\.json is damaged; remove it \(it contains only the durations of the parts\)$"
-    ):
+    with pytest.raises(StoreError, match=r"seconds\.json .*damaged"):
         report._stored_seconds(tmp_path)
 
 
@@ -29,7 +34,7 @@ def test_seconds_are_stored_and_may_be_missing(tmp_path):
 
 def test_seconds_that_are_a_pipe_are_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "seconds.json")
-    with pytest.raises(StoreError, match=r"seconds\.json is a pipe; it must be a file$"):
+    with pytest.raises(StoreError, match=r"seconds\.json .*pipe"):
         report._stored_seconds(tmp_path)
 
 
@@ -38,7 +43,7 @@ def test_links_beside_the_report_are_refused(tmp_path, monkeypatch, name):
     (tmp_path / "notes").write_text("mine")
     (tmp_path / f"{name}.partial").symlink_to(tmp_path / "notes")
     monkeypatch.setattr(report, "_page", lambda *_: "<p>page</p>")
-    with pytest.raises(StoreError, match=rf"{name}\.partial is a symbolic link, but berlyne needs a file there"):
+    with pytest.raises(StoreError, match=rf"{name}\.partial .*symbolic link"):
         report.write_report(PaperRun(tmp_path, 1, 0), {})
     assert (tmp_path / "notes").read_text() == "mine"
 
@@ -46,39 +51,47 @@ def test_links_beside_the_report_are_refused(tmp_path, monkeypatch, name):
 def test_a_link_beside_the_claims_is_refused(tmp_path, monkeypatch):
     (tmp_path / "notes").write_text("mine")
     (tmp_path / "claims.json.partial").symlink_to(tmp_path / "notes")
-    monkeypatch.setattr(PaperRun, "verdicts", {})
-    paper_run = PaperRun(tmp_path, 1, 0)
-    with pytest.raises(StoreError, match=r"claims\.json\.partial is a symbolic link, but berlyne needs a file there"):
-        run._check(paper_run, BuildStamps(paper_run))
+    monkeypatch.setattr(run, "verdicts_of", lambda _: {})
+    with pytest.raises(StoreError, match=r"claims\.json\.partial .*symbolic link"):
+        run._check(freshness(tmp_path))
     assert (tmp_path / "notes").read_text() == "mine"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[3]", '[{"id": "cb"}]', "[" * 9999])
 def test_a_damaged_claims_file_gives_one_sentence(tmp_path, text):
-    with pytest.raises(StoreError, match=r"claims\.json is damaged; remove it and run the reproduction again"):
+    with pytest.raises(StoreError, match=r"claims\.json .*damaged"):
         read_verdicts(tmp_path / "claims.json", text.encode())
 
 
 @pytest.mark.parametrize("text", ["{", "[3]", "[" * 99999, "\udcff"])
-def test_damaged_stamps_are_as_good_as_none(tmp_path, text):
+def test_damaged_records_are_as_good_as_none(tmp_path, text):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "made.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    made = BuildStamps(PaperRun(tmp_path, 1, 0))
-    assert made.stamps == {}
-    made.record("fig3", ())
-    assert BuildStamps(PaperRun(tmp_path, 1, 0)).is_current("fig3", ())
-    assert not BuildStamps(PaperRun(tmp_path, 2, 0)).is_current("fig3", ())
-    assert not made.is_current("fig3", (), "figures/fig3.png")
+    (tmp_path / "claims.json").touch()
+    made = freshness(tmp_path)
+    assert made.records == {} and not made.is_current("claims")
+    made.record("claims")
+    assert freshness(tmp_path).is_current("claims")
+    assert not freshness(tmp_path, n_worlds=2).is_current("claims")
+    (tmp_path / "claims.json").unlink()
+    assert not made.is_current("claims")
 
 
-@pytest.mark.parametrize("kind", [".png", "-dark.png", ".svg", ".csv"])
+@pytest.mark.parametrize("record", [3, [], {}, {"sources": 3}, {"sources": {"berlyne/tasks.py": 3}}])
+def test_a_damaged_record_of_one_part_is_as_good_as_none(tmp_path, record):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "made.json").write_text(json.dumps({"claims": record}))
+    (tmp_path / "claims.json").touch()
+    assert not freshness(tmp_path).is_current("claims")
+    assert freshness(tmp_path).why_stale("claims")
+
+
+@pytest.mark.parametrize("kind", [".png", ".svg", ".csv"])
 def test_links_beside_a_figure_are_refused_before_it_is_drawn(tmp_path, kind):
     (tmp_path / "figures").mkdir()
     (tmp_path / "notes").write_text("mine")
     name = next(iter(run.FIGURES))
     (tmp_path / "figures" / f"{name}{kind}.partial").symlink_to(tmp_path / "notes")
-    with pytest.raises(
-        StoreError, match=rf"{name}{re.escape(kind)}\.partial is a symbolic link, but berlyne needs a file there"
-    ):
-        run._draw(PaperRun(tmp_path, 1, 0), [name], BuildStamps(PaperRun(tmp_path, 1, 0)))
+    with pytest.raises(StoreError, match=rf"{name}{re.escape(kind)}\.partial .*symbolic link"):
+        run._draw(freshness(tmp_path), [name], Workers(1))
     assert (tmp_path / "notes").read_text() == "mine"

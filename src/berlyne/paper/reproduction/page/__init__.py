@@ -1,1 +1,1 @@
-"""Sections of the report, one module each; `berlyne.paper.reproduction.report` joins them into a page."""
+"""Data of the report's sections, and the environment that renders their templates."""

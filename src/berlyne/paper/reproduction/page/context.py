@@ -10,7 +10,18 @@ from typing import Any
 
 from berlyne.paper.claims import CLAIMS, Verdict
 from berlyne.paper.claims.compare import MIN_WORLDS
-from berlyne.paper.claims.verdict import HOLDS
+from berlyne.paper.claims.fitted import FITTED
+from berlyne.paper.claims.verdict import (
+    FAILS,
+    GROUP_TEXTS,
+    HOLDS,
+    INDEPENDENT,
+    UNDECIDED,
+    USED_FOR_FITTING,
+    group_counts,
+)
+from berlyne.paper.reproduction.assumptions import KEYS
+from berlyne.paper.reproduction.evidence import verdicts_of
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.robustness import Cell, cells
 from berlyne.paper.reproduction.variants import VARIANTS
@@ -43,8 +54,8 @@ class PageContext:
     @classmethod
     def from_run(cls, paper_run: PaperRun, seconds: Mapping[str, float]) -> PageContext:
         """Read the data of a reproduction and, if its assumptions are changed, of the default in its subfolder."""
-        default_verdicts = default_run(paper_run).verdicts if paper_run.assumptions.changed else {}
-        return cls(paper_run, paper_run.verdicts, cells(paper_run), default_verdicts, seconds)
+        default_verdicts = verdicts_of(default_run(paper_run)) if paper_run.assumptions.changed else {}
+        return cls(paper_run, verdicts_of(paper_run), cells(paper_run), default_verdicts, seconds)
 
     @property
     def too_few_worlds(self) -> bool:
@@ -64,9 +75,67 @@ class PageContext:
         cells = {variant: by_claim[claim] for variant, by_claim in self.cells.items() if claim in by_claim}
         return {variant: cell.flip for variant, cell in cells.items() if cell.flip}
 
+    def reevaluated(self) -> list[str]:
+        """Return the claims that are part of the sensitivity analysis."""
+        return [claim for claim in self.verdicts if self.is_reevaluated(claim)]
+
     def not_held(self) -> list[str]:
         """Return the claims that do not hold or are undecided."""
         return [claim for claim, verdict in self.verdicts.items() if verdict.word != HOLDS]
+
+    def not_held_title(self) -> str:
+        """Return the title of the section on claims that do not hold or are undecided."""
+        words = {self.verdicts[claim].word for claim in self.not_held()}
+        if words == {FAILS}:
+            return "What does not hold, and why"
+        return "What is undecided, and why" if words == {UNDECIDED} else "What does not hold or is undecided, and why"
+
+    def groups(self) -> list[str]:
+        """Return the group of every claim."""
+        return [self.group(claim) for claim in self.verdicts]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of claims in each group; the two groups of claims that hold are always listed."""
+        groups, always = self.groups(), (INDEPENDENT, USED_FOR_FITTING)
+        return {group: groups.count(group) for group in GROUP_TEXTS if group in groups or group in always}
+
+    def tally(self) -> str:
+        """Return the number of claims in each group as one line of text."""
+        return "; ".join(group_counts(self.groups()))
+
+    def independent(self) -> list[str]:
+        """Return the claims that hold on their own."""
+        return [claim for claim in self.verdicts if self.group(claim) == INDEPENDENT]
+
+    def resting(self) -> list[str]:
+        """Return the claims that hold on their own and were checked with fitted settings."""
+        return [claim for claim in self.independent() if CLAIMS[claim].rests_on]
+
+    def resting_on(self, reading: str) -> list[str]:
+        """Return the claims that rest on a fitted reading and were not used to choose it."""
+        chosen_by = FITTED[reading].chosen_by
+        return [id_ for id_, claim in CLAIMS.items() if reading in claim.rests_on and id_ not in chosen_by]
+
+    def claims_of(self, figure: str) -> list[str]:
+        """Return the claims that a figure shows."""
+        return [claim for claim in self.verdicts if figure in CLAIMS[claim].figures]
+
+    def agreement(self, claim: str) -> str:
+        """Return the number of findings that agree, and the text of those that do not."""
+        verdict = self.verdicts[claim]
+        n_agree = sum(finding.ok is True for finding in verdict.findings)
+        text = f"{n_agree} of {len(verdict.findings)} findings agree"
+        return f"{text}; {verdict.reason}" if verdict.against else text
+
+    def changed_values(self, reading: str) -> list[str]:
+        """Return the changed assumptions of this page that belong to a reading, as text."""
+        changed = self.paper_run.assumptions.changed
+        return [f"{key} = {format_value(value)}" for key, value in changed.items() if KEYS[key].reading == reading]
+
+    @property
+    def has_explorations(self) -> bool:
+        """Whether there are explorations to replay."""
+        return (self.paper_run.folder / "results.zarr").is_dir()
 
 
 def default_run(paper_run: PaperRun) -> PaperRun:

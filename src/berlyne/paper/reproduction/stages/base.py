@@ -1,10 +1,14 @@
-"""Base class of the stages of the reproduction: numbers computed once, and again if their settings change."""
+"""Base class of the stages of the reproduction: numbers computed once, and again if what decides them changes.
+
+A stage returns one labelled dataset. It maps a function over its worlds with `map_items`, which may call the function
+in other processes, so it is a function of a module, or a `partial` of one. Seeds are derived from ids, so the numbers
+do not depend on the order of computation.
+"""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +23,7 @@ WorldKey = tuple[str, int]
 """Class and index of a world."""
 N_LAGS = 20
 """Number of lags for controllability, in steps."""
-MapFunction = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
+MapFunction = Callable[[str, Sequence[Any], Callable[[Any], Any]], list[Any]]
 """`map_items(label, items, function)` applies a function to each item, in order, and shows progress."""
 
 
@@ -27,18 +31,19 @@ MapFunction = Callable[[str, list[Any], Callable[[Any], Any]], list[Any]]
 class Stage(ABC):
     """A stage of the reproduction.
 
-    The fields of a stage are its settings. Its numbers depend only on these settings, the worlds and the strategies.
+    The fields of a stage are its settings. Its numbers depend only on these settings, the worlds, the strategies, the
+    parts that it needs, and the sources that its module imports (`berlyne.paper.reproduction.freshness`).
 
     Attributes
     ----------
     name : str
         Name of its dataset.
-    version : int
-        Increase it if you change what the stage computes.
+    needs : tuple of str
+        Names of the parts from whose results it is computed.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int] = 1
+    needs: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def compute(self, paper_run: PaperRun, map_items: MapFunction) -> xr.Dataset:
@@ -48,15 +53,10 @@ class Stage(ABC):
         """Return the strategies that the numbers depend on."""
         return ()
 
-    def stamp(self, paper_run: PaperRun) -> str:
-        """Return everything that affects the numbers as text; stored numbers with another stamp are out of date."""
-        inputs = {
-            "version": self.version,
-            "settings": asdict(self),
-            "strategies": [repr(paper_run.strategy(name)) for name in self.strategies_needed()],
-            **paper_run.worlds_summary,
-        }
-        return json.dumps(inputs, sort_keys=True)
+    def settings(self, paper_run: PaperRun) -> dict[str, Any]:
+        """Return all settings that affect the numbers, as data for JSON."""
+        strategies = {name: repr(paper_run.strategy(name)) for name in self.strategies_needed()}
+        return {**asdict(self), "parameters of strategies": strategies, **paper_run.worlds_summary}
 
 
 def all_worlds(paper_run: PaperRun) -> list[WorldKey]:

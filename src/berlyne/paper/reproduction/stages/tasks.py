@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from berlyne import tasks
-from berlyne.experiments.spec import stream, world_id
-from berlyne.paper.reproduction.gather import stored_explorations
-from berlyne.paper.reproduction.stage import MapFunction, Stage, WorldKey, all_worlds
+from berlyne.experiments.worlds import stream, world_id
+from berlyne.paper.reproduction.explorations import load_counts
+from berlyne.paper.reproduction.stages.base import MapFunction, Stage
 from berlyne.strategies.registry import PAPER_STRATEGIES
 from berlyne.worlds import PAPER_WORLDS, World
 
@@ -42,6 +42,7 @@ class Tasks(Stage):
     """
 
     name: ClassVar[str] = "tasks"
+    needs: ClassVar[tuple[str, ...]] = ("explorations",)
     n_rewards: int = tasks.N_REWARDS
     horizon: int = tasks.HORIZON
     cap_per_state: int = tasks.CAP_PER_STATE
@@ -60,14 +61,12 @@ class Tasks(Stage):
         """Compute the numbers for all worlds of a reproduction."""
         import xarray as xr
 
-        counts = {name: load_counts(paper_run, name) for name in PAPER_WORLDS}
-
-        def compute_world(at: WorldKey) -> Any:
-            world = paper_run.world(*at)
-            models = counts[at[0]][at[1]].reshape(-1, world.n_actions, world.n_states, world.n_states)
-            return self.world_tasks(paper_run, *at).losses(models)
-
-        results = map_items("tasks", all_worlds(paper_run), compute_world)
+        jobs = [
+            (world_class, i, counts)
+            for world_class in PAPER_WORLDS
+            for i, counts in enumerate(load_counts(paper_run, world_class))
+        ]
+        results = map_items("tasks", jobs, partial(_losses, self, paper_run))
         times = list(paper_run.experiment.snapshots)
         losses = np.array(results).reshape(len(PAPER_WORLDS), paper_run.n_worlds, len(PAPER_STRATEGIES), len(times), 2)
         dims = ("world_class", "world", "strategy", "snapshot")
@@ -87,8 +86,9 @@ def _cached_tasks(stage: Tasks, world: World, seed: int, id_: str) -> tasks.Task
     return tasks.Tasks(world, rewards, cap=stage.cap_per_state * world.n_states, horizon=horizon, ties=stage.ties)
 
 
-def load_counts(paper_run: PaperRun, world_class: str) -> Any:
-    """Return the stored counts of a class at its snapshots, (world, strategy, snapshot, transition), in memory."""
-    world = paper_run.world(world_class, 0)
-    size = world.n_actions * world.n_states**2
-    return stored_explorations(paper_run, world_class)["counts"].isel(transition=slice(0, size)).values
+def _losses(stage: Tasks, paper_run: PaperRun, job: tuple[str, int, Any]) -> Any:
+    """Return both losses of the models with some counts in one world, (model, task)."""
+    world_class, index, counts = job
+    world = paper_run.world(world_class, index)
+    models = counts.reshape(-1, world.n_actions, world.n_states, world.n_states)
+    return stage.world_tasks(paper_run, world_class, index).losses(models)
