@@ -106,3 +106,80 @@ def test_a_method_with_choose_cannot_choose_among_given_actions():
     assert explorer.act("a") == 0
     with raises(ValueError, "action", "values", "among="):
         explorer.act("a", among=[1])
+
+
+def wandering(n_states, n_lines, seed):
+    """Return lines of a person who discovers states one after the other, and goes back to earlier ones."""
+    rng, lines, s, n_found = np.random.default_rng(seed), [], 0, 1
+    while len(lines) < n_lines:
+        new = n_found < n_states and rng.random() < 1.5 * n_states / n_lines
+        s_next = n_found if new else int(rng.integers(max(0, n_found - 9), n_found))
+        n_found += new
+        lines.append((s, int(rng.integers(2)), s_next))
+        s = s_next if rng.random() < 0.9 else int(rng.integers(n_found))
+        if n_found < n_states and rng.random() < 0.02:  # an episode begins in an unknown state
+            s, n_found = n_found, n_found + 1
+    assert n_found == n_states
+    return lines
+
+
+@pytest.fixture
+def registered():
+    """Register a method and an index, which kernels run."""
+
+    @berlyne.method("mine", initial=0.5)
+    def mine(view, s):
+        following = view.expected(view.utility[0] + view.visits) + view.terminal
+        return view.utility[:, s] + following[:, s] + view.n[:, s] / view.n_states + view.memory[:, s]
+
+    @berlyne.index("rare")
+    def rare(row):
+        return 1.0 / (1.0 + row.n) + 0.1 * row.n_outcomes / (1.0 + row.t)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        *TESTED_STRATEGIES,
+        "Unembodied",
+        "Unembodied(temperature=0.2)",
+        "PMC(VI)",
+        "novelty(VI)",
+        "PIG(mine)",
+        "rare(VI)",
+    ],
+)
+@pytest.mark.parametrize("c", [0.8, "ml"])
+def test_a_replay_of_many_discoveries_is_that_of_the_plain_agent(strategy, c, registered):
+    lines = wandering(75, 160, 2)  # through the layouts for up to 32, 64 and 128 cells
+    compiled, plain = (
+        berlyne.replay(ChineseRestaurant(c, 0.1), lines, strategy, n_actions=2, engine=engine)
+        for engine in ("compiled", "numpy")
+    )
+    for name in ("action_values", "utilities", "probabilities"):
+        assert compiled[name].values == pytest.approx(plain[name].values, abs=1e-9), name
+    for name in ("expected_missing_information", "expected_missing_information_after"):
+        assert compiled[name].values == pytest.approx(plain[name].values, rel=1e-9), name
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(Q)", "Unembodied"])
+def test_ends_are_replayed_among_discoveries_as_by_the_plain_agent(strategy):
+    lines = [(*line, bool(line[2] % 7 == 3)) for line in wandering(70, 150, 5) if line[0] % 7 != 3 or line[0] == 10]
+    compiled, plain = (
+        berlyne.replay(ChineseRestaurant(0.8), lines, strategy, n_actions=2, engine=engine)
+        for engine in ("compiled", "numpy")
+    )
+    for name in ("action_values", "utilities", "probabilities", "expected_missing_information_after"):
+        assert compiled[name].values == pytest.approx(plain[name].values, abs=1e-9), name
+
+
+def test_a_discovery_does_not_rebuild_the_agent(monkeypatch):
+    from berlyne.agents.compiled_agent import CompiledAgent
+
+    n_moves = []
+    move = CompiledAgent._move
+    monkeypatch.setattr(CompiledAgent, "_move", lambda self, model: n_moves.append(model.n_states) or move(self, model))
+    agent = make_open_state_agent(ChineseRestaurant(1.0), 2, get_strategy("PIG(VI)"))
+    for s in range(300):
+        agent.observe(s, 0, s + 1)
+    assert n_moves == [*range(2, 33), 64, 128, 256, 512]

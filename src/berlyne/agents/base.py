@@ -33,6 +33,8 @@ from berlyne.worlds.world import World
 
 NO_RESETS: FloatArray = np.empty(0)
 """Uniform numbers for the initial states of episodes, in a world without terminal states."""
+NO_OUTCOMES: IntArray = np.empty((0, 2), dtype=np.int64)
+"""Last outcomes of no rows; compiled agents remember them themselves."""
 
 
 class Agent(ABC):
@@ -365,8 +367,7 @@ class Agent(ABC):
         for t in range(begin, until):
             if not self._replay_line(record, steps, t):
                 return t
-            if UNKNOWN not in steps[t]:
-                missing = self._missing_after(missing, *steps[t].tolist())
+            missing = self._missing_after(missing, *steps[t].tolist())
             record.missing[t + 1] = missing.sum()
         return until
 
@@ -392,7 +393,7 @@ class Agent(ABC):
         return True
 
     def _missing_after(self, missing: FloatArray, s: int, a: int, s_next: int) -> FloatArray:
-        """Return the expected missing information after a step; `missing` is the one before."""
+        """Return the expected missing information after a line of a history; `missing` is the one before."""
         return self.expected_missing()
 
     def reseed(self, u: FloatArray) -> None:  # noqa: B027  # only agents whose methods draw numbers need it
@@ -438,11 +439,11 @@ class KnownStatesAgent(Agent):
 
     Attributes
     ----------
-    replays_at_once : bool
-        Whether `replay_at_once` replays any lines.
+    grows : bool
+        Whether kernels add states to the agent.
     """
 
-    replays_at_once: ClassVar[bool] = False
+    grows: bool = False
 
     def __init__(self, prior: Any, strategy: Strategy, n_actions: int, n_states: int) -> None:
         super().__init__(prior, strategy, n_actions)
@@ -488,7 +489,8 @@ class KnownStatesAgent(Agent):
     def with_more_states(self, prior: Any, last: IntArray) -> Self:
         """Return an agent with the states of `prior`: those of this agent, then new ones.
 
-        All rows are valued again. Terminal states must be marked again.
+        This agent may change, so use only the one returned. All rows are valued again. Terminal states must be marked
+        again.
 
         Parameters
         ----------
@@ -497,24 +499,3 @@ class KnownStatesAgent(Agent):
         last : ndarray of int, shape (rows, 2)
             Row and last outcome of every row that was tried.
         """
-
-    def replay_at_once(self, record: ReplayRecord, steps: IntArray, begin: int, last: IntArray) -> int:
-        """Replay the lines from `begin` on together, and write into `record`; by default none.
-
-        Parameters
-        ----------
-        record : ReplayRecord
-            Arrays to fill.
-        steps : ndarray of int, shape (T, 3)
-            Lines s, a, s_next; those before `begin` are learned.
-        begin : int
-            The first line to replay.
-        last : ndarray of int, shape (rows, 2)
-            Row and last outcome of every row that was tried.
-
-        Returns
-        -------
-        int
-            The first line that was not replayed, or the number of lines.
-        """
-        return begin

@@ -6,39 +6,52 @@ Its whole state is one block of memory (`berlyne.engine.agent_state`), so that c
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from berlyne.agents.base import NO_RESETS, KnownStatesAgent
+from berlyne.agents.base import NO_OUTCOMES, NO_RESETS, KnownStatesAgent
 from berlyne.engine.action_selection import METHODS, ChoiceState
-from berlyne.engine.agent_state import compiled_spec_for, new_agent_state, refresh, reserve, reset, restore, widened
+from berlyne.engine.agent_state import (
+    INITIAL_SLOTS,
+    compiled_spec_for,
+    new_agent_state,
+    refresh,
+    reserve,
+    reset,
+    restore,
+    widened,
+)
 from berlyne.engine.blocks import Block, call
+from berlyne.engine.discovery import expected_missing, layout_size, move, set_cells
 from berlyne.engine.environment import new_truth
 from berlyne.engine.indices import GLOBAL_INDEX, can_compile_index
 from berlyne.engine.learned_prior import LEARNERS, learner_of
 from berlyne.engine.loop import (
     Draws,
+    History,
     Imagined,
     act,
     evaluate_actions,
     explore,
     explore_and_refit,
-    follow_history,
     imagine,
+    new_comparison,
     observe,
     observe_move,
+    replay,
 )
 from berlyne.engine.own_methods import can_compile_method
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, is_compiled_prior
+from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, family_of, is_compiled_prior
 from berlyne.engine.successor_graph import round_up
 from berlyne.labels import impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
+from berlyne.priors import ChineseRestaurant
 from berlyne.priors.refit import refit_schedule
 from berlyne.sparse import Counts
-from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import QLearning, UniformChoice
 from berlyne.strategies.own_methods import RegisteredMethod
 from berlyne.strategies.registry import Strategy
@@ -48,6 +61,8 @@ from berlyne.worlds.world import World
 
 MAX_COUNT = 2**31 - 1
 """Counts are int32."""
+EXPECTED_MISSING = Strategy("expected missing information", UniformChoice(), utility="novelty")
+"""A strategy whose utility is the expected missing information of each row."""
 
 
 def can_compile(prior: Any, strategy: Strategy) -> bool:
@@ -71,6 +86,12 @@ def can_compile(prior: Any, strategy: Strategy) -> bool:
     return True
 
 
+@lru_cache(maxsize=64)
+def blank_restaurant(d: float, n_actions: int, n_states: int) -> InternalModel:
+    """Return a model that has observed nothing; agents that discover states move to its layout."""
+    return InternalModel(ChineseRestaurant(1.0, d, n_actions=n_actions, n_states=n_states))
+
+
 def make_method(name: str, parameters: dict[str, Any]) -> Any:
     """The method of coordination of that name."""
     return {method.__name__: method for method in METHODS}[name](**parameters)
@@ -91,7 +112,6 @@ class CompiledAgent(KnownStatesAgent):
         The true world, for strategies that may see it. It also limits the number of slots.
     """
 
-    replays_at_once: ClassVar[bool] = True
     _prior: Any
 
     def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
@@ -99,6 +119,7 @@ class CompiledAgent(KnownStatesAgent):
             raise ValueError("a compiled explorer starts from a model that has observed nothing")
         assert strategy.utility is None or isinstance(strategy.utility, str)
         super().__init__(model.prior, strategy, model.n_actions, model.n_states)
+        self.grows = family_of(model.prior).grows  # type: ignore[arg-type]  # only compiled priors come here
         self.has_state_dict = self.schedule is None  # what is learned about the prior depends on the whole history
         self._blank, self._world = model, world
         self.block = new_agent_state(
@@ -151,7 +172,7 @@ class CompiledAgent(KnownStatesAgent):
         self._reserve(1)
         before = call(observe, self.block, s, a, s_next)
         if before == FULL:
-            self._widen()
+            self.widen()
             before = call(observe, self.block, s, a, s_next)
         if before == IMPOSSIBLE:
             raise impossible_transition(s, a, s_next)
@@ -172,7 +193,25 @@ class CompiledAgent(KnownStatesAgent):
         return clone
 
     def with_more_states(self, prior: Any, last: IntArray) -> CompiledAgent:
-        """Return an agent with the states of `prior`; see `KnownStatesAgent.with_more_states`."""
+        """Return an agent with the states of `prior`; see `KnownStatesAgent.with_more_states`.
+
+        If the family of the prior can grow, it is this agent, which moves to another layout if it has no room
+        (`berlyne.engine.discovery`).
+        """
+        if not self.grows:
+            return self._rebuilt(prior, last)
+        n_states, n_before = prior.n_states, self.n_states
+        if layout_size(n_states) != layout_size(n_before):
+            self._move(blank_restaurant(prior.d, self.n_actions, layout_size(n_states)))
+        call(set_cells, self.block, n_states, prior.learned, *self._untried(prior))
+        self.prior, self.discovered, self.terminal = prior, range(n_states), set()
+        if self._has_table:
+            table = self._by_state(self.memory.q)
+            table[n_before:n_states] = table[n_before - 1]
+        return self
+
+    def _rebuilt(self, prior: Any, last: IntArray) -> CompiledAgent:
+        """Return a new agent with the states of `prior`."""
         memory = self.state_dict()
         n_new = prior.n_states - self.n_states
         memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
@@ -180,6 +219,36 @@ class CompiledAgent(KnownStatesAgent):
         clone = CompiledAgent(InternalModel(prior), self.strategy)
         clone.load_state(memory, last)
         return clone
+
+    def _move(self, model: InternalModel) -> None:
+        """Move to the layout of an agent with the states of `model`, which has observed nothing."""
+        strategy, utility = self.strategy, self.strategy.utility
+        assert utility is None or isinstance(utility, str)
+        parts = utility, strategy.untried, strategy.coordinate, strategy.rule
+        wide, capacity = new_agent_state(model, *parts), INITIAL_SLOTS
+        while not call(move, self.block, wide):
+            capacity *= 2
+            wide = widened(new_agent_state(model, *parts), capacity)
+        if self._has_table:
+            used = self.n_states * self.belief.graph.stride
+            wide.record.memory.q[:used] = self.memory.q[:used]
+        self.block = wide
+
+    @property
+    def _has_table(self) -> bool:
+        """Whether the method remembers a number for each row."""
+        return isinstance(self.strategy.coordinate, QLearning | RegisteredMethod)
+
+    def _untried(self, prior: Any) -> tuple[float, float]:
+        """Return the utility of a row without observations, and that of a row of the last cell."""
+        name, untried = self.strategy.utility, self.strategy.untried
+        if name is None or UTILITIES[str(name)].index is not None:
+            return 0.0, 0.0
+        realised = UTILITIES[str(name)].realised
+        if realised and untried is not None:
+            return untried, untried
+        value = prior.untried_utility("PIG" if realised else str(name))
+        return value, 0.0 if name == "novelty" else value
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
@@ -196,7 +265,7 @@ class CompiledAgent(KnownStatesAgent):
             done += call(imagine, self.block, imagined, draws, begin)
             if done == len(u_world):
                 return
-            self._widen()
+            self.widen()
 
     def mark_terminal(self, states: IntArray) -> None:
         """Mark states as terminal: no action can be taken in them.
@@ -255,86 +324,34 @@ class CompiledAgent(KnownStatesAgent):
     def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
         """Replay a history in kernels, and record values and probabilities before each step; see `Agent.replay`."""
         self._reserve(len(steps))
-        known, done = self._new_known(len(steps)), 0
-        expected = float(self._row_novelty(known).sum())
+        known, done = self.new_known(len(steps)), 0
+        expected = float(known.by_state().sum())
         record = ReplayRecord.allocate(len(steps), self.n_actions, expected, self.strategy.relocates)
+        history = ReplayedHistory(self, known, record, steps)
         for begin, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
-                record.missing[begin] -= self._row_novelty(known)[closed].sum()
+                record.missing[begin] -= known.by_state()[closed].sum()
                 self.mark_terminal(np.array(closed, dtype=np.int64))
             before = record.missing[begin]
             for s in opened:  # when the line is made; until then its state was terminal
-                record.missing[begin] += self._row_novelty(known)[s].sum()
+                record.missing[begin] += known.by_state()[s].sum()
                 self.unmark_terminal(s)
-            known, done = self._replay_lines(known, record, steps[:until], begin)
+            done = history.follow(2 * begin, 2 * until) // 2
+            history.record_probabilities(begin, done)
             record.missing[begin] = before
             if done < until:
                 break
         return record, done
 
-    def replay_at_once(self, record: ReplayRecord, steps: IntArray, begin: int, last: IntArray) -> int:
-        """Replay the lines from `begin` on in a kernel; see `KnownStatesAgent.replay_at_once`."""
-        return self._replay_lines(self._copy_with_novelty(last), record, steps, begin)[1]
-
-    def _new_known(self, n_obs: int = 0) -> Block:
-        """An agent before any data, with room for `n_obs`, whose utility is novelty: expected missing information."""
-        known = new_agent_state(self._blank, "novelty", None, UniformChoice(), ChoiceRule(), self._world)
-        return reserve(known, self._prior, n_obs)
-
-    def _copy_with_novelty(self, last: IntArray) -> Block:
-        """Return an agent that knows what this one knows, with novelty as its utility; `last` as in `load_state`."""
-        known = self._new_known()
-        if known.record.belief.graph.capacity < self.belief.graph.capacity:
-            known = widened(known, self.belief.graph.capacity)
-        restore(known, self.prior, self._observed(), last)
+    def new_known(self, n_obs: int = 0) -> CompiledAgent:
+        """Return an agent before any data, with room for `n_obs`, whose utility is the expected missing information."""
+        known = CompiledAgent(self._blank, EXPECTED_MISSING, self._world)
+        known._reserve(n_obs)
         return known
 
-    def _replay_lines(self, known: Block, record: ReplayRecord, steps: IntArray, begin: int) -> tuple[Block, int]:
-        """Value and learn the lines from `begin` on, and write into `record`.
-
-        Parameters
-        ----------
-        known : Block
-            An agent that knows the lines before `begin`, with novelty as its utility.
-        record : ReplayRecord
-            What is written.
-        steps : ndarray of shape (T, 3)
-            Lines s, a, s_next.
-        begin : int
-            The first line.
-
-        Returns
-        -------
-        Block, int
-            `known` after the lines, and the first line that could not be learned, or the number of lines.
-        """
-        done, why = begin, 0
-        while done < len(steps) and why != IMPOSSIBLE:
-            done, why = follow_history(self.block, known, record, steps, done, self.strategy.relocates)
-            if why == FULL:
-                self._widen()
-                known = widened(known, self.belief.graph.capacity)
-        record.probabilities[begin:done] = self._replay_probabilities(record, steps, slice(begin, done))
-        return known, done
-
-    def _row_novelty(self, known: Block) -> FloatArray:
-        """Expected missing information of every row, (N, M), from an agent whose utility is novelty."""
-        belief = known.record.belief
-        by_state: FloatArray = belief.utility.reshape(-1, belief.graph.stride)[:, : self.n_actions]
-        return by_state
-
-    def _replay_probabilities(self, record: ReplayRecord, steps: IntArray, lines: slice) -> FloatArray:
-        """Probability of every action in the state of each line, (T, M); among all pairs if the strategy relocates."""
-        rule, n_actions, values = self.rule, self.n_actions, record.values[lines]
-        if not self.strategy.relocates:
-            return rule.probabilities(values)
-        if rule.first:
-            rows = steps[lines, :1] * self.belief.graph.stride + np.arange(n_actions)
-            share = np.asarray(rows == record.first[lines, None], dtype=float)
-        else:
-            share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
-        n_possible = np.count_nonzero(self.belief.utility > -np.inf)  # neither where episodes end nor in the padding
-        return rule.add_lapses(share, record.utility[lines] > -np.inf, n_possible)
+    def by_state(self) -> FloatArray:
+        """Utilities `[s, a]`; a view."""
+        return self._by_state(self.belief.utility)[: self.n_states, : self.n_actions]
 
     def truth(self, world: World) -> Block:
         """The true world as kernels see it, and the distance of this agent's model from it."""
@@ -348,8 +365,7 @@ class CompiledAgent(KnownStatesAgent):
         """Current utilities `[a, s]`."""
         if self.block.record.index_kind == GLOBAL_INDEX:
             refresh(self.block)
-        by_state = self.belief.utility.reshape(-1, self.belief.graph.stride)
-        return np.ascontiguousarray(by_state[:, : self.belief.graph.n_actions].T)
+        return np.ascontiguousarray(self.by_state().T)
 
     def counts(self) -> Counts:
         """Observed transitions."""
@@ -377,8 +393,8 @@ class CompiledAgent(KnownStatesAgent):
         q = getattr(self.memory, "q", np.empty(0))
         return {
             "counts": self._observed(),
-            "visits": self.choice_state.visits[:-1],
-            "q": self._by_state(q)[:, : self.n_actions],
+            "visits": self.choice_state.visits[: self.n_states],
+            "q": self._by_state(q)[: self.n_states, : self.n_actions],
             "here": self.choice_state.current_state,
         }
 
@@ -401,7 +417,7 @@ class CompiledAgent(KnownStatesAgent):
         outcomes = np.unique(np.stack([counts[:, 0] // self.n_actions, counts[:, 1]], axis=1), axis=0)
         needed = int(np.bincount(outcomes[:, 0], minlength=1).max()) + 1  # and one that the prior singles out
         while 0 < self.belief.graph.capacity < min(needed, round_up(self.n_states)):
-            self._widen()
+            self.widen()
         if not restore(self.block, self.prior, counts, last):
             raise ValueError("counts contain a transition that has probability zero under the prior")
         choice, n_states, n_actions = self.choice_state, self.n_states, self.n_actions
@@ -411,10 +427,79 @@ class CompiledAgent(KnownStatesAgent):
         if hasattr(self.memory, "q"):
             self._by_state(self.memory.q)[:, :n_actions] = checked_numbers("q", state["q"], (n_states, n_actions))
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
         """Double the slots of every state."""
-        capacity = min(2 * self.belief.graph.capacity, round_up(self.n_states))
+        capacity = min(2 * self.belief.graph.capacity, round_up(len(self.belief.graph.start)))
         self.block = widened(self.block, capacity)
+
+
+class ReplayedHistory:
+    """A history that kernels replay.
+
+    Parameters
+    ----------
+    agent : CompiledAgent
+        The agent that learns the history.
+    known : CompiledAgent
+        An agent from `CompiledAgent.new_known`, which learns the same.
+    record : ReplayRecord
+        Arrays to fill.
+    steps : ndarray of int, shape (T, 3)
+        Lines s, a, s_next.
+
+    Attributes
+    ----------
+    is_known : ndarray of bool, shape (T,)
+        Whether action and next state of each line are known; others are not learned.
+    """
+
+    def __init__(self, agent: CompiledAgent, known: CompiledAgent, record: ReplayRecord, steps: IntArray) -> None:
+        self._agent, self._known, self._record, self._steps = agent, known, record, steps
+        self.is_known = np.all(steps >= 0, axis=1)
+        self._into, self._history = Block.around(record), Block.around(History(steps))
+        self._comparison = new_comparison(agent.block, self._into, agent.strategy.relocates)
+
+    def follow(self, begin: int, end: int) -> int:
+        """Make half-steps as `berlyne.engine.loop.replay` does; return the first one not made, or `end`."""
+        agent, known, why = self._agent, self._known, 0
+        while begin < end and why != IMPOSSIBLE:
+            blocks = agent.block, known.block, self._comparison, self._history, self._into
+            begin, why = call(replay, *blocks, begin, end)
+            if why == FULL:
+                agent.widen()
+                known.widen()
+        return begin
+
+    def n_learned(self, begin: int, end: int) -> int:
+        """Return the number of lines from `begin` to `end` that are learned."""
+        return int(np.count_nonzero(self.is_known[begin:end]))
+
+    def add_states(self, prior: Any) -> None:
+        """Let `known` have the states of `prior`."""
+        self._known.with_more_states(prior, NO_OUTCOMES)
+
+    def expected_missing(self) -> float:
+        """Return the expected missing information of all rows of nonterminal states, in bits."""
+        bits: float = call(expected_missing, self._agent.block, self._known.block)
+        return bits
+
+    def record_probabilities(self, begin: int, end: int) -> None:
+        """Record the probability of every action in the lines from `begin` to `end`, whose values are recorded.
+
+        If the strategy relocates, the probabilities are those among all pairs that exist now.
+        """
+        agent, record, lines = self._agent, self._record, slice(begin, end)
+        rule, values = agent.rule, record.values[lines]
+        if not agent.strategy.relocates:
+            record.probabilities[lines] = rule.probabilities(values)
+            return
+        if rule.first:
+            rows = self._steps[lines, :1] * agent.belief.graph.stride + np.arange(agent.n_actions)
+            share = np.asarray(rows == record.first[lines, None], dtype=float)
+        else:
+            share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
+        n_possible = np.count_nonzero(agent.belief.utility > -np.inf)  # neither where episodes end nor in the padding
+        record.probabilities[lines] = rule.add_lapses(share, record.utility[lines] > -np.inf, n_possible)
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:

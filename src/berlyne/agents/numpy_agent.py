@@ -18,6 +18,7 @@ from berlyne.agents.base import KnownStatesAgent
 from berlyne.engine.records import RunRecord
 from berlyne.information import kl_divergence
 from berlyne.labels import TransitionError, impossible_transition
+from berlyne.models.history import UNKNOWN
 from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import as_exact, checked_estimate
 from berlyne.sparse import Counts
@@ -332,7 +333,8 @@ class NumpyAgent(KnownStatesAgent):
         """Return the expected missing information after a step; one row changes if the prior is exact and fixed."""
         if self.exact is None or self.schedule is not None:
             return self.expected_missing()
-        missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
+        if UNKNOWN not in (a, s_next):
+            missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
         return missing
 
     def _estimate(self, a: int, s: int) -> bool:

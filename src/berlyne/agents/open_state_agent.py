@@ -4,24 +4,26 @@ The agent has one cell per discovered state and a last cell, *elsewhere*, for al
 gets its own cell, and its rows start from the prior. All rows are then valued again, since each has one more possible
 outcome. States are identified by any integers, in any order. Cells are numbered in the order of discovery.
 
-Beliefs and choices belong to an inner agent on the cells: a `CompiledAgent`, or a `NumpyAgent` if a part is custom. The
-inner agent is rebuilt at every discovery, and at every refit that changes the prior. A refit is due at every step that
+Beliefs and choices belong to an inner agent on the cells: a `CompiledAgent`, or a `NumpyAgent` if a part is custom. At
+every discovery, and at every refit that changes the prior, kernels add a cell to a compiled agent and value all rows
+again (`berlyne.engine.discovery`). Any other inner agent is rebuilt. A refit is due at every step that
 discovers a state, and when the schedule of the prior says so.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from berlyne.agents.base import Agent, KnownStatesAgent
+from berlyne.agents.base import NO_OUTCOMES, Agent, KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.labels import Labels
-from berlyne.models.history import UNKNOWN, TerminalChanges
+from berlyne.models.history import UNKNOWN, TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.protocols import as_exact
 from berlyne.sparse import Counts
@@ -84,6 +86,7 @@ class OpenStateAgent(Agent):
         self.n_obs, self.n_rebuilds = 0, 0
         self._row_counts: dict[int, dict[int, int]] = {}  # by row and outcome, while imagining
         self._imagined_bits = 0.0
+        self._history: Any = None  # while kernels replay one
         self._inner = self._new_inner(compiled, seed)
         self.chooses_without_values = self._inner.chooses_without_values
 
@@ -113,7 +116,10 @@ class OpenStateAgent(Agent):
         """Rebuild the inner agent with the current cells and concentration; all rows are valued again."""
         self.current_prior = self.prior.sized(len(self.discovered) + 1, self.n_actions)
         self.n_rebuilds += 1
-        self._inner = self._inner.with_more_states(self.current_prior, self._last_outcomes())
+        last = NO_OUTCOMES if self._inner.grows else self._last_outcomes()
+        self._inner = self._inner.with_more_states(self.current_prior, last)
+        if self._history is not None:
+            self._history.add_states(self.current_prior)
         self._mark_inner_terminal()
 
     def _last_outcomes(self) -> IntArray:
@@ -171,10 +177,16 @@ class OpenStateAgent(Agent):
         self._inner.observe(self._cell[s], a, self._cell[s_next])
         self._last[self._cell[s] * self.n_actions + a] = self._cell[s_next]
         self.n_obs += 1
-        prior = self._refitted(self.n_obs, at_once=len(self.discovered) > n_known)
-        if prior is not self.prior:
-            self.prior = prior
-            self._rebuild()
+        self._refit(at_once=len(self.discovered) > n_known)
+
+    def _refit(self, *, at_once: bool) -> bool:
+        """Refit the prior if that is due, or in any case if `at_once`; return whether it has changed."""
+        prior = self._refitted(self.n_obs, at_once=at_once)
+        if prior is self.prior:
+            return False
+        self.prior = prior
+        self._rebuild()
+        return True
 
     def observe_move(self, s: int, s_next: int) -> None:
         """Go from state `s` to `s_next` without learning a transition; discover both if they are new."""
@@ -264,59 +276,93 @@ class OpenStateAgent(Agent):
     def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
         """Replay a history, and record values and probabilities before each step; see `Agent.replay`.
 
-        Discovered states count in the expected missing information. A compiled inner agent replays runs of lines that
-        discover no state.
+        Discovered states count in the expected missing information. If kernels add states to the inner agent, they also
+        replay the half-steps (`berlyne.engine.loop.replay`) between discoveries and refits.
         """
-        self._cells, discoveries = self._history_in_cells(steps)
-        changes = [end.t for end in ends if not end.is_terminal]
-        self._changes = np.union1d(discoveries, [*changes, len(steps)])
-        return super().replay(steps, ends)
+        if not self._inner.grows:
+            return super().replay(steps, ends)
+        from berlyne.agents.compiled_agent import ReplayedHistory
 
-    def _replay_segment(self, record: ReplayRecord, steps: IntArray, begin: int, until: int) -> int:
-        """Replay the lines from `begin` to `until`; return the first line that is impossible, or `until`."""
-        t = begin
-        while t < until:
-            next_change = int(self._changes[np.searchsorted(self._changes, t)])
-            end = self._end_of_lines_at_once(t, min(next_change, until))
-            if end > t:
-                t = self._replay_at_once(record, self._cells[:end], t)
-                if t < end:
-                    return t
-            elif self._replay_line(record, steps, t):
-                t += 1
-                record.missing[t] = self.expected_missing().sum()
-            else:
-                return t
-        return until
+        inner: Any = self._inner
+        for s in steps[:1, 0].tolist():
+            self.discover(s)
+        cells, discoveries = self._history_in_cells(steps)
+        record = ReplayRecord.allocate(len(steps), self.n_actions, 0.0, self.strategy.relocates)
+        self._history = history = ReplayedHistory(inner, inner.new_known(), record, cells)
+        history.add_states(self.current_prior)
+        record.missing[0], done = history.expected_missing(), 0
+        for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
+            self._discover_at(record, 2 * begin, discoveries)
+            if terminal:
+                self.mark_terminal(np.array(terminal, dtype=np.int64))
+                record.missing[begin] = history.expected_missing()
+            before = record.missing[begin]
+            for s in not_terminal:  # when the line is made; until then its state was terminal
+                self.unmark_terminal(s)
+                record.missing[begin] = history.expected_missing()
+            done = self._follow(record, 2 * begin, 2 * until, discoveries)
+            record.missing[begin] = before
+            if done < 2 * until:
+                break
+        s, a, s_next = cells[: done // 2][history.is_known[: done // 2]].T
+        self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
+        if not self.strategy.relocates:
+            history.record_probabilities(0, done // 2)
+        self._history = None
+        return record, done // 2
 
-    def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """Return a history with the cells that its states will have, and the lines that discover a state."""
+    def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, dict[int, int]]:
+        """Return a history with the cells that its states will have, and the state that each half-step discovers.
+
+        A state in which a line begins is discovered before the actions of the line are valued, and the state that it
+        leads to before the line is learned.
+        """
         order, cell = steps[:, ::2].ravel(), {UNKNOWN: UNKNOWN, **self._cell}
         states, first, index = np.unique(order, return_index=True, return_inverse=True)
         new = [i for i in np.argsort(first) if int(states[i]) not in cell]
         cell.update({int(states[i]): len(self._cell) + k for k, i in enumerate(new)})
         cells = steps.copy()
         cells[:, ::2] = np.array([cell[s] for s in states.tolist()], dtype=np.int64)[index].reshape(-1, 2)
-        return cells, np.unique((first[new] - 1) // 2)  # a line discovers the state of the next line
+        return cells, {int(first[i]): int(states[i]) for i in new}
 
-    def _end_of_lines_at_once(self, t: int, until: int) -> int:
-        """Return the end of the lines from `t` that the inner agent can replay at once, without a rebuild.
+    def _follow(self, record: ReplayRecord, begin: int, end: int, discoveries: dict[int, int]) -> int:
+        """Make half-steps, discover states and refit the prior; return the first half-step not made, or `end`.
 
-        No state must be discovered before `until`. The result is `t` if the inner agent replays no lines at once.
+        `discoveries` are the states that half-steps discover, in their order; they are removed when they are made.
         """
-        if not self._inner.replays_at_once:
-            return t
-        if self.schedule is None:
-            return until
-        return min(until, max(t, t + self.schedule.next_refit(self._n_obs_at_refit) - self.n_obs - 1))
+        at, history = begin, self._history
+        done: int
+        while at < end:
+            t, before = at // 2, record.missing[at // 2]
+            is_new = self._discover_at(record, at, discoveries)
+            stop = at + 1 if is_new else min(end, next(iter(discoveries), end), self._next_refit(at))
+            done = history.follow(at, stop)
+            n_learned = history.n_learned(at // 2, done // 2)
+            self.n_obs += n_learned
+            if self.strategy.relocates:
+                history.record_probabilities((at + 1) // 2, (done + 1) // 2)
+            if at % 2:  # a line that discovers a state has not changed the information before it
+                record.missing[t] = before
+            if done < stop:
+                return done
+            if n_learned and self._refit(at_once=is_new):
+                record.missing[done // 2] = history.expected_missing()
+            at = done
+        return at
 
-    def _replay_at_once(self, record: ReplayRecord, cells: IntArray, begin: int) -> int:
-        """Replay lines from `begin` on, which discover no state; return the first one not replayed."""
-        done = self._inner.replay_at_once(record, cells, begin, self._last_outcomes())
-        s, a, s_next = cells[begin:done][np.all(cells[begin:done] >= 0, axis=1)].T
-        self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
-        self.n_obs += len(s)
-        return done
+    def _discover_at(self, record: ReplayRecord, half_step: int, discoveries: dict[int, int]) -> bool:
+        """Discover the state that a half-step discovers; return whether there is one."""
+        if half_step not in discoveries:
+            return False
+        self.discover(discoveries.pop(half_step))
+        record.missing[half_step // 2] = self._history.expected_missing()
+        return True
+
+    def _next_refit(self, half_step: int) -> float:
+        """Return the half-step before which the next refit is due, infinity if never."""
+        if self.schedule is None:
+            return math.inf
+        return 2 * (half_step // 2 + self.schedule.next_refit(self._n_obs_at_refit) - self.n_obs)
 
     def information(self) -> float:
         """Sum of the predicted information gains (PIG) of all imagined steps, in bits.

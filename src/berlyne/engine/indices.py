@@ -108,7 +108,7 @@ def apply_index(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: in
     if s >= 0:
         belief.utility[s * stride + a] = value_of_row(belief, choice, index, s, a)
         return
-    for state in range(len(belief.graph.start)):
+    for state in range(belief.n_states[0]):
         if not choice.terminal[state]:
             for action in range(len(choice.values)):
                 belief.utility[state * stride + action] = value_of_row(belief, choice, index, state, action)

@@ -14,7 +14,7 @@ from numba import types
 from berlyne.engine.action_selection import ChoiceState, arrive, leave, move
 from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_index
 from berlyne.engine.argmax import Tree, best_row, softmax_total
-from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, call
+from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque
 from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import ROW_INDEX
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
@@ -208,7 +208,7 @@ def compare_pairs(agent: AgentState, tree: Tree, record: ReplayRecord, t: int) -
         record.largest[t], record.total[t] = softmax_total(agent.belief.utility, temperature)
 
 
-class _History(NamedTuple):
+class History(NamedTuple):
     """The lines s, a, s_next of a history, an array of shape (T, 3)."""
 
     steps: IntArray
@@ -220,67 +220,88 @@ class _Comparison(NamedTuple):
     compare: Any
 
 
-def follow_history(
-    agent: Block, known: Block, record: ReplayRecord, steps: IntArray, begin: int, relocates: bool
-) -> tuple[int, int]:
-    """Call `replay` for an agent that may relocate or not."""
-    into = Block.around(record)
+def new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
+    """Return the argument `comparison` of `replay`, for an agent that may relocate or not."""
     compare: Any = compare_pairs if relocates else compare_nothing
     if COMPILING:
         memory = Opaque(Block.of(agent.record.memory).type) if relocates else OPAQUE
-        compare = CompiledFunction(compare, agent.type, memory, into.type, types.int64)
-    comparison, history = Block.of(_Comparison(compare)), Block.around(_History(steps))
-    stop: tuple[int, int] = call(replay, agent, known, comparison, history, into, begin)
-    return stop
+        compare = CompiledFunction(compare, agent.type, memory, record.type, types.int64)
+    return Block.of(_Comparison(compare))
 
 
 @inline
 def expected_missing(belief: Belief, choice: ChoiceState) -> float:
     """Sum the utilities of all rows of nonterminal states; if they are novelty, the expected missing information."""
     total = 0.0
-    for s in range(len(belief.graph.start)):
+    for s in range(belief.n_states[0]):
         if not choice.terminal[s]:
             for a in range(belief.graph.n_actions):
                 total += belief.utility[s * belief.graph.stride + a]
     return total
 
 
-@kernel
-def replay(
-    agent: AgentState, known: AgentState, comparison: _Comparison, history: _History, record: ReplayRecord, begin: int
-) -> tuple[int, int]:
-    """Follow a recorded history from line `begin`; return the first line not learned, and why as `observe_step` does.
+@inline
+def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord, t: int, s: int) -> None:
+    """Record values and utilities in state s, in which line t of a history begins."""
+    belief, choice = agent.belief, agent.choice
+    arrive(choice, s)
+    refresh_global_index(agent)
+    agent.compute_values(belief, choice, agent.memory, s)
+    for b in range(len(choice.values)):
+        record.values[t, b] = choice.values[b]
+        record.utility[t, b] = belief.utility[s * belief.graph.stride + b]
+    comparison.compare(agent, agent.memory, record, t)
 
-    `known` has learned the lines before `begin`; its utility is novelty, and it has as much room as the agent. A line
-    with a negative action or next state, which are unknown, is not learned; the next state is visited.
+
+@inline
+def learn_line(agent: AgentState, known: AgentState, history: History, record: ReplayRecord, t: int) -> int:
+    """Learn line t of a history, and record the expected missing information; return as `observe_step` does.
+
+    A line with a negative action or next state, which are unknown, is not learned; the next state is visited.
     """
-    belief, choice, steps = agent.belief, agent.choice, history.steps
-    stride = belief.graph.stride
-    for t in range(begin, len(steps)):
-        s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
-        arrive(choice, s)
-        refresh_global_index(agent)
-        agent.compute_values(belief, choice, agent.memory, s)
-        for b in range(len(choice.values)):
-            record.values[t, b] = choice.values[b]
-            record.utility[t, b] = belief.utility[s * stride + b]
-        comparison.compare(agent, agent.memory, record, t)
-        if a < 0 or s_next < 0:
-            move(choice, s_next)
-            record.missing[t + 1] = record.missing[t]
-            continue
-        before = observe_step(agent, s, a, s_next)
-        if before < 0:
-            return t, before
-        r = s * stride + a
+    steps = history.steps
+    s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
+    if a < 0 or s_next < 0:
+        move(agent.choice, s_next)
+        record.missing[t + 1] = record.missing[t]
+        return 0
+    before = observe_step(agent, s, a, s_next)
+    if before >= 0:
+        r = s * agent.belief.graph.stride + a
         previous = known.belief.utility[r]
         known.learn(known.belief, s, a, s_next)
         record.missing[t + 1] = record.missing[t] + (known.belief.utility[r] - previous)
         if agent.learns:
             refit(agent, s, a, s_next, before)
             if refit(known, s, a, s_next, before):  # at the same times, because both have learned the same
-                record.missing[t + 1] = expected_missing(known.belief, choice)
-    return len(steps), 0
+                record.missing[t + 1] = expected_missing(known.belief, agent.choice)
+    return before
+
+
+@kernel
+def replay(
+    agent: AgentState,
+    known: AgentState,
+    comparison: _Comparison,
+    history: History,
+    record: ReplayRecord,
+    begin: int,
+    end: int,
+) -> tuple[int, int]:
+    """Follow a recorded history in half-steps: 2 t values the actions before line t, and 2 t + 1 learns it.
+
+    `known` has learned the same lines as the agent; its utility is novelty, and it has as much room. Returns the first
+    half-step not made, or `end`, and why as `observe_step` does.
+    """
+    for half_step in range(begin, end):
+        t = half_step // 2
+        if half_step % 2 == 0:
+            value_line(agent, comparison, record, t, history.steps[t, 0])
+        else:
+            before = learn_line(agent, known, history, record, t)
+            if before < 0:
+                return half_step, before
+    return end, 0
 
 
 @inline
@@ -298,7 +319,7 @@ def predicted_outcome(belief: Belief, s: int, a: int, u: float) -> int:
             if remaining < p:
                 return outcome
             remaining -= p
-    n_others = len(graph.start) - (last - first)
+    n_others = belief.n_states[0] - (last - first)
     if base_weight == 0.0 or n_others == 0:
         return outcome  # `u` is in what rounding leaves between the sum and one
     rank: int = min(int(remaining / base_weight), n_others - 1)

@@ -60,7 +60,7 @@ register_model(ViewType)(AddressModel)
 @register_jitable
 def _check_row(view: MethodView, a: int, s: int) -> None:
     """Raise an `IndexError` unless there is such a row."""
-    if not (0 <= a < view.n_actions and 0 <= s < len(view.start)):
+    if not (0 <= a < view.n_actions and 0 <= s < view.n_known[0]):
         raise IndexError(NO_SUCH_ROW)
 
 
@@ -84,7 +84,7 @@ def _add_expected(view: MethodView, v: FloatArray, total: float, s: int, out: Fl
 @register_jitable
 def _sum_of(view: MethodView, v: FloatArray) -> float:
     """Return the sum of the values of all states if it is needed, else 0."""
-    if len(v) != len(view.start):
+    if len(v) != view.n_known[0]:
         raise ValueError(BAD_STATE_VALUES)
     return v.sum() if len(view.base_weight) else 0.0
 
@@ -101,8 +101,8 @@ def _expected_in(view: MethodView, v: FloatArray, s: int) -> FloatArray:
 @register_jitable
 def _expected_everywhere(view: MethodView, v: FloatArray) -> FloatArray:
     """Return the expected value of the next state, `[a, s]`."""
-    out, total = np.zeros((len(view.start), view.n_actions)), _sum_of(view, v)
-    for s in range(len(view.start)):
+    out, total = np.zeros((view.n_known[0], view.n_actions)), _sum_of(view, v)
+    for s in range(view.n_known[0]):
         _add_expected(view, v, total, s, out[s])
     return out.T
 
@@ -114,16 +114,17 @@ class MethodView(NamedTuple):
 
     Attributes
     ----------
-    weight, base_weight, n_in_slot, row_stats, utilities : ndarray
-        `weight`, `base_weight`, `n`, `row_stats` and `utility` of the belief.
+    n_known, weight, base_weight, n_in_slot, row_stats, utilities : ndarray
+        `n_states`, `weight`, `base_weight`, `n`, `row_stats` and `utility` of the belief.
     start, length, succ, n_actions, stride : ndarray, ndarray, ndarray, int, int
         Of the belief's graph.
-    visits_and_sum, n_obs, terminal : ndarray
+    visits_and_sum, n_obs, is_terminal : ndarray
         `visits`, `n_obs` and `terminal` of the choice state.
     table : ndarray
         `[s * stride + a]`, the memory of the method.
     """
 
+    n_known: IntArray
     weight: FloatArray
     base_weight: FloatArray
     n_in_slot: IndexArray
@@ -136,13 +137,13 @@ class MethodView(NamedTuple):
     stride: int
     visits_and_sum: IntArray
     n_obs: IntArray
-    terminal: BoolArray
+    is_terminal: BoolArray
     table: FloatArray
 
     @property
     def n_states(self) -> int:
         """Number of states, N."""
-        return len(self.start)
+        return self.n_known[0]  # type: ignore[no-any-return]  # NumPy's types are too narrow here
 
     @property
     def t(self) -> Any:
@@ -152,22 +153,28 @@ class MethodView(NamedTuple):
     @property
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`."""
-        return self.utilities.reshape((len(self.start), self.stride)).T[: self.n_actions]
+        return self.utilities.reshape((len(self.start), self.stride))[: self.n_known[0], : self.n_actions].T
 
     @property
     def memory(self) -> FloatArray:
         """The memory of the method, `[a, s]`."""
-        return self.table.reshape((len(self.start), self.stride)).T[: self.n_actions]
+        return self.table.reshape((len(self.start), self.stride))[: self.n_known[0], : self.n_actions].T
 
     @property
     def n(self) -> IndexArray:
         """Number of observations of each row, `[a, s]`."""
-        return self.row_stats.reshape((len(self.start), self.stride, 4))[:, : self.n_actions, TOTAL].T
+        by_state = self.row_stats.reshape((len(self.start), self.stride, 4))
+        return by_state[: self.n_known[0], : self.n_actions, TOTAL].T
 
     @property
     def visits(self) -> IntArray:
         """Number of visits of each state."""
-        return self.visits_and_sum[:-1]
+        return self.visits_and_sum[: self.n_known[0]]
+
+    @property
+    def terminal(self) -> BoolArray:
+        """Whether episodes end in each state."""
+        return self.is_terminal[: self.n_known[0]]
 
     def outcomes(self, a: int, s: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the observed outcomes of row (a, s), ascending, their counts, and their estimated probabilities."""
@@ -216,7 +223,7 @@ def _computed_by(function: Any) -> Any:
     return lambda view: lambda view: compiled(view)
 
 
-for _name in ("n_states", "t", "utility", "memory", "n", "visits"):
+for _name in ("n_states", "t", "utility", "memory", "n", "visits", "terminal"):
     overload_attribute(ViewType, _name)(_computed_by(getattr(MethodView, _name).fget))
 
 _outcomes, _probability = register_jitable(MethodView.outcomes), register_jitable(MethodView.probability)
@@ -242,7 +249,7 @@ def _type_expected(view, v, s=None):  # type: ignore[no-untyped-def]
 def new_view(belief: Belief, choice: Any, table: FloatArray) -> MethodView:
     """Return the view of an agent's belief and `ChoiceState`, and of the memory of its method."""
     graph = belief.graph
-    slots = belief.weight, belief.base_weight, belief.n, belief.row_stats, belief.utility
+    slots = belief.n_states, belief.weight, belief.base_weight, belief.n, belief.row_stats, belief.utility
     states = graph.start, graph.length, graph.succ, graph.n_actions, graph.stride
     return MethodView(*slots, *states, choice.visits, choice.n_obs, choice.terminal, table)
 
@@ -284,7 +291,7 @@ def _view_type() -> Any:
     """Return the type of all views."""
     f, i, h, rows = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 4), np.int32)
     flags = np.empty(0, np.bool_)
-    return Block.of(MethodView(f, f, h, rows, f, i, h, h, 0, 0, i, i, flags, f)).type
+    return Block.of(MethodView(i, f, f, h, rows, f, i, h, h, 0, 0, i, i, flags, f)).type
 
 
 @cache

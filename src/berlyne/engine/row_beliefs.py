@@ -29,7 +29,7 @@ from berlyne.frozen import read_only
 from berlyne.priors import PRIORS
 from berlyne.priors.closed_forms import LN2, Sums, lead
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
-from berlyne.validation import FloatArray, IndexArray
+from berlyne.validation import FloatArray, IndexArray, IntArray
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
 LOG, TERM, ALPHA = 0, 1, 0
@@ -42,6 +42,8 @@ class Belief(NamedTuple):
 
     Attributes
     ----------
+    n_states : ndarray of shape (1,)
+        Number of states. There may be room for more, see `berlyne.engine.discovery`.
     graph : Graph
         The slots of every state.
     weight : ndarray
@@ -52,8 +54,10 @@ class Belief(NamedTuple):
         `[slot * stride + a]`, observations, -1 for an impossible transition.
     row_stats : ndarray of shape (rows, 4)
         Observations K, distinct outcomes T, size of the support, and whether state 0 was an outcome.
+    last : ndarray of int
+        `[s * stride + a]`, last outcome of each row that was tried; empty unless states are discovered.
     utility : ndarray
-        `[s * stride + a]`, -inf in the padding.
+        `[s * stride + a]`, -inf in the padding and in rows of states that do not exist yet.
     numbers, table : ndarray
         As in `berlyne.priors.protocols.CompiledSpec`. A table with a line for each transition is `[slot * stride + a]`.
     has_utility : bool
@@ -64,11 +68,13 @@ class Belief(NamedTuple):
         The closed form of the utility, see `berlyne.engine.closed_forms.CompiledForm`.
     """
 
+    n_states: IntArray
     graph: Graph
     weight: FloatArray
     base_weight: FloatArray
     n: IndexArray
     row_stats: IndexArray
+    last: IndexArray
     utility: FloatArray
     numbers: FloatArray
     table: FloatArray
@@ -109,15 +115,19 @@ def build_belief(
         for i in range(len(spec.special_states)):
             by_slot[:, i, :n_actions] = beyond[:, i].reshape(n_states, n_actions)
         base_weight, n = by_row.ravel(), np.zeros(len(weight), dtype=np.int32)
-    form = compiled_form(name) if name is not None and family_of(prior).has_closed_forms else NO_FORM
+    family = family_of(prior)
+    form = compiled_form(name) if name is not None and family.has_closed_forms else NO_FORM
+    numbers = np.ascontiguousarray(spec.numbers)
     return Belief(
+        np.array([n_states]),
         graph,
         weight,
         base_weight,
         n,
         row_stats.reshape(-1, 4),
+        np.zeros(n_states * stride if family.grows else 0, dtype=np.int32),
         utility,
-        read_only(np.ascontiguousarray(spec.numbers)),
+        numbers if family.grows else read_only(numbers),
         read_only(np.ascontiguousarray(table)),
         name is not None,
         realised,
@@ -236,7 +246,7 @@ def set_pseudo_count_row(
         total += n_unseen * term_unseen
         c_largest = c_seen + largest
         runners_up = c_largest * (n_largest - 1)  # if pseudo-counts differ by whole numbers
-        sums = Sums(kappa, total, c_largest, runners_up, last, others, len(graph.start))
+        sums = Sums(kappa, total, c_largest, runners_up, last, others, belief.n_states[0])
         belief.utility[r] = belief.value(sums)
 
 
@@ -261,7 +271,7 @@ def set_restaurant_pmc(belief: Belief, s: int, a: int, kappa: float, c_unseen: f
             else:
                 runners_up += lead(c, largest)
     runners_up += (n_largest - 1) * largest
-    belief.utility[r] = belief.value(Sums(kappa, 0.0, largest, runners_up, 0.0, 0.0, len(graph.start)))
+    belief.utility[r] = belief.value(Sums(kappa, 0.0, largest, runners_up, 0.0, 0.0, belief.n_states[0]))
 
 
 @callback
@@ -366,13 +376,20 @@ def revalue_restaurant(belief: Belief, s: int, a: int, s_next: int, before: int)
 
 
 @callback
+def restore_restaurant_row(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
+    """Estimate and value row (a, s) after its last outcome, and remember that outcome."""
+    belief.last[s * belief.graph.stride + a] = s_next
+    revalue_restaurant(belief, s, a, s_next, before)
+
+
+@callback
 def learn_restaurant(belief: Belief, s: int, a: int, s_next: int) -> int:
     """Count an observation, estimate and value its row; return how often it was seen before, IMPOSSIBLE or FULL."""
     slot = find_pseudo_count_slot(belief, s, a, s_next)
     if slot < 0:
         return slot
     before = count(belief, s, a, s_next, slot, 1)
-    revalue_restaurant(belief, s, a, s_next, before)
+    restore_restaurant_row(belief, s, a, s_next, before)
     return before
 
 
@@ -549,6 +566,8 @@ class Family(NamedTuple):
         Whether an outcome that was seen before changes the estimate.
     has_closed_forms : bool
         Whether utilities are computed by `berlyne.engine.closed_forms`.
+    grows : bool
+        Whether states can be discovered. Then beliefs have `last`, and their `numbers` can change.
     """
 
     find_slot: Any
@@ -559,6 +578,7 @@ class Family(NamedTuple):
     kappa: Any
     repeats_teach: bool
     has_closed_forms: bool
+    grows: bool = False
 
 
 FAMILIES: dict[str, Family] = {
@@ -586,9 +606,10 @@ FAMILIES: dict[str, Family] = {
         find_pseudo_count_slot,
         learn_restaurant,
         revalue_restaurant,
-        revalue_restaurant,
+        restore_restaurant_row,
         unknown_gain,
         restaurant_kappa,
+        True,
         True,
         True,
     ),

@@ -239,9 +239,9 @@ def sweep(plan: Plan, utility: FloatArray, states: IndexArray, begin: int, end: 
 
 
 @inline
-def plan_everywhere(plan: Plan, utility: FloatArray) -> float:
+def plan_everywhere(plan: Plan, utility: FloatArray, n_states: int) -> float:
     """Compute all V_j of all states, with base weights; return the sum of the last level."""
-    n_states, depth, total = len(plan.graph.start), plan.depth, 0.0
+    depth, total = plan.depth, 0.0
     for z in range(n_states):
         total += plan.values[z * depth]
     for j in range(1, depth):
@@ -382,7 +382,7 @@ def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> Non
 @callback
 def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q_D(., s) into `choice.values`, if every state without a slot has the same share of each row."""
-    total = plan_everywhere(plan, belief.utility) if plan.depth > 0 else 0.0
+    total = plan_everywhere(plan, belief.utility, belief.n_states[0]) if plan.depth > 0 else 0.0
     back_up(plan, belief.utility, s, choice.values, total)
 
 
@@ -419,5 +419,5 @@ def reset_plan(belief: Belief, choice: Any, plan: Plan) -> None:
     """Discard all plans after utilities have changed, and renew V_0."""
     plan.cone_state[0], plan.cone_state[1] = -1, 0
     if plan.depth > 0:
-        for s in range(len(plan.graph.start)):
+        for s in range(belief.n_states[0]):
             renew_first_value(plan, belief.utility, s)

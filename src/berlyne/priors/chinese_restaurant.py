@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from berlyne.priors.closed_forms import table_over_counts
 from berlyne.priors.fitting import maximize_likelihood
 from berlyne.priors.protocols import Description, as_counts
-from berlyne.priors.pseudo_counts import PseudoCountPrior
+from berlyne.priors.pseudo_counts import PseudoCountPrior, PseudoCounts
 from berlyne.priors.refit import MOST_LIKELY, ON_DOUBLING, Refit, check_bounds
 from berlyne.sparse import Counts, Rows, Support
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number
@@ -158,6 +159,10 @@ class ChineseRestaurant(PseudoCountPrior):
         if_new = (total - 1 - self.d * n_seen_before) + (n_cells - n_seen_before - 1) * self.unseen(n_seen_before)
         return np.where(n > 1, self._c + self.d + (total - n), if_new)
 
+    def untried_utility(self, name: str) -> float:
+        """Utility of a row without observations: PIG, PMC, PLC or novelty."""
+        return _untried_utility(name, self._c, self._possible.n_states)
+
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
         """Log probability of the sequence of new and repeated outcomes of each row, in nats.
 
@@ -214,6 +219,13 @@ class ChineseRestaurant(PseudoCountPrior):
                 "and a state that was seen has its own cell"
             )
         return sparse
+
+
+@lru_cache(maxsize=1 << 12)
+def _untried_utility(name: str, c: float, n_cells: int) -> float:
+    """Utility of a row without observations; explorers need it whenever they discover a state."""
+    row = PseudoCounts(np.zeros(1, dtype=np.int64), np.array([c / n_cells]), np.array([n_cells]), np.array([c]))
+    return float(row.utility(name, n_cells)[0])
 
 
 def partition_likelihood(c: float, d: float, counts: Counts) -> float:
