@@ -10,13 +10,13 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from berlyne.paper.reproduction.stage import Stage
 from matplotlib.figure import Figure
 
 import berlyne
 from berlyne import Dirichlet, Explorer, LabBook, World
 from berlyne.figures.figure_data import Drawing
 from berlyne.paper.reproduction.paper_run import PaperRun
+from berlyne.paper.reproduction.stages.base import Stage
 from unit.experiments.studies import assert_same_store, files
 from waiting import LIMIT
 
@@ -197,9 +197,6 @@ class Kept(Stage):
     """A stage of nothing."""
 
     name = "kept"
-
-    def stamp(self, paper_run):
-        return "stamp"
 
     def compute(self, paper_run, map_items):
         raise NotImplementedError

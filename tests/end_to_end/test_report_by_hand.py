@@ -13,8 +13,8 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range
 from berlyne.paper.claims import CLAIMS, Evidence
 from berlyne.paper.claims.fitted import FITTED
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.robustness import REEVALUATED
-from berlyne.paper.reproduction.variants import VARIANTS, variant_evidence
+from berlyne.paper.reproduction.robustness import REEVALUATED, variant_evidence
+from berlyne.paper.reproduction.variants import VARIANTS
 from unit.paper.reproduction.html_page import Page, plain
 
 from .by_hand import STRATEGIES, stage, stored
@@ -125,7 +125,7 @@ def test_the_table_of_claims_agrees_with_claims_json(page: Page, claims: dict[st
 def test_the_evidence_of_a_claim_prints_every_finding(
     id_: str, page: Page, findings: dict[str, list[dict[str, str]]], claims: dict[str, Any]
 ) -> None:
-    text = plain(page.text[f"claim-{id_}"])
+    text = page.text(f"claim-{id_}")
     assert plain(claims[id_]["claim"]) in text
     assert len(findings[id_]) == len(claims[id_]["findings"])
     for line, finding in zip(findings[id_], claims[id_]["findings"], strict=True):
@@ -152,7 +152,7 @@ def test_the_tally_counts_the_groups(page: Page, claims: dict[str, Any]) -> None
         "undecided": "are undecided",
     }
     singular = {"undecided": "is undecided"}
-    summary = plain(page.text["main"])
+    summary = page.text("main")
     for word, text in texts.items():
         if word in groups:
             count = groups.count(word)
@@ -175,7 +175,7 @@ def test_every_variant_lists_the_verdicts_that_flip(page: Page, folder: Path, cl
     for variant in VARIANTS:
         other = variant_evidence(paper_run, variant)
         words = {id_: CLAIMS[id_].verdict(other).word for id_ in REEVALUATED}
-        text = plain(page.text[f"variant-{variant.id}"])
+        text = page.text(f"variant-{variant.id}")
         flips = [id_ for id_ in REEVALUATED if words[id_] != claims[id_]["verdict"]]
         number = f"{len(flips)} verdict" if flips else "no verdict flips"
         assert number in text

@@ -16,11 +16,13 @@ from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction import robustness
 from berlyne.paper.reproduction.assumptions import DEFAULT
 from berlyne.paper.reproduction.claims_file import verdicts_as_data
+from berlyne.paper.reproduction.evidence import gather_evidence, verdicts_of
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.report import rebuild_report
+from berlyne.paper.reproduction.robustness import variant_evidence
 from berlyne.paper.reproduction.run import reproduce
 from berlyne.paper.reproduction.stages import STAGES
-from berlyne.paper.reproduction.variants import VARIANTS, Variant, variant_evidence
+from berlyne.paper.reproduction.variants import VARIANTS, Variant
 from oracles import tasks_by_enumeration, tasks_by_iteration
 from unit.paper.reproduction.test_stages import CHANGES
 
@@ -268,7 +270,7 @@ def test_variants_of_the_tasks(world_class: str, folder: Path) -> None:
 
 
 def test_evidence(folder: Path, paper_run: PaperRun) -> None:
-    evidence = paper_run.evidence
+    evidence = gather_evidence(paper_run)
     for name, here in stored(folder).items():
         for s in STRATEGIES:
             of = here.sel(strategy=s)
@@ -285,7 +287,7 @@ def test_evidence_of_a_variant_has_its_numbers_in_the_place_of_ours(
     variant: str, folder: Path, paper_run: PaperRun
 ) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
-    base, evidence = paper_run.evidence, variant_evidence(paper_run, chosen)
+    base, evidence = gather_evidence(paper_run), variant_evidence(paper_run, chosen)
     stage_data = stage(folder, "sensitivity").sel(variant=variant)
     for world_class in CLASSES:
         n = N_STEPS[world_class] // (2 if variant == "half-length" else 1) + 1
@@ -347,7 +349,7 @@ def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, paper_run
             assert mine["effect"] == pytest.approx(theirs["effect"], rel=1e-6)
             assert mine["p"] == pytest.approx(theirs["p"])
     assert set(done.default_verdicts) == set(done.verdicts)
-    assert done.default_verdicts == {id_: verdict.word for id_, verdict in paper_run.verdicts.items()}
+    assert done.default_verdicts == {id_: verdict.word for id_, verdict in verdicts_of(paper_run).items()}
 
 
 def alone(label: str, items: list, function) -> list:
