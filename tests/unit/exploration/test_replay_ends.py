@@ -8,6 +8,8 @@ import pytest
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, World
 
+pytestmark = pytest.mark.filterwarnings("ignore:The prior does not agree")  # histories are made up
+
 ARRAYS = ("action_values", "probabilities", "utilities", "expected_missing_information")
 
 
