@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,9 @@ def status(file: Path) -> None:
     line("explorer", repr(explorer))
     line("prior", repr(explorer.prior if discovers_states(explorer.prior) else explorer.model.prior))
     if hasattr(explorer.prior, "expected_missing_information"):
-        missing = explorer.expected_missing_information()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            missing = explorer.expected_missing_information()
         interval = "" if math.isnan(missing.high) else f", 95 % interval {missing.low:.2f} to {missing.high:.2f}"
         line("missing", f"{missing.bits:.2f} bits expected{interval}")
         if explorer.episode_is_over:
@@ -180,6 +183,8 @@ def status(file: Path) -> None:
         elif explorer.n_obs:
             gain = explorer.expected_gain(STEPS)
             line(f"next {STEPS} steps", f"{gain.bits:.2f} ± {gain.standard_error:.2f} bits expected to be learned")
+        for warning in caught:
+            line("warning", str(warning.message))
     for s, a, s_next in [] if not explorer.n_obs else explorer.history[-3:]:
         line("told", f"{s} {a} {s_next}")
     Console().print(table, highlight=False)

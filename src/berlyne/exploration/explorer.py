@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
@@ -42,10 +43,14 @@ from berlyne.models.history import (
 )
 from berlyne.models.history_checks import warn_jumps, warn_untold_ends, warn_unused
 from berlyne.models.internal_model import InternalModel, make_labels
+from berlyne.models.prior_check import PriorCheck, check_prior
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
-from berlyne.priors.protocols import check_prior, discovers_states
+from berlyne.priors.predictive import observations_of
+from berlyne.priors.protocols import check_prior as check_is_prior
+from berlyne.priors.protocols import discovers_states
+from berlyne.priors.refit import Refit
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_flag, check_number
 
@@ -53,6 +58,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+CHECK_PRIOR = Refit(always=0, growth=0.25)
+"""When expectations check the prior again."""
 MAX_OBSERVATIONS = 2**31 - 1
 """Counts are int32."""
 
@@ -110,7 +117,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
     ) -> None:
-        check_prior(prior)
+        check_is_prior(prior)
         rng = streams(seed).agent
         if discovers_states(prior):
             if n_states is not None:
@@ -131,6 +138,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._declared_states: dict[int, int] = {}  # n_obs at the time of the declaration, by state
         self._declared_terminal: dict[int, int] = {}
         self._lock = threading.RLock()  # kernels release the GIL
+        self._prior_warned, self._next_prior_check = False, 1
         self._reset()
 
     def _reset(self) -> None:
@@ -517,7 +525,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """Return the expected missing information, in bits: the total with an interval, and per row.
 
         See `InternalModel.expected_missing_information`. Terminal states do not count, since no action can be taken
-        there. With a prior that discovers states, undiscovered states do not count either.
+        there. With a prior that discovers states, undiscovered states do not count either. One warning is given if the
+        prior does not agree with the observations, see `check_prior`.
 
         Parameters
         ----------
@@ -529,9 +538,46 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         MissingInformationEstimate
             The expectation and its interval, in bits.
         """
+        self._warn_if_prior_disagrees()
+        return self._expected_missing_information(level)
+
+    def _expected_missing_information(self, level: float = 0.95) -> MissingInformationEstimate:
         elsewhere = [self.state_labels.size] if self._agent.discovers_states else []
         excluded = {*self._terminal, *elsewhere}
         return self.model.expected_missing_information(level, excluded)
+
+    def check_prior(self) -> PriorCheck:
+        """Check how well the prior predicted the observations, in their order.
+
+        The z-score compares the accumulated log predictive probability with its own expectation and variance, see
+        `InternalModel.check_prior`. If it is below -4 or above 4, `expected_missing_information` and `knows_enough`
+        are not to be trusted. They check the prior whenever the number of observations has grown by a quarter, and give
+        one warning.
+
+        Returns
+        -------
+        PriorCheck
+            `z`, the concentration `best_alpha` that would have fitted best, and a `sentence`.
+        """
+        with self._lock:
+            if self._history is None:
+                return self.model.check_prior()
+            lines = self._history_array()
+            return check_prior(self.model, observations_of(lines[:, 0] * self.n_actions + lines[:, 1], lines[:, 2]))
+
+    def _warn_if_prior_disagrees(self) -> None:
+        """Give one warning if the prior does not agree with the observations; called by methods of the user's call."""
+        with self._lock:
+            if self._prior_warned or self.n_obs < self._next_prior_check:
+                return
+            self._next_prior_check = CHECK_PRIOR.next_refit(self.n_obs)
+            model = self.model
+            if model.exact is None and not model.rows_are_independent:
+                return  # a check would take as many estimates of the whole world as there are observations
+            check = self.check_prior()
+            self._prior_warned = not check.agrees
+        if not check.agrees:
+            warnings.warn(check.sentence, UserWarning, stacklevel=3)
 
     def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
         """Return the expected gain of `n_steps` more steps, in bits, by simulation.
@@ -579,8 +625,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """Return whether at most `bits` are missing, with probability `confidence`: a stopping rule.
 
         The probability comes from the explorer's posterior. It is correct on average over worlds drawn from the prior,
-        even if you check it after every step. With a prior that discovers states, it is about the known states only,
-        and False before the first observation.
+        even if you check it after every step. If the prior does not agree with the observations, one warning is given,
+        see `check_prior`. With a prior that discovers states, it is about the known states only, and False before the
+        first observation.
 
         Parameters
         ----------
@@ -598,7 +645,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         confidence = check_number("confidence", confidence, 0.0, 1.0)
         if self._agent.discovers_states and not self._last_outcomes:
             return False  # nothing is missing only because no state is known
-        quantile = self.expected_missing_information().quantile(confidence)
+        self._warn_if_prior_disagrees()
+        quantile = self._expected_missing_information().quantile(confidence)
         if np.isnan(quantile):
             raise ValueError(
                 f"{type(self.prior).__name__} does not define the variance of the missing information; "

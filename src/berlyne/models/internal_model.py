@@ -20,10 +20,12 @@ from berlyne.labels import MAX_LABELS_SHOWN, DiscoveredLabels, Labelled, Labels,
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import UNKNOWN, read_raw_history, read_single_subject
 from berlyne.models.history_checks import warn_unused
+from berlyne.models.prior_check import PriorCheck, check_prior
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
-from berlyne.priors.protocols import as_exact, check_prior, checked_estimate, counts_after_each_outcome
+from berlyne.priors.protocols import as_exact, checked_estimate, counts_after_each_outcome
+from berlyne.priors.protocols import check_prior as check_is_prior
 from berlyne.sparse import Counts, by_action
 from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, check_count, check_dense, generator
 from berlyne.worlds.world import World
@@ -285,6 +287,34 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         draws = None if draw is None else np.asarray(draw(counts))
         return MissingInformationEstimate(float(rows.sum()), float(spread.sum()), rows, level, draws)
 
+    def check_prior(self) -> PriorCheck:
+        """Check how well the prior predicted the observations.
+
+        Let x_t be the log predictive probability of observation t given the earlier ones, and m_t and v_t its mean and
+        variance under the prediction, m = sum p log p and v = sum p (log p)^2 - m^2. Then
+        z = sum (x_t - m_t) / sqrt(sum v_t) has mean 0 and variance about 1 if the world was drawn from the prior,
+        because the sum is a martingale. A model does not know the order of its observations. The sum of the x_t is the
+        same for all orders, but the m_t and v_t are not. Under the prior all orders of the outcomes of a row are
+        equally likely, so a random one is used, with a fixed seed. This is exact if the number of observations of a row
+        does not depend on their outcomes. Strategies that leave a row once they know it bias z a little;
+        `Explorer.check_prior` does not have this bias, because it uses the order of its history. Parameters that the
+        prior has learned are those in force.
+
+        Returns
+        -------
+        PriorCheck
+            `z`, the concentration `best_alpha` that would have fitted best, and a `sentence`.
+
+        Examples
+        --------
+        >>> from berlyne import Dirichlet
+        >>> model = InternalModel(Dirichlet(1.0, n_states=64, n_actions=1))
+        >>> model.observe_many([(0, 0, 1)] * 20)
+        >>> model.check_prior().z > 4  # outcomes are more regular than a flat prior expects
+        True
+        """
+        return check_prior(self)
+
     def sample(self, seed: Seed) -> World:
         """Draw a world from the posterior of the model, with the labels and the prior of the model.
 
@@ -443,7 +473,7 @@ def make_labels(kind: str, number: int | None, prior: Prior, labels: Iterable[Ha
     ValueError
         If `prior` is not a prior, or if the number is undefined or contradictory.
     """
-    check_prior(prior)
+    check_is_prior(prior)
     name = f"n_{kind}s"
     of_prior: int | None = getattr(prior, name, None)
     size = number if of_prior is None else of_prior

@@ -15,6 +15,7 @@ cells, an untried row would have utility zero, and no strategy would try it.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -23,6 +24,7 @@ import numpy as np
 
 from berlyne.priors.closed_forms import table_over_counts
 from berlyne.priors.fitting import maximize_likelihood
+from berlyne.priors.predictive import Observations
 from berlyne.priors.protocols import Description, as_counts
 from berlyne.priors.pseudo_counts import PseudoCountPrior, PseudoCounts
 from berlyne.priors.refit import MOST_LIKELY, ON_DOUBLING, Refit, check_bounds
@@ -169,6 +171,16 @@ class ChineseRestaurant(PseudoCountPrior):
         It does not include the probability of the particular new state, about which this prior has no parameter.
         """
         return partition_likelihood(self._c, self.d, as_counts(counts))
+
+    def _predicted_count(self, seen: Observations) -> Any:
+        """Pseudo-count of a repeated outcome, or of all new outcomes together.
+
+        As in `log_marginal_likelihood`, the probability of the particular new state is not included.
+        """
+        return np.where(seen.n > 0, seen.n - self.d, self._c + self.d * seen.n_seen)
+
+    def _sum_over_unseen(self, seen: Observations, term: Callable[[Any], FloatArray]) -> FloatArray:
+        return term(self._c + self.d * seen.n_seen)
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
         """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on the current cells.

@@ -8,13 +8,14 @@ drawn as under a Dirichlet distribution with parameters c. All sums that the clo
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from berlyne.frozen import Frozen
 from berlyne.priors.closed_forms import FORMS, Sums, dirichlet_variance, lead
+from berlyne.priors.predictive import Observations, Scores, positive_variance
 from berlyne.priors.protocols import CompiledSpec, as_counts
 from berlyne.sparse import Counts, Rows, Support, by_action
 from berlyne.validation import FloatArray, IntArray, Seed, generator
@@ -194,6 +195,36 @@ class PseudoCountPrior(Frozen):
     def admits(self, a: int, s: int, seen: Collection[int], s_next: int) -> bool:
         """Return whether `s_next` is a possible outcome of row (a, s), that is in its support."""
         return self._possible.is_full or bool(np.isin(s_next, self._possible.row(a, s)))
+
+    def log_scores(self, seen: Observations) -> Scores:
+        """Log scores of observations, with mean and variance (`berlyne.priors.predictive`), in O(1) for each."""
+        kappa = self._kappa_before(seen.row) + seen.total
+        c = self._predicted_count(seen)
+        mean, square = (self._sum_over_outcomes(seen, power) / kappa for power in (1, 2))  # of log c, not of log p
+        return Scores(np.log(c / kappa), mean - np.log(kappa), positive_variance(square, mean))
+
+    def _predicted_count(self, seen: Observations) -> Any:
+        """Pseudo-count of each observed outcome before it was observed."""
+        return self._pseudo_count(seen.row, seen.s_next, seen.n, seen.n_seen)
+
+    def _sum_over_outcomes(self, seen: Observations, power: int) -> FloatArray:
+        """Sum of c log(c)^power over all outcomes of the row, before each observation."""
+
+        def term(c: Any) -> FloatArray:
+            return np.asarray(c * np.log(c) ** power, dtype=float)
+
+        repeated, is_new = seen.n > 0, seen.n == 0
+        after = term(self._pseudo_count(seen.row, seen.s_next, seen.n + 1, seen.n_seen + is_new))
+        before = np.where(repeated, term(self._predicted_count(seen)), 0.0)
+        return seen.sum_before(after - before) + self._sum_over_unseen(seen, term)
+
+    def _sum_over_unseen(self, seen: Observations, term: Callable[[Any], FloatArray]) -> FloatArray:
+        """Sum of term(c) over the outcomes of the row that were not seen before each observation."""
+        if not isinstance(self._before, np.ndarray):
+            n_unseen = self._possible.sizes[seen.row] - seen.n_seen
+            return np.asarray(n_unseen * term(self._pseudo_count(seen.row, 0, 0, seen.n_seen)))
+        total = np.add.reduceat(term(self._before), self._possible.entries()[0][:-1])
+        return total[seen.row] - seen.sum_before(np.where(seen.n == 0, term(self._predicted_count(seen)), 0.0))
 
     def total_pseudo_count(self, n: int, a: int, s: int) -> float:
         """Sum of the pseudo-counts of row (a, s) after n observations."""

@@ -9,6 +9,8 @@ import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, OneTwoThree, World
 from messages import raises
 
+pytestmark = pytest.mark.filterwarnings("ignore:The prior does not agree")  # histories are made up
+
 ARRAYS = ("action_values", "probabilities", "utilities", "expected_missing_information")
 
 

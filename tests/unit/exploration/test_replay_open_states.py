@@ -11,6 +11,8 @@ from berlyne.agents.make import make_open_state_agent
 from messages import raises
 from unit.exploration.test_replay_ends import ask_and_tell
 
+pytestmark = pytest.mark.filterwarnings("ignore:The prior does not agree")  # histories are made up
+
 TESTED_STRATEGIES = [
     "PIG(VI)",
     "PIG(greedy)",
