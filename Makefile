@@ -38,6 +38,9 @@ reproduce: $(VENV)/installed-run
 
 # QuantEcon, which some tests compare with, compiles and caches code when it is first imported. If two processes do this
 # at the same time, the cache can be damaged and crash every later process. So one process does it before the tests.
+#
+# The processes get consecutive tests in blocks, so that each fixture of a module or of a folder is built in one process.
+# `--dist loadgroup` does not guarantee more: with pytest 9.2 it ignores its groups, and it hands out tests one by one.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
 	$(BIN)/python -m pytest -n $(JOBS) $(OPTIONS)

@@ -3,7 +3,7 @@
 Hypothesis runs the same examples every time, so that a failing test stays failing. Ctrl-C is never ignored, although a
 shell that starts tests in the background lets them and their processes ignore it. A run in which no test was executed
 fails. Every test has a time limit. Only a part of the cases of a test that is marked `pairwise` runs, unless the option
-`--full` is given.
+`--full` is given. Collecting is quick, because every process of pytest-xdist collects all tests.
 """
 
 import faulthandler

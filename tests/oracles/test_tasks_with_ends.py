@@ -122,12 +122,12 @@ def test_expected_steps_are_those_of_value_iteration_in_a_larger_world(gamma):
     cap, ends = 320, world.terminal.tolist()
     missed = cap if gamma == 1.0 else (1 - gamma**cap) / (1 - gamma)
     times = Tasks(world, cap=cap, gamma=gamma).best_times
-    for target in range(16):
-        values = np.zeros(16)
-        for _ in range(20_000):
-            values = 1.0 + gamma * (world.theta @ values).min(axis=0)
-            values[ends], values[target] = missed, 0.0
-        q = (world.theta @ values).T
+    values = np.zeros((16, 16))  # [s, target]
+    for _ in range(20_000):
+        values = 1.0 + gamma * (world.theta @ values).min(axis=0)
+        values[ends] = missed
+        np.fill_diagonal(values, 0.0)
+    for target, q in enumerate((world.theta @ values).T):
         tied = q <= q.min(axis=1, keepdims=True) + 1e-9
         policy = [tied / tied.sum(axis=1, keepdims=True)] * cap
         assert times[:, target] == pytest.approx(oracle.steps_of(world.theta, policy, target, ends, gamma), abs=1e-5)
