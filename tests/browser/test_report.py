@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+import io
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser
 
 import berlyne
+from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.page.context import PageContext
-from berlyne.paper.reproduction.page.replays import replay_data, replays
+from berlyne.paper.reproduction.page.environment import static_file
+from berlyne.paper.reproduction.page.replays import replay_data
 from berlyne.paper.reproduction.paper_run import PaperRun
+from berlyne.paper.reproduction.report import page as report_page
+from berlyne.paper.reproduction.report import section
 from browser.expected import brief
 
 
@@ -23,18 +29,24 @@ def paper_run(tmp_path_factory: pytest.TempPathFactory) -> PaperRun:
     return PaperRun(folder, 2, 0)
 
 
-def test_a_replay_is_loaded_when_it_is_unfolded(paper_run: PaperRun, browser: Browser, tmp_path: Path) -> None:
+def write_page(paper_run: PaperRun, folder: Path) -> str:
+    """Write a page with the replays alone, and return its address."""
     shown = PageContext(paper_run, {})
-    script = files("berlyne.paper.reproduction").joinpath("report.js").read_text(encoding="utf-8")
-    place = tmp_path / "report.html"
-    place.write_text(
-        f"<!doctype html><title>t</title><main>{replays(shown)}</main>{replay_data(shown)}<script>{script}</script>",
+    data = [f'<script type="application/json" id="{id_}">{text}</script>' for id_, text in replay_data(shown).items()]
+    style, script = static_file("report.css"), static_file("report.js")
+    (folder / "report.html").write_text(
+        f"<!doctype html><title>t</title><style>{style}</style><main>{section(shown, 'watch')}</main>{''.join(data)}"
+        f"<script>{script}</script>",
         encoding="utf-8",
     )
+    return (folder / "report.html").as_uri()
+
+
+def test_a_replay_is_loaded_when_it_is_unfolded(paper_run: PaperRun, browser: Browser, tmp_path: Path) -> None:
     page, errors = browser.new_page(), []
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(place.as_uri())
+    page.goto(write_page(paper_run, tmp_path))
     assert page.locator("iframe").count() == 0
     for name in ("dense", "maze", "1-2-3"):
         fold = page.locator(f"[id='replay-{name}']")
@@ -58,16 +70,8 @@ def test_a_replay_is_loaded_when_it_is_unfolded(paper_run: PaperRun, browser: Br
 def test_a_replay_is_as_high_as_what_it_shows(
     paper_run: PaperRun, width: int, browser: Browser, tmp_path: Path
 ) -> None:
-    shown, package = PageContext(paper_run, {}), files("berlyne.paper.reproduction")
-    script, style = (package.joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
-    place = tmp_path / "report.html"
-    place.write_text(
-        f"<!doctype html><title>t</title><style>{style}</style><main>{replays(shown)}</main>{replay_data(shown)}"
-        f"<script>{script}</script>",
-        encoding="utf-8",
-    )
     page = browser.new_page(viewport={"width": width, "height": 900})
-    page.goto(place.as_uri())
+    page.goto(write_page(paper_run, tmp_path))
     for name in ("maze", "1-2-3"):
         page.locator(f"[id='replay-{name}'] summary").click()
         frame = page.locator(f"[id='replay-{name}'] iframe")
@@ -85,4 +89,22 @@ def test_a_replay_is_as_high_as_what_it_shows(
 
 def test_a_reproduction_without_explorations_has_nothing_to_watch(tmp_path: Path) -> None:
     shown = PageContext(PaperRun(tmp_path, 2, 0), {})
-    assert replays(shown) == replay_data(shown) == ""
+    assert section(shown, "watch") == "" and replay_data(shown) == {}
+
+
+@pytest.mark.parametrize(("scheme", "expected"), [("light", [255, 255, 255]), ("dark", [23, 23, 23])])
+def test_the_white_of_a_figure_is_the_background_of_the_page(
+    scheme: Literal["light", "dark"], expected: list[int], browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "figures").mkdir()
+    for name in FIGURES:
+        Image.new("RGB", (40, 30), "white").save(tmp_path / "figures" / f"{name}.png")
+    (tmp_path / "report.html").write_text(report_page(PageContext(PaperRun(tmp_path, 2, 0), {})), encoding="utf-8")
+    page = browser.new_page(color_scheme=scheme)
+    page.goto((tmp_path / "report.html").as_uri())
+    for name in ("fig1", "fig8"):
+        content = page.locator(f"[id='figure-{name}'] img").screenshot()
+        with Image.open(io.BytesIO(content)) as picture:
+            seen = picture.convert("RGB").getpixel((picture.width // 2, picture.height // 2))
+        assert list(seen) == pytest.approx(expected, abs=2)
+    page.close()

@@ -182,7 +182,3 @@ def test_every_variant_lists_the_verdicts_that_flip(page: Page, folder: Path, cl
         for id_ in flips:
             before = claims[id_]["verdict"]
             assert f"{id_} {MARKS[before]} {before} → {MARKS[words[id_]]} {words[id_]}" in text
-
-
-def test_the_default_is_compared_with_nothing(page: Page) -> None:
-    assert "changes" not in page.ids

@@ -18,9 +18,7 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.paper_text import READINGS
 from berlyne.paper.reproduction.run import STAGES, reproduce
-from berlyne.paper.reproduction.variants import VARIANTS
 from unit.paper.reproduction.html_page import Page
 from waiting import LIMIT
 
@@ -70,35 +68,16 @@ def test_claims_are_written_as_data(finished: tuple[Path, str]) -> None:
     assert all(claim["findings"] for claim in claims)
 
 
-def test_the_report_is_one_valid_page_that_needs_no_network(finished: tuple[Path, str]) -> None:
+def test_the_report_needs_no_network_and_its_files_exist(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     html = (folder / "report.html").read_text()
     page = Page(html)
     assert page.open == [] and page.wrong == []
-    assert len(page.ids) == len(set(page.ids))
-    images = page.root.all("img")
-    assert len(images) == len(FIGURES) and all(image.attributes["alt"] for image in images)
-    assert all(image.attributes["src"].startswith("data:image/webp;base64,") for image in images)
-    for _, link in page.links:
-        assert link[1:] in page.ids if link.startswith("#") else (folder / link).is_file()
-    assert {*(f"claim-{c}" for c in CLAIMS), *(f"figure-{f}" for f in FIGURES)} <= set(page.ids)
-    assert {f"reading-{name}" for name in READINGS} <= set(page.ids)
-    for variant in VARIANTS:
-        assert variant.text in page.text(f"variant-{variant.id}")
+    files = {link for _, link in page.links if not link.startswith("#")}
+    assert files == {f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")}
+    assert all((folder / file).is_file() for file in files)
     assert not re.search(r"https?://", html)
     assert len(html) < 6e6
-
-
-def test_a_second_run_computes_nothing_again(finished: tuple[Path, str]) -> None:
-    folder, _ = finished
-    stages = [folder / "data" / f"{name}.zarr" for name in STAGES]
-    before = {path: path.stat().st_mtime_ns for stage in stages for path in stage.rglob("*") if path.is_file()}
-    explored = {path: path.stat().st_mtime_ns for path in (folder / "results.zarr").rglob("c.*")}
-    assert all(any(path.is_relative_to(stage) for path in before) for stage in stages) and len(explored) > 15
-    done = run("reproduce", folder.name, "--preset", "smoke", "--only", "fig3,claims", cwd=folder.parent)
-    assert done.returncode == 0, done.stderr
-    assert before == {path: path.stat().st_mtime_ns for path in before}
-    assert explored == {path: path.stat().st_mtime_ns for path in explored}
 
 
 def test_the_report_can_be_written_again_from_stored_results(finished: tuple[Path, str]) -> None:

@@ -13,11 +13,13 @@ import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from functools import cached_property, lru_cache
 from multiprocessing import connection
 from types import TracebackType
 from typing import Any, Self
+
+from berlyne.serialization import StoreError
 
 MIN_ITEMS = 24
 """Compute up to this many items in this process; starting others would take longer."""
@@ -45,6 +47,11 @@ class Workers:
     ) -> None:
         if "executor" in vars(self):
             self.executor.shutdown(cancel_futures=True)
+        if isinstance(error, BrokenExecutor):
+            raise StoreError(
+                f"one of {self.jobs} processes was killed, perhaps because memory was full; run the same command again "
+                "with fewer --jobs"
+            ) from error
 
     @cached_property
     def executor(self) -> Executor:

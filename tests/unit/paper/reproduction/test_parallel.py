@@ -15,6 +15,7 @@ import pytest
 
 import berlyne
 from berlyne.paper.reproduction.parallel import MIN_ITEMS, Workers
+from berlyne.serialization import StoreError
 from waiting import Lines, wait_until
 
 MANY = list(range(10 * MIN_ITEMS))
@@ -63,6 +64,15 @@ def test_remaining_items_are_skipped_after_a_failure(tmp_path):
     with Workers(2) as workers, pytest.raises(ValueError, match="this world is flat"):
         workers.map("worlds", MANY, partial(fail_at_one, tmp_path))
     assert len(list(tmp_path.iterdir())) < len(MANY) // 2
+
+
+def end_process(i: int) -> None:
+    os._exit(1)
+
+
+def test_a_process_that_is_killed_gives_one_sentence():
+    with pytest.raises(StoreError, match=r"2 processes.*--jobs"), Workers(2) as workers:
+        workers.map("worlds", MANY, end_process)
 
 
 def test_nothing_forks_and_no_warning_is_silenced():

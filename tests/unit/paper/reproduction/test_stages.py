@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import xarray as xr
 
 from berlyne.experiments import Experiment
+from berlyne.paper.reproduction import freshness as freshness_module
 from berlyne.paper.reproduction import paper_run as study_module
 from berlyne.paper.reproduction import run as run_module
 from berlyne.paper.reproduction.freshness import Freshness
@@ -127,6 +129,55 @@ def test_a_stage_of_an_earlier_version_without_a_record_is_not_there(tmp_path: P
     assert not freshness(tmp_path).is_current("structure")
     assert "recorded" in freshness(tmp_path).why_stale("structure")
     assert freshness(tmp_path).why_stale("gains") == ""  # it is missing, not stale
+
+
+@pytest.mark.parametrize("package", ["numpy", "numba"])
+def test_stages_of_another_version_of_a_package_are_not_there(
+    package: str, finished_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = freshness_module.version
+    monkeypatch.setattr(freshness_module, "version", lambda name: "9.9" if name == package else usual(name))
+    freshness_module._code.cache_clear()
+    try:
+        assert fresh(finished_folder) == set()
+        assert f"{package} is 9.9, was {usual(package)}" in freshness(finished_folder).why_stale("gains")
+    finally:
+        freshness_module._code.cache_clear()
+
+
+class StoppedError(Exception):
+    """Exploring was interrupted."""
+
+
+def test_interrupted_explorations_are_resumed_with_the_same_sources_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, found = tmp_path / "results.zarr", []
+
+    def explore(_: Experiment, path: Path, **__: Any) -> None:
+        found.append(path.is_dir())
+        path.mkdir(exist_ok=True)
+        raise StoppedError
+
+    settings = SimpleNamespace(settings={"seed": 0, "n_worlds": 4})
+    monkeypatch.setattr(Experiment, "run", explore)
+    for module in (run_module, study_module):
+        monkeypatch.setattr(module, "open_results", lambda _: settings)
+
+    def explore_again() -> bool:
+        """Return whether earlier explorations were still there."""
+        with pytest.raises(StoppedError):
+            reproduce(tmp_path, 4, jobs=1, only=("explorations",))
+        return found[-1]
+
+    assert [explore_again(), explore_again()] == [False, True]
+    made = tmp_path / "data" / "made.json"
+    source = '"berlyne/engine/value_iteration.py": "'
+    made.write_text(made.read_text().replace(source, f"{source}0"))
+    assert [explore_again(), explore_again()] == [False, True]
+    made.unlink()
+    assert [explore_again(), explore_again()] == [False, True]
+    assert path.is_dir()
 
 
 def test_a_stage_that_was_removed_is_not_there(finished_folder: Path, tmp_path: Path) -> None:
