@@ -26,8 +26,10 @@ from berlyne.engine.jit import callback, inline
 from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
 from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.engine.value_iteration import (
+    MAX_COMPUTED,
     NO_REPAIRS,
     Plan,
+    new_listed,
     new_plan,
     plan_after_observation,
     plan_values,
@@ -268,7 +270,17 @@ def _plan(
     """A plan on the explorer's own model."""
     depth, graph = coordinate.steps_back, belief.graph
     repairs = cached_repairs(support, graph, depth) if depth and not graph.capacity else NO_REPAIRS
-    return new_plan(graph, belief.weight, belief.base_weight, depth, coordinate.gamma, repairs)
+    plan = new_plan(graph, belief.weight, belief.base_weight, depth, coordinate.gamma, repairs)
+    return plan._replace(listed=new_listed(len(graph.start))) if depth and _states_are_alike(belief) else plan
+
+
+def _states_are_alike(belief: Belief) -> bool:
+    """Whether all rows are alike before any data, and there are enough states to make use of that."""
+    n_states, n_laid_out = int(belief.n_states[0]), len(belief.graph.start)
+    if not belief.graph.capacity or n_states <= MAX_COMPUTED or len(belief.last):  # states that are discovered were met
+        return False
+    per_state = (values.reshape(n_laid_out, -1) for values in (belief.utility, belief.base_weight, belief.weight))
+    return all(bool(np.all(values == values[0])) for values in per_state)
 
 
 def _true_plan(

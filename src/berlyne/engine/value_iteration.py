@@ -11,6 +11,14 @@ not in the cone of x. These exceptions must be repaired. They depend on the grap
 listed once for every step (x, y). Both savings are exact.
 
 On a complete graph, where every state can follow every other, distances save nothing. There all values are computed.
+
+If every state can follow and rows have slots only for outcomes that were seen, states that were never met are alike:
+their rows have the same utilities and estimates, so they have the same values. One of them represents all. The others
+are *listed* states, in which an action was taken or to which one led. With n of N states listed and a representative r,
+
+    sum_s V_j(s) = sum_{s listed} V_j(s) + (N - n) V_j(r),
+
+so planning costs O(n), whatever N is.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import callback, inline
-from berlyne.engine.row_beliefs import Belief
+from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.engine.simd import LANES, add, gather, item, largest, load, maximum, multiply_add, set_item, splat
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
 from berlyne.frozen import read_only
@@ -31,6 +39,8 @@ BLOCK = 5
 """Number of states of a complete graph that are computed at once, so that their sums do not wait for one another."""
 MAX_LISTED = 1 << 21
 """Largest number of entries in the lists of repairs; larger worlds search the cone at every step."""
+MAX_COMPUTED = 32
+"""Up to this many states, all values are computed, even if states are alike."""
 MAX_VALUES = 1 << 28
 """Largest number of values in a plan: two gigabytes."""
 BATCH_ENTRIES = 1 << 22
@@ -50,6 +60,30 @@ class Repairs(NamedTuple):
 
     edge: IntArray
     states: IndexArray
+
+
+class Listed(NamedTuple):
+    """The states that differ from all others; the arrays are empty if all states are computed.
+
+    Attributes
+    ----------
+    states : ndarray of int, shape (N,)
+        The listed states, and after them a state that represents all others.
+    is_listed : ndarray of bool, shape (N,)
+        Whether each state is listed.
+    n : ndarray of int, shape (3,)
+        Number of listed states; no smaller state than this one is unlisted; number of observations that are listed.
+    """
+
+    states: IndexArray
+    is_listed: BoolArray
+    n: IntArray
+
+
+def new_listed(n_states: int) -> Listed:
+    """Return an empty list of states."""
+    empty = np.zeros(n_states, dtype=np.int32), np.zeros(n_states, dtype=np.bool_)
+    return Listed(*empty, np.array([0, 0, -1], dtype=np.int64))
 
 
 class Plan(NamedTuple):
@@ -73,6 +107,8 @@ class Plan(NamedTuple):
         Scratch for breadth-first search; `mark[N]` counts the searches.
     level : ndarray of shape (2 N,)
         Scratch for a complete graph; otherwise empty.
+    listed : Listed
+        The states to compute, if all others are alike.
     depth : int
         Steps back, D.
     gamma : float
@@ -89,6 +125,7 @@ class Plan(NamedTuple):
     order: IndexArray
     ends: IntArray
     level: FloatArray
+    listed: Listed
     depth: int
     gamma: float
 
@@ -120,6 +157,7 @@ def new_plan(
         np.empty(n_states if searches else 0, dtype=np.int32),
         np.empty(depth if searches else 0, dtype=np.int64),
         np.empty(2 * n_states if together else 0),
+        new_listed(0),
         depth,
         float(gamma),
     )
@@ -257,6 +295,66 @@ def plan_everywhere(plan: Plan, utility: FloatArray, n_states: int) -> float:
 
 
 @inline
+def plan_listed(plan: Plan, utility: FloatArray) -> float:
+    """Compute all V_j of the listed states and of one that represents all others; return the sum of the last level."""
+    states, n_states, depth = plan.listed.states, len(plan.graph.start), plan.depth
+    n_listed = plan.listed.n[0]
+    n_others, n_computed = n_states - n_listed, n_listed
+    if n_others > 0:
+        representative = plan.listed.n[1]
+        while plan.listed.is_listed[representative]:
+            representative += 1
+        plan.listed.n[1] = representative
+        states[n_listed] = representative
+        renew_first_value(plan, utility, representative)
+        n_computed += 1
+    total = sum_of_listed(plan, 0, n_others)
+    for j in range(1, depth):
+        for i in range(n_computed):
+            z = item(states, i)
+            best = best_value(plan, utility, z, j, total, True)
+            if abs(best) <= NOISE * abs(total):
+                best = 0.0  # rounding noise, as in `plan_everywhere`
+            set_item(plan.values, z * depth + j, plan.gamma * best)
+        total = sum_of_listed(plan, j, n_others)
+    return total
+
+
+@inline
+def sum_of_listed(plan: Plan, j: int, n_others: int) -> float:
+    """Sum V_j over all states, if `n_others` have the value of the representative."""
+    states, n_listed, total = plan.listed.states, plan.listed.n[0], 0.0
+    for i in range(n_listed):
+        total += plan.values[states[i] * plan.depth + j]
+    if n_others > 0:
+        total += n_others * plan.values[states[n_listed] * plan.depth + j]
+    return total
+
+
+@inline
+def list_state(plan: Plan, utility: FloatArray, s: int) -> None:
+    """List state s, and renew V_0(s)."""
+    listed = plan.listed
+    if not listed.is_listed[s]:
+        listed.is_listed[s] = True
+        listed.states[listed.n[0]] = s
+        listed.n[0] += 1
+    renew_first_value(plan, utility, s)
+
+
+@inline
+def list_all_seen(belief: Belief, plan: Plan) -> None:
+    """List all states in which an action was taken, or that have a slot."""
+    graph = plan.graph
+    for s in range(len(graph.start)):
+        for a in range(graph.n_actions):
+            if belief.row_stats[s * graph.stride + a, TOTAL] > 0:
+                list_state(plan, belief.utility, s)
+        for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+            list_state(plan, belief.utility, graph.succ[k])
+
+
+@inline
 def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int, stride: int) -> None:
     """Compute V_j of all states at `level[after:]` from V_{j-1} at `level[before:]`.
 
@@ -386,8 +484,17 @@ def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> N
     back_up(plan, belief.utility, s, choice.values, total)
 
 
+@callback
+def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Q_D(., s) into `choice.values`, if also all states that are not listed are alike."""
+    total = plan_listed(plan, belief.utility) if plan.depth > 0 else 0.0
+    back_up(plan, belief.utility, s, choice.values, total)
+
+
 def plan_values(plan: Plan) -> Any:
     """Return the function that computes the values of a plan."""
+    if len(plan.listed.states):
+        return plan_values_listed
     if len(plan.base_weight):
         return plan_values_everywhere
     return plan_values_complete if len(plan.level) else plan_values_in_cone
@@ -402,6 +509,11 @@ def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: i
         plan.cone_state[1] += 1
     else:
         plan.cone_state[0] = -1
+    if len(plan.listed.states):
+        list_state(plan, belief.utility, s)
+        list_state(plan, belief.utility, s_next)
+        plan.listed.n[2] = choice.n_obs[0]
+        return
     renew_first_value(plan, belief.utility, s)
 
 
@@ -418,6 +530,12 @@ def renew_first_value(plan: Plan, utility: FloatArray, s: int) -> None:
 def reset_plan(belief: Belief, choice: Any, plan: Plan) -> None:
     """Discard all plans after utilities have changed, and renew V_0."""
     plan.cone_state[0], plan.cone_state[1] = -1, 0
-    if plan.depth > 0:
+    if len(plan.listed.states):
+        if plan.listed.n[2] != choice.n_obs[0]:  # observations were restored
+            list_all_seen(belief, plan)
+            plan.listed.n[2] = choice.n_obs[0]
+        for i in range(plan.listed.n[0]):
+            renew_first_value(plan, belief.utility, plan.listed.states[i])
+    elif plan.depth > 0:
         for s in range(belief.n_states[0]):
             renew_first_value(plan, belief.utility, s)
