@@ -269,6 +269,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         if self._history is not None:
             self._history.extend((s, a, s_next, ended))
         if ended:
+            self._agent.end_episode()
             self._mark_terminal([s_next])
 
     def observe_many(self, history: Any) -> None:
