@@ -261,6 +261,7 @@ def test_values_are_those_of_an_explorer_with_the_same_observations(name: str, o
         for t in (0, 3, 118):
             explorer, here = explorer_at(run, t), int(run.states[t])
             explorer.ends_in(run.world.terminal.tolist())
+            explorer._agent.tell_starts(run.world.episodes.distribution)  # known in a simulated world
             walked = t > 0 and run.next_states[t - 1] == here  # else only the page knows of the visit
             for s in {here, 0, 2} if walked or run.strategy.name != "CB" else {here}:
                 pairs = run.strategy.relocates

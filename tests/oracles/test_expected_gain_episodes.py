@@ -13,18 +13,18 @@ N, M, END = 3, 2, 2
 TOLD = [(0, 0, 2, True), (0, 1, 1, False), (1, 0, 0, False), (1, 1, 0, False)] * 3
 
 
-def looked_ahead(c, steps_back):
-    """Return Q[s][a] of value iteration on PIG, computed row by row.
+STARTS = (4, 3, 0)
+"""Episodes begin in 0 at first and after each end, and in 1 with each fourth line, which does not follow the third."""
 
-    No action is worth anything where episodes end. What comes then is not known: the plan goes on as after an action
-    that was never tried.
-    """
+
+def looked_ahead(c, starts, steps_back):
+    """Return Q[s][a] of value iteration on PIG, computed row by row; after an end it goes on where episodes begin."""
     mean = c / c.sum(axis=-1, keepdims=True)
     worth = np.array([[dirichlet_row.expected_gain(c[a, s]) for a in range(M)] for s in range(N)])
-    worth[END] = 0.0
     q = worth.copy()
     for _ in range(steps_back):
         best = q.max(axis=1)
+        best[END] = (starts[0] * best[0] + starts[1] * best[1]) / (starts[0] + starts[1])
         q = worth + np.array([[mean[a, s] @ best for a in range(M)] for s in range(N)])
     return q
 
@@ -34,18 +34,22 @@ def left(c):
     return sum(dirichlet_row.expected_missing(c[a, s], dirichlet_row.mean(c[a, s])) for a in range(M) for s in (0, 1))
 
 
-def left_after(c, s, start, n_steps, steps_back, first_of_ties):
+def left_after(c, s, starts, n_steps, steps_back, first_of_ties):
     if n_steps == 0:
         return left(c)
-    q = looked_ahead(c, steps_back)[s]
+    q = looked_ahead(c, starts, steps_back)[s]
     best = np.flatnonzero(q >= q.max() * (1 - 1e-12))
     total = 0.0
     for a in best[:1] if first_of_ties else best:
         for z, p in enumerate(c[a, s] / c[a, s].sum()):
             after = c.copy()
             after[a, s, z] += 1
-            here = start if z == END else z
-            total += p * left_after(after, here, start, n_steps - 1, steps_back, first_of_ties)
+            begins = [(z, 1.0, starts)]
+            if z == END:  # each imagined episode counts as one that began
+                later = [np.add(starts, np.eye(N)[b]) for b in (0, 1)]
+                begins = [(b, starts[b] / sum(starts), later[b]) for b in (0, 1)]
+            for b, chance, seen in begins:
+                total += p * chance * left_after(after, b, seen, n_steps - 1, steps_back, first_of_ties)
     return total / (1 if first_of_ties else len(best))
 
 
@@ -57,7 +61,7 @@ def test_simulated_steps_respect_terminal_states(ties):
     for s, a, z, ended in TOLD:
         explorer.observe(s, a, z, ended=ended)
         c[a, s, z] += 1
-    exact = left(c) - left_after(c, 0, 0, 3, 2, ties == "first")
+    exact = left(c) - left_after(c, 0, STARTS, 3, 2, ties == "first")
     gain = explorer.expected_gain(3, s=0, n_samples=6000, seed=4)
     assert abs(gain.bits - exact) < 4 * gain.standard_error
     assert gain.standard_error < 0.004

@@ -123,6 +123,9 @@ def wandering(n_states, n_lines, seed):
     return lines
 
 
+OTHERS = ["Unembodied", "Unembodied(temperature=0.2)", "PMC(VI)", "novelty(VI)", "PIG(mine)", "rare(VI)"]
+
+
 @pytest.fixture
 def registered():
     """Register a method and an index, which kernels run."""
@@ -137,18 +140,7 @@ def registered():
         return 1.0 / (1.0 + row.n) + 0.1 * row.n_outcomes / (1.0 + row.t)
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        *TESTED_STRATEGIES,
-        "Unembodied",
-        "Unembodied(temperature=0.2)",
-        "PMC(VI)",
-        "novelty(VI)",
-        "PIG(mine)",
-        "rare(VI)",
-    ],
-)
+@pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, *OTHERS])
 @pytest.mark.parametrize("c", [0.8, "ml"])
 def test_a_replay_of_many_discoveries_is_that_of_the_plain_agent(strategy, c, registered):
     lines = wandering(75, 160, 2)  # through the layouts for up to 32, 64 and 128 cells

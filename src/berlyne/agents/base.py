@@ -8,6 +8,14 @@ If the prior learns its parameters (`berlyne.priors.refit`), every agent refits 
 observation has been learned, before the next choice. All rows are then estimated and valued again, and plans are
 discarded. The measures of a run are computed again for all rows. A utility of past outcomes, PEIG, becomes what the
 last outcome of each row taught under the new parameters. While an agent imagines steps, it does not refit the prior.
+
+What is possible is a mask of rows. An action can be forbidden in a state, and no action can be taken in a terminal
+state. Utilities are not changed by it. A row that is not possible has value -inf, is never chosen, and does not count
+in any measure.
+
+Agents also know where episodes begin, because plans go on there after an end. They are told it in a simulated world.
+Otherwise they count the states in which episodes began so far. An episode begins with the first observation, after an
+observation with which an episode ended, and whenever an agent continues in another state than its last step led to.
 """
 
 from __future__ import annotations
@@ -28,7 +36,7 @@ from berlyne.sparse import Counts
 from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import novelty
-from berlyne.validation import OWN_PRIOR, FloatArray, IntArray
+from berlyne.validation import OWN_PRIOR, BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 NO_RESETS: FloatArray = np.empty(0)
@@ -64,6 +72,8 @@ class Agent(ABC):
         States that the agent knows; all states, unless it discovers them.
     terminal : set of int
         Terminal states.
+    allowed : dict of int to ndarray of bool, shape (M,)
+        Whether each action is allowed, for every state in which some are forbidden.
     chooses_without_values : bool
         Whether the method chooses an action itself, instead of giving values to the choice rule.
     discovers_states : bool
@@ -81,6 +91,7 @@ class Agent(ABC):
         self.schedule, self._n_obs_at_refit = refit_schedule(prior), 0
         self.rule = strategy.rule
         self.terminal: set[int] = set()
+        self.allowed: dict[int, BoolArray] = {}
         self.chooses_without_values = False
 
     @property
@@ -111,7 +122,7 @@ class Agent(ABC):
 
     @abstractmethod
     def utility(self) -> FloatArray:
-        """Current utilities `[a, s]`."""
+        """Current utilities `[a, s]`; 0 for actions that are not possible."""
 
     @abstractmethod
     def counts(self) -> Counts:
@@ -132,10 +143,10 @@ class Agent(ABC):
 
     @abstractmethod
     def expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states."""
+        """Expected missing information of every row in bits, `[a, s]`; 0 if it is not possible."""
 
     def measures(self, world: World) -> tuple[float, float]:
-        """Missing information in bits and L1 distance, summed over all rows of nonterminal states of a world."""
+        """Missing information in bits and L1 distance, summed over all possible rows of a world."""
         model = self.model()
         return model.missing_information(world), model.l1_distance(world)
 
@@ -180,16 +191,60 @@ class Agent(ABC):
             )
         return prior if self.schedule.accepts(prior, self.prior, n_obs) else self.prior
 
-    @abstractmethod
-    def mark_terminal(self, states: IntArray) -> None:
-        """Mark states as terminal: no action can be taken in them.
+    def possible_actions(self, s: int) -> BoolArray:
+        """Whether each action can be taken in state `s`, (M,)."""
+        if s in self.terminal:
+            return np.zeros(self.n_actions, dtype=np.bool_)
+        allowed = self.allowed.get(s)
+        return np.ones(self.n_actions, dtype=np.bool_) if allowed is None else allowed
 
-        Their utilities become 0, or -inf if the strategy may relocate.
+    def mark_terminal(self, states: IntArray) -> None:
+        """Mark states as terminal: no action can be taken in them."""
+        self.terminal.update(np.asarray(states).tolist())
+        self._update_possible(np.asarray(states).tolist())
+
+    def unmark_terminal(self, s: int) -> None:
+        """Undo `mark_terminal` for a state."""
+        self.terminal.discard(s)
+        self._update_possible([s])
+
+    def allow(self, s: int, actions: BoolArray) -> None:
+        """Set which actions are possible in state `s`, unless it is terminal; by default all are.
+
+        Parameters
+        ----------
+        s : int
+            The state.
+        actions : ndarray of bool, shape (M,)
+            Whether each action is possible.
+        """
+        if np.all(actions):
+            self.allowed.pop(s, None)
+        else:
+            self.allowed[s] = np.array(actions, dtype=np.bool_)
+        self._update_possible([s])
+
+    def allow_in(self, world: World) -> None:
+        """Forbid what a world forbids, and mark its terminal states."""
+        states = [] if world.allows_all else np.flatnonzero(~world.allowed.all(axis=0)).tolist()
+        self.allowed.update({s: world.allowed[:, s] for s in states})
+        self.terminal.update(world.terminal.tolist())
+        self._update_possible([*states, *world.terminal.tolist()])
+
+    @abstractmethod
+    def _update_possible(self, states: list[int]) -> None:
+        """Update the mask of the rows of some states, and discard plans."""
+
+    @abstractmethod
+    def tell_starts(self, distribution: FloatArray) -> None:
+        """Tell the agent the probability (N,) that an episode begins in each state; it counts no starts then.
+
+        An agent that discovers states does not know these states, so it counts starts in any case.
         """
 
     @abstractmethod
-    def unmark_terminal(self, s: int) -> None:
-        """Undo `mark_terminal` for a state in which no action was tried."""
+    def end_episode(self) -> None:
+        """Note that an episode ended with the last observation."""
 
     def change_terminal(self, changes: Iterable[TerminalChange]) -> None:
         """Mark states as terminal or not, in this order."""
@@ -326,7 +381,9 @@ class Agent(ABC):
     def _relocate(self, s: int) -> None:  # noqa: B027  # the same holds here
         """Go to state `s` without counting a visit; by default `observe` counts it."""
 
-    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
+    def replay(
+        self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
+    ) -> tuple[ReplayRecord, int]:
         """Replay a history, and record values and probabilities before each of its steps.
 
         The agent must have no observations. The state of the first line is discovered at the start. The state of every
@@ -338,6 +395,8 @@ class Agent(ABC):
             Lines s, a, s_next. A line whose action or next state is `UNKNOWN` is valued, and not learned.
         ends : sequence, optional
             Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
+        ended : ndarray of bool, shape (T,), optional
+            Whether an episode ended with each line; by default none did.
 
         Returns
         -------
@@ -346,6 +405,7 @@ class Agent(ABC):
         n_learned : int
             Number of lines learned, less than T if the next one has probability zero under the prior.
         """
+        self._ended = np.zeros(len(steps), dtype=np.bool_) if ended is None else ended
         for s in steps[:1, 0].tolist():
             self.discover(s)
         missing, done = float(self.expected_missing().sum()), 0
@@ -374,7 +434,7 @@ class Agent(ABC):
     def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> bool:
         """Record values before line `t`, learn it, and discover the state of the next line.
 
-        Return whether the line is possible.
+        Return whether the line has a positive probability under the prior.
         """
         s, a, s_next = steps[t].tolist()
         self._arrive(s)
@@ -388,6 +448,8 @@ class Agent(ABC):
                 self.observe(s, a, s_next)
         except ImpossibleTransitionError:
             return False
+        if self._ended[t]:
+            self.end_episode()
         for begin in steps[t + 1 : t + 2, 0].tolist():
             self.discover(begin)
         return True
@@ -399,30 +461,37 @@ class Agent(ABC):
     def reseed(self, u: FloatArray) -> None:  # noqa: B027  # only agents whose methods draw numbers need it
         """Let the random numbers of a method depend on uniform numbers `u`, so that imagined futures differ."""
 
-    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
 
-        The agent learns the imagined steps, so call `imagine` on a copy. It never refits its prior again. `information`
-        measures the gain.
+        After a terminal state the next episode begins where episodes begin, as far as the agent knows. The agent learns
+        the imagined steps, so call `imagine` on a copy. It never refits its prior again. `information` measures the
+        gain.
 
         Parameters
         ----------
         begin : int
-            State in which every episode begins.
+            State of the first step.
         u_agent : ndarray of shape (T, 2)
             Uniform numbers in [0, 1) for the choices, two per step.
         u_world : ndarray of shape (T,)
             Uniform numbers in [0, 1) for the outcomes.
+        u_start : ndarray of shape (T,)
+            Uniform numbers in [0, 1) for the states in which episodes begin.
         """
         s, self.schedule = begin, None
         self.reseed(u_agent[:1])
         if not self.strategy.relocates:
             self.discover(begin)
-        for u_choice, u_outcome in zip(u_agent, u_world, strict=True):
+        for u_choice, u_outcome, u in zip(u_agent, u_world, u_start, strict=True):
             s, a = self.choose(s, u_choice)
             s_next = self._imagined_outcome(s, a, float(u_outcome))
             self.observe(s, a, s_next)
-            s = begin if s_next in self.terminal else s_next
+            s = self._draw_start(float(u)) if s_next in self.terminal else s_next
+
+    @abstractmethod
+    def _draw_start(self, u: float) -> int:
+        """Draw a state in which an episode begins, with a uniform number in [0, 1)."""
 
 
 class KnownStatesAgent(Agent):
@@ -466,7 +535,7 @@ class KnownStatesAgent(Agent):
         return self.model().theta_hat_row(a, s)
 
     def expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states.
+        """Expected missing information of every row in bits, `[a, s]`; 0 if it is not possible.
 
         NaN if the prior cannot compute it.
         """
@@ -474,12 +543,16 @@ class KnownStatesAgent(Agent):
         if model.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full((self.n_actions, self.n_states), np.nan)
         missing = novelty(model)
-        missing[:, sorted(self.terminal)] = 0.0
+        missing[~self.possible()] = 0.0
         return missing
 
+    @abstractmethod
+    def possible(self) -> BoolArray:
+        """Whether each action can be taken, `[a, s]`."""
+
     def information(self) -> float:
-        """Minus the expected missing information of all rows of nonterminal states, in bits."""
-        return -self.model().expected_missing_information(without=self.terminal).bits
+        """Minus the expected missing information of all possible rows, in bits."""
+        return -self.model().expected_missing_information(without=~self.possible()).bits
 
     def _imagined_outcome(self, s: int, a: int, u: float) -> int:
         """Draw an outcome from the estimate of row (a, s), by inversion."""
@@ -489,7 +562,7 @@ class KnownStatesAgent(Agent):
     def with_more_states(self, prior: Any, last: IntArray) -> Self:
         """Return an agent with the states of `prior`: those of this agent, then new ones.
 
-        This agent may change, so use only the one returned. All rows are valued again. Terminal states must be marked
+        This agent may change, so use only the one returned. All rows are valued again. What is possible must be set
         again.
 
         Parameters

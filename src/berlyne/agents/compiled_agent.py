@@ -31,7 +31,7 @@ from berlyne.engine.learned_prior import LEARNERS, learner_of
 from berlyne.engine.loop import (
     Draws,
     History,
-    Imagined,
+    Path,
     act,
     evaluate_actions,
     explore,
@@ -52,11 +52,12 @@ from berlyne.models.internal_model import InternalModel
 from berlyne.priors import ChineseRestaurant
 from berlyne.priors.refit import refit_schedule
 from berlyne.sparse import Counts
+from berlyne.strategies.choice import sample_index
 from berlyne.strategies.coordination import QLearning, UniformChoice
 from berlyne.strategies.own_methods import RegisteredMethod
 from berlyne.strategies.registry import Strategy
-from berlyne.strategies.utilities import UTILITIES, compute_utility
-from berlyne.validation import FloatArray, IntArray
+from berlyne.strategies.utilities import UTILITIES
+from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 MAX_COUNT = 2**31 - 1
@@ -184,12 +185,14 @@ class CompiledAgent(KnownStatesAgent):
     @property
     def current_state(self) -> int:
         """The state of the agent, -1 if unknown."""
-        return int(self.choice_state.current_state[0])
+        s = int(self.choice_state.current_state[0])
+        return s if s >= -1 else -2 - s
 
     def copy(self) -> CompiledAgent:
         """Return an independent copy."""
         clone = copy.copy(self)
-        clone.block, clone.terminal, clone._truth = self.block.copy(), set(self.terminal), None
+        clone.terminal, clone.allowed = set(self.terminal), dict(self.allowed)
+        clone.block, clone._truth = self.block.copy(), None
         return clone
 
     def with_more_states(self, prior: Any, last: IntArray) -> CompiledAgent:
@@ -204,7 +207,7 @@ class CompiledAgent(KnownStatesAgent):
         if layout_size(n_states) != layout_size(n_before):
             self._move(blank_restaurant(prior.d, self.n_actions, layout_size(n_states)))
         call(set_cells, self.block, n_states, prior.learned, *self._untried(prior))
-        self.prior, self.discovered, self.terminal = prior, range(n_states), set()
+        self.prior, self.discovered, self.terminal, self.allowed = prior, range(n_states), set(), {}
         if self._has_table:
             table = self._by_state(self.memory.q)
             table[n_before:n_states] = table[n_before - 1]
@@ -250,50 +253,49 @@ class CompiledAgent(KnownStatesAgent):
         value = prior.untried_utility("PIG" if realised else str(name))
         return value, 0.0 if name == "novelty" else value
 
-    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
 
         A kernel draws outcomes that have slots first, then all others. With the same numbers they can differ from those
         of `NumpyAgent`.
         """
-        path, done = np.full(len(u_world) + 1, begin, dtype=np.int32), 0
-        ends = np.zeros(self.n_states, dtype=np.bool_)
-        ends[sorted(self.terminal)] = True
+        states, done = np.full(len(u_world) + 1, begin, dtype=np.int32), 0
         while True:
-            imagined = Block.around(Imagined(ends, path[done:]))
-            draws = Block.around(Draws(u_agent[done:], u_world[done:], NO_RESETS))
-            done += call(imagine, self.block, imagined, draws, begin)
+            draws = Block.around(Draws(u_agent[done:], u_world[done:], u_start[done:]))
+            done += call(imagine, self.block, Block.around(Path(states[done:])), draws)
             if done == len(u_world):
                 return
             self.widen()
 
-    def mark_terminal(self, states: IntArray) -> None:
-        """Mark states as terminal: no action can be taken in them.
+    def possible(self) -> BoolArray:
+        """Whether each action can be taken, `[a, s]`."""
+        by_state = self._by_state(self.choice_state.possible)
+        return np.ascontiguousarray(by_state[: self.n_states, : self.n_actions].T)
 
-        Their utilities become 0, or -inf if the strategy may relocate.
-        """
-        self.terminal.update(np.asarray(states).tolist())
-        n_actions = self.n_actions
-        worth = -np.inf if self.strategy.relocates else 0.0  # an agent that may relocate must not go there
-        self._by_state(self.belief.utility)[states, :n_actions] = worth
-        self.choice_state.terminal[states] = True
-        if isinstance(self.strategy.coordinate, QLearning):
-            self._by_state(self.memory.q)[states, :n_actions] = 0.0
+    def _update_possible(self, states: list[int]) -> None:
+        """Update the mask of the rows of some states, and discard plans."""
+        choice, rows = self.choice_state, self._by_state(self.choice_state.possible)[:, : self.n_actions]
+        for s in states:
+            possible = self.possible_actions(s)
+            choice.n_impossible[0] += np.count_nonzero(rows[s]) - np.count_nonzero(possible)
+            rows[s], choice.terminal[s] = possible, s in self.terminal
         reset(self.block)
 
-    def unmark_terminal(self, s: int) -> None:
-        """Undo `mark_terminal` for a state in which no action was tried."""
-        self.terminal.discard(s)
-        strategy, n_actions = self.strategy, self.n_actions
-        utility: Any = strategy.utility
-        untried = compute_utility(InternalModel(self.prior), utility, strategy.untried)
-        self._by_state(self.belief.utility)[s, :n_actions] = untried[:, s]
-        self.choice_state.terminal[s] = False
-        if isinstance(strategy.coordinate, QLearning):
-            self._by_state(self.memory.q)[s, :n_actions] = strategy.coordinate.initial
-        reset(self.block)
+    def tell_starts(self, distribution: FloatArray) -> None:
+        """Tell the agent the probability (N,) that an episode begins in each state."""
+        starts, states = self.choice_state.starts, np.flatnonzero(distribution)
+        starts.weight[:-1], starts.weight[-1] = distribution, distribution.sum()
+        starts.states[: len(states)], starts.n[:] = states, (len(states), 1)
 
-    def _by_state(self, values: FloatArray) -> FloatArray:
+    def end_episode(self) -> None:
+        """Note that an episode ended with the last observation."""
+        self.choice_state.current_state[0] = -2 - self.current_state
+
+    def _draw_start(self, u: float) -> int:
+        """Draw a state in which an episode begins."""
+        return sample_index(self.choice_state.starts.weight[:-1], u)
+
+    def _by_state(self, values: Any) -> Any:
         """An array over rows as `[s, a]`, with padding; a view."""
         return values.reshape(-1, self.belief.graph.stride)
 
@@ -319,23 +321,26 @@ class CompiledAgent(KnownStatesAgent):
 
     def pair_values(self) -> FloatArray:
         """Value of every pair `[s, a]` to a method that may relocate."""
-        return np.ascontiguousarray(self.utility().T)
+        return np.where(self.possible(), self.utility(), -np.inf).T.copy()
 
-    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
+    def replay(
+        self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
+    ) -> tuple[ReplayRecord, int]:
         """Replay a history in kernels, and record values and probabilities before each step; see `Agent.replay`."""
         self._reserve(len(steps))
+        ended = np.zeros(len(steps), dtype=np.bool_) if ended is None else ended
         known, done = self.new_known(len(steps)), 0
-        expected = float(known.by_state().sum())
+        expected = self._expected_missing(known)
         record = ReplayRecord.allocate(len(steps), self.n_actions, expected, self.strategy.relocates)
-        history = ReplayedHistory(self, known, record, steps)
+        history = ReplayedHistory(self, known, record, History(steps, ended))
         for begin, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
-                record.missing[begin] -= known.by_state()[closed].sum()
                 self.mark_terminal(np.array(closed, dtype=np.int64))
+                record.missing[begin] = self._expected_missing(known)
             before = record.missing[begin]
             for s in opened:  # when the line is made; until then its state was terminal
-                record.missing[begin] += known.by_state()[s].sum()
                 self.unmark_terminal(s)
+                record.missing[begin] = self._expected_missing(known)
             done = history.follow(2 * begin, 2 * until) // 2
             history.record_probabilities(begin, done)
             record.missing[begin] = before
@@ -349,9 +354,14 @@ class CompiledAgent(KnownStatesAgent):
         known._reserve(n_obs)
         return known
 
+    def _expected_missing(self, known: CompiledAgent) -> float:
+        """Expected missing information of all possible rows, from an agent whose utility is novelty."""
+        return float(known.by_state().sum(where=self.possible().T))
+
     def by_state(self) -> FloatArray:
-        """Utilities `[s, a]`; a view."""
-        return self._by_state(self.belief.utility)[: self.n_states, : self.n_actions]
+        """Utilities `[s, a]`, also of actions that are not possible; a view."""
+        utility: FloatArray = self._by_state(self.belief.utility)[: self.n_states, : self.n_actions]
+        return utility
 
     def truth(self, world: World) -> Block:
         """The true world as kernels see it, and the distance of this agent's model from it."""
@@ -362,10 +372,10 @@ class CompiledAgent(KnownStatesAgent):
         return self._truth
 
     def utility(self) -> FloatArray:
-        """Current utilities `[a, s]`."""
+        """Current utilities `[a, s]`; 0 for actions that are not possible."""
         if self.block.record.index_kind == GLOBAL_INDEX:
             refresh(self.block)
-        return np.ascontiguousarray(self.by_state().T)
+        return np.where(self.possible(), self.by_state().T, 0.0)
 
     def counts(self) -> Counts:
         """Observed transitions."""
@@ -388,14 +398,18 @@ class CompiledAgent(KnownStatesAgent):
         dict
             `counts` (K, 3): row `r = s * M + a`, s_next and n, in the order in which the outcomes of a state were first
             seen. `visits` (N,). `q` (N, M): the table of Q-learning or of an own method, else empty. `here` (1,): the
-            current state, or -1.
+            current state, or -1, or -2 - s if an episode ended in state s. `starts` (K, 2): states in which episodes
+            began, in the order of the first time, and how often.
         """
+        starts = self.choice_state.starts
+        states = starts.states[: starts.n[0]]
         q = getattr(self.memory, "q", np.empty(0))
         return {
             "counts": self._observed(),
             "visits": self.choice_state.visits[: self.n_states],
             "q": self._by_state(q)[: self.n_states, : self.n_actions],
             "here": self.choice_state.current_state,
+            "starts": np.stack([states, starts.weight[states].astype(np.int64)], axis=1),
         }
 
     def load_state(self, state: dict[str, Any], last: IntArray) -> None:
@@ -423,9 +437,19 @@ class CompiledAgent(KnownStatesAgent):
         choice, n_states, n_actions = self.choice_state, self.n_states, self.n_actions
         choice.visits[:-1] = checked_numbers("visits", state["visits"], (n_states,), 0, MAX_COUNT)
         choice.visits[-1] = choice.visits[:-1].sum()
-        choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1, n_states - 1)
+        choice.current_state[:] = checked_numbers("here", state["here"], (1,), -1 - n_states, n_states - 1)
+        self._load_starts(np.asarray(state["starts"]))
         if hasattr(self.memory, "q"):
             self._by_state(self.memory.q)[:, :n_actions] = checked_numbers("q", state["q"], (n_states, n_actions))
+
+    def _load_starts(self, starts: IntArray) -> None:
+        """Load the states in which episodes began, and how often."""
+        states, n = checked_numbers("starts", starts, (len(starts), 2), 0, MAX_COUNT).T
+        if np.any(states >= self.n_states) or len(np.unique(states)) < len(states) or np.any(n < 1):
+            raise ValueError("starts are not states of this agent and positive numbers")
+        own = self.choice_state.starts
+        own.states[: len(states)], own.n[0] = states, len(states)
+        own.weight[states], own.weight[-1] = n, n.sum()
 
     def widen(self) -> None:
         """Double the slots of every state."""
@@ -444,8 +468,8 @@ class ReplayedHistory:
         An agent from `CompiledAgent.new_known`, which learns the same.
     record : ReplayRecord
         Arrays to fill.
-    steps : ndarray of int, shape (T, 3)
-        Lines s, a, s_next.
+    history : History
+        The lines.
 
     Attributes
     ----------
@@ -453,10 +477,10 @@ class ReplayedHistory:
         Whether action and next state of each line are known; others are not learned.
     """
 
-    def __init__(self, agent: CompiledAgent, known: CompiledAgent, record: ReplayRecord, steps: IntArray) -> None:
-        self._agent, self._known, self._record, self._steps = agent, known, record, steps
-        self.is_known = np.all(steps >= 0, axis=1)
-        self._into, self._history = Block.around(record), Block.around(History(steps))
+    def __init__(self, agent: CompiledAgent, known: CompiledAgent, record: ReplayRecord, history: History) -> None:
+        self._agent, self._known, self._record, self._steps = agent, known, record, history.steps
+        self.is_known = np.all(history.steps >= 0, axis=1)
+        self._into, self._history = Block.around(record), Block.around(history)
         self._comparison = new_comparison(agent.block, self._into, agent.strategy.relocates)
 
     def follow(self, begin: int, end: int) -> int:
@@ -479,7 +503,7 @@ class ReplayedHistory:
         self._known.with_more_states(prior, NO_OUTCOMES)
 
     def expected_missing(self) -> float:
-        """Return the expected missing information of all rows of nonterminal states, in bits."""
+        """Return the expected missing information of all possible rows, in bits."""
         bits: float = call(expected_missing, self._agent.block, self._known.block)
         return bits
 
@@ -498,8 +522,7 @@ class ReplayedHistory:
             share = np.asarray(rows == record.first[lines, None], dtype=float)
         else:
             share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
-        n_possible = np.count_nonzero(agent.belief.utility > -np.inf)  # neither where episodes end nor in the padding
-        record.probabilities[lines] = rule.add_lapses(share, record.utility[lines] > -np.inf, n_possible)
+        record.probabilities[lines] = rule.add_lapses(share, values > -np.inf, np.count_nonzero(agent.possible()))
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:

@@ -38,8 +38,8 @@ def make_agent(
     strategy : Strategy
         The strategy to run.
     world : World or None
-        The true world, if it is known. Only a strategy that may see the world plans with it. Its terminal states are
-        marked in every agent.
+        The true world, if it is known. Only a strategy that may see the world plans with it. Every agent is told what
+        is possible in it, its terminal states, and where episodes begin.
     engine : {"auto", "compiled", "numpy"}, default="auto"
         Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
     seed : numpy.random.SeedSequence, optional
@@ -48,7 +48,7 @@ def make_agent(
     Returns
     -------
     CompiledAgent or NumpyAgent
-        An agent that knows the terminal states of `world`.
+        An agent that knows what is possible in `world`.
 
     Raises
     ------
@@ -74,8 +74,9 @@ def make_agent(
         agent = CompiledAgent(model, strategy, world)
     else:
         agent = NumpyAgent(model, strategy, world if strategy.sees_world else None, seed)
-    if world is not None and len(world.terminal):
-        agent.mark_terminal(world.terminal)
+    if world is not None and not world.allows_all:
+        agent.allow_in(world)
+        agent.tell_starts(world.episodes.distribution)
     return agent
 
 

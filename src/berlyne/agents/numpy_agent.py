@@ -22,6 +22,7 @@ from berlyne.models.history import UNKNOWN
 from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import as_exact, checked_estimate
 from berlyne.sparse import Counts
+from berlyne.strategies.choice import sample_index
 from berlyne.strategies.coordination import View, chooses_directly, has_values
 from berlyne.strategies.indices import index_of_row, is_global, make_row
 from berlyne.strategies.registry import Strategy
@@ -32,13 +33,13 @@ from berlyne.strategies.utilities import (
     evaluate_rows,
     needs_estimates_after,
 )
-from berlyne.validation import OWN_METHOD, OWN_PRIOR, FloatArray, IntArray, check_dense, is_index
+from berlyne.validation import OWN_METHOD, OWN_PRIOR, BoolArray, FloatArray, IntArray, check_dense, is_index
 from berlyne.worlds.world import World
 
 SUM_TOLERANCE = 1e-9
 """Largest deviation from 1 of the sum of probabilities that a custom method returns."""
 
-ARRAYS = ("utility", "theta_hat", "counts", "visits", "terminal")
+ARRAYS = ("utility", "theta_hat", "counts", "visits", "terminal", "possible", "starts")
 """Arrays of a view that the agent changes, and methods can only read."""
 
 
@@ -101,12 +102,13 @@ class NumpyAgent(KnownStatesAgent):
             counts=model.counts,
             visits=np.zeros(model.n_states, dtype=np.int64),
             terminal=np.zeros(model.n_states, dtype=np.bool_),
+            possible=np.ones((model.n_actions, model.n_states), dtype=np.bool_),
+            starts=np.zeros(model.n_states),
         )
         self.view = replace(self._own, **_locked(self._own), prior=self.prior, t=model.n_obs, seed=seed)
-        self._initial_utility = self._own.utility.copy()
         self._n_obs, self._last, self.n_refits = model.n_obs, dict[int, int](), 0
         self.theta = None if world is None else world.theta
-        self._current_state = -1
+        self._current_state, self._episode_is_over, self._starts_are_told = -1, False, False
         self._call("start")
 
     def act(self, s: int, u: FloatArray) -> int:
@@ -116,6 +118,10 @@ class NumpyAgent(KnownStatesAgent):
         a = getattr(self.coordinate, "choose", self.coordinate)(self._view_from(s), s, u)
         if not is_index(a, self.view.n_actions):
             raise ValueError(f"{self.strategy} chose action {a!r}; actions are numbered 0 to {self.view.n_actions - 1}")
+        if not self.view.possible[a, s]:
+            raise ValueError(
+                f"{self.strategy} chose action {a!r}, which is not possible in state {s}; see view.possible"
+            )
         return int(a)
 
     def choose_pair(self, u: FloatArray) -> tuple[int, int]:
@@ -125,6 +131,8 @@ class NumpyAgent(KnownStatesAgent):
         s, a = self.coordinate.choose_pair(replace(self.view), u)
         if not (is_index(s, self.view.n_states) and is_index(a, self.view.n_actions)):
             raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}; there is no such state and action")
+        if not self.view.possible[a, s]:
+            raise ValueError(f"{self.strategy} chose the pair {(s, a)!r}, which is not possible; see view.possible")
         return int(s), int(a)
 
     def action_values(self, s: int) -> FloatArray:
@@ -133,15 +141,14 @@ class NumpyAgent(KnownStatesAgent):
             return np.asarray(self.pair_values()[s])
         if not has_values(self.coordinate):
             return np.full(self.view.n_actions, np.nan)
-        return self._checked(self.coordinate.values(self._view_from(s), s), (self.view.n_actions,))
+        return self._checked(self.coordinate.values(self._view_from(s), s), self.view.possible[:, s])
 
     def pair_values(self) -> FloatArray:
         """Value of every pair `[s, a]` to a method that may relocate; NaN if it gives no values."""
-        shape = self.view.n_states, self.view.n_actions
         if not has_values(self.coordinate):
-            return np.full(shape, np.nan)
+            return np.full((self.view.n_states, self.view.n_actions), np.nan)
         utility = self._index_values(self.view.visits) if self._index_is_global else self.view.utility
-        return self._checked(self.coordinate.pair_values(replace(self.view, utility=utility)), shape)
+        return self._checked(self.coordinate.pair_values(replace(self.view, utility=utility)), self.view.possible.T)
 
     def probabilities(self, s: int) -> FloatArray:
         """Probability of each action in state `s`, (M,)."""
@@ -174,9 +181,9 @@ class NumpyAgent(KnownStatesAgent):
     def _view_from(self, s: int) -> View:
         """Return the view after arriving in state `s`; its `theta_hat` is the true world if the strategy may see it."""
         view = replace(self.view, theta_hat=self.view.theta_hat if self.theta is None else self.theta)
-        if s != self._current_state:
-            view.visits, view.episode_began = view.visits.copy(), view.t
-            view.visits[s] += 1
+        if s != self._current_state or self._episode_is_over:
+            view.visits, view.starts, view.episode_began = view.visits.copy(), view.starts.copy(), view.t
+            self._count_arrival(view, s)
         if self._index_is_global:
             view.utility = self._index_values(view.visits)
         return view
@@ -186,15 +193,18 @@ class NumpyAgent(KnownStatesAgent):
         counts, t, values = self.view.counts, self.view.t, np.empty(self.view.utility.shape)
         for a, s in np.ndindex(*values.shape):
             values[a, s] = index_of_row(self._index, make_row(self.prior, counts[a, s], visits, t, a, s))
-        values[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
         return values
 
-    def _checked(self, values: Any, shape: tuple[int, ...]) -> FloatArray:
-        """Return values of a method as an array; raise a `ValueError` if a custom method returned invalid ones."""
+    def _checked(self, values: Any, possible: BoolArray) -> FloatArray:
+        """Return values of a method as an array: -inf for actions that are not possible.
+
+        Raise a `ValueError` if a custom method returned invalid ones.
+        """
         checked = np.array(values, dtype=float)
-        if checked.shape != shape:
-            raise ValueError(f"{self.strategy} returned values of shape {checked.shape}; it must be {shape}")
-        if np.any(np.isnan(checked)) or not np.isfinite(checked.max()):
+        if checked.shape != possible.shape:
+            raise ValueError(f"{self.strategy} returned values of shape {checked.shape}; it must be {possible.shape}")
+        checked[~possible] = -np.inf
+        if np.any(np.isnan(checked)) or (np.any(possible) and not np.isfinite(checked.max())):
             raise ValueError(
                 f"{self.strategy} returned the values {checked.tolist()}; none may be NaN, and the largest must be "
                 "finite"
@@ -216,7 +226,6 @@ class NumpyAgent(KnownStatesAgent):
             view.utility[a, s] = max(float(kl_divergence(view.theta_hat[a, s], before)), 0.0)
         elif others_changed and utility is not None:
             view.utility[...] = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
-            self._value_terminal()
         elif utility is not None:
             view.utility[a, s] = self._row_utility(a, s, s_next)
         reward = view.utility[a, s] if realised else reward
@@ -246,7 +255,6 @@ class NumpyAgent(KnownStatesAgent):
         view.theta_hat[...] = model.theta_hat
         if self.strategy.utility is not None:
             view.utility[...] = self._utilities(model)
-            self._value_terminal()
         self._call("refit")
 
     @property
@@ -257,7 +265,7 @@ class NumpyAgent(KnownStatesAgent):
     def copy(self) -> NumpyAgent:
         """Return an independent copy."""
         clone = copy.copy(self)
-        clone.terminal, clone._last = set(self.terminal), dict(self._last)
+        clone.terminal, clone.allowed, clone._last = set(self.terminal), dict(self.allowed), dict(self._last)
         clone._own = replace(self._own, **{name: getattr(self._own, name).copy() for name in ARRAYS})
         clone.view = replace(self.view, **_locked(clone._own), memory=copy.deepcopy(self.view.memory))
         clone.coordinate = copy.deepcopy(self.coordinate)  # a custom method must not log imagined steps
@@ -274,35 +282,34 @@ class NumpyAgent(KnownStatesAgent):
         model = InternalModel.from_counts(prior, counts, dict(last.tolist()))
         clone = NumpyAgent(model, replace(self.strategy, coordinate=self.coordinate), seed=self.view.seed)
         clone._own.visits[: len(self.view.visits)] = self.view.visits
+        clone._own.starts[: len(self.view.starts)] = self.view.starts
         clone._current_state, clone.view.episode_began = self._current_state, self.view.episode_began
+        clone._episode_is_over = self._episode_is_over
         clone._call("grow", self.view.memory)
         return clone
 
-    def mark_terminal(self, states: IntArray) -> None:
-        """Mark states as terminal: no action can be taken in them.
+    def possible(self) -> BoolArray:
+        """Whether each action can be taken, `[a, s]`."""
+        possible: BoolArray = self.view.possible
+        return possible
 
-        Their utilities become 0, or -inf if the strategy may relocate.
-        """
-        self.terminal.update(np.asarray(states).tolist())
-        self._own.terminal[states] = True
-        self._value_terminal()
-        self._call("mark_terminal", states)
+    def _update_possible(self, states: list[int]) -> None:
+        """Update the mask of the rows of some states."""
+        for s in states:
+            self._own.possible[:, s] = self.possible_actions(s)
+            self._own.terminal[s] = s in self.terminal
 
-    def unmark_terminal(self, s: int) -> None:
-        """Undo `mark_terminal` for a state in which no action was tried."""
-        self.terminal.discard(s)
-        self._own.terminal[s] = False
-        utility, utilities = self.strategy.utility, self._initial_utility
-        if self.n_refits:
-            utilities = self._utilities(InternalModel(self.prior, n_states=self.n_states, n_actions=self.n_actions))
-        if self.dependent and not (isinstance(utility, str) and UTILITIES[utility].realised):
-            utilities = self._utilities(InternalModel.from_counts(self.prior, self.counts(), {}))
-        self._own.utility[:, s] = utilities[:, s]
-        self._call("unmark_terminal", s)
+    def tell_starts(self, distribution: FloatArray) -> None:
+        """Tell the agent the probability (N,) that an episode begins in each state."""
+        self._own.starts[...], self._starts_are_told = distribution, True
 
-    def _value_terminal(self) -> None:
-        """Set the utilities of terminal states."""
-        self._own.utility[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
+    def end_episode(self) -> None:
+        """Note that an episode ended with the last observation."""
+        self._episode_is_over = True
+
+    def _draw_start(self, u: float) -> int:
+        """Draw a state in which an episode begins."""
+        return sample_index(self.view.starts, u)
 
     def estimate(self, s: int, a: int) -> FloatArray:
         """Estimated probability of each outcome of action `a` in state `s`, (N,)."""
@@ -310,8 +317,8 @@ class NumpyAgent(KnownStatesAgent):
 
     def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
         """Return a function that writes the measures after step `t` into `record`; it measures the changed rows."""
-        theta, theta_hat, ends = world.theta, self.view.theta_hat, world.episodes.is_terminal
-        all_rows = slice(None), ~ends if np.any(ends) else slice(None)  # rows of terminal states do not count
+        theta, theta_hat = world.theta, self.view.theta_hat
+        all_rows: Any = slice(None) if world.allows_all else world.possible
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
         n_refits = self.n_refits
@@ -360,8 +367,9 @@ class NumpyAgent(KnownStatesAgent):
         return self.dependent
 
     def utility(self) -> FloatArray:
-        """Current utilities `[a, s]`."""
-        return self._index_values(self.view.visits) if self._index_is_global else self.view.utility.copy()
+        """Current utilities `[a, s]`; 0 for actions that are not possible."""
+        utility = self._index_values(self.view.visits) if self._index_is_global else self.view.utility
+        return np.where(self.view.possible, utility, 0.0)
 
     def counts(self) -> Counts:
         """Observed transitions."""
@@ -369,11 +377,16 @@ class NumpyAgent(KnownStatesAgent):
 
     def _arrive(self, s: int) -> None:
         """Count a visit to a state that the last step did not lead to."""
-        if s != self._current_state:
-            self._own.visits[s] += 1
-            self._current_state, self.view.episode_began = s, self.view.t
+        if s != self._current_state or self._episode_is_over:
+            self._count_arrival(self._own, s)
+            self._current_state, self._episode_is_over, self.view.episode_began = s, False, self.view.t
         if self._index_is_global:
             self._own.utility[...] = self._index_values(self.view.visits)
+
+    def _count_arrival(self, view: View, s: int) -> None:
+        """Count in `view` that an episode begins in state `s`, and a visit unless the last step led there."""
+        view.visits[s] += s != self._current_state
+        view.starts[s] += not self._starts_are_told
 
     def _relocate(self, s: int) -> None:
         """Go to state `s` without counting a visit."""

@@ -29,7 +29,7 @@ from berlyne.priors.protocols import as_exact
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
-from berlyne.validation import UNKNOWN_STATES, FloatArray, IntArray
+from berlyne.validation import UNKNOWN_STATES, BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class OpenStateAgent(Agent):
         self._inner = self._inner.with_more_states(self.current_prior, last)
         if self._history is not None:
             self._history.add_states(self.current_prior)
-        self._mark_inner_terminal()
+        self._update_possible([s for s in (*self.terminal, *self.allowed) if s in self._cell])
 
     def _last_outcomes(self) -> IntArray:
         """Row and last outcome of every row that was tried, in cells, (rows, 2)."""
@@ -131,26 +131,34 @@ class OpenStateAgent(Agent):
         clone = copy.copy(self)
         clone.discovered, clone.terminal = list(self.discovered), set(self.terminal)
         clone._cell, clone._last = dict(self._cell), dict(self._last)
-        clone._inner = self._inner.copy()
-        clone._mark_inner_terminal()
+        clone.allowed, clone._inner = dict(self.allowed), self._inner.copy()
         return clone
 
-    def _mark_inner_terminal(self) -> None:
-        """Mark the cells of terminal states; and the last cell, to which a strategy cannot relocate."""
-        elsewhere = [len(self.discovered)] if self.strategy.relocates else []
-        cells = [self._cell[s] for s in sorted(self.terminal) if s in self._cell] + elsewhere
-        if cells:
-            self._inner.mark_terminal(np.array(cells, dtype=np.int64))
+    def _update_possible(self, states: list[int]) -> None:
+        """Update the masks of discovered states in the inner agent; no strategy can relocate to the last cell.
 
-    def mark_terminal(self, states: IntArray) -> None:
-        """Mark states as terminal; those not yet discovered are marked at their discovery."""
-        self.terminal.update(np.asarray(states).tolist())
-        self._mark_inner_terminal()
+        States that are not yet discovered follow at their discovery.
+        """
+        cells = {self._cell[s]: s for s in states if s in self._cell}
+        inner, elsewhere = self._inner, [len(self.discovered)] if self.strategy.relocates else []
+        inner.terminal.update([cell for cell, s in cells.items() if s in self.terminal] + elsewhere)
+        inner.terminal.difference_update([cell for cell, s in cells.items() if s not in self.terminal])
+        inner.allowed.update({cell: self.allowed[s] for cell, s in cells.items() if s in self.allowed})
+        for cell in [cell for cell, s in cells.items() if s not in self.allowed]:
+            inner.allowed.pop(cell, None)
+        if cells or elsewhere:
+            inner._update_possible([*cells, *elsewhere])
 
-    def unmark_terminal(self, s: int) -> None:
-        """Undo `mark_terminal` for a discovered state in which no action was tried."""
-        self.terminal.discard(s)
-        self._inner.unmark_terminal(self._cell[s])
+    def tell_starts(self, distribution: FloatArray) -> None:
+        """Do nothing: the states are not known yet, so starts are counted."""
+
+    def end_episode(self) -> None:
+        """Note that an episode ended with the last observation."""
+        self._inner.end_episode()
+
+    def _draw_start(self, u: float) -> int:
+        """Draw a state in which an episode begins."""
+        return self.discovered[self._inner._draw_start(u)]
 
     @property
     def current_state(self) -> int:
@@ -224,9 +232,9 @@ class OpenStateAgent(Agent):
         return InternalModel.from_counts(self.current_prior, self.counts(), self._last, labels)
 
     def expected_missing(self) -> FloatArray:
-        """Expected missing information of every row in bits, `[a, s]`; 0 elsewhere and in terminal states."""
+        """Expected missing information of every row in bits, `[a, s]`; 0 elsewhere and if it is not possible."""
         missing = expected_missing_by_row(self.model())
-        missing[:, [*(self._cell[s] for s in self.terminal if s in self._cell), len(self.discovered)]] = 0.0
+        missing[:, -1] = missing[~self._inner.possible()] = 0.0
         return missing
 
     def measures(self, world: World) -> tuple[float, float]:
@@ -255,7 +263,7 @@ class OpenStateAgent(Agent):
         theta_hat = np.where(s_next == len(self.discovered), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))
         distance = np.bincount(line, np.abs(theta - theta_hat) - theta_hat, len(rows)) + 1.0
-        counted = ~world.episodes.is_terminal[rows // world.n_actions]
+        counted = world.possible_rows[rows]
         return np.asarray(missing * counted, dtype=float), np.asarray(distance * counted, dtype=float)
 
     def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
@@ -273,22 +281,26 @@ class OpenStateAgent(Agent):
 
         return measure
 
-    def replay(self, steps: IntArray, ends: TerminalChanges = ()) -> tuple[ReplayRecord, int]:
+    def replay(
+        self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
+    ) -> tuple[ReplayRecord, int]:
         """Replay a history, and record values and probabilities before each step; see `Agent.replay`.
 
         Discovered states count in the expected missing information. If kernels add states to the inner agent, they also
         replay the half-steps (`berlyne.engine.loop.replay`) between discoveries and refits.
         """
         if not self._inner.grows:
-            return super().replay(steps, ends)
+            return super().replay(steps, ends, ended)
         from berlyne.agents.compiled_agent import ReplayedHistory
+        from berlyne.engine.loop import History
 
         inner: Any = self._inner
         for s in steps[:1, 0].tolist():
             self.discover(s)
         cells, discoveries = self._history_in_cells(steps)
         record = ReplayRecord.allocate(len(steps), self.n_actions, 0.0, self.strategy.relocates)
-        self._history = history = ReplayedHistory(inner, inner.new_known(), record, cells)
+        ended = np.zeros(len(steps), dtype=np.bool_) if ended is None else ended
+        self._history = history = ReplayedHistory(inner, inner.new_known(), record, History(cells, ended))
         history.add_states(self.current_prior)
         record.missing[0], done = history.expected_missing(), 0
         for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
@@ -375,7 +387,7 @@ class OpenStateAgent(Agent):
         """Let the random numbers of a method depend on uniform numbers `u`; see `Agent.reseed`."""
         self._inner.reseed(u)
 
-    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray) -> None:
+    def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
 
         The outcome elsewhere discovers a new state, whose rows start from the prior. Each step adds the PIG of its row
@@ -385,7 +397,7 @@ class OpenStateAgent(Agent):
         self._row_counts, counts = {}, self.counts()
         for row, cell, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
             self._row_counts.setdefault(row, {})[cell] = n
-        super().imagine(begin, u_agent, u_world)
+        super().imagine(begin, u_agent, u_world, u_start)
 
     def _imagined_outcome(self, s: int, a: int, u: float) -> int:
         """Draw an outcome from the estimate of row (a, s), and add the PIG of the row; elsewhere is a new state."""

@@ -15,6 +15,7 @@ from berlyne.engine.argmax import (
     Tree,
     best_row,
     grow_tree,
+    leaves,
     new_tree,
     random_argmax,
     random_index,
@@ -26,8 +27,10 @@ from berlyne.engine.jit import callback, inline
 from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
 from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.engine.value_iteration import (
+    MAX_COMPUTED,
     NO_REPAIRS,
     Plan,
+    new_listed,
     new_plan,
     plan_after_observation,
     plan_values,
@@ -50,6 +53,24 @@ from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 
+class Starts(NamedTuple):
+    """The states in which episodes begin: those seen so far, or a distribution that the agent was told.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (N + 1,)
+        Number of episodes that began in each state, or the probability of each state; the last entry is their sum.
+    states : ndarray of int, shape (N,)
+        The states of positive weight, in the order in which they were first seen.
+    n : ndarray of int, shape (2,)
+        Number of these states, and 1 if the agent was told the distribution.
+    """
+
+    weight: FloatArray
+    states: IntArray
+    n: IntArray
+
+
 class ChoiceState(NamedTuple):
     """State that every agent needs to choose, besides its belief.
 
@@ -62,11 +83,17 @@ class ChoiceState(NamedTuple):
     visits : ndarray of shape (N + 1,)
         How often each state was occupied; the last entry is their sum.
     current_state : ndarray of shape (1,)
-        The state of the agent, -1 if unknown.
+        The state of the agent, -1 if unknown, and -2 - s if an episode ended in state s.
     n_obs : ndarray of shape (1,)
         Number of observations.
     terminal : ndarray of shape (N,)
         Whether episodes end in each state.
+    possible : ndarray of bool
+        `[s * stride + a]`, whether each action can be taken; no action can in a terminal state.
+    n_impossible : ndarray of shape (1,)
+        Number of pairs of a state and an action that are not possible. If it is 0, nothing reads `possible`.
+    starts : Starts
+        Where episodes begin.
     """
 
     temperature: float
@@ -76,10 +103,13 @@ class ChoiceState(NamedTuple):
     current_state: IntArray
     n_obs: IntArray
     terminal: BoolArray
+    possible: BoolArray
+    n_impossible: IntArray
+    starts: Starts
 
 
-def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int) -> ChoiceState:
-    """Return the state of an agent that has done nothing yet."""
+def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int, stride: int) -> ChoiceState:
+    """Return the state of an agent that has done nothing yet; `stride` is that of its graph."""
     return ChoiceState(
         float(rule.temperature),
         float(rule.lapse),
@@ -88,25 +118,108 @@ def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int) -> ChoiceS
         np.array([-1], dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(n_states, dtype=np.bool_),
+        np.ones(n_states * stride, dtype=np.bool_),
+        np.zeros(1, dtype=np.int64),
+        Starts(np.zeros(n_states + 1), np.zeros(n_states, dtype=np.int64), np.zeros(2, dtype=np.int64)),
     )
 
 
 @inline
 def arrive(choice: ChoiceState, s: int) -> None:
-    """Count a visit to state s, unless the last step of the agent led there and was counted."""
-    if choice.current_state[0] != s:
+    """Count a visit to state s, unless the last step of the agent led there and was counted.
+
+    An episode begins in s if the last step led elsewhere, or if an episode ended with it.
+    """
+    previous = choice.current_state[0]
+    if previous != s:
         choice.current_state[0] = s
-        choice.visits[s] += 1
-        choice.visits[-1] += 1
+        if previous != -2 - s:
+            choice.visits[s] += 1
+            choice.visits[-1] += 1
+        count_start(choice.starts, s, 1.0)
 
 
 @inline
 def leave(choice: ChoiceState, s: int, previous: int) -> None:
-    """Undo `arrive`, for an agent that was in state `previous` before."""
+    """Undo `arrive`, for an agent whose `current_state` was `previous` before."""
     if previous != s:
         choice.current_state[0] = previous
-        choice.visits[s] -= 1
-        choice.visits[-1] -= 1
+        if previous != -2 - s:
+            choice.visits[s] -= 1
+            choice.visits[-1] -= 1
+        count_start(choice.starts, s, -1.0)
+
+
+@inline
+def end_episode(choice: ChoiceState) -> None:
+    """Note that the episode ended in the current state, so that the next one begins even if it begins there."""
+    if choice.current_state[0] >= 0:
+        choice.current_state[0] = -2 - choice.current_state[0]
+
+
+@inline
+def count_start(starts: Starts, s: int, n: float) -> None:
+    """Count that an episode began in state s, or with n = -1 undo that; not if the distribution was told."""
+    if starts.n[1] == 0:
+        if n > 0.0 and starts.weight[s] == 0.0:
+            starts.states[starts.n[0]] = s
+            starts.n[0] += 1
+        starts.weight[s] += n
+        starts.weight[-1] += n
+        if n < 0.0 and starts.weight[s] == 0.0:
+            starts.n[0] -= 1  # it was the last one
+
+
+@inline
+def draw_start(starts: Starts, u: float) -> int:
+    """Draw a state in which an episode begins, by inversion of `u` in [0, 1); -1 if none is known."""
+    state: int = -1
+    remaining = u * starts.weight[-1]
+    for i in range(starts.n[0]):
+        state = starts.states[i]
+        if remaining < starts.weight[state]:
+            return state
+        remaining -= starts.weight[state]
+    return state
+
+
+# What is possible
+
+
+@inline
+def is_possible(choice: ChoiceState, r: int) -> bool:
+    """Whether the action of row r = s * stride + a can be taken."""
+    possible: bool = choice.n_impossible[0] == 0 or choice.possible[r]
+    return possible
+
+
+@inline
+def compute_possible_values(agent: Any, memory: Any, s: int) -> None:
+    """Write the values of the actions of state s into `choice.values`: -inf for those that are not possible."""
+    choice = agent.choice
+    agent.compute_values(agent.belief, choice, memory, s)
+    if choice.n_impossible[0] > 0:
+        for a in range(len(choice.values)):
+            if not choice.possible[s * agent.belief.graph.stride + a]:
+                choice.values[a] = -np.inf
+
+
+@inline
+def random_action(choice: ChoiceState, stride: int, s: int, u: float) -> int:
+    """Return one of the possible actions of state s, drawn uniformly by `u` in [0, 1)."""
+    n_actions = len(choice.values)
+    if choice.n_impossible[0] == 0:
+        return int(u * n_actions)
+    n_possible = 0
+    for a in range(n_actions):
+        n_possible += choice.possible[s * stride + a]
+    wanted, action = int(u * n_possible), 0
+    for a in range(n_actions):
+        if choice.possible[s * stride + a]:
+            if wanted == 0:
+                action = a
+            wanted -= 1
+    return action
 
 
 @inline
@@ -126,8 +239,8 @@ def choose_best(agent: Any, memory: Any, s: int, u: float, u_lapse: float) -> tu
     """Return s and the action of largest value there, ties broken by `u`; or any action in a lapse."""
     choice = agent.choice
     if u_lapse < choice.lapse:
-        return s, int(u * len(choice.values))
-    agent.compute_values(agent.belief, choice, memory, s)
+        return s, random_action(choice, agent.belief.graph.stride, s, u)
+    compute_possible_values(agent, memory, s)
     return s, random_argmax(choice.values, u)
 
 
@@ -136,27 +249,27 @@ def choose_softmax(agent: Any, memory: Any, s: int, u: float, u_lapse: float) ->
     """Return s and an action drawn from the softmax of the values there; or any action in a lapse."""
     choice = agent.choice
     if u_lapse < choice.lapse:
-        return s, int(u * len(choice.values))
-    agent.compute_values(agent.belief, choice, memory, s)
+        return s, random_action(choice, agent.belief.graph.stride, s, u)
+    compute_possible_values(agent, memory, s)
     return s, sample_softmax(choice.values, choice.temperature, u)
 
 
 @callback
 def choose_uniformly(agent: Any, memory: Any, s: int, u: float, u_lapse: float) -> tuple[int, int]:
     """Return s and any action."""
-    return s, int(u * len(agent.choice.values))
+    return s, random_action(agent.choice, agent.belief.graph.stride, s, u)
 
 
 @callback
 def choose_pair(agent: Any, tree: Tree, s: int, u: float, u_lapse: float) -> tuple[int, int]:
     """Return the state and the action of the best of all pairs, for an agent that may relocate."""
-    choice, utility, stride = agent.choice, agent.belief.utility, agent.belief.graph.stride
+    choice, stride = agent.choice, agent.belief.graph.stride
     if u_lapse < choice.lapse:
-        r = random_index(utility, u)
+        r = random_index(leaves(tree), u)
     elif choice.temperature == 0.0:
         r = best_row(tree, u)
     else:
-        r = sample_softmax(utility, choice.temperature, u)
+        r = sample_softmax(leaves(tree), choice.temperature, u)
     return r // stride, r % stride
 
 
@@ -165,7 +278,9 @@ def choose_pair(agent: Any, tree: Tree, s: int, u: float, u_lapse: float) -> tup
 
 @callback
 def zero_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> None:
-    """Leave the values at zero."""
+    """Zero for each action."""
+    for a in range(len(choice.values)):
+        choice.values[a] = 0.0
 
 
 @callback
@@ -229,10 +344,13 @@ def ignore_observation(
 
 @callback
 def learn_q(belief: Belief, choice: ChoiceState, table: QTable, s: int, a: int, s_next: int, reward: float) -> None:
-    """One step of Q-learning."""
+    """One step of Q-learning; no value follows a terminal state."""
     q, stride, largest = table.q, belief.graph.stride, -np.inf
     for b in range(len(choice.values)):
-        largest = max(largest, q[s_next * stride + b])
+        if is_possible(choice, s_next * stride + b):
+            largest = max(largest, q[s_next * stride + b])
+    if choice.terminal[s_next]:
+        largest = 0.0
     r = s * stride + a
     q[r] += table.learning_rate * (reward + table.gamma * largest - q[r])
 
@@ -244,7 +362,7 @@ def update_pairs(belief: Belief, choice: ChoiceState, tree: Tree, s: int, a: int
     update_tree(tree, r, belief.utility[r])
 
 
-# After utilities have changed in any other way
+# After utilities, or what is possible, have changed in any other way
 
 
 @callback
@@ -254,8 +372,8 @@ def keep_memory(belief: Belief, choice: ChoiceState, memory: Any) -> None:
 
 @callback
 def regrow_tree(belief: Belief, choice: ChoiceState, tree: Tree) -> None:
-    """Fill the tournament again."""
-    grow_tree(tree, belief.utility)
+    """Fill the tournament again, with the rows that are possible."""
+    grow_tree(tree, belief.utility, choice.possible)
 
 
 # Memories
@@ -277,7 +395,17 @@ def _plan(
     """A plan on the explorer's own model."""
     depth, graph = coordinate.steps_back, belief.graph
     repairs = cached_repairs(support, graph, depth) if depth and not graph.capacity else NO_REPAIRS
-    return new_plan(graph, belief.weight, belief.base_weight, depth, coordinate.gamma, repairs)
+    plan = new_plan(graph, belief.weight, belief.base_weight, coordinate, repairs)
+    return plan._replace(listed=new_listed(len(graph.start))) if depth and _states_are_alike(belief) else plan
+
+
+def _states_are_alike(belief: Belief) -> bool:
+    """Whether all rows are alike before any data, and there are enough states to make use of that."""
+    n_states = len(belief.graph.start)
+    if not belief.graph.capacity or n_states <= MAX_COMPUTED or len(belief.last):  # states that are discovered were met
+        return False
+    per_state = (values.reshape(n_states, -1) for values in (belief.utility, belief.base_weight, belief.weight))
+    return all(bool(np.all(values == values[0])) for values in per_state)
 
 
 def _true_plan(
@@ -289,7 +417,7 @@ def _true_plan(
     shared = support if support.same_entries(world.rows.support) else world.rows.support
     graph, weight = graph_and_weights(world, shared)
     repairs = cached_repairs(shared, graph, inner.steps_back)
-    return new_plan(graph, weight, np.empty(0), inner.steps_back, inner.gamma, repairs)
+    return new_plan(graph, weight, np.empty(0), inner, repairs)
 
 
 def _q_table(
@@ -317,7 +445,7 @@ class CompiledMethod(NamedTuple):
     after_observation : Callable
         The function that is called after every observation.
     reset : Callable
-        The function that is called after utilities have changed in any other way.
+        The function that is called after utilities, or what is possible, have changed in any other way.
     """
 
     new_memory: Callable[..., Any]

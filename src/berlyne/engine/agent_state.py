@@ -152,7 +152,7 @@ def new_agent_state(
     learner = learner_of(prior)
     belief = belief if learner is None else learner.with_own_table(belief)
     method = METHODS[type(coordinate)]
-    choice = new_choice_state(rule, model.n_states, model.n_actions)
+    choice = new_choice_state(rule, model.n_states, model.n_actions, graph.stride)
     memory = method.new_memory(coordinate, belief, choice, prior.support, world)
     chooser = method.choose or (choose_best if rule.temperature == 0.0 else choose_softmax)
     family = family_of(prior)
@@ -326,7 +326,7 @@ def _restore(agent: AgentState, functions: _RowFunctions, observed: Observed) ->
 
 
 def reset(block: Block) -> None:
-    """Discard what the method of an agent has computed from utilities, after they were changed."""
+    """Discard what the method of an agent has computed, after its utilities or what is possible were changed."""
     call(_reset, block)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.engine.jit import inline
 from berlyne.strategies import choice
-from berlyne.validation import FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray
 
 tie_threshold = inline(choice.tie_threshold)
 
@@ -164,15 +164,21 @@ def join(tree: Tree, node: int) -> None:
 
 
 @inline
-def grow_tree(tree: Tree, utility: FloatArray) -> None:
-    """Fill the tournament from all utilities; padding has utility -inf and is ignored."""
+def grow_tree(tree: Tree, utility: FloatArray, possible: BoolArray) -> None:
+    """Fill the tournament from the utilities of possible rows; padding has utility -inf and is ignored."""
     n_leaves = len(tree.top) // 2
     for i in range(n_leaves):
-        inside = i < len(utility) and utility[i] > -np.inf
+        inside = i < len(utility) and possible[i] and utility[i] > -np.inf
         tree.top[n_leaves + i] = tree.low[n_leaves + i] = utility[i] if inside else -np.inf
         tree.ties[n_leaves + i] = 1 if inside else 0
     for node in range(n_leaves - 1, 0, -1):
         join(tree, node)
+
+
+@inline
+def leaves(tree: Tree) -> FloatArray:
+    """Return the utilities of all rows, -inf for those that are not possible and for padding."""
+    return tree.top[len(tree.top) // 2 :]
 
 
 @inline

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from berlyne.engine.action_selection import is_possible
 from berlyne.engine.agent_state import MAX_EXPLICIT_STATES, AgentState, refresh_all
 from berlyne.engine.jit import kernel
 from berlyne.engine.row_beliefs import SIZE, TOTAL, count, find_or_add_slot, revalue_restaurant
@@ -24,7 +25,7 @@ def layout_size(n_cells: int) -> int:
 
 @kernel
 def move(agent: AgentState, to: AgentState) -> bool:
-    """Copy observations and visits to an agent without any, which has more cells; return whether it has enough slots.
+    """Copy observations, visits and starts to a new agent with more cells; return whether it has enough slots.
 
     The memory of the method is not copied.
     """
@@ -32,6 +33,8 @@ def move(agent: AgentState, to: AgentState) -> bool:
     n_cells, choice, wide_choice = belief.n_states[0], agent.choice, to.choice
     for s in range(n_cells):
         wide_choice.visits[s] = choice.visits[s]
+        wide_choice.starts.weight[s] = choice.starts.weight[s]
+        wide_choice.starts.states[s] = choice.starts.states[s]
         first = belief.graph.start[s]
         for k in range(first, first + belief.graph.length[s]):
             for a in range(belief.graph.n_actions):
@@ -44,23 +47,25 @@ def move(agent: AgentState, to: AgentState) -> bool:
             wide.last[r] = belief.last[r]
     for r in range(n_cells * stride, len(wide.utility)):
         wide.utility[r] = -np.inf
-    wide_choice.visits[-1] = choice.visits[-1]
+    wide_choice.visits[-1], wide_choice.starts.weight[-1] = choice.visits[-1], choice.starts.weight[-1]
+    wide_choice.starts.n[0], wide_choice.starts.n[1] = choice.starts.n[0], choice.starts.n[1]
     wide_choice.current_state[0], wide_choice.n_obs[0] = choice.current_state[0], choice.n_obs[0]
     return True
 
 
 @kernel
 def set_cells(agent: AgentState, n_cells: int, c: float, untried: float, elsewhere: float) -> None:
-    """Set the number of cells and the concentration, and value all rows again; no state is terminal then.
+    """Set the number of cells and the concentration, and value all rows again; everything is possible then.
 
     `untried` is the utility of a row without observations, and `elsewhere` that of a row of the last cell.
     """
     belief, choice, stride = agent.belief, agent.choice, agent.belief.graph.stride
-    belief.n_states[0], belief.numbers[0] = n_cells, c
+    belief.n_states[0], belief.numbers[0], choice.n_impossible[0] = n_cells, c, 0
     for s in range(n_cells):
         choice.terminal[s] = False
         for a in range(belief.graph.n_actions):
             r = s * stride + a
+            choice.possible[r] = True
             belief.row_stats[r, SIZE] = n_cells
             if belief.row_stats[r, TOTAL] > 0:
                 before = belief.n[slot_of(belief.graph, s, belief.last[r]) * stride + a] - 1
@@ -74,10 +79,11 @@ def set_cells(agent: AgentState, n_cells: int, c: float, untried: float, elsewhe
 
 @kernel
 def expected_missing(agent: AgentState, known: AgentState) -> float:
-    """Sum the utilities of `known`, which are novelty, over all rows of nonterminal states of an agent."""
+    """Sum the utilities of `known`, which are novelty, over all rows that are possible for an agent."""
     belief, total = known.belief, 0.0
     for s in range(belief.n_states[0] - 1):
-        if not agent.choice.terminal[s]:
-            for a in range(belief.graph.n_actions):
-                total += belief.utility[s * belief.graph.stride + a]
+        for a in range(belief.graph.n_actions):
+            r = s * belief.graph.stride + a
+            if is_possible(agent.choice, r):
+                total += belief.utility[r]
     return total

@@ -34,6 +34,8 @@ class Truth(NamedTuple):
         `[s * stride + a]`, L1 distance of each row from its estimate, kept up to date.
     ends : ndarray of shape (N,)
         Whether each state is terminal; empty if none is.
+    possible : ndarray of bool
+        Whether the action of each row can be taken; empty if all can.
     starts, start_indptr, start_cumulative : ndarray
         States in which episodes begin, and one row to draw them from.
     row_distance : CompiledFunction
@@ -42,7 +44,7 @@ class Truth(NamedTuple):
         `missing_information(belief, truth)`: bits missing in all rows, for a prior that is refitted; see
         `berlyne.engine.learned_prior.CompiledLearner`.
     entropy : float
-        Entropy of all rows of nonterminal states in bits, for a prior that is refitted.
+        Entropy of all possible rows in bits, for a prior that is refitted.
     """
 
     indptr: IntArray
@@ -52,6 +54,7 @@ class Truth(NamedTuple):
     aligned: FloatArray
     l1: FloatArray
     ends: BoolArray
+    possible: BoolArray
     starts: IntArray
     start_indptr: IntArray
     start_cumulative: FloatArray
@@ -82,7 +85,8 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
     distance = NoFunction(FunctionType(types.float64, (Belief, Truth, types.int64, types.int64)))
     missing: Any = NoFunction(FunctionType(types.float64, (Belief, Truth)))
     entropy = 0.0 if missing_information is None else _entropy(world)
-    record = Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance, missing, entropy)
+    fields = *arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance, missing, entropy
+    record = Truth._make(fields)
     function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
     if COMPILING:
         belief, kind = agent.type.fields["belief"][1], Block.of(record).type
@@ -98,19 +102,20 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
 
 
 def _entropy(world: World) -> float:
-    """Return the entropy of all rows of nonterminal states, in bits."""
+    """Return the entropy of all possible rows, in bits."""
     theta = world.rows.data
-    if len(world.terminal):
-        theta = theta[~world.episodes.is_terminal[world.rows.row_numbers() // world.n_actions]]
+    if not world.allows_all:
+        theta = theta[world.possible_rows[world.rows.row_numbers()]]
     return -float(np.sum(theta * np.log2(theta)))
 
 
-def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
-    """Return `ends`, `starts`, `start_indptr` and `start_cumulative`."""
+def _episodes(world: World) -> tuple[Any, ...]:
+    """Return `ends`, `possible`, `starts`, `start_indptr` and `start_cumulative`."""
+    possible = np.empty(0, dtype=bool) if world.allows_all else world.possible_rows
     if not len(world.terminal):
-        return np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+        return np.empty(0, dtype=bool), possible, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     states, cumulative = world.episodes.starts
-    return world.episodes.is_terminal, states, np.array([0, len(states)]), cumulative
+    return world.episodes.is_terminal, possible, states, np.array([0, len(states)]), cumulative
 
 
 @inline

@@ -103,12 +103,11 @@ def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: i
 
 @callback
 def apply_index(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: int, a: int) -> None:
-    """Set the utility of row (a, s), or of all rows if s is negative; those of terminal states stay as they are."""
+    """Set the utility of row (a, s), or of all rows if s is negative."""
     stride = belief.graph.stride
     if s >= 0:
         belief.utility[s * stride + a] = value_of_row(belief, choice, index, s, a)
         return
     for state in range(belief.n_states[0]):
-        if not choice.terminal[state]:
-            for action in range(len(choice.values)):
-                belief.utility[state * stride + action] = value_of_row(belief, choice, index, state, action)
+        for action in range(len(choice.values)):
+            belief.utility[state * stride + action] = value_of_row(belief, choice, index, state, action)

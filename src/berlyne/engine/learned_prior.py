@@ -153,16 +153,15 @@ def refit_alpha(
     learner.best[0] = best
     if not is_used(best, alpha, n_obs[0], learner.always, learner.tolerance):
         return False
-    set_alpha(belief, choice, learner, best)
+    set_alpha(belief, learner, best)
     return True
 
 
 @inline
-def set_alpha(belief: Belief, choice: ChoiceState, learner: AlphaLearner, alpha: float) -> None:
+def set_alpha(belief: Belief, learner: AlphaLearner, alpha: float) -> None:
     """Estimate and value every row with a new alpha.
 
-    The gain of a past outcome (PEIG) becomes the gain under the new alpha. Utilities of terminal states stay as they
-    are.
+    The gain of a past outcome (PEIG) becomes the gain under the new alpha.
     """
     graph, last = belief.graph, learner.last
     belief.numbers[0] = alpha
@@ -174,15 +173,12 @@ def set_alpha(belief: Belief, choice: ChoiceState, learner: AlphaLearner, alpha:
         for a in range(graph.n_actions):
             r, before = s * graph.stride + a, 0
             if belief.realised and last[r] < 0:
-                if learner.values_untried and not choice.terminal[s]:
+                if learner.values_untried:
                     belief.utility[r] = pig_of_untried_row(learner, alpha, belief.row_stats[r, SIZE], len(graph.start))
                 continue
             if belief.realised:
                 before = belief.n[slot_of(graph, s, last[r]) * graph.stride + a] - 1
-            utility = belief.utility[r]
             revalue_dirichlet(belief, s, a, last[r], before)
-            if choice.terminal[s]:
-                belief.utility[r] = utility
 
 
 @inline
@@ -197,13 +193,12 @@ def pig_of_untried_row(learner: AlphaLearner, alpha: float, size: int, n_states:
 
 @callback
 def missing_information(belief: Belief, truth: Truth) -> float:
-    """Missing information in bits, summed over all rows of nonterminal states."""
-    loss = 0.0
+    """Missing information in bits, summed over all possible rows."""
+    loss, n_actions = 0.0, belief.graph.n_actions
     for s in range(len(belief.graph.start)):
-        if len(truth.ends) and truth.ends[s]:
-            continue
-        for a in range(belief.graph.n_actions):
-            loss += log_loss(belief, truth, s, a)
+        for a in range(n_actions):
+            if len(truth.possible) == 0 or truth.possible[s * n_actions + a]:
+                loss += log_loss(belief, truth, s, a)
     return loss - truth.entropy
 
 

@@ -11,9 +11,18 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from berlyne.engine.action_selection import ChoiceState, arrive, leave, move
+from berlyne.engine.action_selection import (
+    ChoiceState,
+    arrive,
+    compute_possible_values,
+    draw_start,
+    end_episode,
+    is_possible,
+    leave,
+    move,
+)
 from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_index
-from berlyne.engine.argmax import Tree, best_row, softmax_total
+from berlyne.engine.argmax import Tree, best_row, leaves, softmax_total
 from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque
 from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import ROW_INDEX
@@ -75,10 +84,10 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
     belief, distance = agent.belief, 0.0
     record.missing[t + 1] = truth.missing_information(belief, truth)
     for s in range(len(belief.graph.start)):
-        if len(truth.ends) and truth.ends[s]:
-            continue
         for a in range(belief.graph.n_actions):
             r = s * belief.graph.stride + a
+            if len(truth.possible) and not truth.possible[s * belief.graph.n_actions + a]:
+                continue
             truth.l1[r] = truth.row_distance(belief, truth, s, a)
             distance += truth.l1[r]
     record.l1[t + 1] = distance
@@ -188,7 +197,7 @@ def evaluate_actions(agent: AgentState, s: int) -> None:
     previous = choice.current_state[0]
     arrive(choice, s)
     refresh_global_index(agent)
-    agent.compute_values(agent.belief, choice, agent.memory, s)
+    compute_possible_values(agent, agent.memory, s)
     leave(choice, s, previous)
 
 
@@ -205,13 +214,22 @@ def compare_pairs(agent: AgentState, tree: Tree, record: ReplayRecord, t: int) -
     if temperature == 0.0:
         record.largest[t], record.total[t] = tree.top[1], tree.ties[1]
     else:
-        record.largest[t], record.total[t] = softmax_total(agent.belief.utility, temperature)
+        record.largest[t], record.total[t] = softmax_total(leaves(tree), temperature)
 
 
 class History(NamedTuple):
-    """The lines s, a, s_next of a history, an array of shape (T, 3)."""
+    """A recorded history.
+
+    Attributes
+    ----------
+    steps : ndarray of shape (T, 3)
+        Lines s, a, s_next.
+    ended : ndarray of bool, shape (T,)
+        Whether an episode ended with each line.
+    """
 
     steps: IntArray
+    ended: BoolArray
 
 
 class _Comparison(NamedTuple):
@@ -231,12 +249,13 @@ def new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
 
 @inline
 def expected_missing(belief: Belief, choice: ChoiceState) -> float:
-    """Sum the utilities of all rows of nonterminal states; if they are novelty, the expected missing information."""
+    """Sum the utilities of all possible rows; if they are novelty, the expected missing information."""
     total = 0.0
     for s in range(belief.n_states[0]):
-        if not choice.terminal[s]:
-            for a in range(belief.graph.n_actions):
-                total += belief.utility[s * belief.graph.stride + a]
+        for a in range(belief.graph.n_actions):
+            r = s * belief.graph.stride + a
+            if is_possible(choice, r):
+                total += belief.utility[r]
     return total
 
 
@@ -246,10 +265,11 @@ def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord,
     belief, choice = agent.belief, agent.choice
     arrive(choice, s)
     refresh_global_index(agent)
-    agent.compute_values(belief, choice, agent.memory, s)
+    compute_possible_values(agent, agent.memory, s)
     for b in range(len(choice.values)):
+        r = s * belief.graph.stride + b
         record.values[t, b] = choice.values[b]
-        record.utility[t, b] = belief.utility[s * belief.graph.stride + b]
+        record.utility[t, b] = belief.utility[r] if is_possible(choice, r) else 0.0
     comparison.compare(agent, agent.memory, record, t)
 
 
@@ -263,10 +283,11 @@ def learn_line(agent: AgentState, known: AgentState, history: History, record: R
     s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
     if a < 0 or s_next < 0:
         move(agent.choice, s_next)
-        record.missing[t + 1] = record.missing[t]
-        return 0
-    before = observe_step(agent, s, a, s_next)
-    if before >= 0:
+        record.missing[t + 1], before = record.missing[t], 0
+    else:
+        before = observe_step(agent, s, a, s_next)
+        if before < 0:
+            return before
         r = s * agent.belief.graph.stride + a
         previous = known.belief.utility[r]
         known.learn(known.belief, s, a, s_next)
@@ -275,6 +296,8 @@ def learn_line(agent: AgentState, known: AgentState, history: History, record: R
             refit(agent, s, a, s_next, before)
             if refit(known, s, a, s_next, before):  # at the same times, because both have learned the same
                 record.missing[t + 1] = expected_missing(known.belief, agent.choice)
+    if history.ended[t]:
+        end_episode(agent.choice)
     return before
 
 
@@ -332,37 +355,28 @@ def predicted_outcome(belief: Belief, s: int, a: int, u: float) -> int:
     return state
 
 
-class Imagined(NamedTuple):
-    """An imagined path.
+class Path(NamedTuple):
+    """The states of an imagined path, (T + 1,); the first is given."""
 
-    Attributes
-    ----------
-    ends : ndarray of shape (N,)
-        Whether episodes end in each state.
-    path : ndarray of shape (T + 1,)
-        The states; the first is given.
-    """
-
-    ends: BoolArray
-    path: IndexArray
+    states: IndexArray
 
 
 @kernel
-def imagine(agent: AgentState, imagined: Imagined, draws: Draws, begin: int) -> int:
-    """Follow predicted outcomes from `path[0]` on; return the steps made, fewer if there is no more room.
+def imagine(agent: AgentState, path: Path, draws: Draws) -> int:
+    """Follow predicted outcomes from `states[0]` on; return the steps made, fewer if there is no more room.
 
-    An episode that ends begins again in state `begin`. The prior is not refitted.
+    After a terminal state the next episode begins where episodes begin. The prior is not refitted.
     """
-    path = imagined.path
+    states, choice = path.states, agent.choice
     for t in range(len(draws.world)):
-        s = path[t]
-        arrive(agent.choice, s)
+        s = states[t]
+        arrive(choice, s)
         refresh_global_index(agent)
         s, a = agent.choose(agent, agent.memory, s, draws.agent[t, 0], draws.agent[t, 1])
         s_next = predicted_outcome(agent.belief, s, a, draws.world[t])
         if observe_step(agent, s, a, s_next) < 0:
             return t
-        path[t + 1] = begin if imagined.ends[s_next] else s_next
+        states[t + 1] = draw_start(choice.starts, draws.start[t]) if choice.terminal[s_next] else s_next
     return len(draws.world)
 
 

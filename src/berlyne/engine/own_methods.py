@@ -118,8 +118,8 @@ class MethodView(NamedTuple):
         `n_states`, `weight`, `base_weight`, `n`, `row_stats` and `utility` of the belief.
     start, length, succ, n_actions, stride : ndarray, ndarray, ndarray, int, int
         Of the belief's graph.
-    visits_and_sum, n_obs, is_terminal : ndarray
-        `visits`, `n_obs` and `terminal` of the choice state.
+    visits_and_sum, n_obs, is_terminal, possible_rows : ndarray
+        `visits`, `n_obs`, `terminal` and `possible` of the choice state.
     table : ndarray
         `[s * stride + a]`, the memory of the method.
     """
@@ -138,6 +138,7 @@ class MethodView(NamedTuple):
     visits_and_sum: IntArray
     n_obs: IntArray
     is_terminal: BoolArray
+    possible_rows: BoolArray
     table: FloatArray
 
     @property
@@ -159,6 +160,11 @@ class MethodView(NamedTuple):
     def memory(self) -> FloatArray:
         """The memory of the method, `[a, s]`."""
         return self.table.reshape((len(self.start), self.stride))[: self.n_known[0], : self.n_actions].T
+
+    @property
+    def possible(self) -> BoolArray:
+        """Whether each action can be taken, `[a, s]`."""
+        return self.possible_rows.reshape((len(self.start), self.stride))[: self.n_known[0], : self.n_actions].T
 
     @property
     def n(self) -> IndexArray:
@@ -223,7 +229,7 @@ def _computed_by(function: Any) -> Any:
     return lambda view: lambda view: compiled(view)
 
 
-for _name in ("n_states", "t", "utility", "memory", "n", "visits", "terminal"):
+for _name in ("n_states", "t", "utility", "memory", "possible", "n", "visits", "terminal"):
     overload_attribute(ViewType, _name)(_computed_by(getattr(MethodView, _name).fget))
 
 _outcomes, _probability = register_jitable(MethodView.outcomes), register_jitable(MethodView.probability)
@@ -251,7 +257,7 @@ def new_view(belief: Belief, choice: Any, table: FloatArray) -> MethodView:
     graph = belief.graph
     slots = belief.n_states, belief.weight, belief.base_weight, belief.n, belief.row_stats, belief.utility
     states = graph.start, graph.length, graph.succ, graph.n_actions, graph.stride
-    return MethodView(*slots, *states, choice.visits, choice.n_obs, choice.terminal, table)
+    return MethodView(*slots, *states, choice.visits, choice.n_obs, choice.terminal, choice.possible, table)
 
 
 class OwnMemory(NamedTuple):
@@ -291,7 +297,7 @@ def _view_type() -> Any:
     """Return the type of all views."""
     f, i, h, rows = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 4), np.int32)
     flags = np.empty(0, np.bool_)
-    return Block.of(MethodView(i, f, f, h, rows, f, i, h, h, 0, 0, i, i, flags, f)).type
+    return Block.of(MethodView(i, f, f, h, rows, f, i, h, h, 0, 0, i, i, flags, flags, f)).type
 
 
 @cache
@@ -331,18 +337,20 @@ def can_compile_method(name: str, definition: OwnMethod) -> bool:
 
 @callback
 def own_values(belief: Belief, choice: Any, memory: OwnMemory, s: int) -> None:
-    """The values that the method returns."""
+    """The values that the method returns; those of actions that are not possible are not checked."""
     values = memory.values(memory.knowledge, s)
     if len(values) != len(choice.values):
         raise ValueError(BAD_SHAPE)
-    largest = -np.inf
+    largest, n_possible = -np.inf, 0
     for a in range(len(values)):
         value = float(values[a])
-        if math.isnan(value):
-            raise ValueError(NOT_FINITE)
-        largest = max(largest, value)
+        if choice.possible[s * belief.graph.stride + a]:
+            if math.isnan(value):
+                raise ValueError(NOT_FINITE)
+            largest = max(largest, value)
+            n_possible += 1
         choice.values[a] = value
-    if not math.isfinite(largest):
+    if n_possible > 0 and not math.isfinite(largest):
         raise ValueError(NOT_FINITE)
 
 

@@ -11,6 +11,20 @@ not in the cone of x. These exceptions must be repaired. They depend on the grap
 listed once for every step (x, y). Both savings are exact.
 
 On a complete graph, where every state can follow every other, distances save nothing. There all values are computed.
+
+If every state can follow and rows have slots only for outcomes that were seen, states that were never met are alike:
+their rows have the same utilities and estimates, so they have the same values. One of them represents all. The others
+are *listed* states: those that were met, those in which not every action is possible, and those in which episodes begin
+if a plan goes on there. With n of N states listed and a representative r,
+
+    sum_s V_j(s) = sum_{s listed} V_j(s) + (N - n) V_j(r),
+
+so planning costs O(n), whatever N is.
+
+If some actions are not possible, the plan reads its own copy of the utilities, in which they are -inf. A terminal state
+e has no actions. Its value V_j(e) is that of the states in which episodes begin, sum_s p(s) V_j(s), or 0 if the plan
+stops there (`berlyne.strategies.coordination.ValueIteration`). The states in which episodes begin belong to the cone if
+a terminal state does, and the whole cone is computed at every step.
 """
 
 from __future__ import annotations
@@ -20,17 +34,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import callback, inline
-from berlyne.engine.row_beliefs import Belief
+from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.engine.simd import LANES, add, gather, item, largest, load, maximum, multiply_add, set_item, splat
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
 from berlyne.frozen import read_only
 from berlyne.priors.closed_forms import NOISE
+from berlyne.strategies.coordination import ValueIteration
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 BLOCK = 5
 """Number of states of a complete graph that are computed at once, so that their sums do not wait for one another."""
 MAX_LISTED = 1 << 21
 """Largest number of entries in the lists of repairs; larger worlds search the cone at every step."""
+MAX_COMPUTED = 32
+"""Up to this many states, all values are computed, even if states are alike."""
 MAX_VALUES = 1 << 28
 """Largest number of values in a plan: two gigabytes."""
 BATCH_ENTRIES = 1 << 22
@@ -50,6 +67,30 @@ class Repairs(NamedTuple):
 
     edge: IntArray
     states: IndexArray
+
+
+class Listed(NamedTuple):
+    """The states that differ from all others; the arrays are empty if all states are computed.
+
+    Attributes
+    ----------
+    states : ndarray of int, shape (N,)
+        The listed states, and after them a state that represents all others.
+    is_listed : ndarray of bool, shape (N,)
+        Whether each state is listed.
+    n : ndarray of int, shape (3,)
+        Number of listed states; no smaller state than this one is unlisted; number of observations that are listed.
+    """
+
+    states: IndexArray
+    is_listed: BoolArray
+    n: IntArray
+
+
+def new_listed(n_states: int) -> Listed:
+    """Return an empty list of states."""
+    empty = np.zeros(n_states, dtype=np.int32), np.zeros(n_states, dtype=np.bool_)
+    return Listed(*empty, np.array([0, 0, -1], dtype=np.int64))
 
 
 class Plan(NamedTuple):
@@ -73,10 +114,17 @@ class Plan(NamedTuple):
         Scratch for breadth-first search; `mark[N]` counts the searches.
     level : ndarray of shape (2 N,)
         Scratch for a complete graph; otherwise empty.
+    listed : Listed
+        The states to compute, if all others are alike.
+    reward : ndarray
+        `[s * stride + a]`, utilities, -inf for actions that are not possible; up to date only if there are any, and
+        only for states that are computed.
     depth : int
         Steps back, D.
     gamma : float
         Discount.
+    restarts : bool
+        Whether a plan goes on where episodes begin, after the end of an episode.
     """
 
     graph: Graph
@@ -89,8 +137,11 @@ class Plan(NamedTuple):
     order: IndexArray
     ends: IntArray
     level: FloatArray
+    listed: Listed
+    reward: FloatArray
     depth: int
     gamma: float
+    restarts: bool
 
 
 NO_REPAIRS = Repairs(read_only(np.empty(0, dtype=np.int64)), read_only(np.empty(0, dtype=np.int32)))
@@ -98,10 +149,10 @@ NO_REPAIRS = Repairs(read_only(np.empty(0, dtype=np.int64)), read_only(np.empty(
 
 
 def new_plan(
-    graph: Graph, weight: FloatArray, base_weight: FloatArray, depth: int, gamma: float, repairs: Repairs
+    graph: Graph, weight: FloatArray, base_weight: FloatArray, method: ValueIteration, repairs: Repairs
 ) -> Plan:
     """Return a plan without values; `repairs` as listed for a graph that does not grow."""
-    n_states = len(graph.start)
+    n_states, depth = len(graph.start), method.steps_back
     if n_states * depth > MAX_VALUES:
         raise ValueError(
             f"{depth} steps back in {n_states} states need {n_states * depth} values; "
@@ -120,8 +171,11 @@ def new_plan(
         np.empty(n_states if searches else 0, dtype=np.int32),
         np.empty(depth if searches else 0, dtype=np.int64),
         np.empty(2 * n_states if together else 0),
+        new_listed(0),
+        np.empty(n_states * graph.stride),
         depth,
-        float(gamma),
+        float(method.gamma),
+        method.after_end == "restart",
     )
 
 
@@ -239,11 +293,43 @@ def sweep(plan: Plan, utility: FloatArray, states: IndexArray, begin: int, end: 
 
 
 @inline
-def plan_everywhere(plan: Plan, utility: FloatArray, n_states: int) -> float:
-    """Compute all V_j of all states, with base weights; return the sum of the last level."""
-    depth, total = plan.depth, 0.0
+def value_after_end(choice: Any, plan: Plan, values: FloatArray, first: int, step: int) -> float:
+    """Return V_j of terminal states, where `values[first + z * step]` is that of state z, discounted or not."""
+    starts, after, weight = choice.starts, 0.0, 0.0
+    if plan.restarts:
+        for i in range(starts.n[0]):
+            z = starts.states[i]
+            if not choice.terminal[z]:
+                after += starts.weight[z] * values[first + z * step]
+                weight += starts.weight[z]
+    return after / weight if weight > 0.0 else 0.0
+
+
+@inline
+def value_ends(choice: Any, plan: Plan, values: FloatArray, first: int, step: int) -> None:
+    """Set V_j of all terminal states, with arguments as for `value_after_end`."""
+    after = value_after_end(choice, plan, values, first, step)
+    for z in range(len(choice.terminal)):
+        if choice.terminal[z]:
+            values[first + z * step] = after
+
+
+@inline
+def sum_of_level(plan: Plan, j: int, n_states: int) -> float:
+    """Sum V_j over all states."""
+    total = 0.0
     for z in range(n_states):
-        total += plan.values[z * depth]
+        total += plan.values[z * plan.depth + j]
+    return total
+
+
+@inline
+def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int) -> float:
+    """Compute all V_j of all states, with base weights; return the sum of the last level."""
+    depth = plan.depth
+    if choice.n_impossible[0] > 0:
+        value_ends(choice, plan, plan.values, 0, depth)
+    total = sum_of_level(plan, 0, n_states)
     for j in range(1, depth):
         total_now = 0.0
         for z in range(n_states):
@@ -252,8 +338,104 @@ def plan_everywhere(plan: Plan, utility: FloatArray, n_states: int) -> float:
                 best = 0.0  # rounding noise: the base weight of all states, minus that of states with slots
             set_item(plan.values, z * depth + j, plan.gamma * best)
             total_now += plan.gamma * best
+        if choice.n_impossible[0] > 0:
+            value_ends(choice, plan, plan.values, j, depth)
+            total_now = sum_of_level(plan, j, n_states)
         total = total_now
     return total
+
+
+@inline
+def plan_listed(belief: Belief, choice: Any, plan: Plan) -> float:
+    """Compute all V_j of the listed states and of one that represents all others; return the sum of the last level."""
+    has_ends = choice.n_impossible[0] > 0
+    if has_ends and plan.restarts:
+        for i in range(choice.starts.n[0]):
+            list_state(belief, choice, plan, choice.starts.states[i])
+    n_computed = add_representative(belief, choice, plan)
+    utility, states, depth = rewards(belief, choice, plan), plan.listed.states, plan.depth
+    if has_ends:
+        value_listed_ends(choice, plan, 0)
+    total = sum_of_listed(plan, 0)
+    for j in range(1, depth):
+        for i in range(n_computed):
+            z = item(states, i)
+            best = best_value(plan, utility, z, j, total, True)
+            if abs(best) <= NOISE * abs(total):
+                best = 0.0  # rounding noise, as in `plan_everywhere`
+            set_item(plan.values, z * depth + j, plan.gamma * best)
+        if has_ends:
+            value_listed_ends(choice, plan, j)
+        total = sum_of_listed(plan, j)
+    return total
+
+
+@inline
+def add_representative(belief: Belief, choice: Any, plan: Plan) -> int:
+    """Write a state that is not listed after the listed ones, if there is any; return the number of states written."""
+    listed = plan.listed
+    n_listed = listed.n[0]
+    if n_listed == len(listed.states):
+        return int(n_listed)
+    while listed.is_listed[listed.n[1]]:
+        listed.n[1] += 1
+    listed.states[n_listed] = listed.n[1]
+    renew_state(belief, choice, plan, listed.n[1])
+    return int(n_listed + 1)
+
+
+@inline
+def value_listed_ends(choice: Any, plan: Plan, j: int) -> None:
+    """Set V_j of all terminal states, which are listed."""
+    after = value_after_end(choice, plan, plan.values, j, plan.depth)
+    for i in range(plan.listed.n[0]):
+        z = plan.listed.states[i]
+        if choice.terminal[z]:
+            plan.values[z * plan.depth + j] = after
+
+
+@inline
+def sum_of_listed(plan: Plan, j: int) -> float:
+    """Sum V_j over all states, if those that are not listed have the value of the representative."""
+    states, n_listed, total = plan.listed.states, plan.listed.n[0], 0.0
+    for i in range(n_listed):
+        total += plan.values[states[i] * plan.depth + j]
+    n_others = len(states) - n_listed
+    if n_others > 0:
+        total += n_others * plan.values[states[n_listed] * plan.depth + j]
+    return total
+
+
+@inline
+def list_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """List state s, if it is not yet listed."""
+    listed = plan.listed
+    if not listed.is_listed[s]:
+        listed.is_listed[s] = True
+        listed.states[listed.n[0]] = s
+        listed.n[0] += 1
+        renew_state(belief, choice, plan, s)
+
+
+@inline
+def list_again(belief: Belief, choice: Any, plan: Plan) -> None:
+    """List all states that differ from the others now, and renew V_0 of all listed states."""
+    graph, listed = plan.graph, plan.listed
+    if listed.n[2] != choice.n_obs[0]:  # observations were restored
+        for s in range(len(graph.start)):
+            for a in range(graph.n_actions):
+                if belief.row_stats[s * graph.stride + a, TOTAL] > 0:
+                    list_state(belief, choice, plan, s)
+            for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+                list_state(belief, choice, plan, graph.succ[k])
+        listed.n[2] = choice.n_obs[0]
+    if choice.n_impossible[0] > 0:
+        for s in range(len(graph.start)):
+            for a in range(graph.n_actions):
+                if not choice.possible[s * graph.stride + a]:
+                    list_state(belief, choice, plan, s)
+    for i in range(listed.n[0]):
+        renew_state(belief, choice, plan, listed.states[i])
 
 
 @inline
@@ -284,18 +466,22 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int, str
 
 
 @inline
-def plan_complete(plan: Plan, utility: FloatArray) -> None:
+def plan_complete(choice: Any, plan: Plan, utility: FloatArray) -> None:
     """Compute the last V_j of all states on a complete graph, where each level is contiguous in memory."""
     n_states, depth, level = len(plan.graph.start), plan.depth, plan.level
     before, after = 0, n_states
     for z in range(n_states):
         level[z] = plan.values[z * depth]
     for _ in range(1, depth):
+        if choice.n_impossible[0] > 0:
+            value_ends(choice, plan, level, before, 1)
         if plan.graph.stride == LANES:  # a constant is faster
             sweep_complete(plan, utility, before, after, LANES)
         else:
             sweep_complete(plan, utility, before, after, plan.graph.stride)
         before, after = after, before
+    if choice.n_impossible[0] > 0:
+        value_ends(choice, plan, level, before, 1)
     for z in range(n_states):
         plan.values[z * depth + depth - 1] = level[before + z]
 
@@ -328,6 +514,48 @@ def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
 
 
 @inline
+def plan_with_ends(choice: Any, plan: Plan, utility: FloatArray, y: int) -> None:
+    """Update the whole cone of y, if not everything is possible, as `plan_within_reach` does.
+
+    A terminal state is not expanded. Where the first one is found, the states follow in which episodes begin.
+    """
+    graph, mark, order, ends, starts = plan.graph, plan.mark, plan.order, plan.ends, choice.starts
+    mark[-1] += 1
+    stamp = mark[-1]
+    order[0] = y
+    mark[y] = stamp
+    begin, end, restarted = 0, 1, not plan.restarts
+    ends[0] = 1
+    for d in range(1, len(ends)):
+        reached = end
+        for i in range(begin, end):
+            z = order[i]
+            for k in range(graph.start[z], graph.start[z] + graph.length[z]):
+                neighbour = graph.succ[k]
+                if mark[neighbour] == stamp:
+                    continue
+                mark[neighbour] = stamp
+                if not choice.terminal[neighbour]:
+                    order[reached] = neighbour
+                    reached += 1
+                elif not restarted:
+                    restarted = True
+                    for j in range(starts.n[0]):
+                        first = starts.states[j]
+                        if mark[first] != stamp:
+                            mark[first] = stamp
+                            order[reached] = first
+                            reached += 1
+        begin, end = end, reached
+        ends[d] = end
+    from_first: Any = np.int64(0)
+    value_ends(choice, plan, plan.values, 0, plan.depth)
+    for j in range(1, plan.depth):
+        sweep(plan, utility, order, from_first, ends[plan.depth - j], j)
+        value_ends(choice, plan, plan.values, j, plan.depth)
+
+
+@inline
 def repair_after_step(plan: Plan, utility: FloatArray, slot: int) -> None:
     """Update the values that the step of a slot can change, as listed in `plan.repairs`."""
     states = plan.repairs.states
@@ -357,12 +585,21 @@ def back_up(plan: Plan, utility: FloatArray, y: int, q: FloatArray, total: float
         q[a] += utility[y * stride + a]
 
 
+@inline
+def rewards(belief: Belief, choice: Any, plan: Plan) -> FloatArray:
+    """Return the utilities to plan with: those of the belief, or if not everything is possible, those of the plan."""
+    return plan.reward if choice.n_impossible[0] > 0 else belief.utility
+
+
 @callback
 def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q_D(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
-    utility, depth = belief.utility, plan.depth
+    utility, depth = rewards(belief, choice, plan), plan.depth
     x, n_since = plan.cone_state[0], plan.cone_state[1]
-    if depth > 1 and (x != s or n_since > 0):  # V_0 is always up to date
+    if choice.n_impossible[0] > 0:
+        if depth > 0:
+            plan_with_ends(choice, plan, utility, s)
+    elif depth > 1 and (x != s or n_since > 0):  # V_0 is always up to date
         slot = slot_of(plan.graph, x, s) if x >= 0 and n_since == 1 and len(plan.repairs.edge) else -1
         if slot >= 0:
             repair_after_step(plan, utility, slot)
@@ -375,19 +612,31 @@ def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None
 @callback
 def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q_D(., s) into `choice.values`, if slot k of every state is state k."""
-    plan_complete(plan, belief.utility)
-    back_up(plan, belief.utility, s, choice.values, 0.0)
+    utility = rewards(belief, choice, plan)
+    plan_complete(choice, plan, utility)
+    back_up(plan, utility, s, choice.values, 0.0)
 
 
 @callback
 def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q_D(., s) into `choice.values`, if every state without a slot has the same share of each row."""
-    total = plan_everywhere(plan, belief.utility, belief.n_states[0]) if plan.depth > 0 else 0.0
-    back_up(plan, belief.utility, s, choice.values, total)
+    utility = rewards(belief, choice, plan)
+    total = plan_everywhere(choice, plan, utility, belief.n_states[0]) if plan.depth > 0 else 0.0
+    back_up(plan, utility, s, choice.values, total)
+
+
+@callback
+def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Q_D(., s) into `choice.values`, if also all states that are not listed are alike."""
+    renew_state(belief, choice, plan, s)
+    total = plan_listed(belief, choice, plan)
+    back_up(plan, rewards(belief, choice, plan), s, choice.values, total)
 
 
 def plan_values(plan: Plan) -> Any:
     """Return the function that computes the values of a plan."""
+    if len(plan.listed.states):
+        return plan_values_listed
     if len(plan.base_weight):
         return plan_values_everywhere
     return plan_values_complete if len(plan.level) else plan_values_in_cone
@@ -396,28 +645,38 @@ def plan_values(plan: Plan) -> Any:
 @callback
 def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: int, s_next: int, reward: float) -> None:
     """Note that a row of state `s` has changed, and renew V_0(s)."""
-    if plan.depth == 0:
+    if plan.depth == 0 and choice.n_impossible[0] == 0:
         return
     if plan.cone_state[0] == s:
         plan.cone_state[1] += 1
     else:
         plan.cone_state[0] = -1
-    renew_first_value(plan, belief.utility, s)
+    renew_state(belief, choice, plan, s)
+    if len(plan.listed.states):
+        list_state(belief, choice, plan, s)
+        list_state(belief, choice, plan, s_next)
+        plan.listed.n[2] = choice.n_obs[0]
 
 
 @inline
-def renew_first_value(plan: Plan, utility: FloatArray, s: int) -> None:
-    """Set gamma V_0(s) from the utilities of state s."""
-    stride, best = plan.graph.stride, -np.inf
+def renew_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Set gamma V_0(s), and the rewards of state s if not everything is possible."""
+    stride, best, utility = plan.graph.stride, -np.inf, rewards(belief, choice, plan)
+    if choice.n_impossible[0] > 0:
+        for r in range(s * stride, (s + 1) * stride):
+            plan.reward[r] = belief.utility[r] if choice.possible[r] else -np.inf
     for r in range(s * stride, (s + 1) * stride):
         best = max(best, utility[r])
-    plan.values[s * plan.depth] = plan.gamma * best
+    if plan.depth > 0:
+        plan.values[s * plan.depth] = plan.gamma * best
 
 
 @callback
 def reset_plan(belief: Belief, choice: Any, plan: Plan) -> None:
-    """Discard all plans after utilities have changed, and renew V_0."""
+    """Discard all plans after utilities, or what is possible, have changed, and renew V_0."""
     plan.cone_state[0], plan.cone_state[1] = -1, 0
-    if plan.depth > 0:
+    if len(plan.listed.states):
+        list_again(belief, choice, plan)
+    else:
         for s in range(belief.n_states[0]):
-            renew_first_value(plan, belief.utility, s)
+            renew_state(belief, choice, plan, s)

@@ -132,8 +132,8 @@ def _make_agent(
     if discovers_states(prior):
         agent = make_open_state_agent(prior, world.n_actions, strategy, engine, seed)
         agent.discover(first)
-        if len(world.terminal):
-            agent.mark_terminal(world.terminal)
+        if not world.allows_all:
+            agent.allow_in(world)
         return agent, agent.measures(world)
     model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
     return make_agent(model, strategy, world, engine, seed), initial_measures(world, model)

@@ -287,6 +287,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         if self._history is not None:
             self._history.extend((s, a, s_next, ended))
         if ended:
+            self._agent.end_episode()
             self._mark_terminal([s_next])
 
     def observe_many(self, history: Any, **columns: Unpack[ColumnNames]) -> None:

@@ -129,12 +129,20 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
         raise ValueError("it uses a custom component")
     if len(arrays["visits"]) != prior["n_states"]:
         raise ValueError("the sizes of the arrays do not match")
+    if "starts" not in arrays:  # a file from before starts were saved
+        arrays = {**arrays, **_episodes(arrays.get("history", np.empty((0, 4), dtype=np.int64)), arrays["here"])}
     explorer._agent.load_state(arrays, arrays["last"])
     terminal = arrays.get("closed", np.empty(0, dtype=np.int64))
     explorer._mark_terminal(_check_states(terminal, explorer.n_states))
     explorer._last_outcomes = {int(row): int(s_next) for row, s_next in arrays["last"]}
     explorer.n_obs = int(arrays["counts"][:, 2].sum())
-    explorer._history = _check_history(explorer, arrays["history"]) if "history" in arrays else None
+    if "history" in arrays:
+        explorer._history = _check_history(explorer, arrays["history"])
+        episodes = _episodes(arrays["history"], arrays["here"])
+        if not all(np.array_equal(episodes[name], arrays[name]) for name in episodes):
+            raise ValueError("the history does not match the starts of episodes")
+    else:
+        explorer._history = None
     if "told_closed" in arrays:
         explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
         return
@@ -199,6 +207,18 @@ def _check_history(explorer: Explorer, history: Any) -> array[int]:
     if not same or not np.array_equal(model.last_outcomes, explorer.model.last_outcomes):
         raise ValueError("the history does not match the counts")
     return array("i", history.astype(np.int32).tobytes())
+
+
+def _episodes(history: Any, here: Any) -> dict[str, Any]:
+    """Return `starts` and `here` of `CompiledAgent.state_dict` after a history; without lines `here` stays as it is."""
+    if not len(history):
+        return {"starts": np.empty((0, 2), dtype=np.int64), "here": here}
+    s, s_next, ended = history[:, 0].astype(np.int64), history[:, 2].astype(np.int64), history[:, 3] != 0
+    begins = np.append(True, (s[1:] != s_next[:-1]) | ended[:-1])
+    states, first, n = np.unique(s[begins], return_index=True, return_counts=True)
+    order = np.argsort(first)
+    last = -2 - s_next[-1] if ended[-1] else s_next[-1]
+    return {"starts": np.stack([states[order], n[order]], axis=1), "here": np.array([last])}
 
 
 def _ends(history: array[int]) -> zip[tuple[int, int]]:

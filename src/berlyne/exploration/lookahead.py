@@ -34,15 +34,16 @@ class Gain(NamedTuple):
 def simulate_gain(agent: Agent, s: int, n_steps: int, n_samples: int, seed: Seed) -> Gain:
     """Return the mean gain of information over `n_samples` simulations from state `s`, in bits.
 
-    If an episode ends in a terminal state, the next one starts in `s`. The agent does not change.
+    After a terminal state the next episode begins where episodes begin, as far as the agent knows. The agent does not
+    change.
     """
-    _, for_agent, for_world, _ = streams(seed)
+    _, for_agent, for_world, for_resets = streams(seed)
     before, gains = agent.information(), np.empty(n_samples)
     for i in range(n_samples):
         imagined = agent.copy()
         u = for_agent.random((n_steps, 2))
         if agent.strategy.ties == "first":
             u[:, 0] = 0.0
-        imagined.imagine(s, u, for_world.random(n_steps))
+        imagined.imagine(s, u, for_world.random(n_steps), for_resets.random(n_steps))
         gains[i] = imagined.information() - before
     return Gain(float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(n_samples)))

@@ -247,7 +247,7 @@ def _prior(world: World | Prior) -> Prior:
 def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tuple[Labels, Labels]) -> ReplayRecord:
     """Return the record of one subject, whose lines have these indices; raise `ValueError` if one is impossible."""
     steps = np.ascontiguousarray(lines.steps[indices])
-    record, done = agent.replay(steps, lines.terminal_changes(indices))
+    record, done = agent.replay(steps, lines.terminal_changes(indices), lines.ended[indices])
     if done < len(steps):
         error = impossible_transition(*steps[done].tolist()).with_labels(*labels)
         raise ValueError(f"line {indices[done]} of the history, counted from 0: {error}")

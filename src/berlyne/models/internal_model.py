@@ -27,7 +27,7 @@ from berlyne.priors import Prior
 from berlyne.priors.protocols import as_exact, checked_estimate, counts_after_each_outcome
 from berlyne.priors.protocols import check_prior as check_is_prior
 from berlyne.sparse import Counts, by_action
-from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, Seed, check_count, check_dense, generator
+from berlyne.validation import OWN_PRIOR, BoolArray, FloatArray, IntArray, Seed, check_count, check_dense, generator
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return last
 
     def expected_missing_information(
-        self, level: float = 0.95, without: Collection[int] = ()
+        self, level: float = 0.95, without: Collection[int] | BoolArray = ()
     ) -> MissingInformationEstimate:
         """Compute the missing information that the model itself expects, in bits, with an interval.
 
@@ -270,8 +270,9 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         ----------
         level : float
             Probability that the interval contains the missing information.
-        without : collection of int
-            Numbers of states whose rows are left out, such as the terminal states `world.terminal`.
+        without : collection of int, or ndarray of bool and shape (M, N)
+            Rows that are left out: numbers of states, such as the terminal states `world.terminal`; or a mask `[a, s]`,
+            such as `~world.possible`.
 
         Returns
         -------
@@ -282,8 +283,13 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         counts = self.sparse_counts if self.exact is not None else self.counts
         variance = getattr(prior, "missing_information_variance", None)
         spread = np.full(rows.shape, np.nan) if variance is None else _check_by_row(self, "variance", variance(counts))
-        rows[:, list(without)] = spread[:, list(without)] = 0.0
-        draw = None if len(without) else getattr(prior, "draw_missing_information", None)
+        if isinstance(without, np.ndarray) and without.dtype == np.bool_:
+            excluded = without
+        else:
+            excluded = np.zeros(rows.shape, dtype=np.bool_)
+            excluded[:, list(without)] = True
+        rows[excluded] = spread[excluded] = 0.0
+        draw = None if np.any(excluded) else getattr(prior, "draw_missing_information", None)
         draws = None if draw is None else np.asarray(draw(counts))
         return MissingInformationEstimate(float(rows.sum()), float(spread.sum()), rows, level, draws)
 
@@ -388,17 +394,18 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     def missing_information(self, world: World) -> float:
         """Compute the missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows.
 
-        Rows of terminal states are left out, because no action can be taken there.
+        Rows that are not possible are left out: those of terminal states, and of forbidden actions.
         """
         missing = self._missing(world)
-        if len(world.terminal):
-            missing = missing[~world.episodes.is_terminal[world.rows.row_numbers() // world.n_actions]]
+        if not world.allows_all:
+            missing = missing[world.possible_rows[world.rows.row_numbers()]]
         return float(np.sum(missing))
 
     def missing_information_by_row(self, world: World) -> FloatArray:
-        """Compute D(theta || theta_hat) of each row of the world, in bits, `[a, s]`; 0 in terminal states."""
+        """Compute D(theta || theta_hat) of each row of the world, in bits, `[a, s]`; 0 if it is not possible."""
         per_row: FloatArray = by_action(world.rows.row_sums(self._missing(world)), self.n_actions)
-        per_row[:, world.terminal] = 0.0
+        if not world.allows_all:
+            per_row[~world.possible] = 0.0
         return per_row
 
     def _missing(self, world: World) -> FloatArray:
@@ -412,12 +419,13 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return float(np.sum(self.l1_distances(world)))
 
     def l1_distances(self, world: World) -> FloatArray:
-        """Compute |theta - theta_hat| of each row of the world, `[a, s]`; 0 in terminal states."""
+        """Compute |theta - theta_hat| of each row of the world, `[a, s]`; 0 if it is not possible."""
         theta_hat = self._estimate_of(world)
         impossible = 1.0 - world.rows.row_sums(theta_hat)  # probability of outcomes that are impossible in the world
         distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(impossible, 0.0)
         per_row: FloatArray = by_action(distance, self.n_actions)
-        per_row[:, world.terminal] = 0.0
+        if not world.allows_all:
+            per_row[~world.possible] = 0.0
         return per_row
 
     def estimate_at(self, row: IntArray, s_next: IntArray) -> FloatArray:

@@ -85,14 +85,15 @@ class ChoiceRule:
         Returns
         -------
         ndarray of shape (..., M)
-            Probabilities; they sum to one along the last axis.
+            Probabilities; they sum to one along the last axis, or are 0 if no action is possible (all values -inf).
         """
-        weights = self.weights(values, values.max(axis=-1, keepdims=True))
-        if self.first:
-            weights *= np.cumsum(weights, axis=-1) == 1.0
         possible = values > -np.inf
         n_possible = np.count_nonzero(possible, axis=-1, keepdims=True)
-        return self.add_lapses(weights / weights.sum(axis=-1, keepdims=True), possible, n_possible)
+        weights = self.weights(values, np.where(n_possible, values.max(axis=-1, keepdims=True), 0.0))
+        if self.first:
+            weights *= np.cumsum(weights, axis=-1) == 1.0
+        total = np.where(n_possible, weights.sum(axis=-1, keepdims=True), 1.0)
+        return self.add_lapses(weights / total, possible, np.maximum(n_possible, 1))
 
     def add_lapses(self, chance: FloatArray, possible: BoolArray, n_possible: Any) -> FloatArray:
         """Mix the probabilities `chance` with the uniform choice among `n_possible` options."""

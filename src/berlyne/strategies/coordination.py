@@ -40,8 +40,12 @@ class View:
     """Knowledge that a coordination method may use. It does not include the true world.
 
     The arrays of an explorer are read-only, and follow its observations; copy what you want to keep or change. Methods
-    that `berlyne.method` registers are compiled, so they use only `utility`, `visits`, `terminal`, `memory`, `t`, `n`,
-    `n_states`, `n_actions`, `outcomes`, `probability` and `expected`, which exist for worlds of any size.
+    that `berlyne.method` registers are compiled, so they use only `utility`, `visits`, `terminal`, `possible`,
+    `memory`, `t`, `n`, `n_states`, `n_actions`, `outcomes`, `probability` and `expected`, which exist for worlds of any
+    size.
+
+    Utilities, estimates and counts do not depend on what is possible. An action that is not possible is never chosen,
+    for any value that a method gives to it.
 
     Parameters
     ----------
@@ -56,7 +60,11 @@ class View:
     memory : object
         Any data that the method wants to store.
     terminal : ndarray of bool, shape (N,), optional
-        Whether each state is terminal.
+        Whether each state is terminal; by default none is.
+    possible : ndarray of bool, shape (M, N), optional
+        Whether each action can be taken, `[a, s]`; none can in a terminal state. By default all can.
+    starts : ndarray of shape (N,), optional
+        How often episodes began in each state so far, or the probabilities of the world if the explorer knows them.
     prior : Prior, optional
         The prior of the explorer.
     t : int
@@ -76,6 +84,8 @@ class View:
     visits: IntArray
     memory: Any = None
     terminal: Any = None
+    possible: Any = None
+    starts: Any = None
     prior: Any = None
     t: int = 0
     episode_began: int = 0
@@ -107,6 +117,19 @@ class View:
         seed = self.seed or np.random.SeedSequence(0)
         stream = 2 * self.t + self.is_learning
         return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, stream)))
+
+    def best(self, q: FloatArray, after_end: str = "restart") -> FloatArray:
+        """Return the value of each state, (N,), given the values `q` of all rows, `[a, s]`.
+
+        It is the value of the best possible action. The value of a terminal state is the expected value of the state in
+        which the next episode begins or, with `after_end="stop"`, 0.
+        """
+        v = np.asarray((q if self.possible is None else np.where(self.possible, q, -np.inf)).max(axis=0))
+        if self.terminal is not None and np.any(self.terminal):
+            begin = self.terminal & False if self.starts is None else (self.starts > 0) & ~self.terminal
+            restarts = after_end == "restart" and np.any(begin)
+            v[self.terminal] = np.average(v[begin], weights=self.starts[begin]) if restarts else 0.0
+        return v
 
     def outcomes(self, a: int, s: int) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the observed outcomes of row (a, s), ascending, their counts, and their estimated probabilities."""
@@ -237,28 +260,45 @@ class ValueIteration(ValueMethod):
 
     Paper: Eqs. 14 to 16 (`eq:vi`); readings R4 and R5: `Q_0 = U`, then `steps_back` backward steps.
 
+    The maximum is over the possible actions. A terminal state has none, and the paper's worlds have no terminal states.
+    By default a plan goes on where episodes begin: the value of a terminal state is the expected value of the first
+    state of the next episode, with the steps that remain. The reset itself takes no step. The first states are those of
+    the world if the explorer knows them, as in `berlyne.explore`, and otherwise those of the episodes seen so far. This
+    values an episode that ends as exploration proceeds: the next one follows. With `after_end="stop"` nothing follows,
+    so that a strategy avoids ends, unless they are worth more than the steps that it loses.
+
     Parameters
     ----------
     steps_back : int
         Number of backward steps, at least 0.
     gamma : float
         Discount factor, between 0 and 1.
+    after_end : {"restart", "stop"}
+        Whether a plan goes on after the end of an episode.
     """
 
     steps_back: int = 10
     gamma: float = 1.0
+    after_end: str = "restart"
     short_name: ClassVar[str] = "VI"
 
     def __post_init__(self) -> None:
         if check_count("steps_back", self.steps_back, 0) > MAX_STEPS_BACK:
             raise ValueError(f"steps_back is {self.steps_back}; it must be at most {MAX_STEPS_BACK}")
         check_number("gamma", self.gamma, 0.0, 1.0)
+        if self.after_end not in ("restart", "stop"):
+            raise ValueError(f"after_end is {self.after_end!r}; it must be 'restart' or 'stop'")
+
+    def __repr__(self) -> str:
+        """Return the call that makes the method; stores contain it, so a default that came later is left out."""
+        more = "" if self.after_end == "restart" else f", after_end={self.after_end!r}"
+        return f"ValueIteration(steps_back={self.steps_back!r}, gamma={self.gamma!r}{more})"
 
     def action_values(self, view: View) -> FloatArray:
         """Compute Q after all backward steps, `[a, s]`."""
         q = view.utility
         for _ in range(self.steps_back):
-            q = view.utility + self.gamma * (view.theta_hat @ q.max(axis=0))
+            q = view.utility + self.gamma * (view.theta_hat @ view.best(q, self.after_end))
         return q
 
     def values(self, view: View, s: int) -> FloatArray:
@@ -294,7 +334,7 @@ class QLearning(ValueMethod):
     $$Q(a, s) \leftarrow Q(a, s) + \eta \, [r + \gamma \max_{a'} Q(a', s') - Q(a, s)]$$
 
     Paper: Sec. 3.5; reading R7: the paper gives no parameters. The reward of a step is its predicted utility, or its
-    realised utility for PEIG.
+    realised utility for PEIG. The maximum is over the possible actions, and 0 if the next state is terminal.
 
     Parameters
     ----------
@@ -334,20 +374,12 @@ class QLearning(ValueMethod):
 
     def learn(self, view: View, s: int, a: int, s_next: int, reward: float) -> None:
         """Update Q for one transition."""
-        target = reward + self.gamma * view.memory[:, s_next].max()
+        target = reward + self.gamma * view.best(view.memory, "stop")[s_next]
         view.memory[a, s] += self.learning_rate * (target - view.memory[a, s])
 
     def grow(self, view: View, memory: FloatArray) -> None:
         """Copy the learned values; the new state and the undiscovered states keep the `initial` value."""
         view.memory[:, : memory.shape[1]] = memory
-
-    def mark_terminal(self, view: View, states: IntArray) -> None:
-        """Set Q of terminal states to 0."""
-        view.memory[:, states] = 0.0
-
-    def unmark_terminal(self, view: View, s: int) -> None:
-        """Reset Q of a state that is not terminal after all to the `initial` value."""
-        view.memory[:, s] = self.initial
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
 from berlyne.strategies.utilities import UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
+TEXTS = ("ties", "after_end")
+"""Parameters that are texts; all others are numbers."""
 MAX_TEMPERATURE = 1e12
 """Highest temperature of a softmax."""
 
@@ -175,8 +177,9 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         Name of a strategy, which may contain parameters, as in `"PIG(VI, gamma=0.9)"`. A `Strategy` is returned as it
         is.
     **parameters : float, int or str
-        Parameters of the method (`steps_back` and `gamma` of VI; `learning_rate`, `gamma`, `epsilon` and `initial` of
-        Q), `untried` for PEIG, and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
+        Parameters of the method (`steps_back`, `gamma` and `after_end` of VI; `learning_rate`, `gamma`, `epsilon` and
+        `initial` of Q), `untried` for PEIG, and `ties`, `temperature` and `lapse`. They become part of the strategy's
+        name.
 
     Returns
     -------
@@ -231,7 +234,7 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
     if len(set(keys)) < len(keys):
         raise ValueError(f"{name!r} sets {max(keys, key=keys.count)} more than once; set it once")
     try:
-        parameters = {key: value if key == "ties" else _number(value) for key, value in pairs}
+        parameters = {key: value if key in TEXTS else _number(value) for key, value in pairs}
     except ValueError:
         raise ValueError(f"the parameters in {name!r} must be numbers") from None
     return (f"{match[1]}({method})" if method else match[1]), parameters

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from berlyne.agents.base import Agent
 from berlyne.agents.make import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
@@ -46,7 +47,7 @@ class Events(NamedTuple):
     utility : ndarray of shape (E,)
         Utility of the row from then on.
     missing : ndarray of shape (E,)
-        D(theta || theta_hat) of the row in bits; 0 in terminal states.
+        D(theta || theta_hat) of the row in bits; 0 if it is not possible.
     """
 
     time: IntArray
@@ -65,6 +66,15 @@ def known_world(run: Run) -> World:
     """Return the world of a run that a page shows; `berlyne.watch` refuses runs without one."""
     assert run.world is not None
     return run.world
+
+
+def prepare_agent(run: Run, agent: Agent) -> None:
+    """Let an agent without data know what the explorer of a run knew of ends, forbidden actions and starts."""
+    world = known_world(run)
+    agent.change_terminal(run.terminal_changes.get(0, ()))
+    if run.explorer is None and not world.allows_all:
+        agent.allow_in(world)
+        agent.tell_starts(world.episodes.distribution)
 
 
 def belief_events(run: Run) -> Events:
@@ -86,7 +96,7 @@ def belief_events(run: Run) -> Events:
     row, estimate = np.concatenate(rows), np.concatenate(estimates)
     theta = world.theta.transpose(1, 0, 2).reshape(n_rows, world.n_states)
     missing = np.maximum(kl_divergence(theta[row], estimate), 0.0)
-    missing[world.episodes.is_terminal[row // world.n_actions]] = 0.0
+    missing[~world.possible_rows[row]] = 0.0
     return Events(np.concatenate(time), row, estimate, np.concatenate(utilities), missing)
 
 
@@ -98,8 +108,8 @@ def _changes(run: Run) -> Iterator[ChangedRows]:
         yield from _changes_while_discovering(run, make_open_state_agent(prior, world.n_actions, observer))
         return
     agent = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), observer)
-    agent.change_terminal(run.terminal_changes.get(0, ()))
-    before = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
+    prepare_agent(run, agent)
+    before = _by_row(agent.view.theta_hat), _by_row(agent.utility())
     yield np.arange(len(before[0])), *before
     for t, (s, a, s_next) in enumerate(_steps(run), start=1):
         agent.observe(s, a, s_next)
@@ -109,9 +119,9 @@ def _changes(run: Run) -> Iterator[ChangedRows]:
             rows = [s * world.n_actions + a]
             rows += [change.s * world.n_actions + b for change in changes for b in range(world.n_actions)]
             in_state, action = np.divmod(np.unique(rows), world.n_actions)
-            yield np.unique(rows), agent.view.theta_hat[action, in_state], agent.view.utility[action, in_state]
+            yield np.unique(rows), agent.view.theta_hat[action, in_state], agent.utility()[action, in_state]
             continue
-        now = _by_row(agent.view.theta_hat), _by_row(agent.view.utility)
+        now = _by_row(agent.view.theta_hat), _by_row(agent.utility())
         yield _changed_rows(before, now)
         before = now
 
@@ -122,7 +132,7 @@ def _changes_while_discovering(run: Run, agent: OpenStateAgent) -> Iterator[Chan
     The probability of undiscovered states is divided equally among them. After the last state is discovered, the
     explorer still expects undiscovered states, so rows sum to less than one.
     """
-    agent.change_terminal(run.terminal_changes.get(0, ()))
+    prepare_agent(run, agent)
     agent.discover(int(run.states[0]))
     before = _in_world_states(run, agent)
     yield np.arange(len(before[0])), *before

@@ -64,9 +64,9 @@ def check_runs(runs: Any) -> list[Run]:
 
 
 def _same_world(world: World, other: World) -> bool:
-    """Return whether two worlds have the same transitions, labels and terminal states; priors may differ."""
+    """Return whether two worlds have the same transitions, labels, ends and possible actions; priors may differ."""
     arrays = [(getattr(world.rows, name), getattr(other.rows, name)) for name in ("indptr", "indices", "data")]
-    arrays.append((world.terminal, other.terminal))
+    arrays += [(world.terminal, other.terminal), (world.allowed, other.allowed)]
     sizes = world.n_actions == other.n_actions and world.n_states == other.n_states
     labels = tuple(world.states) == tuple(other.states) and tuple(world.actions) == tuple(other.actions)
     return world is other or (sizes and labels and all(np.array_equal(a, b) for a, b in arrays))
@@ -107,6 +107,7 @@ def _world(world: World) -> dict[str, Any]:
         "laid_out": by_layout,
         "listed": world.positions is None and not by_layout,
         "terminal": world.terminal.tolist(),
+        "forbidden": np.flatnonzero(~world.allowed.T.ravel()).tolist(),
         "start": {"states": encode_unsigned(states), "cumulative": encode_array(cumulative)},
         "indptr": encode_unsigned(world.rows.indptr),
         "indices": encode_unsigned(world.rows.indices),

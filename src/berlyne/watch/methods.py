@@ -27,7 +27,7 @@ from berlyne.strategies.coordination import (
 )
 from berlyne.strategies.registry import Strategy
 from berlyne.validation import FloatArray
-from berlyne.watch.beliefs import known_world
+from berlyne.watch.beliefs import known_world, prepare_agent
 
 SIMPLE_METHODS = {
     Greedy: "utility",
@@ -47,7 +47,9 @@ def describe_method(run: Run) -> dict[str, Any]:
     dict
         `kind` is one of
 
-        - "plan", with `steps_back`, `gamma`, and `truth`, which is true if it plans with the true world;
+        - "plan", with `steps_back`, `gamma`, `after_end`, and `truth`, which is true if it plans with the true world;
+          `ends` lists triples of a time, a state, and whether it is terminal from then on; `starts` lists triples of a
+          time, a state in which episodes begin, and its weight;
         - "utility", "taken", "visits" or "same";
         - "learned", with Q-learning's `first` table (M N,) by rows, and the new `entries` (T,), one for each step;
         - "here", with `values` (T + 1, M) in the state at each time;
@@ -60,7 +62,8 @@ def describe_method(run: Run) -> dict[str, Any]:
     plans = kind is ValueIteration or (true_model and type(method.inner) is ValueIteration)
     if plans and not _discovers_states(run):  # the page has no cell for undiscovered states
         plan = method.inner if true_model else method
-        return {"kind": "plan", "steps_back": plan.steps_back, "gamma": float(plan.gamma), "truth": true_model}
+        settings = {"steps_back": plan.steps_back, "gamma": float(plan.gamma), "after_end": plan.after_end}
+        return {"kind": "plan", **settings, "truth": true_model, "ends": _ends(run), "starts": _starts(run)}
     if kind is QLearning and not _discovers_states(run):
         first, entries = _q_learning_entries(run)
         return {"kind": "learned", "first": first, "entries": entries}
@@ -73,6 +76,22 @@ def _discovers_states(run: Run) -> bool:
     return discovers_states(run.prior)
 
 
+def _ends(run: Run) -> list[list[int]]:
+    """Return when each state became terminal or not, as triples of a time, a state and 1 or 0."""
+    changes = [change for t in sorted(run.terminal_changes) for change in run.terminal_changes[t]]
+    return [[change.t, change.s, int(change.is_terminal)] for change in changes]
+
+
+def _starts(run: Run) -> list[list[float]]:
+    """Return the states in which episodes begin, as triples of a time, a state and its weight."""
+    if run.explorer is None:
+        p = known_world(run).episodes.distribution
+        return [[0, int(s), float(p[s])] for s in np.flatnonzero(p)] if run.terminal_changes else []
+    begins = np.ones(run.n_steps + 1, dtype=bool)
+    begins[1:] = (run.states[1:] != run.next_states) | run.terminated
+    return [[int(t), int(run.states[t]), 1.0] for t in np.flatnonzero(begins)]
+
+
 def _agent(run: Run) -> Agent:
     """Return an agent without data, in the first state of the run."""
     strategy = _own_strategy(run)
@@ -82,7 +101,7 @@ def _agent(run: Run) -> Agent:
         agent.discover(int(run.states[0]))
     else:
         agent = make_agent(_empty_model(run), strategy, known_world(run) if strategy.sees_world else None)
-    agent.change_terminal(run.terminal_changes.get(0, ()))
+    prepare_agent(run, agent)
     return agent
 
 
@@ -90,7 +109,7 @@ def _numpy_agent(run: Run) -> NumpyAgent:
     """Return an agent without data, for a world whose states are known."""
     strategy = _own_strategy(run)
     agent = NumpyAgent(_empty_model(run), strategy, known_world(run) if strategy.sees_world else None)
-    agent.change_terminal(run.terminal_changes.get(0, ()))
+    prepare_agent(run, agent)
     return agent
 
 
@@ -125,6 +144,8 @@ def _values_along_path(run: Run) -> FloatArray:
         s = int(run.states[t])
         values[t] = agent.action_values(s)
         agent.observe(s, int(run.actions[t]), int(run.next_states[t]))
+        if run.terminated[t]:
+            agent.end_episode()
         agent.discover(int(run.states[t + 1]))
         agent.change_terminal(run.terminal_changes.get(t + 1, ()))
     values[-1] = agent.action_values(int(run.states[-1]))

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from berlyne.frozen import read_only
 from berlyne.labels import Labelled, Labels, TransitionError
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
 from berlyne.priors.protocols import check_prior, checked_estimate, discovers_states
 from berlyne.sparse import Rows, checked_rows, row_error
-from berlyne.validation import OWN_PRIOR, OWN_WORLDS, FloatArray, IntArray, check_index, short_repr
+from berlyne.validation import OWN_PRIOR, OWN_WORLDS, BoolArray, FloatArray, IntArray, check_index, short_repr
 from berlyne.worlds.edge_table import to_edges
 from berlyne.worlds.episodes import Episodes, prior_with_resets, rows_with_resets
 from berlyne.worlds.layout import Geometry, parse_positions
+from berlyne.worlds.possible import check_some_possible, fill_forbidden, parse_possible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +54,10 @@ class World(Labelled, HtmlReprMixin):
         Labels in the order of `theta`. None for 0, 1, 2, ...
     terminal : iterable of hashable, or None
         States in which an episode ends. The next episode begins as defined by `start` (`berlyne.worlds.episodes`).
+    possible : mapping, array of bool and shape (M, N), or None
+        Actions that can be taken in each state: a mapping from states to actions, in which all actions are possible in
+        the other states, or a mask `[a, s]`. None if all are possible. Rows that are not possible may be zero in
+        `theta`. No action is possible in a terminal state.
     positions : mapping, array of shape (N, 2), Geometry or None
         Positions of states in pictures, x to the right and y down: a mapping from states to (x, y), an array, or the
         `Geometry` of a maze. None for a computed layout (`berlyne.worlds.layout`).
@@ -71,6 +78,8 @@ class World(Labelled, HtmlReprMixin):
         Number of the state, or probabilities.
     terminal : ndarray of shape (T,)
         Numbers of the terminal states.
+    allowed, possible : ndarray of bool, shape (M, N)
+        Whether each action is allowed `[a, s]`, and whether it can be taken: it is allowed and its state not terminal.
     geometry : Geometry or None
         Walls, transporters and base of a maze; None for other worlds.
     positions : ndarray of shape (N, 2) or None
@@ -95,6 +104,7 @@ class World(Labelled, HtmlReprMixin):
     state_labels: Labels
     action_labels: Labels
     episodes: Episodes
+    _allowed: BoolArray | None
 
     def __init__(
         self,
@@ -106,16 +116,19 @@ class World(Labelled, HtmlReprMixin):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
         terminal: Iterable[Hashable] | None = None,
+        possible: Any = None,
         positions: Any = None,
     ) -> None:
         unchecked = _unchecked_rows(theta)
         labels = Labels("state", int(unchecked.n_states), states), Labels("action", int(unchecked.n_actions), actions)
+        allowed = parse_possible(possible, *labels)
         try:
-            rows = _as_rows(unchecked)
+            rows = _as_rows(unchecked if allowed is None else fill_forbidden(unchecked, allowed, prior))
             if prior is not None:
                 _check_prior(prior, rows)
         except TransitionError as error:
             raise error.with_labels(*labels) from None
+        episodes = Episodes(labels[0], start, terminal)
         set_attribute = object.__setattr__  # a frozen object cannot set its attributes in the usual way
         set_attribute(self, "rows", rows)
         set_attribute(self, "n_actions", rows.n_actions)
@@ -126,7 +139,8 @@ class World(Labelled, HtmlReprMixin):
         set_attribute(self, "positions", parse_positions(labels[0], positions))
         set_attribute(self, "state_labels", labels[0])
         set_attribute(self, "action_labels", labels[1])
-        set_attribute(self, "episodes", Episodes(labels[0], start, terminal))
+        set_attribute(self, "episodes", episodes)
+        set_attribute(self, "_allowed", _check_allowed(allowed, episodes.terminal, labels[0]))
 
     def __setattr__(self, name: str, value: Any) -> None:
         alternative = "with_prior(...)" if name == "prior" else "World(...)"
@@ -161,6 +175,7 @@ class World(Labelled, HtmlReprMixin):
             "prior": self.prior,
             "start": None if self.start is None else self._start_label(),
             "terminal": [self.states[s] for s in self.terminal.tolist()],
+            "possible": self._allowed,
             "states": self.state_labels.custom,
             "actions": self.action_labels.custom,
             "name": self.name,
@@ -223,6 +238,28 @@ class World(Labelled, HtmlReprMixin):
         """Numbers of the terminal states, ascending."""
         return self.episodes.terminal
 
+    @property
+    def allows_all(self) -> bool:
+        """Whether all actions can be taken in all states: none is forbidden, and no state is terminal."""
+        return self._allowed is None and not len(self.terminal)
+
+    @property
+    def allowed(self) -> BoolArray:
+        """Whether each action is allowed, `[a, s]`, if its state were not terminal."""
+        if self._allowed is None:
+            return read_only(np.ones((self.n_actions, self.n_states), dtype=np.bool_))
+        return self._allowed
+
+    @cached_property
+    def possible(self) -> BoolArray:
+        """Whether each action can be taken, `[a, s]`: it is allowed, and its state is not terminal."""
+        return read_only(self.allowed & ~self.episodes.is_terminal)
+
+    @cached_property
+    def possible_rows(self) -> BoolArray:
+        """Whether the action of each row r = s M + a can be taken, (M N,)."""
+        return read_only(np.ascontiguousarray(self.possible.T).ravel())
+
     def __repr__(self) -> str:
         states = f"{self.n_states:,} state{'s' * (self.n_states != 1)}"
         actions = f"{self.n_actions} action{'s' * (self.n_actions != 1)}"
@@ -252,6 +289,15 @@ def check_world(world: Any) -> World:
         by_name = "; berlyne.explore_env explores an environment by its id" if isinstance(world, str) else ""
         raise ValueError(f"world is {short_repr(world)}; it must be a World, such as berlyne.maze() returns{by_name}")
     return world
+
+
+def _check_allowed(allowed: BoolArray | None, terminal: IntArray, states: Labels) -> BoolArray | None:
+    """Return the mask of allowed actions, in which a terminal state without any has all; None if all are allowed."""
+    if allowed is None:
+        return None
+    check_some_possible(allowed, terminal, states)
+    filled = allowed | ~allowed.any(axis=0)
+    return None if np.all(filled) else read_only(filled)
 
 
 def _unchecked_rows(theta: FloatArray | Sequence[Any] | Rows) -> Rows:

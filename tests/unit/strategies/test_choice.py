@@ -195,3 +195,9 @@ def test_temperature_and_lapse_change_the_actions():
     )
     assert usual != warm and usual != lapsing and warm != lapsing
     assert explore(maze(0), get_strategy("PIG(VI)", temperature=0.0, lapse=0.0), n_steps=300).actions.tolist() == usual
+
+
+@pytest.mark.parametrize("rule", [ChoiceRule(), ChoiceRule(0.5), ChoiceRule(0.5, lapse=0.1), ChoiceRule(first=True)])
+def test_no_action_is_chosen_where_none_is_possible(rule):
+    values = np.array([[-np.inf, -np.inf], [-np.inf, 0.3]])
+    assert rule.probabilities(values).tolist() == [[0.0, 0.0], [0.0, 1.0]]

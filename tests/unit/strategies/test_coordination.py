@@ -136,7 +136,7 @@ def test_the_tournament_of_rows_finds_what_a_scan_finds():
         utility[0] = 0.0
         n_nodes = 2 << (n_rows - 1).bit_length()
         tree = argmax.new_tree(n_nodes)
-        grow_tree(tree, utility)
+        grow_tree(tree, utility, np.ones(len(utility), dtype=bool))
         for _ in range(200):
             u = rng.random()
             assert best_row(tree, u) == random_argmax(utility, u)
@@ -156,7 +156,7 @@ def test_the_tournament_is_right_where_ties_are_not_transitive():
     for spread in (1e-13, 4e-13, 1.2e-12, 1e-11):
         utility = 1.0 + spread * rng.integers(-6, 1, size=23)
         tree = argmax.new_tree(64)
-        grow_tree(tree, utility)
+        grow_tree(tree, utility, np.ones(len(utility), dtype=bool))
         for _ in range(400):
             u = rng.random()
             assert best_row(tree, u) == random_argmax(utility, u)

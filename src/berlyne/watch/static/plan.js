@@ -1,6 +1,20 @@
 // Action values of a strategy from its beliefs at a time; the methods are those of coordination.py.
 
-/** Return Q of every row by backward induction: Q_0 = U, then Q = U + gamma sum theta_hat max Q, `steps_back` times. */
+/** Return the terminal states that an explorer knows at time t, and pairs of a state in which episodes begin and its share. */
+function episodesAt(method, t) {
+  const terminal = new Set();
+  for (const [when, s, isTerminal] of method.ends) {
+    if (when <= t) terminal[isTerminal ? "add" : "delete"](s);
+  }
+  const begun = method.after_end === "stop" ? [] : method.starts.filter(([when]) => when <= t);
+  const total = begun.reduce((sum, [, , weight]) => sum + weight, 0);
+  return { terminal, starts: begun.map(([, s, weight]) => [s, weight / total]) };
+}
+
+/**
+ * Return Q of every row by backward induction: Q_0 = U, then Q = U + gamma sum theta_hat max Q, `steps_back` times.
+ * The maximum is over the actions that are not forbidden. After a terminal state a plan goes on where episodes begin.
+ */
 export function planValues(world, run, t) {
   const { steps_back: stepsBack, gamma, truth } = run.method;
   const utility = Float64Array.from({ length: world.nRows }, (_, row) => run.utility(row, t));
@@ -9,14 +23,18 @@ export function planValues(world, run, t) {
       ? [world.indices.subarray(world.indptr[row], world.indptr[row + 1]),
         world.theta.subarray(world.indptr[row], world.indptr[row + 1])]
       : [run.support(row), run.estimate(row, t)]);
-  let q = utility;
+  let q = utility.map((u, row) => (world.forbidden.has(row) ? -Infinity : u));
   const best = new Float64Array(world.nStates);
+  const { terminal, starts } = episodesAt(run.method, t);
   for (let step = 0; step < stepsBack; step += 1) {
     for (let s = 0; s < world.nStates; s += 1) {
       best[s] = q[world.row(0, s)];
       for (let a = 1; a < world.nActions; a += 1) best[s] = Math.max(best[s], q[world.row(a, s)]);
     }
+    const afterEnd = starts.reduce((sum, [s, share]) => sum + share * best[s], 0);
+    for (const s of terminal) best[s] = afterEnd;
     q = utility.map((u, row) => {
+      if (world.forbidden.has(row)) return -Infinity;
       const [states, p] = rows[row];
       let future = 0;
       for (let i = 0; i < p.length; i += 1) future += p[i] * best[states[i]];
