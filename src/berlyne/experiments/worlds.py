@@ -364,7 +364,7 @@ def _estimates(prior: Any, rows: Rows) -> list[FloatArray]:
 
 
 def fingerprint(world: WorldOrEnv) -> str:
-    """Return a hash that identifies a world: its transition rows, prior, start and terminal states."""
+    """Return a hash that identifies a world: its transition rows, prior, start, ends and forbidden actions."""
     if isinstance(world, OpaqueEnv):
         return world.fingerprint
     rows = world.rows
@@ -388,6 +388,8 @@ def fingerprint(world: WorldOrEnv) -> str:
         start, arrays = "drawn", [*arrays, start]
     if len(world.terminal):
         arrays = [*arrays, world.terminal]
+    if not np.all(world.allowed):
+        arrays = [*arrays, world.allowed]
     digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, prior_id)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -20,7 +20,7 @@ from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.run import Run
 from berlyne.exploration.streams import streams
-from berlyne.labels import PASS_OBSERVE, GrowingLabels, as_list
+from berlyne.labels import PASS_OBSERVE, GrowingLabels, Labels, as_list
 from berlyne.priors import ChineseRestaurant, Prior
 from berlyne.priors.dirichlet import Alpha, check_one_of, prior_or_default
 from berlyne.priors.protocols import discovers_states
@@ -48,7 +48,8 @@ def explore_env(
     """Explore an environment by acting in it, with episodes and resets.
 
     If an episode ends (`terminated`), the explorer learns that no action can be taken in that state. If it is cut
-    short (`truncated`), the explorer does not learn this. A reset is not a transition.
+    short (`truncated`), the explorer does not learn this. A reset is not a transition. If the environment returns an
+    `action_mask` in `info`, from `reset` or `step`, the explorer learns which actions are possible in that state.
 
     Parameters
     ----------
@@ -199,9 +200,11 @@ class _Path:
         self.place = f"before step {n}"
         observation, info = reset(self.env, **options)
         label, s = self.encoder.find(observation, info, self.env)
+        allowed = read_action_mask(info, self.explorer.action_labels)
         self.explorer_busy = True
         self.encoder.discover(label, s)
         self.finished = n, self.explorer.n_states, s
+        self._allow(s, allowed)
         self.explorer_busy = False
 
     def step(self) -> None:
@@ -213,16 +216,23 @@ class _Path:
         self.place, self.explorer_busy = f"step {t}, action {action!r}", False
         outcome = step(self.env, action)
         label, s_next = self.encoder.find(outcome.observation, outcome.info, self.env)
+        allowed = None if outcome.terminated else read_action_mask(outcome.info, explorer.action_labels)
         self.explorer_busy = True
         next_state = label if s_next == explorer.n_states else explorer.states[s_next]  # a new one is discovered now
         explorer.observe(state, action, next_state, ended=outcome.terminated)
         self.lines[t] = s, explorer.action_labels.number(action), s_next, self.episode
         self.rewards[t], self.terminated[t] = outcome.reward, outcome.terminated
         self.finished = t + 1, explorer.n_states, s_next
+        self._allow(s_next, allowed)
         self.explorer_busy = False
         if outcome.terminated or outcome.truncated:
             self.episode += 1
             self.begin()
+
+    def _allow(self, s: int, actions: list[Any] | None) -> None:
+        """Let the explorer know which actions are possible in a state, if the environment has told it."""
+        if actions is not None:
+            self.explorer.allow(self.explorer.states[s], actions)
 
     def run(self) -> Run:
         """Return the finished steps."""
@@ -232,6 +242,8 @@ class _Path:
         terminated, world = self.terminated[:n], self.table_world
         if world is not None and not _agrees(world, states[:n], actions, next_states, terminated):
             world = None
+        if world is not None and not np.all(self.explorer.allowed):
+            world = world.replace(possible=self.explorer.allowed)
         path = states, actions, next_states, episode, terminated
         return Run(self.explorer.strategy, *path, world, self.explorer, self.rewards[:n])
 
@@ -430,7 +442,7 @@ class Outcome(NamedTuple):
     terminated, truncated : bool
         Whether the episode ended, and whether it was cut short.
     info : object
-        The last value, unchanged.
+        Further information, usually a dict.
     """
 
     observation: Any
@@ -438,6 +450,20 @@ class Outcome(NamedTuple):
     terminated: bool
     truncated: bool
     info: Any
+
+
+def read_action_mask(info: Any, actions: Labels) -> list[Any] | None:
+    """Return the actions that `info["action_mask"]` allows; None if there is no mask, or if it allows none or all."""
+    mask = info.get("action_mask") if isinstance(info, Mapping) else None
+    if mask is None:
+        return None
+    flags = np.asarray(mask)
+    if flags.shape != (actions.size,) or flags.dtype.kind not in "biuf" or not np.all((flags == 0) | (flags == 1)):
+        raise ValueError(
+            f"the action_mask in info is {short_repr(mask)}; it must be {actions.size} numbers, 1 for each possible "
+            "action and 0 for the others"
+        )
+    return None if np.all(flags == 0) or np.all(flags == 1) else [actions[int(a)] for a in np.flatnonzero(flags)]
 
 
 def reset(env: Any, **options: Any) -> tuple[Any, Any]:

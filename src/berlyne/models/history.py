@@ -134,6 +134,8 @@ class History(NamedTuple):
         Numbers of the states that were known to be terminal from the start.
     scored : ndarray of bool, shape (T,)
         Whether the action and the next state were recorded, so that the choice has a likelihood.
+    possible : dict of int to ndarray of bool, shape (M,)
+        Which actions are possible, by the number of the state, if the history is a `Run` in which some were not.
     allowed : ndarray of bool, shape (T, M), or None
         Actions that were possible at each choice; None if all were.
     others : dict of str to ndarray
@@ -147,6 +149,7 @@ class History(NamedTuple):
     ended: BoolArray
     terminal: IntArray
     scored: BoolArray
+    possible: dict[int, BoolArray]
     allowed: BoolArray | None = None
     others: dict[str, Any] = {}  # noqa: RUF012  # never changed
     order: IntArray | None = None
@@ -294,7 +297,8 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     if isinstance(states, GrowingLabels):  # a terminal state that does not occur in the history is not discovered
         terminal = np.array([s for s in map(states.number, terminal) if s < states.size], dtype=np.int64)
     ended = np.zeros(len(steps), dtype=bool) if raw.ended is None else raw.ended
-    lines = History(steps, {}, ended, terminal, np.all(steps >= 0, axis=1))
+    possible = _possible_in(raw.run, states, actions)
+    lines = History(steps, {}, ended, terminal, np.all(steps >= 0, axis=1), possible)
     return lines if raw.frame is None else _with_columns(lines, raw.frame, all_actions)
 
 
@@ -374,6 +378,23 @@ def _source(run: Any) -> Any:
     """Return the explorer of a run, or its world; None if it has neither."""
     explorer = getattr(run, "explorer", None)
     return getattr(run, "world", None) if explorer is None else explorer
+
+
+def _possible_in(run: Any, states: Labels, actions: Labels) -> dict[int, BoolArray]:
+    """Return which actions are possible, by state, for each state of a run in which some are not; `run` may be None."""
+    source = _source(run)
+    masks = getattr(source, "allowed", None)
+    if masks is None or np.all(masks):
+        return {}
+    by_label = isinstance(states, GrowingLabels) or states.custom is not None
+    order = [actions.number(a) if actions.custom is not None else i for i, a in enumerate(source.actions)]
+    possible = {}
+    for s in np.flatnonzero(~masks.all(axis=0)).tolist():
+        number = states.number(source.states[s]) if by_label else s
+        if number < states.size:  # with a prior that discovers states, a state that does not occur is not known
+            possible[number] = np.ones(actions.size, dtype=np.bool_)
+            possible[number][order] = masks[:, s]
+    return possible
 
 
 def _is_column(values: Any) -> bool:

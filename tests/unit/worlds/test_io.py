@@ -217,7 +217,7 @@ def test_a_terminal_state_needs_no_edges(tmp_path):
         (
             "red,r,red,1\n",
             "",
-            ("line 2", "a='r'", "s='red'", "load_world(path, terminal=['red'])"),
+            ("line 2", "a='r'", "s='red'", "load_world(path, terminal=['red'])", "possible={'red': ['l']}"),
         ),
         (GOOD, "", ("empty", "s,a,s_next,p")),
         (GOOD[13:], "", ("no transitions",)),
