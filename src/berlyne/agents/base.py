@@ -133,7 +133,7 @@ class Agent(ABC):
         """Expected missing information of every row in bits, `[a, s]`; 0 in terminal states."""
 
     def measures(self, world: World) -> tuple[float, float]:
-        """Missing information in bits and L1 distance, summed over all rows of nonterminal states of a world."""
+        """Missing information in bits and L1 distance, summed over the rows of a world that count."""
         model = self.model()
         return model.missing_information(world), model.l1_distance(world)
 

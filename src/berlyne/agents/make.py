@@ -39,7 +39,7 @@ def make_agent(
         The strategy to run.
     world : World or None
         The true world, if it is known. Only a strategy that may see the world plans with it. Its terminal states are
-        marked in every agent.
+        marked in every agent, and for a strategy that relocates also states that cannot be reached.
     engine : {"auto", "compiled", "numpy"}, default="auto"
         Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
     seed : numpy.random.SeedSequence, optional
@@ -74,8 +74,11 @@ def make_agent(
         agent = CompiledAgent(model, strategy, world)
     else:
         agent = NumpyAgent(model, strategy, world if strategy.sees_world else None, seed)
-    if world is not None and len(world.terminal):
-        agent.mark_terminal(world.terminal)
+    if world is not None:
+        # a strategy that may go anywhere does not go where the rows do not count
+        closed = np.flatnonzero(~world.is_measured) if strategy.relocates else world.terminal
+        if len(closed):
+            agent.mark_terminal(closed)
     return agent
 
 

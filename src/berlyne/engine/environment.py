@@ -34,6 +34,8 @@ class Truth(NamedTuple):
         `[s * stride + a]`, L1 distance of each row from its estimate, kept up to date.
     ends : ndarray of shape (N,)
         Whether each state is terminal; empty if none is.
+    left_out : ndarray of shape (N,)
+        Whether the rows of each state do not count, because it is terminal or cannot be reached; empty if all count.
     starts, start_indptr, start_cumulative : ndarray
         States in which episodes begin, and one row to draw them from.
     row_distance : CompiledFunction
@@ -42,7 +44,7 @@ class Truth(NamedTuple):
         `missing_information(belief, truth)`: bits missing in all rows, for a prior that is refitted; see
         `berlyne.engine.learned_prior.CompiledLearner`.
     entropy : float
-        Entropy of all rows of nonterminal states in bits, for a prior that is refitted.
+        Entropy of all rows that count in bits, for a prior that is refitted.
     """
 
     indptr: IntArray
@@ -52,6 +54,7 @@ class Truth(NamedTuple):
     aligned: FloatArray
     l1: FloatArray
     ends: BoolArray
+    left_out: BoolArray
     starts: IntArray
     start_indptr: IntArray
     start_cumulative: FloatArray
@@ -82,7 +85,9 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
     distance = NoFunction(FunctionType(types.float64, (Belief, Truth, types.int64, types.int64)))
     missing: Any = NoFunction(FunctionType(types.float64, (Belief, Truth)))
     entropy = 0.0 if missing_information is None else _entropy(world)
-    record = Truth(*arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance, missing, entropy)
+    masks, (starts, indptr, cumulative) = _masks(world), _starts(world)
+    measures = read_only(aligned), l1.ravel()
+    record = Truth(*arrays, *measures, *masks, starts, indptr, cumulative, distance, missing, entropy)
     function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
     if COMPILING:
         belief, kind = agent.type.fields["belief"][1], Block.of(record).type
@@ -98,19 +103,26 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
 
 
 def _entropy(world: World) -> float:
-    """Return the entropy of all rows of nonterminal states, in bits."""
+    """Return the entropy of all rows that count, in bits."""
     theta = world.rows.data
-    if len(world.terminal):
-        theta = theta[~world.episodes.is_terminal[world.rows.row_numbers() // world.n_actions]]
+    if not np.all(world.is_measured):
+        theta = theta[world.is_measured[world.rows.row_numbers() // world.n_actions]]
     return -float(np.sum(theta * np.log2(theta)))
 
 
-def _episodes(world: World) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
-    """Return `ends`, `starts`, `start_indptr` and `start_cumulative`."""
+def _masks(world: World) -> tuple[BoolArray, BoolArray]:
+    """Return `ends` and `left_out`."""
+    none = np.empty(0, dtype=bool)
+    left_out = none if np.all(world.is_measured) else read_only(~world.is_measured)
+    return world.episodes.is_terminal if len(world.terminal) else none, left_out
+
+
+def _starts(world: World) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return `starts`, `start_indptr` and `start_cumulative`."""
     if not len(world.terminal):
-        return np.empty(0, dtype=bool), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     states, cumulative = world.episodes.starts
-    return world.episodes.is_terminal, states, np.array([0, len(states)]), cumulative
+    return states, np.array([0, len(states)]), cumulative
 
 
 @inline

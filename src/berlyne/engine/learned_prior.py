@@ -197,10 +197,10 @@ def pig_of_untried_row(learner: AlphaLearner, alpha: float, size: int, n_states:
 
 @callback
 def missing_information(belief: Belief, truth: Truth) -> float:
-    """Missing information in bits, summed over all rows of nonterminal states."""
+    """Missing information in bits, summed over all rows that count."""
     loss = 0.0
     for s in range(len(belief.graph.start)):
-        if len(truth.ends) and truth.ends[s]:
+        if len(truth.left_out) and truth.left_out[s]:
             continue
         for a in range(belief.graph.n_actions):
             loss += log_loss(belief, truth, s, a)

@@ -75,7 +75,7 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
     belief, distance = agent.belief, 0.0
     record.missing[t + 1] = truth.missing_information(belief, truth)
     for s in range(len(belief.graph.start)):
-        if len(truth.ends) and truth.ends[s]:
+        if len(truth.left_out) and truth.left_out[s]:
             continue
         for a in range(belief.graph.n_actions):
             r = s * belief.graph.stride + a

@@ -388,6 +388,8 @@ def fingerprint(world: WorldOrEnv) -> str:
         start, arrays = "drawn", [*arrays, start]
     if len(world.terminal):
         arrays = [*arrays, world.terminal]
+    if world.measured != "reachable":
+        prior_id = (prior_id, world.measured)
     digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, prior_id)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -59,6 +59,8 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if isinstance(start, np.ndarray):
         arrays["start"] = start
+    if world.measured != "reachable":
+        settings["measured"] = world.measured
     if prior is not None:
         if type(prior) not in PRIORS.values():
             raise ValueError(
@@ -144,7 +146,7 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
     states = labels_from_json(settings["states"])
     label = range(n_states) if states is None else states
     start = arrays.get("start") if settings["start"] is None else label[settings["start"]]
-    return World(
+    world = World(
         rows,
         _prior(settings, arrays, rows),
         start=start,
@@ -154,6 +156,7 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
         actions=labels_from_json(settings["actions"]),
         terminal=[label[s] for s in settings["terminal"]],
     )
+    return world.with_measured(settings.get("measured", "reachable"))
 
 
 def _prior(settings: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> Prior | None:
