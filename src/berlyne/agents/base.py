@@ -146,7 +146,7 @@ class Agent(ABC):
         """Expected missing information of every row in bits, `[a, s]`; 0 if it is not possible."""
 
     def measures(self, world: World) -> tuple[float, float]:
-        """Missing information in bits and L1 distance, summed over all possible rows of a world."""
+        """Missing information in bits and L1 distance, summed over the rows of a world that count."""
         model = self.model()
         return model.missing_information(world), model.l1_distance(world)
 

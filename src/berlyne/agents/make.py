@@ -39,7 +39,8 @@ def make_agent(
         The strategy to run.
     world : World or None
         The true world, if it is known. Only a strategy that may see the world plans with it. Every agent is told what
-        is possible in it, its terminal states, and where episodes begin.
+        is possible in it, its terminal states, and where episodes begin. A strategy that relocates does not act in
+        states whose rows do not count.
     engine : {"auto", "compiled", "numpy"}, default="auto"
         Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
     seed : numpy.random.SeedSequence, optional
@@ -77,6 +78,8 @@ def make_agent(
     if world is not None and not world.allows_all:
         agent.allow_in(world)
         agent.tell_starts(world.episodes.distribution)
+    if world is not None and strategy.relocates and not world.measures_all:
+        agent.mark_terminal(np.flatnonzero(~world.is_measured))
     return agent
 
 

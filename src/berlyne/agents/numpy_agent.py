@@ -21,7 +21,7 @@ from berlyne.labels import TransitionError, impossible_transition
 from berlyne.models.history import UNKNOWN
 from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import as_exact, checked_estimate
-from berlyne.sparse import Counts
+from berlyne.sparse import Counts, by_action
 from berlyne.strategies.choice import sample_index
 from berlyne.strategies.coordination import View, chooses_directly, has_values
 from berlyne.strategies.indices import index_of_row, is_global, make_row
@@ -318,7 +318,7 @@ class NumpyAgent(KnownStatesAgent):
     def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:
         """Return a function that writes the measures after step `t` into `record`; it measures the changed rows."""
         theta, theta_hat = world.theta, self.view.theta_hat
-        all_rows: Any = slice(None) if world.allows_all else world.possible
+        all_rows: Any = slice(None) if world.measures_all else by_action(world.measured_rows, self.n_actions)
         missing = kl_divergence(theta, theta_hat)
         distance = np.abs(theta - theta_hat).sum(axis=-1)
         n_refits = self.n_refits

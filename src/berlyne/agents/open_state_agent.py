@@ -238,7 +238,7 @@ class OpenStateAgent(Agent):
         return missing
 
     def measures(self, world: World) -> tuple[float, float]:
-        """Missing information in bits and L1 distance, summed over all rows of a world.
+        """Missing information in bits and L1 distance, summed over the rows of a world that count.
 
         The probability of elsewhere is divided equally among the undiscovered states.
         """
@@ -263,7 +263,7 @@ class OpenStateAgent(Agent):
         theta_hat = np.where(s_next == len(self.discovered), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))
         distance = np.bincount(line, np.abs(theta - theta_hat) - theta_hat, len(rows)) + 1.0
-        counted = world.possible_rows[rows]
+        counted = world.measured_rows[rows]
         return np.asarray(missing * counted, dtype=float), np.asarray(distance * counted, dtype=float)
 
     def _measurement(self, world: World, record: RunRecord) -> Callable[[int], None]:

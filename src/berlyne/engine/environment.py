@@ -34,8 +34,8 @@ class Truth(NamedTuple):
         `[s * stride + a]`, L1 distance of each row from its estimate, kept up to date.
     ends : ndarray of shape (N,)
         Whether each state is terminal; empty if none is.
-    possible : ndarray of bool
-        Whether the action of each row can be taken; empty if all can.
+    counted : ndarray of bool, shape (M N,)
+        Whether each row s M + a counts: its action is possible, and its state can be reached; empty if all count.
     starts, start_indptr, start_cumulative : ndarray
         States in which episodes begin, and one row to draw them from.
     row_distance : CompiledFunction
@@ -44,7 +44,7 @@ class Truth(NamedTuple):
         `missing_information(belief, truth)`: bits missing in all rows, for a prior that is refitted; see
         `berlyne.engine.learned_prior.CompiledLearner`.
     entropy : float
-        Entropy of all possible rows in bits, for a prior that is refitted.
+        Entropy of all rows that count in bits, for a prior that is refitted.
     """
 
     indptr: IntArray
@@ -54,7 +54,7 @@ class Truth(NamedTuple):
     aligned: FloatArray
     l1: FloatArray
     ends: BoolArray
-    possible: BoolArray
+    counted: BoolArray
     starts: IntArray
     start_indptr: IntArray
     start_cumulative: FloatArray
@@ -102,20 +102,20 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
 
 
 def _entropy(world: World) -> float:
-    """Return the entropy of all possible rows, in bits."""
+    """Return the entropy of all rows that count, in bits."""
     theta = world.rows.data
-    if not world.allows_all:
-        theta = theta[world.possible_rows[world.rows.row_numbers()]]
+    if not world.measures_all:
+        theta = theta[world.measured_rows[world.rows.row_numbers()]]
     return -float(np.sum(theta * np.log2(theta)))
 
 
 def _episodes(world: World) -> tuple[Any, ...]:
-    """Return `ends`, `possible`, `starts`, `start_indptr` and `start_cumulative`."""
-    possible = np.empty(0, dtype=bool) if world.allows_all else world.possible_rows
+    """Return `ends`, `counted`, `starts`, `start_indptr` and `start_cumulative`."""
+    counted = np.empty(0, dtype=bool) if world.measures_all else world.measured_rows
     if not len(world.terminal):
-        return np.empty(0, dtype=bool), possible, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+        return np.empty(0, dtype=bool), counted, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     states, cumulative = world.episodes.starts
-    return world.episodes.is_terminal, possible, states, np.array([0, len(states)]), cumulative
+    return world.episodes.is_terminal, counted, states, np.array([0, len(states)]), cumulative
 
 
 @inline

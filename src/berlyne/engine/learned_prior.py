@@ -193,11 +193,11 @@ def pig_of_untried_row(learner: AlphaLearner, alpha: float, size: int, n_states:
 
 @callback
 def missing_information(belief: Belief, truth: Truth) -> float:
-    """Missing information in bits, summed over all possible rows."""
+    """Missing information in bits, summed over all rows that count."""
     loss, n_actions = 0.0, belief.graph.n_actions
     for s in range(len(belief.graph.start)):
         for a in range(n_actions):
-            if len(truth.possible) == 0 or truth.possible[s * n_actions + a]:
+            if len(truth.counted) == 0 or truth.counted[s * n_actions + a]:
                 loss += log_loss(belief, truth, s, a)
     return loss - truth.entropy
 

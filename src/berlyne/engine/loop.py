@@ -86,7 +86,7 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
     for s in range(len(belief.graph.start)):
         for a in range(belief.graph.n_actions):
             r = s * belief.graph.stride + a
-            if len(truth.possible) and not truth.possible[s * belief.graph.n_actions + a]:
+            if len(truth.counted) and not truth.counted[s * belief.graph.n_actions + a]:
                 continue
             truth.l1[r] = truth.row_distance(belief, truth, s, a)
             distance += truth.l1[r]

@@ -11,8 +11,8 @@ two layouts:
 One observation touches one row: O(slots of the state), independent of the number of states.
 
 Priors come in families, which share their functions (`Family`). This is the only file of the engine that knows them. To
-compile another prior, add its class to `berlyne.priors.PRIORS`, its functions here, and a line to `FAMILIES`. Formulas
-are those of the prior itself.
+compile another prior, add a file with its class to `berlyne.priors`, its functions here, and a line to `FAMILIES`.
+Formulas are those of the prior itself.
 """
 
 from __future__ import annotations

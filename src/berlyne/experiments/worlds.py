@@ -390,6 +390,8 @@ def fingerprint(world: WorldOrEnv) -> str:
         arrays = [*arrays, world.terminal]
     if not np.all(world.allowed):
         arrays = [*arrays, world.allowed]
+    if world.measured != "reachable":
+        prior_id = (prior_id, world.measured)
     digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, prior_id)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

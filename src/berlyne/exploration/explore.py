@@ -27,7 +27,7 @@ from berlyne.validation import Seed, check_count
 from berlyne.worlds.episodes import draw_initial_state
 from berlyne.worlds.from_gymnasium import is_environment
 from berlyne.worlds.structure import warn_if_unreachable
-from berlyne.worlds.world import NO_PRIOR, World, check_world
+from berlyne.worlds.world import NO_PRIOR, MeasuredRows, World, check_world
 
 MAX_STEPS = 2**31 - 2
 """Counts of observations are int32."""
@@ -45,6 +45,7 @@ def explore(
     start: Any = None,
     snapshots: Iterable[int] = (),
     engine: Engine = "auto",
+    rows: MeasuredRows | None = None,
 ) -> Run:
     """Explore a world with a strategy: choose, transition, learn and measure, `n_steps` times.
 
@@ -67,6 +68,9 @@ def explore(
     engine : {"auto", "compiled", "numpy"}
         "auto" runs compiled kernels if they support the prior, the utility and the method, and plain NumPy otherwise.
         "compiled" and "numpy" force one of them.
+    rows : {"reachable", "all"}, optional
+        Rows that count as missing information: those of states that can be reached from where exploration starts, or
+        all. By default `world.measured`, which is "reachable" unless you change it. `Run.rows` says which.
 
     Returns
     -------
@@ -97,8 +101,11 @@ def explore(
     n_steps, times = _check_times(n_steps, snapshots)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = draw_initial_state(world, start, for_start)
+    world = world if rows is None else world.with_measured(rows)
+    if start is not None:
+        world = world.started_from(world.episodes.with_start(start).starts[0])
     if not strategy.relocates:  # a relocating strategy reaches every state
-        warn_if_unreachable(world, first, start is not None)
+        warn_if_unreachable(world, first)
     agent, measures = _make_agent(world, strategy, first, engine, method_seed(for_agent))
     record = RunRecord.allocate(n_steps, first, *measures, learned_values(agent.prior))
     done, counts = 0, {}

@@ -25,7 +25,7 @@ from berlyne.priors.refit import refit_schedule
 from berlyne.sparse import Counts
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import BoolArray, FloatArray, IndexArray, check_index
-from berlyne.worlds.world import World
+from berlyne.worlds.world import MeasuredRows, World
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -259,7 +259,7 @@ class Run(HtmlReprMixin, FrozenArrays):
     def missing_information(self) -> FloatArray:
         """Missing information before the first and after every step, (n_steps + 1,), in bits (Eq. 2, `eq:IM`).
 
-        Rows of terminal states are left out.
+        Rows of terminal states are left out and, unless `rows` is "all", those of states that cannot be reached.
 
         Raises
         ------
@@ -267,6 +267,11 @@ class Run(HtmlReprMixin, FrozenArrays):
             If `world` is None. Use `expected_missing_information` then.
         """
         return self._curve("missing_information")
+
+    @property
+    def rows(self) -> MeasuredRows | None:
+        """Rows that `missing_information` and `l1_distance` count: "reachable" or "all"; None if `world` is None."""
+        return None if self.world is None else self.world.measured
 
     @property
     def l1_distance(self) -> FloatArray:
@@ -312,16 +317,16 @@ class Run(HtmlReprMixin, FrozenArrays):
     def expected_missing_information(self) -> FloatArray:
         """Missing information that the explorer expects, before the first and after every step, (n_steps + 1,), bits.
 
-        See `InternalModel.expected_missing_information`. Rows of terminal states are left out: in a world all of them,
-        in an environment those that the explorer knows by then. All values are NaN if the prior has no method
-        `expected_missing_information`.
+        See `InternalModel.expected_missing_information`. In a world, the same rows count as in `missing_information`.
+        In an environment, rows of terminal states are left out if the explorer knows them by then. All values are NaN
+        if the prior has no method `expected_missing_information`.
         """
         states, actions = self.labels
         if discovers_states(self.prior) and not self.n_steps:
             expected = self.model.expected_missing_information(without=[self.model.n_states - 1])
             return read_only(np.array([expected.bits]))
-        if self.explorer is None:
-            curve = expected_missing_curve(self._source, self)
+        if self.world is not None and self.explorer is None:
+            curve = expected_missing_curve(_without_uncounted(self.world), self)
         elif discovers_states(self.prior):
             known = [states[s] for s in self._known_states]
             curve = expected_missing_curve(self.prior, self, n_actions=actions.size, states=known)
@@ -422,6 +427,14 @@ class Run(HtmlReprMixin, FrozenArrays):
         """
         page: Path = watch_package().watch(self, path, open_browser=open_browser)
         return page
+
+
+def _without_uncounted(world: World) -> World:
+    """Return a world in which all states whose rows do not count are terminal."""
+    uncounted = np.flatnonzero(~world.is_measured).tolist()
+    return (
+        world if len(uncounted) == len(world.terminal) else world.replace(terminal=[world.states[s] for s in uncounted])
+    )
 
 
 def count_transitions(

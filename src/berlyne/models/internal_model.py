@@ -28,7 +28,7 @@ from berlyne.priors.protocols import as_exact, checked_estimate, counts_after_ea
 from berlyne.priors.protocols import check_prior as check_is_prior
 from berlyne.sparse import Counts, by_action
 from berlyne.validation import OWN_PRIOR, BoolArray, FloatArray, IntArray, Seed, check_count, check_dense, generator
-from berlyne.worlds.world import World
+from berlyne.worlds.world import MeasuredRows, World
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -391,21 +391,30 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         counts[a, s, list(seen)] = list(seen.values())
         return bool(self._estimate(counts)[a, s, s_next] > 0)
 
-    def missing_information(self, world: World) -> float:
+    def missing_information(self, world: World, rows: MeasuredRows | None = None) -> float:
         """Compute the missing information about `world`, in bits (Eq. 2, `eq:IM`), from sparse rows.
 
-        Rows that are not possible are left out: those of terminal states, and of forbidden actions.
+        Rows that are not possible are left out, those of terminal states and of forbidden actions, and so are rows of
+        states that cannot be reached from where exploration starts.
+
+        Parameters
+        ----------
+        world : World
+            The true world.
+        rows : {"reachable", "all"}, optional
+            Rows that count; by default `world.measured`, which is "reachable" unless you change it.
         """
+        world = world if rows is None else world.with_measured(rows)
         missing = self._missing(world)
-        if not world.allows_all:
-            missing = missing[world.possible_rows[world.rows.row_numbers()]]
+        if not world.measures_all:
+            missing = missing[world.measured_rows[world.rows.row_numbers()]]
         return float(np.sum(missing))
 
     def missing_information_by_row(self, world: World) -> FloatArray:
-        """Compute D(theta || theta_hat) of each row of the world, in bits, `[a, s]`; 0 if it is not possible."""
+        """Compute D(theta || theta_hat) of each row of the world, in bits, `[a, s]`; 0 if `world` does not count it."""
         per_row: FloatArray = by_action(world.rows.row_sums(self._missing(world)), self.n_actions)
-        if not world.allows_all:
-            per_row[~world.possible] = 0.0
+        if not world.measures_all:
+            per_row[~by_action(world.measured_rows, self.n_actions)] = 0.0
         return per_row
 
     def _missing(self, world: World) -> FloatArray:
@@ -419,13 +428,13 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         return float(np.sum(self.l1_distances(world)))
 
     def l1_distances(self, world: World) -> FloatArray:
-        """Compute |theta - theta_hat| of each row of the world, `[a, s]`; 0 if it is not possible."""
+        """Compute |theta - theta_hat| of each row of the world, `[a, s]`; 0 if `world` does not count the row."""
         theta_hat = self._estimate_of(world)
         impossible = 1.0 - world.rows.row_sums(theta_hat)  # probability of outcomes that are impossible in the world
         distance = world.rows.row_sums(np.abs(world.rows.data - theta_hat)) + np.maximum(impossible, 0.0)
         per_row: FloatArray = by_action(distance, self.n_actions)
-        if not world.allows_all:
-            per_row[~world.possible] = 0.0
+        if not world.measures_all:
+            per_row[~by_action(world.measured_rows, self.n_actions)] = 0.0
         return per_row
 
     def estimate_at(self, row: IntArray, s_next: IntArray) -> FloatArray:

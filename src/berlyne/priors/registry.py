@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import pkgutil
+import sys
+from importlib import import_module
 from typing import Any
 
-from berlyne.priors.chinese_restaurant import ChineseRestaurant
-from berlyne.priors.dirichlet import Dirichlet
-from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.protocols import Description, Prior
 
-PRIORS: dict[str, Any] = {kind.__name__: kind for kind in (Dirichlet, OneTwoThree, ChineseRestaurant)}
-"""Built-in priors, by the kind in their `Description`: those that can be saved, and those that have kernels.
 
-The engine numbers the kernels of priors by this order.
-"""
+def find_priors(package: str) -> dict[str, Any]:
+    """Return the priors that the modules of a package define, by name.
+
+    A class is one of them if it defines `from_description`, so that a prior can be restored from a file. Interfaces,
+    which are protocols, are not.
+    """
+    priors: dict[str, Any] = {}
+    for module in pkgutil.iter_modules(sys.modules[package].__path__, f"{package}."):
+        for name, value in vars(import_module(module.name)).items():
+            defined_here = isinstance(value, type) and value.__module__ == module.name
+            if defined_here and "from_description" in vars(value) and not getattr(value, "_is_protocol", False):
+                priors[name] = value
+    return priors
+
+
+PRIORS = find_priors("berlyne.priors")
+"""Built-in priors, by the kind in their `Description`: those that can be saved, and those that have kernels."""
 
 
 def prior_from_description(stored: dict[str, Any], arrays: dict[str, Any]) -> Prior:

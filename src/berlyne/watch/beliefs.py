@@ -96,7 +96,7 @@ def belief_events(run: Run) -> Events:
     row, estimate = np.concatenate(rows), np.concatenate(estimates)
     theta = world.theta.transpose(1, 0, 2).reshape(n_rows, world.n_states)
     missing = np.maximum(kl_divergence(theta[row], estimate), 0.0)
-    missing[~world.possible_rows[row]] = 0.0
+    missing[~world.measured_rows[row]] = 0.0
     return Events(np.concatenate(time), row, estimate, np.concatenate(utilities), missing)
 
 

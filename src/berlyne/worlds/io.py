@@ -61,6 +61,8 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays["start"] = start
     if not np.all(world.allowed):
         arrays["allowed"] = world.allowed
+    if world.measured != "reachable":
+        settings["measured"] = world.measured
     if prior is not None:
         if type(prior) not in PRIORS.values():
             raise ValueError(
@@ -148,7 +150,7 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
     states = labels_from_json(settings["states"])
     label = range(n_states) if states is None else states
     start = arrays.get("start") if settings["start"] is None else label[settings["start"]]
-    return World(
+    world = World(
         rows,
         _prior(settings, arrays, rows),
         start=start,
@@ -159,6 +161,7 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
         terminal=[label[s] for s in settings["terminal"]],
         possible=arrays.get("allowed"),
     )
+    return world.with_measured(settings.get("measured", "reachable"))
 
 
 def _prior(settings: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> Prior | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 import numpy as np
 
@@ -68,23 +68,21 @@ def some_state_reaches_all(world: World) -> bool:
     return bool(np.count_nonzero(~entered) == 1)  # all other components are entered from it
 
 
-_CHECKED: WeakKeyDictionary[World, set[int | None]] = WeakKeyDictionary()
-"""Start states that were checked in each world; None for the world's own start."""
-_NO_WARNING: WeakSet[World] = WeakSet()
-"""Worlds for which the warning was shown, or suppressed."""
+_CHECKED: WeakSet[World] = WeakSet()
+"""Worlds that were checked for unreachable states, or for which the warning is suppressed."""
 
 
 def suppress_reachability_warning(world: World) -> World:
     """Return the world itself, after suppressing the warning about unreachable states."""
-    _NO_WARNING.add(world)
+    _CHECKED.add(world)
     return world
 
 
-def warn_if_unreachable(world: World, first: int, requested: bool) -> None:
-    """Warn once per world if an exploration cannot reach all states.
+def warn_if_unreachable(world: World, first: int) -> None:
+    """Warn once per world if rows count that an exploration cannot reach.
 
-    If neither the caller nor the world defines a start, it is random which states are unreachable. A warning is then
-    given only if no state reaches all others.
+    If the world defines no start, it is random which states are unreachable. A warning is then given only if no state
+    reaches all others.
 
     Parameters
     ----------
@@ -92,23 +90,17 @@ def warn_if_unreachable(world: World, first: int, requested: bool) -> None:
         World to explore.
     first : int
         State in which the exploration begins.
-    requested : bool
-        Whether the caller asked for this state.
     """
-    checked, start = _CHECKED.setdefault(world, set()), first if requested else None
-    if world in _NO_WARNING or start in checked:
+    if world in _CHECKED:
         return
-    checked.add(start)
-    starts = world.episodes.starts[0] if len(world.terminal) or not requested else np.empty(0, dtype=np.int64)
-    if requested:
-        starts = np.append(starts, first)
-    elif world.start is None and not len(world.terminal):
-        if some_state_reaches_all(world):
+    _CHECKED.add(world)
+    can_be_reached = world.reachable
+    if np.all(can_be_reached):
+        if len(world.terminal) or world.start is not None or some_state_reaches_all(world):
             return
-        starts = np.array([first])
-    n_unreachable = int(np.count_nonzero(~reachable(world, starts) & ~world.episodes.is_terminal))
+        can_be_reached = reachable(world, np.array([first]))
+    n_unreachable = int(np.count_nonzero(world.is_measured & ~can_be_reached))
     if n_unreachable:
-        _NO_WARNING.add(world)
         warnings.warn(
             f"{n_unreachable:,} of the {world.n_states:,} states of {world.name!r} cannot be reached from its start, "
             f"so the information about them stays missing{OWN_WORLDS}",

@@ -6,10 +6,12 @@ The dense array is created on request.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 SUM_TOLERANCE = 1e-6
 """Rows whose sum differs from one by at most this are rescaled (single precision is not more precise)."""
+MeasuredRows = Literal["reachable", "all"]
+"""Rows that missing information and L1 distance count."""
 NO_PRIOR = f"the world has no prior, and explorers need one; create the world as World(theta, prior){OWN_WORLDS}"
 
 
@@ -84,6 +88,9 @@ class World(Labelled, HtmlReprMixin):
         Walls, transporters and base of a maze; None for other worlds.
     positions : ndarray of shape (N, 2) or None
         Positions as set, or the centres of the rooms of a maze. If None, `places` computes a layout.
+    measured : {"reachable", "all"}
+        Rows that missing information and L1 distance count: those of states that can be reached from where exploration
+        starts, or all. Rows that are not possible never count. `with_measured` changes it.
 
     Examples
     --------
@@ -105,6 +112,8 @@ class World(Labelled, HtmlReprMixin):
     action_labels: Labels
     episodes: Episodes
     _allowed: BoolArray | None
+    measured: MeasuredRows = "reachable"
+    _starts: IntArray | None = None
 
     def __init__(
         self,
@@ -159,6 +168,68 @@ class World(Labelled, HtmlReprMixin):
         """
         return self.replace(prior=prior)
 
+    def with_measured(self, rows: MeasuredRows) -> World:
+        """Return the world with other rows counted as missing information; everything else is shared.
+
+        Parameters
+        ----------
+        rows : {"reachable", "all"}
+            Rows of states that can be reached from where exploration starts, or all rows.
+        """
+        if rows not in get_args(MeasuredRows):
+            raise ValueError(f"rows is {rows!r}; it must be 'reachable' or 'all'")
+        return self if rows == self.measured else self._variant(measured=rows)
+
+    def started_from(self, starts: IntArray) -> World:
+        """Return the world for explorations that begin in `starts`, numbers of states, instead of its own start.
+
+        Only the rows that count are different. Episodes begin again where they did before. It is this world if the same
+        states can be reached.
+        """
+        starts = np.union1d(starts, self.episodes.starts[0]) if len(self.terminal) else np.unique(starts)
+        world = self._variant(_starts=starts)
+        return self if np.array_equal(world.reachable, self.reachable) else world
+
+    def _variant(self, **attributes: Any) -> World:
+        """Return a copy that differs in the rows that count; the same object for the same attributes."""
+        variants = _VARIANTS.setdefault(self, {})
+        key = tuple((name, np.asarray(value).tobytes()) for name, value in attributes.items())
+        if key not in variants:
+            variants[key] = copy.copy(self)
+            for name in ("reachable", "is_measured", "measured_rows", "measures_all"):
+                vars(variants[key]).pop(name, None)
+            vars(variants[key]).update(attributes)
+        return variants[key]
+
+    @cached_property
+    def reachable(self) -> BoolArray:
+        """Whether each state can be reached from where exploration starts, (N,).
+
+        All states can, if neither a start nor a terminal state is defined, because exploration then starts anywhere.
+        Computed once, in time linear in the number of transitions.
+        """
+        from berlyne.worlds.structure import reachable  # imported here, because it imports this module
+
+        if self._starts is None and self.start is None and not len(self.terminal):
+            return read_only(np.ones(self.n_states, dtype=bool))
+        return read_only(reachable(self, self.episodes.starts[0] if self._starts is None else self._starts))
+
+    @cached_property
+    def is_measured(self) -> BoolArray:
+        """Whether the rows of each state count as missing information, (N,); see `measured`."""
+        counted = ~self.episodes.is_terminal
+        return read_only(counted & self.reachable if self.measured == "reachable" else counted)
+
+    @cached_property
+    def measured_rows(self) -> BoolArray:
+        """Whether each row r = s M + a counts as missing information, (M N,): it is possible, and its state counts."""
+        return read_only(self.possible_rows & np.repeat(self.is_measured, self.n_actions))
+
+    @cached_property
+    def measures_all(self) -> bool:
+        """Whether all rows count as missing information."""
+        return self.allows_all and bool(np.all(self.is_measured))
+
     def with_resets(self) -> World:
         """Return the world without terminal states, with every action in them leading to the start distribution.
 
@@ -181,7 +252,7 @@ class World(Labelled, HtmlReprMixin):
             "name": self.name,
             "positions": self.positions if self.geometry is None else self.geometry,
         }
-        return World(**{**arguments, **parts})
+        return World(**{**arguments, **parts}).with_measured(self.measured)
 
     def to_edges(self) -> dict[str, list[Any]]:
         """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions.
@@ -281,6 +352,10 @@ class World(Labelled, HtmlReprMixin):
         begin, end = self.rows.indptr[r], self.rows.indptr[r + 1]
         step = int(np.searchsorted(self.rows.cumulative[begin:end], u, side="right"))
         return int(self.rows.indices[min(begin + step, end - 1)])
+
+
+_VARIANTS: WeakKeyDictionary[World, dict[Any, World]] = WeakKeyDictionary()
+"""Worlds that differ from another one only in the rows that count."""
 
 
 def check_world(world: Any) -> World:

@@ -37,7 +37,7 @@ def test_a_drawn_maze_is_a_maze():
     own = world.theta[a, s, world.geometry.destination.ravel()]
     np.testing.assert_allclose(own, world.theta.max(axis=-1)[a, s])  # an action goes mostly its own way
     with warns(UserWarning, "1", "9", "'Maze'"):
-        assert explore(world, "PIG(VI)", n_steps=50, start=0).n_steps == 50
+        assert explore(world, "PIG(VI)", n_steps=50, start=0, rows="all").n_steps == 50
     np.testing.assert_array_equal(world.rows.data, maze_from_text(DRAWN, seed=3).rows.data)
     assert not np.array_equal(world.rows.data, maze_from_text(DRAWN, seed=4).rows.data)
     assert maze_from_text(DRAWN, alpha=1.0, law="directions").prior.alpha == 1.0
