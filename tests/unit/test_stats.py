@@ -57,9 +57,9 @@ def test_the_range_of_nothing_is_exceeded_for_sure():
 
 def test_invalid_tables_are_refused():
     for wrong in ([1.0, 2.0], [[1.0], [2.0]], [[1.0, np.nan]]):
-        with raises(ValueError, "values", "shape"):
+        with raises(ValueError, "values", np.shape(wrong), "(n_worlds, n_strategies)"):
             stats.ranks(wrong)
-    with raises(ValueError, "both must be"):
+    with raises(ValueError, "values", "(2,)", "reference", "(1,)", "(n_worlds,)"):
         stats.share_larger([1.0, 2.0], [1.0])
-    with raises(ValueError, "both must be"):
+    with raises(ValueError, "values", "(1, 2)", "reference", "(1, 2)", "(n_worlds,)"):
         stats.relative_difference([[1.0, 2.0]], [[1.0, 2.0]])

@@ -131,17 +131,17 @@ def test_rewards_are_standard_normal_and_seeded():
 
 def test_invalid_models_are_refused():
     world = World(ring(3))
-    with raises(ValueError, "'uniform'", "'lowest'"):
+    with raises(ValueError, "ties", "'first'", "'uniform'", "'lowest'"):
         Tasks(world, ties="first")
-    with raises(ValueError, "rewards", "shape"):
+    with raises(ValueError, "rewards", "(2, 4)", "(n_structures, 3)"):
         Tasks(world, np.zeros((2, 4)))
-    with raises(ValueError, "no rewards"):
+    with raises(ValueError, "no rewards", "Tasks(world, rewards)"):
         Tasks(world).reward_loss([ring(3)])
     with raises(ValueError, "3 actions", "3 states"):
         Tasks(world).navigation_loss([np.full((3, 3, 3), 1 / 3)])
     with raises(ValueError, "counts", "prior"):
         Tasks(world).navigation_loss(np.zeros((1, 2, 3, 3), dtype=int))
-    with raises(ValueError, "must be"):
+    with raises(ValueError, "counts", "(2, 3, 3)", "(n_models, n_actions, n_states, n_states)"):
         Tasks(world).navigation_loss(np.zeros((2, 3, 3), dtype=int))
     with raises(ValueError, "no models"):
         Tasks(world).navigation_loss([])

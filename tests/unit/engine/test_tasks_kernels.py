@@ -297,5 +297,5 @@ def test_more_observations_than_a_belief_can_count_are_left_to_the_prior():
 
 def test_counts_below_zero_are_refused():
     world = world_of(Dirichlet(0.5, n_states=3, n_actions=2))
-    with raises(ValueError, "at least", "1"):
+    with raises(ValueError, "counts", "at least 1"):
         list(Reader(world).read(np.full((1, 2, 3, 3), -1)))
