@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from berlyne import tasks
+from berlyne.experiments.layout import smallest_unsigned
 from berlyne.experiments.spec import snapshot_steps, stream, world_id
-from berlyne.experiments.work_unit import fill_counts, smallest_unsigned
+from berlyne.experiments.work_unit import fill_counts
 from berlyne.exploration.explore import explore
 from berlyne.paper.claims import Evidence
 from berlyne.paper.claims.task_ranks import FIG8_STRATEGIES
