@@ -67,7 +67,7 @@ def test_a_deleted_chunk_is_named_when_it_is_read(place, array):
 
 def test_a_deleted_folder_is_not_a_study_that_was_never_run(place, healthy):
     shutil.rmtree(place / "area")
-    with pytest.raises(StoreError, match=r"area of .* in worlds .* is missing; run again with --repair"):
+    with pytest.raises(StoreError, match=r"area of .* in worlds .* is missing"):
         repr(berlyne.open_results(place))
     with pytest.raises(StoreError, match="area of Random in worlds maze/000 to maze/001 and 8 more is missing"):
         study().run(place)
@@ -217,9 +217,7 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
     shutil.move(place / "state", outside)
     (place / "state").symlink_to(outside)
     before = files(outside)
-    with pytest.raises(
-        StoreError, match=f"^{place / 'state'} is a symbolic link, but berlyne needs a directory there; nothing"
-    ):
+    with pytest.raises(StoreError, match=f"^{place / 'state'} is a symbolic link, but berlyne needs a directory there"):
         study(n_worlds=9).run(place)
     assert files(outside) == before
 
@@ -228,16 +226,14 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
 def test_links_in_the_place_of_partial_files_are_refused(place, tmp_path, name):
     (tmp_path / "notes").write_text("mine")
     (place / name).symlink_to(tmp_path / "notes")
-    with pytest.raises(
-        StoreError, match=f"^{place / name} is a symbolic link, but berlyne needs a file there; nothing was"
-    ):
+    with pytest.raises(StoreError, match=f"^{place / name} is a symbolic link, but berlyne needs a file there"):
         study(n_worlds=5).run(place)
     assert (tmp_path / "notes").read_text() == "mine"
 
 
 def test_a_link_to_nothing_is_no_place(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
-    with pytest.raises(StoreError, match=r"link is a broken symbolic link; remove it, or use another directory$"):
+    with pytest.raises(StoreError, match=r"link is a broken symbolic link"):
         study().run(tmp_path / "link")
     assert os.listdir(tmp_path) == ["link"]
 

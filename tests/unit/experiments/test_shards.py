@@ -66,10 +66,10 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     study(n_worlds=8).run(place, shard="2/4")
     assert len(made) == 12
     for other, wanted in ((None, "the whole study"), ("1/4", "shard 1/4")):
-        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you asked for {wanted}; use another dir"):
+        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you asked for {wanted}"):
             study(n_worlds=8).run(place, shard=other)
     study().run(tmp_path / "whole.zarr")
-    with pytest.raises(SettingsError, match=r"was made for the whole study, but you asked for shard 2/4; use another"):
+    with pytest.raises(SettingsError, match=r"was made for the whole study, but you asked for shard 2/4"):
         study().run(tmp_path / "whole.zarr", shard="2/4")
 
 
@@ -77,9 +77,7 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     "shard", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)]
 )
 def test_invalid_shards_give_one_sentence(shard):
-    with pytest.raises(
-        SettingsError, match=r"^shard is .*; it must be a part and a number of parts, such as 3/10; see"
-    ):
+    with pytest.raises(SettingsError, match=r"^shard is .*; .*3/10"):
         parse_shard(shard)
 
 
@@ -89,9 +87,9 @@ def test_shards_are_read(tmp_path):
 
 def test_missing_shards_are_named(tmp_path):
     one, _, three, four = parts(tmp_path, 4)
-    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given; run"):
+    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given"):
         merge(tmp_path / "j.zarr", [one, three])
-    with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given; run"):
+    with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given"):
         merge(tmp_path / "j.zarr", [one, three, four])
     assert not (tmp_path / "j.zarr").exists()
     partial_results = merge(tmp_path / "j.zarr", [one, three, four], partial=True)
@@ -125,7 +123,7 @@ def test_an_interrupted_shard_is_detected(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "write", killed)
     with pytest.raises(KeyboardInterrupt):
         study().run(tmp_path / "killed.zarr", shard="2/2", jobs=1)
-    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000; run"):
+    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "killed.zarr"])
 
 
@@ -175,17 +173,15 @@ def test_other_versions_are_refused(tmp_path):
 
 def test_nothing_twice_nothing_overwritten_nothing_damaged(tmp_path):
     one, two = parts(tmp_path, 2)
-    with pytest.raises(StoreError, match=r"shard-2.zarr both contain Random in dense/000; it must be in only one"):
+    with pytest.raises(StoreError, match=r"shard-2.zarr both contain Random in dense/000"):
         merge(tmp_path / "j.zarr", [one, two, two])
-    with pytest.raises(StoreError, match=r"^.*shard-1.zarr already exists and is not overwritten; use another"):
+    with pytest.raises(StoreError, match=r"^.*shard-1.zarr already exists and is not overwritten"):
         merge(one, [one, two])
     with pytest.raises(StoreError, match=r"^there are no results at .*nothing.zarr$"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "nothing.zarr"])
-    with pytest.raises(StoreError, match=r"^there are no shards to merge; name at least one store$"):
+    with pytest.raises(StoreError, match=r"^there are no shards to merge"):
         merge(tmp_path / "j.zarr", [])
-    with pytest.raises(
-        StoreError, match=r"^directory \S+ does not exist, so j.zarr cannot be created in it; create it first$"
-    ):
+    with pytest.raises(StoreError, match=r"^directory \S+ does not exist, so j.zarr cannot be created in it"):
         merge(tmp_path / "no" / "j.zarr", [one, two])
     chunk = two / "state" / "c.0.1.0"
     chunk.write_bytes(chunk.read_bytes()[:-1] + b"x")

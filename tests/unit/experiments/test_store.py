@@ -427,7 +427,7 @@ def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkey
 def test_measures_that_change_their_shape_between_strategies_are_refused(place):
     odd = study(measures={"odd": lambda run: run.l1_distance if run.strategy.name == "Random" else 0.0})
     with pytest.raises(
-        ValueError, match=r"^measures\.odd: returned a single number in one run and one per time in another; it must"
+        ValueError, match=r"^measures\.odd: returned a single number in one run and one per time in another"
     ):
         odd.run(place)
 
