@@ -54,6 +54,7 @@ REASONS = {
 """Reason for each error number; other errors use the text of the operating system."""
 UNCHANGED = "the file was not changed"
 NOT_KEPT = "no part of it was kept"
+_CAN_BE_LOST = "the file was written, but it can be lost if the power fails"
 _DATA_LOSS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _sync = getattr(os, "fdatasync", os.fsync)  # flushes content and size, which is enough for a new file
@@ -91,8 +92,8 @@ def atomic_write(
     parents : bool
         Whether to create missing folders.
     sync_folder : bool
-        Whether to wait until the new name is on the disk, too. If not, a power failure may restore the old file, but
-        files that are written in order never appear out of order.
+        Whether to wait until the new name is on the disk, too. If not, a power failure may restore the old file, and
+        other files that were written later may be there.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def atomic_write(
                 partial.unlink()
             raise
     if sync_folder:
-        with report_write_errors(target, "the file was written, but it can be lost if the power fails"):
+        with report_write_errors(target, _CAN_BE_LOST):
             _sync_folder(target.parent)
 
 
@@ -138,7 +139,7 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
         Whether an existing folder is replaced. It is removed just before the rename, so if the process is killed
         between the two, there is no folder at `path`.
     sync : bool
-        Whether to flush the files in the folder first. This is not needed for files written by `atomic_write`.
+        Whether to wait until all files and names in the folder, and at the end its own name, are on the disk.
 
     Yields
     ------
@@ -161,6 +162,8 @@ def atomic_folder(path: Path, *, replace: bool = False, sync: bool = False) -> I
     except BaseException:
         _remove_folder(partial)
         raise
+    if sync:
+        sync_folders([path.parent])
 
 
 def _remove_folder(path: Path) -> None:
@@ -221,6 +224,7 @@ def _create(partial: Path, parents: bool) -> IO[bytes]:
         if not parents:
             raise
         partial.parent.mkdir(parents=True, exist_ok=True)
+        _sync_folder(partial.parent.parent)
     except FileExistsError:
         if not stat.S_ISREG(os.lstat(partial).st_mode):
             raise
@@ -250,6 +254,7 @@ def _sync_tree(folder: Path) -> None:
                 _sync(handle)
             finally:
                 os.close(handle)
+        _sync_folder(Path(directory))
 
 
 def _sync_folder(folder: Path) -> None:
@@ -307,15 +312,21 @@ def read_file(path: Path, at_most: int = MAX_FILE_BYTES) -> bytes | None:
         return file.read(at_most + 1)
 
 
-def write_store_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
+def write_store_file(path: Path, content: bytes, *, sync_folder: bool = True) -> None:
     """Write a complete file into a store, or nothing; the caller must hold the lock of the store.
 
-    If the file system keeps the order of renames, as ext4 does, a file never exists after a power failure without
-    those that were written before it. On other file systems this is not guaranteed. The folder is synced only if
-    `sync_folder`, because syncing it after every file would double the cost of a chunk.
+    After a power failure, the new file is there for certain only if its folder was synced. If you write several files,
+    set `sync_folder` to False and call `sync_folders` after the last.
     """
     check_file_type(path.with_name(path.name + PARTIAL_SUFFIX))
     atomic_write(path, content, locked=True, parents=True, sync_folder=sync_folder)
+
+
+def sync_folders(folders: Collection[Path]) -> None:
+    """Wait until the names in some folders are on the disk. Then the files that were renamed into them are durable."""
+    for folder in sorted(folders):
+        with report_write_errors(folder, _CAN_BE_LOST):
+            _sync_folder(folder)
 
 
 def remove_store_file(path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_file_in_place_of_the_folder(tmp_path):
         "berlyne: directory taken does not exist, so r.zarr cannot be created in it; create it first\n",
     )
     message = run(tmp_path, "taken")
-    assert (message.returncode, message.stderr) == (1, "berlyne: taken is not a store of results\n")
+    assert message.returncode == 1 and message.stderr.startswith("berlyne: taken is not a store of results")
     assert (tmp_path / "taken").read_text() == "mine"
 
 

@@ -18,7 +18,7 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from unit.experiments.studies import assert_same_store
+from unit.experiments.studies import assert_same_store, files
 from waiting import Lines, wait_until
 
 RUN = """
@@ -26,6 +26,7 @@ import os, sys, traceback
 import numcodecs, rich.progress, xarray, zarr  # everything that a run imports
 import berlyne
 from berlyne.experiments import store
+from berlyne.experiments.merge_stores import merge
 
 store.BLOCK = 2
 berlyne.explore(berlyne.maze(0), "PIG(VI)", n_steps=1)  # loads the kernels
@@ -38,11 +39,14 @@ def study(n_worlds):
     )
 
 for line in sys.stdin:
-    place, jobs, n_worlds = line.split()
+    place, jobs, n_worlds, *shards = line.split()
     child = os.fork()
     if child == 0:
         try:
-            study(int(n_worlds)).run(place, jobs=int(jobs))
+            if jobs == "merge":
+                merge(place, shards)
+            else:
+                study(int(n_worlds)).run(place, jobs=int(jobs), shard=shards[0] if shards else None)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -61,8 +65,9 @@ class Runs:
         )
         self.lines = Lines(self.server.stdout.fileno())
 
-    def begin(self, place, jobs, n_worlds):
-        print(place, jobs, n_worlds, file=self.server.stdin, flush=True)
+    def begin(self, place, jobs, n_worlds, *shards):
+        """Begin a run, or a part of it, or (if `jobs` is "merge") a merge; return its process."""
+        print(place, jobs, n_worlds, *shards, file=self.server.stdin, flush=True)
         return int(self.lines.next())
 
     def status(self):
@@ -138,6 +143,28 @@ def test_killed_once_and_grown(tmp_path, runs):
         assert runs.status() == 0
     assert_same_store(whole, place)
     assert sorted(f.name for f in tmp_path.iterdir()) == ["killed", "whole"]
+
+
+def test_killed_while_merging(tmp_path, runs):
+    """The merged store is there completely or not at all, and the shards are not changed."""
+    whole, place, n_worlds = tmp_path / "whole", tmp_path / "merged", 60
+    shards = [tmp_path / f"shard-{k}" for k in (1, 2)]
+    for asked, *part in ((whole,), *((shard, f"{k}/2") for k, shard in enumerate(shards, start=1))):
+        runs.begin(asked, 2, n_worlds, *part)
+        assert runs.status() == 0
+    before = [files(shard) for shard in shards]
+    n_units = done(whole)
+    for share in np.linspace(0.0, 0.9, 7):
+        process = runs.begin(place, "merge", 0, *shards)
+        partial = tmp_path / f"merged.{process}.partial"
+        wait_until(lambda: done(partial) >= share * n_units, f"{share:.0%} of the merge", pause=0.0002)  # noqa: B023
+        os.kill(process, signal.SIGKILL)
+        assert runs.status() == 9, "it ended before it was killed"
+        assert not place.exists() and [files(shard) for shard in shards] == before
+    runs.begin(place, "merge", 0, *shards)
+    assert runs.status() == 0
+    assert_same_store(whole, place)
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["merged", "shard-1", "shard-2", "whole"]
 
 
 def main():

@@ -257,3 +257,15 @@ def test_a_failed_folder_is_removed_although_another_thread_goes_on_writing(tmp_
     with pytest.raises(KeyboardInterrupt):
         fail_while_writing()
     assert stop.wait(LIMIT) and not list(tmp_path.iterdir())
+
+
+def test_a_synced_folder_is_durable_with_all_its_names(tmp_path, monkeypatch):
+    """Its folders are synced before it gets its name, and the folder around it after that."""
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: (synced.append(os.readlink(f"/proc/self/fd/{handle}")), fsync(handle))
+    )
+    with atomic_folder(tmp_path / "place", sync=True) as partial:
+        (partial / "inner").mkdir()
+        (partial / "inner" / "file").write_text("content")
+    assert {*synced[:-1]} >= {str(partial), str(partial / "inner")} and synced[-1] == str(tmp_path)

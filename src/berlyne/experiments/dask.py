@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from berlyne.experiments.layout import Layout
 from berlyne.experiments.schema import versions
 from berlyne.experiments.spec import Experiment
 from berlyne.experiments.store import work_unit_name
-from berlyne.experiments.work_unit import Layout, WorkUnit, compute_chunks, split_work_units
+from berlyne.experiments.work_unit import WorkUnit, compute_arrays, split_work_units
 from berlyne.serialization import StoreError
 from berlyne.validation import CLUSTERS
 
@@ -42,7 +43,7 @@ UNITS_PER_WORKER = 3
 
 def compute_on_cluster(
     experiment: Experiment, units: list[WorkUnit], layout: Layout, workers: int | None, address: str | None
-) -> Generator[tuple[WorkUnit, dict[str, bytes]]]:
+) -> Generator[tuple[WorkUnit, dict[str, Any]]]:
     """Compute work units in local processes or on a cluster.
 
     Workers need no shared disk. If a worker is lost, Dask gives its work unit to another, so only time is lost.
@@ -62,8 +63,8 @@ def compute_on_cluster(
 
     Yields
     ------
-    tuple of (WorkUnit, dict of str to bytes)
-        A finished work unit and its chunks by name.
+    tuple of (WorkUnit, dict of str to ndarray)
+        A finished work unit and its arrays by name.
     """
     if not units:
         return
@@ -284,7 +285,7 @@ class _Cluster:
 
     def as_finished(
         self, experiment: Experiment, units: list[WorkUnit], layout: Layout
-    ) -> Generator[tuple[WorkUnit, dict[str, bytes]]]:
+    ) -> Generator[tuple[WorkUnit, dict[str, Any]]]:
         """Yield finished work units. Only a few are submitted ahead, so that results do not accumulate."""
         n_threads = self.n_threads()
         waiting, running, expected = iter(split_work_units(units, n_threads)), dict[Any, WorkUnit](), versions()
@@ -304,13 +305,13 @@ class _Cluster:
             self.wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
         return [future for future in futures if future.done()]
 
-    def _result(self, future: Any, name: str) -> dict[str, bytes]:
-        """Return the chunks of a work unit. If its worker died, wait for another to compute it."""
+    def _result(self, future: Any, name: str) -> dict[str, Any]:
+        """Return the arrays of a work unit. If its worker died, wait for another to compute it."""
         start = time.monotonic()
         while True:
             try:
-                chunks: dict[str, bytes] = future.result(timeout=2 * POLL_INTERVAL)
-                return chunks
+                arrays: dict[str, Any] = future.result(timeout=2 * POLL_INTERVAL)
+                return arrays
             except Exception as error:
                 is_late = not isinstance(error, TimeoutError) and time.monotonic() - start > WORKER_TIMEOUT
                 if future.status == "error" or is_late:
@@ -321,10 +322,10 @@ class _Cluster:
 
 def compute_on_worker(
     experiment: Experiment, unit: WorkUnit, layout: Layout, expected: dict[str, str]
-) -> dict[str, bytes]:
+) -> dict[str, Any]:
     """Compute a work unit on a worker. Its versions are checked, because it may have joined after the first check."""
     _check_versions("the worker", versions(), expected)
-    return compute_chunks(experiment, unit, layout)
+    return compute_arrays(experiment, unit, layout)
 
 
 def _check_versions(worker: str, installed: dict[str, str], expected: dict[str, str]) -> None:

@@ -9,26 +9,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from berlyne.experiments.chunks import decode, encode, stored_checksum
-from berlyne.experiments.manifests import ChunkFiles
 from berlyne.experiments.results import Results, load_results
 from berlyne.experiments.schema import (
-    Root,
+    Study,
     check_store_path,
-    derived_files,
-    first_difference,
-    read_root,
-    root_attributes,
-    run_label,
-    write_changed_files,
-    write_root,
+    read_study,
+    remove_partial_stores,
+    write_derived_files,
+    write_study,
 )
-from berlyne.experiments.shard import Shard
+from berlyne.experiments.settings import first_difference
 from berlyne.experiments.stored_worlds import FOLDER
 from berlyne.serialization import StoreError, atomic_folder, exclusive_lock, read_file, write_store_file
 from berlyne.validation import CLUSTERS
@@ -56,35 +53,41 @@ def merge(path: str | os.PathLike[str], shards: Sequence[str | os.PathLike[str]]
     StoreError
         If the shards do not belong together, contain an exploration twice, lack explorations, or are damaged.
     """
+    from berlyne.experiments.reading import open_checked  # imported here so that `import berlyne` stays fast
+
     place, shard_paths = Path(path), [Path(shard) for shard in shards]
     if not shard_paths:
         raise StoreError("there are no shards to merge; name at least one store")
     check_store_path(place)
     with exclusive_lock(place):
+        remove_partial_stores(place)
         if place.exists() or place.is_symlink():
             raise StoreError(f"{place} already exists and is not overwritten; use another directory")
-        roots = [_read_root(shard) for shard in shard_paths]
-        for shard, root in zip(shard_paths[1:], roots[1:], strict=True):
-            _check_same_study(shard_paths[0], roots[0], shard, root)
-        stores = [ChunkFiles(shard, root) for shard, root in zip(shard_paths, roots, strict=True)]
-        done = np.stack([_explored(store, root) for store, root in zip(stores, roots, strict=True)])
-        _check_no_duplicates(shard_paths, roots[0], done)
+        studies = [_read_study(shard) for shard in shard_paths]
+        for shard, study in zip(shard_paths[1:], studies[1:], strict=True):
+            _check_same_study(shard_paths[0], studies[0], shard, study)
+        groups = [open_checked(shard, study) for shard, study in zip(shard_paths, studies, strict=True)]
+        done = np.stack([~np.isnan(group["area"][:]) for group in groups])
+        _check_no_duplicates(shard_paths, studies[0], done)
         if not partial:
-            _check_complete(roots, done)
-        _write_merged(place, stores, roots, done)
+            _check_complete(studies, done)
+        with atomic_folder(place, sync=True) as folder:
+            _write_merged(folder, groups, studies[0], done)
+            _copy_worlds(folder, shard_paths)
     return load_results(place, None)
 
 
-def _read_root(shard: Path) -> Root:
+def _read_study(shard: Path) -> Study:
     if not shard.is_dir():
         raise StoreError(f"there are no results at {shard}")
-    return read_root(shard)
+    return read_study(shard)
 
 
-def _check_same_study(first: Path, first_root: Root, second: Path, second_root: Root) -> None:
+def _check_same_study(first: Path, first_study: Study, second: Path, second_study: Study) -> None:
     """Raise a `StoreError` that names the first difference between two shards that do not belong together."""
+    described = first_study.describe(), second_study.describe()
     for key in ("settings", "versions", "earlier_versions"):
-        values = [root["attributes"].get(key, {}) for root in (first_root, second_root)]
+        values = [study.get(key, {}) for study in described]
         if json.dumps(values[0]) == json.dumps(values[1]):
             continue
         old, new = (text.removeprefix(".") for text in first_difference(*values))
@@ -93,9 +96,9 @@ def _check_same_study(first: Path, first_root: Root, second: Path, second_root: 
         else:
             problem = f"their {key} differ, {old} vs {new}"
         raise StoreError(f"{first} and {second} do not belong together: {problem}")
-    if first_root["arrays"] != second_root["arrays"]:
+    if first_study.layout != second_study.layout:
         raise StoreError(f"{first} and {second} do not belong together: their arrays differ in shape or type")
-    n_parts = [root["attributes"].get("shard", [1, 1])[1] for root in (first_root, second_root)]
+    n_parts = [study.shard.n_parts if study.shard else 1 for study in (first_study, second_study)]
     if n_parts[0] != n_parts[1]:
         raise StoreError(
             f"{first} is one of {n_parts[0]} shards and {second} one of {n_parts[1]}; the numbers of shards must be "
@@ -103,47 +106,28 @@ def _check_same_study(first: Path, first_root: Root, second: Path, second_root: 
         )
 
 
-def _explored(store: ChunkFiles, root: Root) -> Any:
-    """Return a mask of the explorations in a shard, (positions, strategies)."""
-    n_positions, n_strategies = root["arrays"]["area"]["shape"]
-    done = np.zeros((n_positions, n_strategies), dtype=bool)
-    for block in range(-(-n_positions // store.block)):
-        for column in range(n_strategies):
-            content = store.read_checked_chunk("area", block, column)
-            if content is not None:
-                rows = done[block * store.block : (block + 1) * store.block, column]
-                rows[:] = ~np.isnan(_decode(root, "area", content)[: len(rows), 0])
-    return done
-
-
-def _decode(root: Root, name: str, content: bytes) -> Any:
-    array = root["arrays"][name]
-    return decode(content, array["data_type"], tuple(array["chunk_grid"]["configuration"]["chunk_shape"]))
-
-
-def _check_no_duplicates(shard_paths: list[Path], root: Root, done: Any) -> None:
+def _check_no_duplicates(shard_paths: list[Path], study: Study, done: Any) -> None:
     duplicates = np.argwhere(done.sum(axis=0) > 1)
     if len(duplicates):
         position, column = map(int, duplicates[0])
         first, second = (shard_paths[i] for i in np.flatnonzero(done[:, position, column])[:2])
-        name = _exploration_name(root, position, column)
+        name = _exploration_name(study, position, column)
         raise StoreError(f"{first} and {second} both contain {name}; it must be in only one shard{CLUSTERS}")
 
 
-def _exploration_name(root: Root, position: int, column: int) -> str:
-    settings = root["attributes"]["settings"]
-    return f"{settings['strategies'][column]} in {run_label(settings, position)}"
+def _exploration_name(study: Study, position: int, column: int) -> str:
+    return f"{study.settings.strategies[column]} in {study.settings.label(position)}"
 
 
-def _check_complete(roots: list[Root], done: Any) -> None:
+def _check_complete(studies: list[Study], done: Any) -> None:
     """Raise a `StoreError` that names the missing shards, or else the first missing exploration."""
     gaps = np.argwhere(~done.any(axis=0))
     if not len(gaps):
         return
-    shards = [Shard(*root["attributes"]["shard"]) for root in roots if "shard" in root["attributes"]]
+    shards = [study.shard for study in studies if study.shard]
     absent = sorted(set(range(1, shards[0].n_parts + 1)) - {shard.part for shard in shards}) if shards else []
     position, column = map(int, gaps[0])
-    missing = f"the first is {_exploration_name(roots[0], position, column)}"
+    missing = f"the first is {_exploration_name(studies[0], position, column)}"
     if absent:
         listed = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
         noun, verb = ("shards", "are") if len(absent) > 1 else ("shard", "is")
@@ -155,44 +139,43 @@ def _check_complete(roots: list[Root], done: Any) -> None:
     )
 
 
-def _write_merged(place: Path, stores: list[ChunkFiles], roots: list[Root], done: Any) -> None:
-    """Write the merged store completely or not at all."""
-    with atomic_folder(place) as folder:
-        attributes, arrays = roots[0]["attributes"], roots[0]["arrays"]
-        settings, names = attributes["settings"], attributes["settings"]["strategies"]
-        any_done = done.any(axis=0)
-        gaps = [np.flatnonzero(~any_done[:, column]) for column in range(len(names))]
-        explored = {name: int(gap[0]) if len(gap) else len(any_done) for name, gap in zip(names, gaps, strict=True)}
-        previous = {key: attributes[key] for key in ("earlier_versions",) if key in attributes}
-        merged = root_attributes(settings, attributes["versions"], {**previous, "explored": explored})
-        write_changed_files(folder, derived_files(settings, arrays))
-        write_root(folder, merged, arrays)
-        target = ChunkFiles(folder, {"attributes": merged, "arrays": arrays})
-        for block in range(-(-len(any_done) // target.block)):
-            for column in range(len(names)):
-                rows = done[:, block * target.block : (block + 1) * target.block, column]
-                sources = [(store, mask) for store, mask in zip(stores, rows, strict=True) if mask.any()]
-                _merge_unit(target, sources, roots[0], (block, column))
-        for store in stores:
-            for world_file in sorted((store.path / FOLDER).glob("*.npz")):
-                if (content := read_file(world_file)) is not None:
-                    write_store_file(folder / FOLDER / world_file.name, content)
+def _write_merged(folder: Path, groups: list[Any], shard_study: Study, done: Any) -> None:
+    """Write all files of the merged store except the user's own worlds."""
+    from berlyne.experiments.manifests import ChunkFiles
+
+    names, any_done = shard_study.settings.strategies, done.any(axis=0)
+    gaps = [np.flatnonzero(~any_done[:, column]) for column in range(len(names))]
+    explored = {name: int(gap[0]) if len(gap) else len(any_done) for name, gap in zip(names, gaps, strict=True)}
+    study = replace(shard_study, explored=explored, shard=None)
+    write_derived_files(folder, study)
+    write_study(folder, study)
+    target = ChunkFiles(folder, study)
+    target.open_arrays()
+    for first, column in product(range(0, len(any_done), target.block), range(len(names))):
+        positions = first + np.flatnonzero(any_done[first : first + target.block, column])
+        if len(positions):
+            rows = _read_rows(groups, done[:, :, column], positions, column)
+            chunks = target.encode(positions.tolist(), column, rows)
+            target.write(first // target.block, column, chunks, None)
 
 
-def _merge_unit(target: ChunkFiles, sources: list[tuple[ChunkFiles, Any]], root: Root, unit: tuple[int, int]) -> None:
-    """Write one work unit, given as block and column: each row of its chunks from the shard that explored it."""
-    chunks: dict[str, bytes] = {}
-    for name in target.arrays:
-        contents = [(store.read_checked_chunk(name, *unit), rows) for store, rows in sources]
-        stored = [(content, rows) for content, rows in contents if content is not None]
-        if not stored:
-            continue
-        merged = _decode(root, name, stored[0][0])
-        for content, rows in stored[1:]:
-            merged[: len(rows)][rows] = _decode(root, name, content)[: len(rows)][rows]
-        chunks[name] = stored[0][0] if len(stored) == 1 else encode(merged)
-    for name in sorted(chunks.keys() - {"area"}):
-        write_store_file(target.chunk_path(name, *unit), chunks[name])
-    if chunks:
-        target.write_manifest(*unit, {name: [stored_checksum(content)] for name, content in chunks.items()})
-        write_store_file(target.chunk_path("area", *unit), chunks["area"])
+def _read_rows(groups: list[Any], done: Any, positions: Any, column: int) -> dict[str, Any]:
+    """Read the explorations of one strategy at some positions, each from the shard that contains it."""
+    rows: dict[str, Any] = {}
+    for group, explored in zip(groups, done, strict=True):
+        here = explored[positions]
+        for name in group.array_keys() if here.any() else ():
+            array = group[name]
+            if array.ndim < 2:  # a coordinate
+                continue
+            values = array.oindex[positions[here], column]
+            rows.setdefault(name, np.empty((len(positions), *values.shape[1:]), values.dtype))[here] = values
+    return rows
+
+
+def _copy_worlds(folder: Path, shard_paths: list[Path]) -> None:
+    """Copy the user's own worlds from all shards."""
+    for shard in shard_paths:
+        for world_file in sorted((shard / FOLDER).glob("*.npz")):
+            if (content := read_file(world_file)) is not None:
+                write_store_file(folder / FOLDER / world_file.name, content)

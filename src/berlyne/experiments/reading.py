@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+import zarr
 from xarray.backends import BackendArray
 from xarray.core import indexing
-from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.abc.store import ByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype, cpu, default_buffer_prototype
+from zarr.storage import MemoryStore
 
 from berlyne.experiments.manifests import ChunkFiles
 from berlyne.experiments.measures import MEASURES
-from berlyne.experiments.schema import Root, derived_files, encode_root
+from berlyne.experiments.schema import Study, derived_files
+from berlyne.experiments.settings import Settings
 from berlyne.experiments.spec import describe_strategy, snapshot_steps
 from berlyne.experiments.stored_worlds import read_world
 from berlyne.experiments.work_unit import world_at
@@ -39,16 +41,7 @@ if TYPE_CHECKING:
     from berlyne.experiments.results import Results
 
 
-PATH = ("state", "action", "next_state")
-"""Integer arrays in which the largest value of the type marks a missing value."""
 _CHUNK = re.compile(r"(\w+)/c\.(\d+)\.(\d+)(?:\.0)*")
-
-
-def _masked(array: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata of an array such that xarray reads missing values as NaN."""
-    meaning, fill_value = array["attributes"]["long_name"], array["fill_value"]
-    long_name = meaning.removesuffix(f"; {fill_value} for none")
-    return {**array, "attributes": {**array["attributes"], "long_name": long_name, "_FillValue": fill_value}}
 
 
 class MaskedCounts(BackendArray):
@@ -104,72 +97,50 @@ def mask_unexplored_counts(dataset: xr.Dataset, uncounted: list[str]) -> xr.Data
     return dataset.assign(counts=lazy)
 
 
-class CheckedStore(Store):
-    """Read-only Zarr store at `path` with this root."""
+class CheckedStore(MemoryStore):
+    """Read-only Zarr store: chunks of results are read from `path` and checked, all else is derived from the study."""
 
-    supports_writes, supports_deletes, supports_listing = False, False, True
-
-    def __init__(self, path: Path, root: Root) -> None:
-        super().__init__(read_only=True)
-        self.path, self.chunk_files = path, ChunkFiles(path, root)
-        arrays = {name: _masked(array) if name in PATH else array for name, array in root["arrays"].items()}
-        self.files = derived_files(root["attributes"]["settings"], arrays)
-        self.files["zarr.json"] = encode_root(root["attributes"], arrays)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CheckedStore) and (self.path, self.files) == (other.path, other.files)
-
-    def _content(self, key: str) -> bytes | None:
-        match = _CHUNK.fullmatch(key)
-        if key in self.files or match is None or match[1] not in self.chunk_files.arrays:
-            return self.files.get(key)
-        return self.chunk_files.read_checked_chunk(match[1], int(match[2]), int(match[3]))
+    def __init__(self, path: Path, study: Study) -> None:
+        derived: dict[str, Buffer] = {
+            key: cpu.Buffer.from_bytes(content) for key, content in derived_files(study).items()
+        }
+        super().__init__(derived, read_only=True)
+        self.chunk_files = ChunkFiles(path, study)
 
     async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:  # Zarr never requests parts of files, because no array is sharded
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
         """Return a file by its path within the store; None if it does not exist."""
-        content = await asyncio.to_thread(self._content, key)
-        return None if content is None else prototype.buffer.from_bytes(content)
+        if self._is_chunk(key):
+            return await asyncio.to_thread(self._read, key, prototype)
+        return await super().get(key, prototype, byte_range)
 
-    async def get_partial_values(
-        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
-    ) -> list[Buffer | None]:
-        """Return several files."""
-        return [await self.get(key, prototype) for key, _ in key_ranges]
+    def get_sync(
+        self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return a file by its path within the store; None if it does not exist."""
+        if self._is_chunk(key):
+            return self._read(key, prototype)
+        return super().get_sync(key, prototype=prototype, byte_range=byte_range)
 
-    async def exists(self, key: str) -> bool:
-        """Whether a file exists."""
-        return await asyncio.to_thread(self._content, key) is not None
+    def _is_chunk(self, key: str) -> bool:
+        match = _CHUNK.fullmatch(key)
+        return match is not None and match[1] in self.chunk_files.arrays
 
-    async def list(self) -> AsyncIterator[str]:
-        """List all derived files."""
-        for key in self.files:
-            yield key
-
-    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """List derived files whose path begins with `prefix`."""
-        for key in self.files:
-            if key.startswith(prefix):
-                yield key
-
-    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """List the files and directories in a directory."""
-        inside = f"{prefix.rstrip('/')}/" if prefix else ""
-        for name in {key.removeprefix(inside).split("/")[0] for key in self.files if key.startswith(inside)}:
-            yield name
-
-    async def set(self, key: str, value: Buffer) -> None:
-        """Raise a PermissionError: only runs write results."""
-        raise PermissionError(f"{self.path} is open for reading only")
-
-    async def delete(self, key: str) -> None:
-        """Raise a PermissionError: only runs write results."""
-        raise PermissionError(f"{self.path} is open for reading only")
+    def _read(self, key: str, prototype: BufferPrototype | None) -> Buffer | None:
+        """Read a chunk completely: Zarr never requests parts, because no array is sharded."""
+        array, block, column = _CHUNK.fullmatch(key).groups()  # type: ignore[union-attr]  # the caller has checked it
+        content = self.chunk_files.read_checked_chunk(array, int(block), int(column))
+        return None if content is None else (prototype or default_buffer_prototype()).buffer.from_bytes(content)
 
     def with_read_only(self, read_only: bool = False) -> Any:
         """Return the store itself, which is always read-only."""
         return self
+
+
+def open_checked(path: Path, study: Study) -> Any:
+    """Open the arrays of a store as a Zarr group whose chunks are checked when they are read."""
+    return zarr.open_group(CheckedStore(path, study), mode="r", use_consolidated=False)
 
 
 def restore_world(results: Results, label: str) -> World:
@@ -190,7 +161,7 @@ def restore_world(results: Results, label: str) -> World:
     settings = results.settings["worlds"][name]
     functions = {function_name(kind.make): kind.make for kind in WORLDS.values()}
     if settings.get("make") not in functions or "first world" in settings:
-        stored = read_world(results.path, results.settings, name, index)
+        stored = read_world(results.path, Settings.from_json(results.settings), name, index)
         if stored is not None:
             return stored
         raise ValueError(

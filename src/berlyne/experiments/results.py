@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.experiments.measures import EXPECTED_MISSING
-from berlyne.experiments.schema import check_same_settings, n_positions, read_root
+from berlyne.experiments.schema import read_study
+from berlyne.experiments.settings import check_same_settings
 from berlyne.labels import as_list
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.serialization import StoreError
@@ -196,9 +197,7 @@ class Results(HtmlReprMixin):
         if np.isnan(run["area"].item()):
             raise ValueError(f"{strategy} has not explored {world} yet; run the study again to resume it")
         n_steps = self.n_steps(world)
-        states, outcomes = run["state"].values[: n_steps + 1], run["next_state"].values[:n_steps]
-        s_next = np.where(np.isnan(outcomes), states[1:], outcomes)
-        return np.stack([states[:-1], run["action"].values[:n_steps], s_next], axis=1).astype(np.int64)
+        return np.stack([run[name].values[:n_steps] for name in PATH], axis=1).astype(np.int64)
 
     def n_steps(self, world: str) -> int:
         """Number of steps of each exploration of a world."""
@@ -384,7 +383,7 @@ def open_results(path: str | os.PathLike[str], experiment: Experiment | None = N
     if not place.is_dir():
         raise StoreError(f"there are no results at {place}")
     if experiment is not None:
-        check_same_settings(place, read_root(place)["attributes"]["settings"], experiment.describe())
+        check_same_settings(place, read_study(place).settings, experiment.settings)
     return load_results(place, experiment)
 
 
@@ -394,18 +393,17 @@ def load_results(place: Path, experiment: Experiment | None) -> Results:
 
     from berlyne.experiments.reading import CheckedStore, mask_unexplored_counts
 
-    root = read_root(place)
-    settings = root["attributes"]["settings"]
-    dataset = xr.open_zarr(CheckedStore(place, root), chunks=None)
+    study = read_study(place)
+    settings = study.settings
+    dataset = xr.open_zarr(CheckedStore(place, study), chunks=None, consolidated=False)[[*study.layout.arrays]]
     labels = {name: np.array(dataset[name].values.tolist(), dtype=str) for name in ("world", "world_class", "strategy")}
-    uncounted = [name for name, world_class in settings["worlds"].items() if world_class.get("no table", False)]
+    uncounted = [name for name, world_class in settings.worlds.items() if world_class.get("no table", False)]
     dataset = mask_unexplored_counts(dataset, uncounted).assign_coords(
         world=labels["world"], world_class=("world", labels["world_class"]), strategy=labels["strategy"]
     )
-    n_classes, n_worlds = len(settings["worlds"]), settings["n_worlds"]
-    index, class_index = np.divmod(np.arange(len(labels["world"])), n_classes)
-    by_class = np.lexsort((index // n_worlds, index % n_worlds, class_index))
-    return Results(place, dataset.isel(world=by_class), settings, experiment)
+    index, class_index = np.divmod(np.arange(len(labels["world"])), len(settings.worlds))
+    by_class = np.lexsort((index // settings.n_worlds, index % settings.n_worlds, class_index))
+    return Results(place, dataset.isel(world=by_class), settings.describe(), experiment)
 
 
 OVER_TIME = ("world", "strategy", "time")
@@ -445,8 +443,6 @@ def _array_names(dataset: xr.Dataset, measures: str | Sequence[str] | None) -> l
 def _class_frame(dataset: xr.Dataset, names: list[str]) -> pd.DataFrame:
     """Return the arrays of one class as a frame, without rows in which all values are missing."""
     selected = dataset[names]
-    if "next_state" in names:
-        selected = selected.assign(next_state=_outcomes(dataset))
     dims = list(selected[names[0]].dims)
     frame: Any = selected.to_dataframe(dim_order=dims).reset_index()
     extra = [f"transition_{dim}" for dim in ("a", "s", "s_next") if "transition" in dims]
@@ -470,28 +466,22 @@ def _with_labels(frame: pd.DataFrame, results: Results, world_class: str) -> pd.
     return frame
 
 
-def _outcomes(dataset: xr.Dataset) -> xr.DataArray:
-    """Return the outcomes of actions: `next_state` if it is stored, otherwise the next state of the path."""
-    stored, following = dataset["next_state"], dataset["state"].shift(time=-1)
-    return stored.where(stored.notnull(), following.where(dataset["action"].notnull(), np.nan))
-
-
 def summary_lines(results: Results) -> Iterator[str]:
     """Yield the lines of a summary: settings, size, versions and stored arrays."""
-    settings, attributes = results.settings, read_root(results.path)["attributes"]
+    study = read_study(results.path)
+    settings = study.settings
     yield repr(results)
-    worlds = [f"{name} ({world_class['n_steps']:,} steps)" for name, world_class in settings["worlds"].items()]
-    runs = f", {settings['n_runs']:,} runs in each" if settings.get("n_runs", 1) > 1 else ""
-    yield f"worlds: {', '.join(worlds)}; {settings['n_worlds']:,} of each class{runs}"
-    common = "; common random numbers" if settings.get("common_random_numbers") else ""
-    yield f"seed: {settings['seed']}{common}"
-    if "shard" in attributes:
-        yield "shard: {} of {}".format(*attributes["shard"])
-    if settings["snapshots"]:
-        yield f"snapshots: {', '.join(map(str, settings['snapshots']))}"
+    worlds = [f"{name} ({world_class['n_steps']:,} steps)" for name, world_class in settings.worlds.items()]
+    runs = f", {settings.n_runs:,} runs in each" if settings.n_runs > 1 else ""
+    yield f"worlds: {', '.join(worlds)}; {settings.n_worlds:,} of each class{runs}"
+    yield f"seed: {settings.seed}{'; common random numbers' if settings.common_random_numbers else ''}"
+    if study.shard is not None:
+        yield f"shard: {study.shard.part} of {study.shard.n_parts}"
+    if settings.snapshots:
+        yield f"snapshots: {', '.join(map(str, settings.snapshots))}"
     yield f"measures: {'; '.join(_array_summary(results, str(name)) for name in results.dataset.data_vars)}"
-    earlier = [("earlier versions", versions) for versions in attributes.get("earlier_versions", [])]
-    for label, versions in (("versions", attributes["versions"]), *earlier):
+    earlier = [("earlier versions", versions) for versions in study.earlier_versions]
+    for label, versions in (("versions", study.versions), *earlier):
         yield f"{label}: {', '.join(f'{name} {number}' for name, number in versions.items())}"
 
 
@@ -512,7 +502,7 @@ def final_rows(results: Results, world_class: str) -> Iterator[tuple[str, str, s
     tuple of str
         Class, strategy, number of explorations done, number of explorations missing, and final value.
     """
-    n_per_class = n_positions({**results.settings, "worlds": {world_class: {}}})
+    n_per_class = results.areas(world_class).sizes["world"]
     n_done = results.areas(world_class).notnull().sum("world")
     is_expected = results.has_no_table(world_class)
     ends = results.ends(world_class) if is_expected or MISSING in results.dataset else None

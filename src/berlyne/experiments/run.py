@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from berlyne.experiments.manifests import REPAIR_HINT
 from berlyne.experiments.progress import progress_reporter
@@ -22,11 +23,11 @@ from berlyne.experiments.schema import check_store_path
 from berlyne.experiments.shard import Shard, parse_shard
 from berlyne.experiments.spec import Experiment, SettingsError
 from berlyne.experiments.store import Store, StoreError, WorkUnit, work_unit_name
-from berlyne.experiments.work_unit import ProgressCallback, UnfinishedWorkUnitError, compute_chunks, split_work_units
+from berlyne.experiments.work_unit import ProgressCallback, UnfinishedWorkUnitError, compute_arrays, split_work_units
 from berlyne.serialization import exclusive_lock
 from berlyne.validation import check_count
 
-ComputedUnit = tuple[WorkUnit, dict[str, bytes]]
+ComputedUnit = tuple[WorkUnit, dict[str, Any]]
 
 N_WRITERS = 4
 """Number of threads that write to disk, so that computing does not wait for it."""
@@ -87,7 +88,7 @@ def run_experiment(
             elif n_processes is not None or cluster is not None:
                 from berlyne.experiments.dask import compute_on_cluster
 
-                remote = compute_on_cluster(store.experiment, units, store.layout, n_processes, cluster)
+                remote = compute_on_cluster(store.experiment, units, store.study.layout, n_processes, cluster)
                 computed = _report_progress(remote, on_explored)
             else:
                 computed = _compute_in_threads(store, units, on_explored, n_threads)
@@ -100,10 +101,10 @@ def run_experiment(
 def _report_progress(computed: Generator[ComputedUnit], on_explored: ProgressCallback) -> Generator[ComputedUnit]:
     """Yield work units from a cluster, and report their explorations as they arrive."""
     with closing(computed):
-        for unit, chunks in computed:
+        for unit, arrays in computed:
             for position in unit.positions:
                 on_explored(position)
-            yield unit, chunks
+            yield unit, arrays
 
 
 def _n_cores() -> int:
@@ -130,13 +131,13 @@ def _compute_in_threads(
     """Yield work units as they are finished, with few more in memory than there are threads."""
     stop = threading.Event()
     with ThreadPoolExecutor(jobs, "berlyne-explore") as pool:
-        running: dict[Future[dict[str, bytes]], WorkUnit] = {}
+        running: dict[Future[dict[str, Any]], WorkUnit] = {}
         waiting = iter(split_work_units(units, jobs))
         try:
             while True:
                 for unit in waiting:
-                    arguments = store.experiment, unit, store.layout, stop, on_explored
-                    running[pool.submit(compute_chunks, *arguments)] = unit
+                    arguments = store.experiment, unit, store.study.layout, stop, on_explored
+                    running[pool.submit(compute_arrays, *arguments)] = unit
                     if len(running) > jobs:
                         break
                 if not running:
@@ -155,13 +156,13 @@ def _compute_in_threads(
 
 def _compute_with_executor(store: Store, units: list[WorkUnit], executor: Executor) -> Generator[ComputedUnit]:
     """Yield work units as the processes of an executor finish them, with few more in memory than there are cores."""
-    running: dict[Future[dict[str, bytes]], WorkUnit] = {}
+    running: dict[Future[dict[str, Any]], WorkUnit] = {}
     n_cores = _n_cores()
     waiting = iter(split_work_units(units, n_cores))
     try:
         while True:
             for unit in islice(waiting, 2 * n_cores - len(running)):
-                running[executor.submit(compute_chunks, store.experiment, unit, store.layout)] = unit
+                running[executor.submit(compute_arrays, store.experiment, unit, store.study.layout)] = unit
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -171,16 +172,16 @@ def _compute_with_executor(store: Store, units: list[WorkUnit], executor: Execut
             future.cancel()
 
 
-def _finished_part(future: Future[dict[str, bytes]], unit: WorkUnit) -> Generator[ComputedUnit]:
+def _finished_part(future: Future[dict[str, Any]], unit: WorkUnit) -> Generator[ComputedUnit]:
     """Yield a computed work unit; if an environment failed, only the explorations before, if there are any."""
     failure = future.exception()
     if failure is None:
         yield unit, future.result()
     elif isinstance(failure, UnfinishedWorkUnitError) and failure.positions:
-        yield replace(unit, positions=failure.positions), failure.chunks
+        yield replace(unit, positions=failure.positions), failure.arrays
 
 
-def _raise_failure(future: Future[dict[str, bytes]]) -> None:
+def _raise_failure(future: Future[dict[str, Any]]) -> None:
     failure = future.exception()
     if isinstance(failure, UnfinishedWorkUnitError):
         raise failure.error from failure.error.__cause__
@@ -192,8 +193,8 @@ def _write_units(store: Store, computed: Iterable[ComputedUnit]) -> None:
     """Write work units while the next ones are computed."""
     with ThreadPoolExecutor(N_WRITERS, "berlyne-write") as pool:
         writing: set[Future[None]] = set()
-        for unit, chunks in computed:
-            writing.add(pool.submit(store.write, unit, chunks))
+        for unit, arrays in computed:
+            writing.add(pool.submit(store.write, unit, arrays))
             if len(writing) > N_WRITERS:
                 _wait_for_writes(writing, FIRST_COMPLETED)
         _wait_for_writes(writing)

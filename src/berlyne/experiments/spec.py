@@ -10,12 +10,14 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from berlyne.experiments.measures import Measure, parse_measures, resolve_custom_measures
+from berlyne.experiments.settings import Settings
 from berlyne.experiments.worlds import (
     SettingsError,
     WorldClass,
@@ -256,8 +258,9 @@ class Experiment(HtmlReprMixin):
         name = ANY_STRATEGY if self.common_random_numbers else strategy
         return stream(self.seed, stream_id(kind.name, index, self.run_at(position), name))
 
-    def describe(self) -> dict[str, Any]:
-        """Return all settings that determine the results, as plain data."""
+    @cached_property
+    def settings(self) -> Settings:
+        """All settings that determine the results, as a store keeps them."""
         strategies = map(self.strategy, self.strategy_names)
         own = {s.name: describe_strategy(s) for s in strategies if not _is_defined_by_name(s)}
         described = {
@@ -265,18 +268,22 @@ class Experiment(HtmlReprMixin):
             for name, measure in sorted(self.custom_measures.items())
             if measure.dims is not None
         }
-        return {
-            "worlds": {c.name: c.describe(self.seed, self.n_worlds) for c in self.classes},
-            "strategies": self.strategy_names,
-            "n_worlds": self.n_worlds,
-            "seed": self.seed,
-            "snapshots": list(self.snapshots),
-            "measures": sorted(self.custom_measures),
-            **({"own strategies": own} if own else {}),
-            **({"n_runs": self.n_runs} if self.n_runs > 1 else {}),
-            **({"common_random_numbers": True} if self.common_random_numbers else {}),
-            **({"described measures": described} if described else {}),
-        }
+        return Settings(
+            worlds={c.name: c.describe(self.seed, self.n_worlds) for c in self.classes},
+            strategies=self.strategy_names,
+            n_worlds=self.n_worlds,
+            seed=self.seed,
+            snapshots=list(self.snapshots),
+            measures=sorted(self.custom_measures),
+            own_strategies=own,
+            n_runs=self.n_runs,
+            common_random_numbers=self.common_random_numbers,
+            described_measures=described,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return all settings that determine the results, as plain data."""
+        return self.settings.describe()
 
     def in_order(self, names: list[str]) -> Experiment:
         """Return a copy of this study with its classes in the order of `names`, which must contain all of them."""

@@ -1,57 +1,49 @@
 """The Zarr store of a study, for the one process that writes it.
 
 The store opens in xarray as a dataset over `world`, `strategy` and `time`. A work unit is a block of worlds under one
-strategy; it is one chunk of every array. Chunks are written to temporary files and renamed. `area` is written last, and
-a work unit is done once its areas exist, so the store stays valid if a run is killed at any time. Every chunk ends in a
-checksum, and a manifest binds it to its place.
+strategy; it is one chunk of every array. Zarr encodes the chunks, and `manifests` writes them so that the store stays
+valid if a run is killed, or the power fails, at any time.
 
 Worlds of all classes take turns along the axis, so that new worlds and new strategies are appended. Readers take all
-shapes from the metadata in the root, which is replaced last. The user's own worlds are stored beside the arrays (see
+shapes from the study file, which is replaced last. The user's own worlds are stored beside their labels (see
 `stored_worlds`).
 """
 
 from __future__ import annotations
 
-import glob
-import shutil
+import re
 import stat
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from berlyne.experiments.chunks import decode, encode, stored_checksum
 from berlyne.experiments.manifests import ChunkFiles, Manifest
 from berlyne.experiments.schema import (
-    Root,
+    Study,
     check_same_measures,
-    check_same_settings,
     check_same_shard,
     create_store,
     derived_files,
-    layout_from_metadata,
-    merge_settings,
-    n_positions,
-    read_root,
-    read_settings,
-    resize_metadata,
-    root_attributes,
-    run_coordinate,
+    read_study,
+    remove_partial_stores,
     versions,
-    write_changed_files,
-    write_root,
+    write_derived_files,
+    write_study,
 )
+from berlyne.experiments.settings import check_same_settings
 from berlyne.experiments.shard import Shard
 from berlyne.experiments.spec import Experiment
-from berlyne.experiments.stored_worlds import FOLDER, write_world
+from berlyne.experiments.stored_worlds import write_world
 from berlyne.experiments.work_unit import WorkUnit, world_at
-from berlyne.serialization import PARTIAL_SUFFIX, StoreError, check_file_type, remove_store_file, write_store_file
+from berlyne.serialization import PARTIAL_SUFFIX, StoreError, check_file_type, remove_store_file
 from berlyne.validation import FloatArray
 
-__all__ = ["BLOCK", "Store", "StoreError", "WorkUnit", "read_settings", "versions", "work_unit_name"]
+__all__ = ["BLOCK", "Store", "StoreError", "WorkUnit", "versions", "work_unit_name"]
 
 BLOCK = 192
 """Maximum number of positions in a block of a new store."""
@@ -68,23 +60,15 @@ class Store:
         Directory of the store.
     experiment : Experiment
         The requested study.
-    root : Root
-        Root of the store.
+    study : Study
+        Study of the store.
 
     Attributes
     ----------
     experiment : Experiment
         The requested study, with its classes in the order of the store.
-    attributes, metadata : dict
-        Attributes of the root, and metadata of the arrays by name.
-    names : list of str
-        Strategies in the store, in order.
-    block : int
-        Number of positions in a block.
     area : ndarray of shape (positions, strategies)
         Areas of the finished explorations; NaN for all others.
-    shard : Shard or None
-        The part of the study in this store; None for the whole study.
     damaged_areas : list of (WorkUnit, str)
         Work units whose areas or manifests are damaged, and the flaw.
     discarded : dict
@@ -93,23 +77,27 @@ class Store:
         Manifests of the finished work units by block and column.
     """
 
-    def __init__(self, path: Path, experiment: Experiment, root: Root) -> None:
-        self.path = path
-        self.attributes: dict[str, Any] = root["attributes"]
-        self.metadata: dict[str, Any] = root["arrays"]
-        self.chunk_files = ChunkFiles(path, root)
-        self.experiment = experiment.in_order(list(self.attributes["settings"]["worlds"]))
-        self.names, self.block, self.arrays = self.chunk_files.names, self.chunk_files.block, self.chunk_files.arrays
-        self.shard = Shard(*self.attributes["shard"]) if "shard" in self.attributes else None
-        self.layout = layout_from_metadata(self.attributes["settings"], self.metadata)
+    def __init__(self, path: Path, experiment: Experiment, study: Study) -> None:
+        self.path, self.study = path, study
+        self.chunk_files = ChunkFiles(path, study)
+        self.experiment = experiment.in_order(list(study.settings.worlds))
         self.damaged_areas: list[tuple[WorkUnit, str]] = []
         self.discarded: dict[tuple[int, str], tuple[int, ...]] = {}
         self.unit_locks: defaultdict[tuple[int, int], threading.Lock] = defaultdict(threading.Lock)
         self.manifests: dict[tuple[int, int], Manifest] = {}
         self.written_worlds: set[tuple[str, int]] = set()
         self.worlds_lock = threading.Lock()
-        self._clean()
         self.area = self._read_area()
+
+    @property
+    def names(self) -> list[str]:
+        """Strategies in the store, in order."""
+        return self.study.settings.strategies
+
+    @property
+    def block(self) -> int:
+        """Number of positions in a block."""
+        return self.study.layout.block
 
     @classmethod
     def open(cls, path: Path, experiment: Experiment, shard: Shard | None = None) -> Store:
@@ -122,47 +110,39 @@ class Store:
         StoreError
             If it is not a store, or if its root is damaged.
         """
-        # left by runs that were killed while they created a store
-        for leftover in path.parent.glob(f"{glob.escape(path.name)}.[0-9]*{PARTIAL_SUFFIX}"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        remove_partial_stores(path)
         if not path.exists():
             create_store(path, experiment, BLOCK, WORK_UNIT_BYTES, shard)
-        root = read_root(path)
-        check_same_settings(path, root["attributes"]["settings"], experiment.describe())
-        check_same_measures(path, root, experiment)
-        check_same_shard(path, root, shard)
-        for name in root["arrays"]:
-            check_file_type(path / name, stat.S_IFDIR)
-        store = cls(path, experiment, root)
+        study = read_study(path)
+        check_same_settings(path, study.settings, experiment.settings)
+        check_same_measures(path, study, experiment)
+        check_same_shard(path, study.shard, shard)
+        _clean(path, derived_files(study))
+        store = cls(path, experiment, study)
         store._grow()
         return store
-
-    def _clean(self) -> None:
-        """Remove temporary files of killed runs."""
-        for folder in (self.path, *(self.path / name for name in (*self.metadata, FOLDER))):
-            for leftover in folder.glob(f"*{PARTIAL_SUFFIX}"):
-                remove_store_file(leftover)
-
-    def _n_blocks(self) -> int:
-        return -(-int(self.metadata["area"]["shape"][0]) // self.block)
 
     def _grow(self) -> None:
         """Extend the arrays for more worlds and strategies; an interrupted extension is repeated."""
         for kind in self.experiment.classes:
             for index, world in enumerate(kind.worlds[: self.experiment.n_worlds]):
-                self.layout.check_world(world, kind.name, index)
-        stored, requested = self.attributes["settings"], self.experiment.describe()
-        n_worlds = max(int(stored["n_worlds"]), self.experiment.n_worlds)
-        self.names += [name for name in self.experiment.strategy_names if name not in self.names]
-        settings = merge_settings(stored, requested, self.names, n_worlds)
-        grown = np.full((n_positions(settings), len(self.names)), np.nan)
+                self.study.layout.check_world(world, kind.name, index)
+        stored = self.study
+        self.study = replace(stored, settings=stored.settings.merge(self.experiment.settings))
+        grown = np.full((self.study.settings.n_positions, len(self.names)), np.nan)
         grown[: self.area.shape[0], : self.area.shape[1]] = self.area
         self.area = grown
-        arrays = {name: resize_metadata(array, *grown.shape) for name, array in self.metadata.items()}
-        arrays |= run_coordinate(settings)
-        write_changed_files(self.path, derived_files(settings, arrays))
-        current = versions() if self.missing() else self.attributes["versions"]
-        self._write_root(root_attributes(settings, current, self.attributes), arrays)
+        if self.missing():
+            self.study = self.study.with_versions(versions())
+        self._write_study(stored)
+        self.chunk_files = ChunkFiles(self.path, self.study)
+        self.chunk_files.open_arrays()
+
+    def _write_study(self, stored: Study) -> None:
+        """Write the derived files that differ, then the study if it is not as stored."""
+        write_derived_files(self.path, self.study)
+        if self.study != stored:
+            write_study(self.path, self.study)
 
     def _write_worlds(self, positions: Iterable[int]) -> None:
         """Store the user's own worlds at these positions, unless this run has already checked them."""
@@ -173,27 +153,24 @@ class Store:
             with self.worlds_lock:
                 if (kind.name, index) not in self.written_worlds:
                     world = world_at(self.experiment, kind.name, index)
-                    write_world(self.path, self.attributes["settings"], kind.name, index, world)
+                    write_world(self.path, self.study.settings, kind.name, index, world)
                     self.written_worlds.add((kind.name, index))
 
     def finish(self) -> None:
-        """Write the number of explored worlds of each strategy to the root, so that a missing world is detected later.
+        """Write the number of explored worlds of each strategy to the study, so that a missing world is detected later.
 
         Missing or damaged files of the user's own worlds are written again.
         """
         explored_positions = np.flatnonzero(~np.isnan(self.area[: self.experiment.n_positions]).all(axis=1))
         self._write_worlds(explored_positions.tolist())
-        explored = dict(self.attributes.get("explored", {}))
+        explored, stored = dict(self.study.explored), self.study
         for name in self.experiment.strategy_names:
             gaps = np.flatnonzero(np.isnan(self.area[:, self.names.index(name)]))
             explored[name] = int(gaps[0]) if len(gaps) else len(self.area)
         in_order = {name: explored[name] for name in self.names if name in explored}
-        self._write_root({**self.attributes, "explored": in_order}, self.metadata)
-
-    def _write_root(self, attributes: dict[str, Any], arrays: dict[str, Any]) -> None:
-        if (attributes, arrays) != (self.attributes, self.metadata):
-            write_root(self.path, attributes, arrays)
-            self.attributes, self.metadata = attributes, arrays
+        self.study = replace(stored, explored=in_order)
+        if self.study != stored:
+            self._write_study(stored)
 
     def missing(self) -> list[WorkUnit]:
         """Return the work units that the experiment needs and the store does not contain, block by block."""
@@ -209,31 +186,16 @@ class Store:
                     units.append(WorkUnit(first, self.block, name, positions))
         return units
 
-    def write(self, unit: WorkUnit, chunks: dict[str, bytes]) -> None:
-        """Write a computed work unit, its areas last. Several threads may call this."""
+    def write(self, unit: WorkUnit, arrays: dict[str, Any]) -> None:
+        """Write a computed work unit; other explorations of its block are kept. Several threads may call this."""
         block, column = unit.first // self.block, self.names.index(unit.strategy)
-        for name in self.experiment.custom_measures:
-            self._check_size(name, chunks[name])
+        rows = np.array(unit.positions) - unit.first
         self._write_worlds(unit.positions)
         with self.unit_locks[block, column]:
-            areas = self.area[unit.first : unit.first + self.block, column]
+            chunks = self.chunk_files.encode(unit.positions, column, {name: arrays[name][rows] for name in arrays})
             before = self.manifests.get((block, column))
-            if before is not None:  # the block already contains other explorations, which the new chunks must include
-                chunks = {**self._blank_chunks(before, chunks, block, column), **chunks}
-                chunks = {name: self._merge_chunk(name, unit, content) for name, content in chunks.items()}
-            after = {name: [stored_checksum(content)] for name, content in chunks.items()}
-            if before is not None:
-                both = {name: list(dict.fromkeys([*before.get(name, []), *after[name]])) for name in after}
-                self.chunk_files.write_manifest(block, column, both)
-            for name in sorted(chunks.keys() - {"area"}):
-                write_store_file(self.chunk_files.chunk_path(name, block, column), chunks[name])
-            if before is None:
-                self.chunk_files.write_manifest(block, column, after)
-            write_store_file(self.chunk_files.chunk_path("area", block, column), chunks["area"])
-            if before is not None:
-                self.chunk_files.write_manifest(block, column, after)
-            self.manifests[block, column] = after
-            areas[:] = self._decode("area", chunks["area"])[: len(areas), 0]
+            self.manifests[block, column] = self.chunk_files.write(block, column, chunks, before)
+            self.area[rows + unit.first, column] = arrays["area"][rows]
 
     def iter_damaged(self) -> Iterator[tuple[WorkUnit, str, str]]:
         """Find work units that are done but have a damaged or missing chunk.
@@ -253,7 +215,7 @@ class Store:
             if name not in self.experiment.strategy_names:
                 continue
             done = first + np.flatnonzero(~np.isnan(self.area[first : first + self.block, column]))
-            for array in self.arrays:
+            for array in self.chunk_files.arrays:
                 content = self.chunk_files.read_chunk(array, block, column)
                 chunk_flaw = self.chunk_files.find_flaw(array, block, column, content, manifest)
                 if chunk_flaw is not None:
@@ -263,16 +225,14 @@ class Store:
     def discard(self, unit: WorkUnit) -> None:
         """Remove a work unit, so that it is computed again, including worlds that the experiment does not need."""
         block, column = unit.first // self.block, self.names.index(unit.strategy)
-        remove_store_file(self.chunk_files.chunk_path("area", block, column))
-        self.chunk_files.remove_manifest(block, column)
-        for array in self.arrays:
-            remove_store_file(self.chunk_files.chunk_path(array, block, column))
+        self.chunk_files.remove(block, column)
         self.manifests.pop((block, column), None)
         self.area[unit.first : unit.first + self.block, column] = np.nan
         self.discarded[unit.first, unit.strategy] = unit.positions
 
     def _in_shard(self, position: int) -> bool:
-        return self.shard is None or self.shard.contains(position, len(self.experiment.classes))
+        shard = self.study.shard
+        return shard is None or shard.contains(position, len(self.experiment.classes))
 
     def _can_make(self, position: int) -> bool:
         """Whether the experiment has the world at a position."""
@@ -280,12 +240,12 @@ class Store:
         return not kind.worlds or index < len(kind.worlds)
 
     def _read_area(self) -> FloatArray:
-        """Read the areas and manifests of all finished work units; damaged ones are added to `damaged_areas`."""
-        n_positions, n_strategies = self.metadata["area"]["shape"]
-        area = np.full((n_positions, n_strategies), np.nan)
-        for column, block in np.ndindex(n_strategies, self._n_blocks()):
-            first = block * self.block
-            block_area = area[first : first + self.block, column]
+        """Read the areas and manifests of all finished work units; damaged ones are added to `damaged_areas`.
+
+        Chunks that a killed run has left of other work units are removed.
+        """
+        n_positions, sound, damaged = self.study.settings.n_positions, dict[str, bytes](), set[tuple[int, int]]()
+        for column, block in np.ndindex(len(self.names), -(-n_positions // self.block)):
             content = self.chunk_files.read_chunk("area", block, column)
             try:
                 manifest = self.chunk_files.read_manifest(block, column)
@@ -293,57 +253,46 @@ class Store:
             except ValueError as error:
                 manifest, flaw = None, str(error)
             if flaw is not None:
-                positions = tuple(range(first, first + len(block_area)))
+                first = block * self.block
+                positions = tuple(range(first, min(first + self.block, n_positions)))
                 self.damaged_areas.append((WorkUnit(first, self.block, self.names[column], positions), flaw))
+                damaged.add((block, column))
             elif content is not None and manifest is not None:
-                self.manifests[block, column] = self._settle_manifest(block, column, manifest)
-                block_area[:] = self._decode("area", content)[: len(block_area), 0]
+                self.manifests[block, column] = self.chunk_files.settle(block, column, manifest)
+                sound[self.chunk_files.key("area", block, column)] = content
             elif manifest is not None:  # left by a run that was killed before it wrote the areas
-                self.chunk_files.remove_manifest(block, column)
-        return area
+                self.chunk_files.remove(block, column)
+        self._remove_unfinished({*self.manifests, *damaged})
+        return _decode_area(self.study, sound)
 
-    def _settle_manifest(self, block: int, column: int, manifest: Manifest) -> Manifest:
-        """Reduce a manifest with two checksums per chunk, left by a killed run, to the chunks on disk."""
-        if all(len(checksums) < 2 for checksums in manifest.values()):
-            return manifest
-        chunks = {name: self.chunk_files.read_chunk(name, block, column) for name in manifest.keys() & set(self.arrays)}
-        flaws = [self.chunk_files.find_flaw(name, block, column, chunk, manifest) for name, chunk in chunks.items()]
-        if any(flaws):
-            return manifest
-        settled = {name: [stored_checksum(chunk)] for name, chunk in chunks.items() if chunk is not None}
-        self.chunk_files.write_manifest(block, column, settled)
-        return settled
+    def _remove_unfinished(self, finished: set[tuple[int, int]]) -> None:
+        """Remove the chunks of all other work units: new rows would be added to them."""
+        for array in self.chunk_files.arrays:
+            for file in (self.path / array).glob("c.*"):
+                match = re.match(r"c\.(\d+)\.(\d+)(\.0)*$", file.name)
+                if match and (int(match[1]), int(match[2])) not in finished:
+                    remove_store_file(file)
 
-    def _blank_chunks(self, manifest: Manifest, chunks: dict[str, bytes], block: int, column: int) -> dict[str, bytes]:
-        """Return blank chunks of arrays that the block has and `chunks` does not: `next_state` if episodes end."""
-        stored = {name: self.chunk_files.read_chunk(name, block, column) for name in manifest.keys() - chunks.keys()}
-        blank = self.layout.empty_arrays(self.block, 0, True)
-        return {name: encode(blank[name]) for name, chunk in stored.items() if chunk is not None and name in blank}
 
-    def _merge_chunk(self, name: str, unit: WorkUnit, content: bytes) -> bytes:
-        """Return a chunk with the rows of `unit` from `content`, and all other rows from the store."""
-        stored = self.chunk_files.read_chunk(name, unit.first // self.block, self.names.index(unit.strategy))
-        if stored is None:
-            return content
-        rows = np.array(unit.positions) - unit.first
-        merged = self._decode(name, stored)
-        merged[rows] = self._decode(name, content)[rows]
-        return encode(merged)
+def _clean(path: Path, files: Iterable[str]) -> None:
+    """Remove temporary files of killed runs; raise a `StoreError` if the folder of an array is not a folder."""
+    folders = {(path / name).parent for name in files}
+    for folder in sorted(folders):
+        if folder != path:  # which may be a link
+            check_file_type(folder, stat.S_IFDIR)
+        for leftover in folder.glob(f"*{PARTIAL_SUFFIX}"):
+            remove_store_file(leftover)
 
-    def _decode(self, name: str, content: bytes) -> Any:
-        return decode(content, self.metadata[name]["data_type"], self._chunk_shape(name))
 
-    def _check_size(self, name: str, content: bytes) -> None:
-        try:
-            self._decode(name, content)
-        except ValueError:
-            raise ValueError(
-                f"measures.{name}: returned a single number in one run and one per time in another; it must return the "
-                "same shape in all runs"
-            ) from None
+def _decode_area(study: Study, chunks: dict[str, bytes]) -> FloatArray:
+    """Decode chunks of areas with Zarr, (positions, strategies); areas that are not there are NaN."""
+    import zarr
+    from zarr.core.buffer import cpu
+    from zarr.storage import MemoryStore
 
-    def _chunk_shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self.metadata[name]["chunk_grid"]["configuration"]["chunk_shape"])
+    files = {"area/zarr.json": derived_files(study)["area/zarr.json"], **chunks}
+    store = MemoryStore({key: cpu.Buffer.from_bytes(content) for key, content in files.items()})
+    return np.asarray(zarr.open_array(store, path="area", mode="r")[:], dtype=np.float64)
 
 
 def work_unit_name(unit: WorkUnit, experiment: Experiment) -> str:

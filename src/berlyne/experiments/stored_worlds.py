@@ -1,4 +1,4 @@
-"""Files of the user's own worlds, stored beside the results as `worlds/<class>.<index>.npz`. They contain no code.
+"""Files of the user's own worlds, stored beside their labels as `world/<class>.<index>.npz`. They contain no code.
 
 Worlds of berlyne's own classes are not stored, because their seeds determine them. A file contains the id of its
 world, the checksum of its study, and the fingerprint of its transitions, prior, start and terminal states, so that it
@@ -11,7 +11,7 @@ import io
 from pathlib import Path
 from typing import Any, NoReturn
 
-from berlyne.experiments.manifests import study_checksum
+from berlyne.experiments.settings import Settings
 from berlyne.experiments.worlds import fingerprint, world_id
 from berlyne.priors import PRIORS
 from berlyne.serialization import StoreError, pack_archive, read_archive, read_file, write_store_file
@@ -19,7 +19,8 @@ from berlyne.sparse import Rows
 from berlyne.worlds import World
 from berlyne.worlds.io import FORMAT, deserialize_world, serialize_world
 
-FOLDER = "worlds"
+FOLDER = "world"
+"""The folder of the labels, because Zarr warns of files in a group that are not its own."""
 MAX_TRANSITIONS = 1 << 22
 """Worlds with more transitions than this are not stored: a file would be larger than most results."""
 
@@ -52,7 +53,7 @@ class UnavailablePrior:
         )
 
 
-def write_world(path: Path, settings: dict[str, Any], name: str, index: int, world: World) -> None:
+def write_world(path: Path, settings: Settings, name: str, index: int, world: World) -> None:
     """Write a world to the store at `path`, unless it is there, is too large, or has labels that cannot be stored."""
     is_too_large = len(world.rows.data) > MAX_TRANSITIONS
     content = None if is_too_large else _encode_world(settings, world_id(name, index), world)
@@ -61,7 +62,7 @@ def write_world(path: Path, settings: dict[str, Any], name: str, index: int, wor
         write_store_file(file, content)
 
 
-def read_world(path: Path, settings: dict[str, Any], name: str, index: int) -> World | None:
+def read_world(path: Path, settings: Settings, name: str, index: int) -> World | None:
     """Read a world from the store at `path`; None if it is not stored, a `StoreError` if its file is damaged."""
     file, label = _world_path(path, settings, name, index), world_id(name, index)
     content = read_file(file)
@@ -70,7 +71,7 @@ def read_world(path: Path, settings: dict[str, Any], name: str, index: int) -> W
     try:
         header, arrays = read_archive(io.BytesIO(content), "world", (FORMAT,))
         world = deserialize_world(header, arrays)
-        expected = dict(enumerate(settings["worlds"][name].get("worlds", [])))
+        expected = dict(enumerate(settings.worlds[name].get("worlds", [])))
         fingerprints = {header["fingerprint"], expected.get(index, header["fingerprint"])}
         fingerprints |= set() if "own prior" in header else {fingerprint(world)}
         if len(fingerprints) > 1 or header["of"] != _identity(settings, label):
@@ -82,15 +83,15 @@ def read_world(path: Path, settings: dict[str, Any], name: str, index: int) -> W
     return world.with_prior(UnavailablePrior(label, str(header["own prior"]))) if "own prior" in header else world
 
 
-def _world_path(path: Path, settings: dict[str, Any], name: str, index: int) -> Path:
-    return path / FOLDER / f"{list(settings['worlds']).index(name)}.{index}.npz"
+def _world_path(path: Path, settings: Settings, name: str, index: int) -> Path:
+    return path / FOLDER / f"{list(settings.worlds).index(name)}.{index}.npz"
 
 
-def _identity(settings: dict[str, Any], label: str) -> dict[str, str]:
-    return {"study": study_checksum(settings), "world": label}
+def _identity(settings: Settings, label: str) -> dict[str, str]:
+    return {"study": settings.study, "world": label}
 
 
-def _encode_world(settings: dict[str, Any], label: str, world: World) -> bytes | None:
+def _encode_world(settings: Settings, label: str, world: World) -> bytes | None:
     has_custom_prior = type(world.prior) not in PRIORS.values()
     try:
         header, arrays = serialize_world(world.with_prior(None) if has_custom_prior else world)

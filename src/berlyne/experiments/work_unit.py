@@ -7,12 +7,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from berlyne.experiments.chunks import encode
+from berlyne.experiments.layout import AREA, ArraySpec, Layout, max_states, standard_arrays
 from berlyne.experiments.measures import MEASURES, Measure, check_shape, dim_sizes, evaluate_measure
 from berlyne.experiments.opaque_env import OpaqueEnv
 from berlyne.experiments.spec import Experiment, SettingsError, WorldClass, snapshot_steps
@@ -26,10 +26,6 @@ from berlyne.worlds import World
 ProgressCallback = Callable[[int], None]
 """A function that is called with the position of each finished exploration."""
 
-COUNTS_LIMIT = 1 << 16
-"""Maximum number of transitions for which counts at snapshots are stored densely. Beyond it, they follow from paths."""
-DTYPE_MAX = {dtype: int(np.iinfo(dtype).max) for dtype in ("uint8", "uint16", "uint32")}
-"""Largest value of each type for states, actions and counts. In paths it marks a missing value."""
 MAX_VALUES = 1 << 27
 """Maximum number of values of a measure of one run: they must fit in one chunk, below 2 GiB."""
 MAX_BATCH_STEPS = 1 << 17
@@ -116,18 +112,6 @@ def world_at(experiment: Experiment, world_class: str, index: int) -> World:
     return world
 
 
-def compute_chunks(
-    experiment: Experiment,
-    unit: WorkUnit,
-    layout: Layout,
-    stop: threading.Event | None = None,
-    on_explored: ProgressCallback | None = None,
-) -> dict[str, bytes]:
-    """Compute a work unit and encode it: the chunk of every array, by name."""
-    arrays = compute_arrays(experiment, unit, layout, stop, on_explored)
-    return {name: encode(values) for name, values in arrays.items()}
-
-
 def compute_arrays(
     experiment: Experiment,
     unit: WorkUnit,
@@ -166,7 +150,7 @@ def compute_arrays(
     reload for a batch costs less than one for each world.
     """
     strategy = experiment.strategy(unit.strategy)
-    arrays = layout.empty_arrays(unit.size, len(experiment.snapshots), strategy.relocates)
+    arrays = layout.empty_arrays(unit.size)
     batch_size = max(1, min(16, MAX_BATCH_STEPS // layout.n_times))
     for i in range(0, len(unit.positions), batch_size):
         batch = [_prepare(experiment, unit, layout, position) for position in unit.positions[i : i + batch_size]]
@@ -185,13 +169,11 @@ def compute_arrays(
             if on_explored is not None:
                 on_explored(position)
         for position, run, (_, _, _, steps) in zip(unit.positions[i:], runs, batch, strict=False):
-            layout.fill(arrays, position - unit.first, run, steps)
+            _fill(arrays, position - unit.first, run, steps, layout)
             for measure in experiment.custom_measures.values():
-                layout.fill_measure(arrays, position - unit.first, measure, run, steps)
+                _fill_measure(arrays, position - unit.first, measure, run, steps)
         if failure is not None:
-            finished = unit.positions[: i + len(runs)]
-            chunks = {name: encode(values) for name, values in arrays.items()}
-            raise UnfinishedWorkUnitError(failure, finished, chunks if finished else {})
+            raise UnfinishedWorkUnitError(failure, unit.positions[: i + len(runs)], arrays)
     return arrays
 
 
@@ -212,178 +194,114 @@ def _prepare(
     return world, kind.n_steps, seed, snapshot_steps(experiment.snapshots, kind.n_steps)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Shapes and types of the stored arrays of one exploration; they suit all classes.
+def _fill(arrays: dict[str, Any], i: int, run: Run, steps: list[int], layout: Layout) -> None:
+    """Write one exploration to row `i`."""
+    n, area = run.n_steps, run.area
+    if np.isnan(area):
+        name = repr(run) if run.world is None else f"{run.strategy} in {run.world.name}"
+        raise ValueError(f"{name}: the missing information is not a number")
+    for name in layout.measures:
+        values = MEASURES[name].of(run)
+        if np.shape(values) != (n + 1,):
+            raise ValueError(f"measure {name}: returned shape {np.shape(values)}; it must be ({n + 1},)")
+        arrays[name][i, : n + 1] = values
+    arrays["state"][i, : n + 1] = run.states
+    arrays["action"][i, :n] = run.actions
+    arrays["next_state"][i, :n] = run.next_states
+    arrays["area"][i] = area
+    if "counts" in arrays and run.world is not None:
+        fill_counts(run, steps, arrays["counts"][i])
 
-    Attributes
-    ----------
-    n_times : int
-        Number of times 0..n_steps of the longest exploration.
-    state_dtype, action_dtype, count_dtype : str
-        Unsigned types. The largest value of a type marks a missing state or action.
-    n_transitions : int
-        Number of transitions of the largest world; 0 if counts are not stored.
-    measures : tuple of str
-        Names of the measures in `MEASURES` that are stored.
-    sizes : dict of str to tuple of int
-        Shapes of the custom measures that have dims.
-    """
 
-    n_times: int
-    state_dtype: str
-    action_dtype: str
-    count_dtype: str
-    n_transitions: int
-    measures: tuple[str, ...] = ()
-    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-
-    @classmethod
-    def for_experiment(cls, experiment: Experiment) -> Layout:
-        """Return the layout that suits every class of an experiment, as far as its first worlds show."""
-        worlds = [w for kind in experiment.classes for w in kind.worlds or [_WORLD_CACHE.get(experiment.seed, kind, 0)]]
-        n_times = max(kind.n_steps for kind in experiment.classes) + 1
-        counted = [w.n_actions * w.n_states**2 for w in worlds if isinstance(w, World) and experiment.snapshots]
-        n_transitions = max(counted, default=0)
-        n_states, n_actions = max(max_states(w, n_times) for w in worlds), max(w.n_actions for w in worlds)
-        return cls(
-            n_times,
-            smallest_unsigned(n_states),
-            smallest_unsigned(n_actions),
-            smallest_unsigned(n_times),
-            n_transitions if n_transitions <= COUNTS_LIMIT else 0,
-            experiment.standard_measures,
-            measure_shapes(experiment, dim_sizes(n_states, n_actions, n_times)),
-        )
-
-    def n_bytes(self, n_snapshots: int, n_custom: int) -> int:
-        """Return the memory for one exploration with `n_custom` custom measures, in bytes."""
-        n_without_dims = n_custom - len(self.sizes)
-        dtypes = (
-            *len(self.measures) * ["float32"],
-            self.state_dtype,
-            self.state_dtype,
-            self.action_dtype,
-            *n_without_dims * ["float64"],
-        )
-        per_time = sum(np.dtype(dtype).itemsize for dtype in dtypes)
-        with_dims = 8 * sum(math.prod(sizes) for sizes in self.sizes.values())
-        counts = n_snapshots * self.n_transitions * np.dtype(self.count_dtype).itemsize
-        return self.n_times * per_time + with_dims + counts
-
-    def check_world(self, world: WorldOrEnv, world_class: str, index: int) -> None:
-        """Raise a `SettingsError` if a world is too large for the store."""
-        n_states = max_states(world, self.n_times)
-        too_many_counts = isinstance(world, World) and 0 < self.n_transitions < world.n_actions * n_states**2
-        too_many_states = n_states > DTYPE_MAX[self.state_dtype]
-        if too_many_states or world.n_actions > DTYPE_MAX[self.action_dtype] or too_many_counts:
-            raise SettingsError(
-                f"worlds.{world_class}: world {index} has {n_states} states and {world.n_actions} actions, more "
-                f"than the store has room for; the first worlds of a class must be the largest"
-            )
-
-    def empty_arrays(self, n: int, n_snapshots: int, relocates: bool) -> dict[str, Any]:
-        """Return arrays for `n` explorations, filled with missing values.
-
-        The outcome of an action is the next state of the path. So `next_state` is stored only if the strategy
-        relocates, or if an episode ended (see `fill`).
-        """
-        arrays: dict[str, Any] = {name: np.full((n, self.n_times), np.nan, dtype=np.float32) for name in self.measures}
-        arrays |= {
-            "state": np.full((n, self.n_times), DTYPE_MAX[self.state_dtype], dtype=self.state_dtype),
-            "action": np.full((n, self.n_times), DTYPE_MAX[self.action_dtype], dtype=self.action_dtype),
-            "area": np.full(n, np.nan),
-        }
-        if relocates:
-            arrays["next_state"] = np.full((n, self.n_times), DTYPE_MAX[self.state_dtype], dtype=self.state_dtype)
-        if self.n_transitions:
-            arrays["counts"] = np.zeros((n, n_snapshots, self.n_transitions), dtype=self.count_dtype)
-        return arrays
-
-    def fill(self, arrays: dict[str, Any], i: int, run: Run, steps: list[int]) -> None:
-        """Write one exploration to row `i`."""
-        n, area = run.n_steps, run.area
-        if np.isnan(area):
-            name = repr(run) if run.world is None else f"{run.strategy} in {run.world.name}"
-            raise ValueError(f"{name}: the missing information is not a number")
-        for name in self.measures:
-            values = MEASURES[name].of(run)
-            if np.shape(values) != (n + 1,):
-                raise ValueError(f"measure {name}: returned shape {np.shape(values)}; it must be ({n + 1},)")
-            arrays[name][i, : n + 1] = values
-        arrays["state"][i, : n + 1] = run.states
-        arrays["action"][i, :n] = run.actions
-        arrays["area"][i] = area
-        # independently of the other runs in this block
-        if run.world is None or run.strategy.relocates or len(run.world.terminal):
-            outcomes = arrays.setdefault("next_state", np.full_like(arrays["state"], DTYPE_MAX[self.state_dtype]))
-            outcomes[i, :n] = run.next_states
-        if "counts" in arrays and run.world is not None:
-            fill_counts(run, steps, arrays["counts"][i])
-
-    def fill_measure(self, arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
-        """Write a custom measure to row `i`; values that are shorter than the array are followed by NaN."""
-        values = evaluate_measure(measure, run)
-        n, name, dims = len(arrays["area"]), measure.name, measure.dims
-        if dims is None:
-            if values.shape not in ((), (run.n_steps + 1,)):
-                raise ValueError(
-                    f"measures.{name}: returned shape {values.shape}; it must be () or ({run.n_steps + 1},), or you "
-                    "must label its axes, as in (('a', 's'), function)"
-                )
-            max_shape: tuple[int, ...] = (self.n_times,) if values.shape else ()
-        else:
-            max_shape = self.sizes[name]
-            check_shape(measure, values.shape, max_shape, run)
-            if "snapshot" in dims:
-                # from the order of time to the order of the experiment's snapshots
-                times = list(run.snapshots)
-                values = values.take([times.index(t) for t in steps], axis=dims.index("snapshot"))
-        if arrays.setdefault(name, np.full((n, *max_shape), np.nan)).shape != (n, *max_shape):
+def _fill_measure(arrays: dict[str, Any], i: int, measure: Measure, run: Run, steps: list[int]) -> None:
+    """Write a custom measure to row `i`; values that are shorter than the array are followed by NaN."""
+    values, row = evaluate_measure(measure, run), arrays[measure.name][i]
+    if measure.dims is None:
+        shape = _shape_over_time(measure, values.shape, run, np.size(row))
+        if shape != row.shape:
             raise ValueError(
-                f"measures.{name}: returned a single number in one run and one per time in another; it must return the "
-                "same shape in all runs"
+                f"measures.{measure.name}: returned a single number in one run and one per time in another; it must "
+                "return the same shape in all runs"
             )
-        arrays[name][(i, *map(slice, values.shape))] = values
+    else:
+        check_shape(measure, values.shape, row.shape, run)
+        if "snapshot" in measure.dims:
+            # from the order of time to the order of the experiment's snapshots
+            times = list(run.snapshots)
+            values = values.take([times.index(t) for t in steps], axis=measure.dims.index("snapshot"))
+    arrays[measure.name][(i, *map(slice, values.shape))] = values
 
 
-def max_states(world: WorldOrEnv, n_times: int) -> int:
-    """Return the maximum number of states in a path: each step leads to one, and an episode may begin in another."""
-    return 2 * n_times - 1 if world.n_states is None else world.n_states
+def _shape_over_time(measure: Measure, shape: tuple[int, ...], run: Run, n_times: int) -> tuple[int, ...]:
+    """Return the shape to store of a measure without dims: () for one number, (n_times,) for one at each time."""
+    if shape not in ((), (run.n_steps + 1,)):
+        raise ValueError(
+            f"measures.{measure.name}: returned shape {shape}; it must be () or ({run.n_steps + 1},), or you "
+            "must label its axes, as in (('a', 's'), function)"
+        )
+    return (n_times,) if shape else ()
 
 
-def measure_shapes(experiment: Experiment, known_sizes: dict[str, int]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of custom measures with dims. New dims have the largest size in the first run of any class."""
+def make_layout(experiment: Experiment, max_block: int = 1, work_unit_bytes: int = 1) -> Layout:
+    """Return the layout that suits every class of an experiment, as far as its first worlds show.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The study.
+    max_block : int
+        Maximum number of positions in a block.
+    work_unit_bytes : int
+        Maximum memory of a work unit, in bytes.
+    """
+    worlds = [w for kind in experiment.classes for w in kind.worlds or [_WORLD_CACHE.get(experiment.seed, kind, 0)]]
+    n_times = max(kind.n_steps for kind in experiment.classes) + 1
+    n_transitions = max((w.n_actions * w.n_states**2 for w in worlds if isinstance(w, World)), default=0)
+    n_states, n_actions = max(max_states(w, n_times) for w in worlds), max(w.n_actions for w in worlds)
+    standard = standard_arrays(
+        n_times, n_states, n_actions, len(experiment.snapshots), n_transitions, experiment.standard_measures
+    )
+    custom = measure_arrays(experiment, dim_sizes(n_states, n_actions, n_times))
+    layout = Layout({**standard, **custom, "area": AREA})
+    return replace(layout, block=max(1, min(max_block, work_unit_bytes // layout.n_bytes)))
+
+
+def measure_arrays(experiment: Experiment, known_sizes: dict[str, int]) -> dict[str, ArraySpec]:
+    """Return the arrays of the user's own measures.
+
+    A measure without dims has the shape of its values in the first run. A new dim has the largest size in the first run
+    of any class.
+    """
     known_sizes = known_sizes | {"snapshot": len(experiment.snapshots)}
-    with_dims = {name: measure for name, measure in experiment.custom_measures.items() if measure.dims is not None}
-    shapes: dict[str, tuple[int, ...]] = {
-        name: tuple(known_sizes.get(dim, 0) for dim in measure.dims or ()) for name, measure in with_dims.items()
-    }
+    measures = experiment.custom_measures.values()
+    shapes = {m.name: tuple(known_sizes.get(dim, 0) for dim in m.dims or ()) for m in measures}
     for position, kind in enumerate(experiment.classes):
-        unknown = [measure for measure in with_dims.values() if set(measure.dims or ()) - known_sizes.keys()]
+        unknown = [m for m in measures if set(m.dims or ()) - known_sizes.keys() or (m.dims is None and not position)]
         if not unknown:
             break
-        steps = snapshot_steps(experiment.snapshots, kind.n_steps)
-        strategy = experiment.strategy_names[0]
-        seed = experiment.stream_at(position, strategy)
-        world = _WORLD_CACHE.get(experiment.seed, kind, 0)
-        try:
-            run = _explore(world, experiment.strategy(strategy), kind.n_steps, seed, steps)
-        except ExplorationError as error:
-            raise error.of(f"{experiment.id_at(position)}, {strategy}") from error.__cause__
+        run = _first_run(experiment, position, kind)
         for measure in unknown:
             shape = evaluate_measure(measure, run).shape
-            if len(shape) == len(shapes[measure.name]):
+            if measure.dims is None:
+                shapes[measure.name] = _shape_over_time(measure, shape, run, known_sizes["time"])
+            elif len(shape) == len(shapes[measure.name]):
                 shapes[measure.name] = tuple(map(max, shapes[measure.name], shape))
     for name, shape in shapes.items():
         if not 0 < math.prod(shape) <= MAX_VALUES:
             raise SettingsError(f"measures.{name}: has shape {shape}; it must have from 1 to {MAX_VALUES} values")
-    return shapes
+    dims = {m.name: ("time",) * len(shapes[m.name]) if m.dims is None else m.dims for m in measures}
+    return {m.name: ArraySpec("float64", dims[m.name], shapes[m.name], None, m.units, m.meaning) for m in measures}
 
 
-def smallest_unsigned(n: int) -> str:
-    """Return the smallest unsigned type for the values 0..n - 1 and one more that marks a missing value."""
-    return next(dtype for dtype, largest in DTYPE_MAX.items() if n <= largest)
+def _first_run(experiment: Experiment, position: int, kind: WorldClass) -> Run:
+    """Explore the first world of a class, which is at `position`, with the first strategy."""
+    steps, strategy = snapshot_steps(experiment.snapshots, kind.n_steps), experiment.strategy_names[0]
+    world = _WORLD_CACHE.get(experiment.seed, kind, 0)
+    seed = experiment.stream_at(position, strategy)
+    try:
+        return _explore(world, experiment.strategy(strategy), kind.n_steps, seed, steps)
+    except ExplorationError as error:
+        raise error.of(f"{experiment.id_at(position)}, {strategy}") from error.__cause__
 
 
 def fill_counts(run: Run, steps: list[int], out: Any) -> None:
@@ -408,13 +326,13 @@ class UnfinishedWorkUnitError(Exception):
         The failure.
     positions : tuple of int
         Positions of the finished explorations.
-    chunks : dict of str to bytes
-        Chunks of the finished explorations, by the name of the array.
+    arrays : dict of str to ndarray
+        Arrays of the work unit, by name.
     """
 
-    def __init__(self, error: ExplorationError, positions: tuple[int, ...], chunks: dict[str, bytes]) -> None:
-        super().__init__(error, positions, chunks)  # all arguments, so that it can be unpickled in another process
-        self.error, self.positions, self.chunks = error, positions, chunks
+    def __init__(self, error: ExplorationError, positions: tuple[int, ...], arrays: dict[str, Any]) -> None:
+        super().__init__(error, positions, arrays)  # all arguments, so that it can be unpickled in another process
+        self.error, self.positions, self.arrays = error, positions, arrays
 
     def __str__(self) -> str:
         return str(self.error)

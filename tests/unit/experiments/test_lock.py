@@ -121,7 +121,7 @@ def test_a_folder_without_locks_is_reported(tmp_path, monkeypatch):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
-    with pytest.raises(StoreError, match=r"results\.zarr\.lock cannot be locked \(Operation not supported\); use"):
+    with pytest.raises(StoreError, match=r"results\.zarr\.lock cannot be locked \(Operation not supported\)"):
         study().run(tmp_path / "results.zarr")
 
 
@@ -156,17 +156,13 @@ def test_files_that_are_not_locks_are_not_changed(tmp_path, kind):
         beside.symlink_to(notes if kind == "link" else tmp_path / "nothing")
     else:
         os.mkdir(beside) if kind == "folder" else os.mkfifo(beside)
-    with pytest.raises(
-        StoreError, match=f"^{beside} is a .*, but berlyne needs a file there; nothing was written, so rem"
-    ):
+    with pytest.raises(StoreError, match=f"^{beside} is a .*, but berlyne needs a file there"):
         study().run(place)
     assert sorted(os.listdir(tmp_path)) == ["notes", "results.zarr.lock"] and notes.read_text() == "mine"
 
 
 def test_a_foreign_file_is_not_used_as_a_lock(tmp_path):
     (tmp_path / "results.zarr.lock").write_text("combination: 1 2 3")
-    with pytest.raises(
-        StoreError, match=r"results\.zarr\.lock is not a lock of berlyne and would be overwritten; move it"
-    ):
+    with pytest.raises(StoreError, match=r"results\.zarr\.lock is not a lock of berlyne and would be overwritten"):
         study().run(tmp_path / "results.zarr")
     assert (tmp_path / "results.zarr.lock").read_text() == "combination: 1 2 3"

@@ -1,14 +1,11 @@
 """Custom worlds, several runs in each world, and common random numbers."""
 
-import hashlib
-import json
-
 import numpy as np
 import pytest
 
 import berlyne
 from berlyne import Dirichlet, Experiment, World, dense_world, explore, maze, open_results
-from berlyne.experiments.manifests import study_checksum
+from berlyne.experiments.settings import Settings
 from berlyne.experiments.spec import SettingsError, stream
 from berlyne.experiments.worlds import fingerprint
 from unit.experiments.studies import assert_same_store, count_explorations, files, study
@@ -33,14 +30,14 @@ def test_run_i_is_an_exploration_with_the_stream_of_its_id(tmp_path):
 
 
 def test_without_runs_ids_have_no_run_number():
-    """Settings and the name of the study that seals bear, by the formula of stores before there were runs."""
+    """The identity of the study, which manifests contain, changes with fixed settings only."""
     description = study().describe()
     assert list(description) == ["worlds", "strategies", "n_worlds", "seed", "snapshots", "measures"]
-    serialized = json.dumps(
-        [description["worlds"], description["seed"], description["snapshots"], description["measures"]]
-    )
-    assert study_checksum(description) == hashlib.sha256(serialized.encode()).hexdigest()[:32]
-    assert study_checksum({**description, "common_random_numbers": True}) != study_checksum(description)
+    identity = Settings.from_json(description).study
+    grown = {**description, "n_runs": 3, "n_worlds": 9, "strategies": ["CB"], "own strategies": {"CB": "mine"}}
+    assert Settings.from_json(grown).study == identity
+    for change in ({"common_random_numbers": True}, {"seed": 9}, {"snapshots": []}, {"measures": ["mine"]}):
+        assert Settings.from_json({**description, **change}).study != identity
     asked = study()
     for position, id_ in enumerate(["maze/000", "dense/000", "maze/001"]):
         expected = stream(1, f"{id_}/Random").generate_state(4)
@@ -115,7 +112,7 @@ def test_runs_are_added_to_existing_ones(tmp_path, monkeypatch):
         ({"n_worlds": 3, "n_runs": 3}, r"was made with n_worlds = 2, but you asked for n_worlds = 3; if worlds have"),
         (
             {"n_worlds": 2, "n_runs": 3, "common_random_numbers": True},
-            r"was made with common_random_numbers = null, but you",
+            r"was made with common_random_numbers = false, but you",
         ),
     ],
 )

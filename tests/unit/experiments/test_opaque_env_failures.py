@@ -161,7 +161,7 @@ def test_an_environment_that_cannot_be_created_again_is_reported_with_its_run(tm
         return Flaky()
 
     with pytest.raises(ExplorationError) as caught:
-        make_study(make, strategies=["LTA"]).run(tmp_path / "r.zarr", jobs=1)
+        make_study(make, strategies=["LTA"], n_worlds=1).run(tmp_path / "r.zarr", jobs=1)
     assert re.fullmatch(
         r"ring/000/run-\d\d\d, LTA, before step 0: making the environment raised OSError\('no licence left'\)",
         str(caught.value),

@@ -8,7 +8,7 @@ import pytest
 
 from berlyne.experiments import progress, work_unit
 from berlyne.experiments import run as run_module
-from berlyne.experiments.work_unit import Layout, WorkUnit, compute_arrays
+from berlyne.experiments.work_unit import WorkUnit, compute_arrays, make_layout
 from unit.experiments.studies import command, study
 
 
@@ -46,7 +46,7 @@ def test_explorations_are_counted_as_they_end(monkeypatch):
     monkeypatch.setattr(
         work_unit, "explore", lambda *args, **options: (seen.append(list(counted)), explore(*args, **options))[1]
     )
-    compute_arrays(asked, WorkUnit(0, 8, "Random", (1, 4, 6)), Layout.for_experiment(asked), None, counted.append)
+    compute_arrays(asked, WorkUnit(0, 8, "Random", (1, 4, 6)), make_layout(asked), None, counted.append)
     assert counted == [1, 4, 6] and seen == [[], [1], [1, 4]]
 
 

@@ -1,6 +1,6 @@
 """A study computed in separate shards and merged equals a study run at once."""
 
-import json
+import dataclasses
 from itertools import product
 
 import numpy as np
@@ -8,6 +8,7 @@ import pytest
 
 from berlyne import Dirichlet, Experiment, World, noisy_tv, open_results
 from berlyne.experiments.merge_stores import merge
+from berlyne.experiments.schema import read_study, write_study
 from berlyne.experiments.shard import Shard, parse_shard
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
@@ -65,10 +66,10 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     study(n_worlds=8).run(place, shard="2/4")
     assert len(made) == 12
     for other, wanted in ((None, "the whole study"), ("1/4", "shard 1/4")):
-        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you asked for {wanted}; use another dir"):
+        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you asked for {wanted}"):
             study(n_worlds=8).run(place, shard=other)
     study().run(tmp_path / "whole.zarr")
-    with pytest.raises(SettingsError, match=r"was made for the whole study, but you asked for shard 2/4; use another"):
+    with pytest.raises(SettingsError, match=r"was made for the whole study, but you asked for shard 2/4"):
         study().run(tmp_path / "whole.zarr", shard="2/4")
 
 
@@ -76,9 +77,7 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     "shard", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)]
 )
 def test_invalid_shards_give_one_sentence(shard):
-    with pytest.raises(
-        SettingsError, match=r"^shard is .*; it must be a part and a number of parts, such as 3/10; see"
-    ):
+    with pytest.raises(SettingsError, match=r"^shard is .*; .*3/10"):
         parse_shard(shard)
 
 
@@ -88,9 +87,9 @@ def test_shards_are_read(tmp_path):
 
 def test_missing_shards_are_named(tmp_path):
     one, _, three, four = parts(tmp_path, 4)
-    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given; run"):
+    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given"):
         merge(tmp_path / "j.zarr", [one, three])
-    with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given; run"):
+    with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given"):
         merge(tmp_path / "j.zarr", [one, three, four])
     assert not (tmp_path / "j.zarr").exists()
     partial_results = merge(tmp_path / "j.zarr", [one, three, four], partial=True)
@@ -124,17 +123,13 @@ def test_an_interrupted_shard_is_detected(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "write", killed)
     with pytest.raises(KeyboardInterrupt):
         study().run(tmp_path / "killed.zarr", shard="2/2", jobs=1)
-    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000; run"):
+    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "killed.zarr"])
 
 
 def set_attribute(place, key, value):
-    """Another root, with a checksum that fits."""
-    from berlyne.experiments.schema import read_root, write_root
-
-    root = read_root(place)
-    root["attributes"][key] = value
-    write_root(place, root["attributes"], root["arrays"])
+    """Change the study of a store."""
+    write_study(place, dataclasses.replace(read_study(place), **{key: value}))
 
 
 @pytest.mark.parametrize(
@@ -171,25 +166,22 @@ def test_stores_of_other_studies_are_refused(tmp_path, changes, n, message):
 
 def test_other_versions_are_refused(tmp_path):
     one, two = parts(tmp_path, 2)
-    versions = json.loads((two / "zarr.json").read_text())["attributes"]["versions"]
-    set_attribute(two, "versions", {**versions, "numpy": "9.9"})
+    set_attribute(two, "versions", {**read_study(two).versions, "numpy": "9.9"})
     with pytest.raises(StoreError, match=r"belong together: their versions differ, numpy = \"2.* vs numpy = \"9.9\"$"):
         merge(tmp_path / "j.zarr", [one, two])
 
 
 def test_nothing_twice_nothing_overwritten_nothing_damaged(tmp_path):
     one, two = parts(tmp_path, 2)
-    with pytest.raises(StoreError, match=r"shard-2.zarr both contain Random in dense/000; it must be in only one"):
+    with pytest.raises(StoreError, match=r"shard-2.zarr both contain Random in dense/000"):
         merge(tmp_path / "j.zarr", [one, two, two])
-    with pytest.raises(StoreError, match=r"^.*shard-1.zarr already exists and is not overwritten; use another"):
+    with pytest.raises(StoreError, match=r"^.*shard-1.zarr already exists and is not overwritten"):
         merge(one, [one, two])
     with pytest.raises(StoreError, match=r"^there are no results at .*nothing.zarr$"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "nothing.zarr"])
-    with pytest.raises(StoreError, match=r"^there are no shards to merge; name at least one store$"):
+    with pytest.raises(StoreError, match=r"^there are no shards to merge"):
         merge(tmp_path / "j.zarr", [])
-    with pytest.raises(
-        StoreError, match=r"^directory \S+ does not exist, so j.zarr cannot be created in it; create it first$"
-    ):
+    with pytest.raises(StoreError, match=r"^directory \S+ does not exist, so j.zarr cannot be created in it"):
         merge(tmp_path / "no" / "j.zarr", [one, two])
     chunk = two / "state" / "c.0.1.0"
     chunk.write_bytes(chunk.read_bytes()[:-1] + b"x")
@@ -219,7 +211,7 @@ def test_the_commands_do_the_same(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_worlds_with_and_without_terminal_states_give_the_same_store_in_any_order(tmp_path):
-    """Lines of worlds without terminal states never store next states, also if other worlds of the piece do."""
+    """Next states are stored in all of them."""
     worlds = {"tv": noisy_tv(), "lake": shore()}
 
     def make_study(n_runs=4):
@@ -235,8 +227,8 @@ def test_worlds_with_and_without_terminal_states_give_the_same_store_in_any_orde
     results = make_study().run(tmp_path / "grown.zarr", jobs=2)
     for other in ("threads.zarr", "joined.zarr", "grown.zarr"):
         assert_same_store(tmp_path / "once.zarr", tmp_path / other)
-    assert results.of("tv")["next_state"].isnull().all()
-    assert results.of("lake")["next_state"].isel(time=slice(15)).notnull().all()
+    for name in worlds:
+        assert results.of(name)["next_state"].isel(time=slice(15)).notnull().all()
 
 
 def shore():

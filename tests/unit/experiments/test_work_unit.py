@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from berlyne import Dirichlet, Strategy, World, dense_world, explore, maze
+from berlyne.experiments.layout import Layout, smallest_unsigned, standard_arrays
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.work_unit import (
-    Layout,
     WorkUnit,
     _WorldCache,
     compute_arrays,
-    smallest_unsigned,
+    make_layout,
     split_work_units,
     world_at,
 )
@@ -26,7 +26,7 @@ tiny = functools.partial(maze, side=2, n_transporters=1)
 
 
 def computed(experiment, name, *positions, size=8):
-    return compute_arrays(experiment, WorkUnit(0, size, name, positions), Layout.for_experiment(experiment))
+    return compute_arrays(experiment, WorkUnit(0, size, name, positions), make_layout(experiment))
 
 
 def test_classes_of_the_same_kind_have_worlds_of_their_own():
@@ -89,7 +89,8 @@ def test_lines_that_are_not_asked_for_hold_nothing():
     assert np.all(np.isnan(arrays["area"][others])) and not np.any(np.isnan(arrays["area"][[1, 4]]))
     assert np.all(np.isnan(arrays["missing_information"][others])) and np.all(arrays["state"][others] == 255)
     assert np.all(arrays["action"][others] == 255) and not np.any(arrays["counts"][others])
-    assert "next_state" not in arrays and "next_state" in computed(study(), "Unembodied", 0)
+    assert np.all(arrays["next_state"][others] == 255)
+    assert np.array_equal(arrays["next_state"][1, :20], arrays["state"][1, 1:21])  # nothing relocates it
 
 
 def test_shorter_classes_end_in_nothing():
@@ -109,7 +110,7 @@ def test_counts_follow_the_order_of_the_snapshots():
 
 def test_worlds_too_large_for_dense_counts_have_none():
     large = study(worlds={"maze": {"side": 12}}, n_steps=20)
-    assert Layout.for_experiment(large).n_transitions == 0
+    assert make_layout(large).n_transitions == 0
     assert "counts" not in computed(large, "Random", 0)
 
 
@@ -131,14 +132,14 @@ def test_worlds_that_outgrow_the_first_are_refused():
 
     own = study(worlds={"mine": growing}, n_steps=9, n_worlds=20, snapshots=())
     sizes = [own.classes[0].world(1, i).n_states for i in range(20)]
-    layout = Layout(10, "uint8", "uint8", "uint8", 0)
+    layout = Layout(standard_arrays(10, 255, 1, 0, 0, ()))
     first = next(i for i, n in enumerate(sizes) if n > 255)
     with pytest.raises(
         SettingsError, match=rf"^worlds\.mine: world {first} has {sizes[first]} states and 1 actions, more"
     ):
         compute_arrays(own, WorkUnit(0, 20, "Random", tuple(range(20))), layout)
     with pytest.raises(SettingsError, match="more than the store has room for"):
-        Layout(10, "uint8", "uint8", "uint8", 99).check_world(maze(0), "maze", 0)
+        Layout(standard_arrays(10, 255, 4, 1, 99, ())).check_world(maze(0), "maze", 0)
 
 
 def test_own_measures_may_be_numbers_or_curves():
@@ -194,7 +195,7 @@ def test_a_cancelled_piece_is_not_computed():
     stop = threading.Event()
     stop.set()
     with pytest.raises(CancelledError):
-        compute_arrays(study(), WorkUnit(0, 8, "Random", (0,)), Layout.for_experiment(study()), stop)
+        compute_arrays(study(), WorkUnit(0, 8, "Random", (0,)), make_layout(study()), stop)
 
 
 @pytest.mark.parametrize("n_workers", [0, 1, 2, 7, 100])

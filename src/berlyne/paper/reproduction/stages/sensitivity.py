@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from berlyne import tasks
+from berlyne.experiments.layout import smallest_unsigned
 from berlyne.experiments.spec import snapshot_steps
-from berlyne.experiments.work_unit import fill_counts, smallest_unsigned
+from berlyne.experiments.work_unit import fill_counts
 from berlyne.experiments.worlds import stream, world_id
 from berlyne.exploration.explore import explore
 from berlyne.paper.reproduction.explorations import load_counts
