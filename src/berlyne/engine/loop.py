@@ -27,7 +27,7 @@ from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import ROW_INDEX
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import Belief
+from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
@@ -79,7 +79,10 @@ def refit(agent: AgentState, s: int, a: int, s_next: int, before: int) -> bool:
 
 @inline
 def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int) -> None:
-    """Measure the whole model after step t, at which the prior was refitted."""
+    """Measure the whole model after step t, at which the prior was refitted.
+
+    On a growing graph only rows with observations are compared again; the estimates of all others stay.
+    """
     belief, distance = agent.belief, 0.0
     record.missing[t + 1] = truth.missing_information(belief, truth)
     for s in range(len(belief.graph.start)):
@@ -87,7 +90,8 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
             r = s * belief.graph.stride + a
             if len(truth.possible) and not truth.possible[s * belief.graph.n_actions + a]:
                 continue
-            truth.l1[r] = truth.row_distance(belief, truth, s, a)
+            if belief.graph.capacity == 0 or belief.row_stats[r, TOTAL] > 0:
+                truth.l1[r] = truth.row_distance(belief, truth, s, a)
             distance += truth.l1[r]
     record.l1[t + 1] = distance
 
