@@ -18,6 +18,7 @@ import numpy as np
 from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.run import Run
+from berlyne.exploration.stopping import StoppingRule
 from berlyne.exploration.streams import streams
 from berlyne.labels import PASS_OBSERVE, GrowingLabels, Labels, as_list
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
@@ -37,6 +38,8 @@ def explore_env(
     prior: Prior | None = None,
     states: Iterable[Hashable] | None = None,
     observe: Callable[[Any], Hashable] | None = None,
+    n_episodes: int | None = None,
+    until: Any = None,
 ) -> Run:
     """Explore an environment by acting in it, with episodes and resets.
 
@@ -51,7 +54,7 @@ def explore_env(
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)"; it must not need the true world.
     n_steps : int
-        Number of actions to take, over all episodes.
+        Number of actions to take, over all episodes; with `n_episodes` or `until`, the largest number.
     seed : int, SeedSequence or Generator
         Seed. The agent and the environment draw from separate streams.
     prior : Prior, optional
@@ -61,6 +64,10 @@ def explore_env(
     observe : callable, optional
         Function that converts an observation to a state, a hashable value. By default the state is the observation
         itself, with NumPy numbers as Python numbers, and arrays and lists as tuples.
+    n_episodes : int, optional
+        Stop after this number of episodes.
+    until : object or callable, optional
+        Stop when a step leads to this state, or to one for which this function of its label returns true.
 
     Returns
     -------
@@ -92,11 +99,14 @@ def explore_env(
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(f"observations are {env.observation_space}, which rarely repeat; {PASS_OBSERVE}{OWN_WORLDS}")
     explorer = _make_explorer(env, strategy, seed, prior, states)
+    stop = StoppingRule(explorer.state_labels, n_episodes, until)
     path = _Path(env, explorer, observe, n_steps, _table_world(env, explorer) if observe is None else None)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))
-        for _ in range(n_steps):
+        for t in range(n_steps):
             path.step()
+            if stop.is_active and stop.stops(explorer.states[path.lines[t, 2]], path.episode):
+                break
         return path.run()
     except Exception as error:
         refused = isinstance(error, ValueError)
