@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from pathlib import Path
@@ -44,6 +45,12 @@ def lab() -> None:
 @click.option("--actions", metavar="NAMES", help="Action names, separated by commas, or the number of actions.")
 @click.option("--discover", is_flag=True, help="Start without known states; a state is added when you first record it.")
 @click.option(
+    "--possible",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="TABLE",
+    help="CSV file with columns state and action: the possible actions; all, in a state without lines.",
+)
+@click.option(
     "--alpha", type=Concentration(), default=1.0, show_default=True, help="Concentration of the prior; ml to learn it."
 )
 @click.option("--prior", metavar="MODULE:NAME", help="Your own prior, an object in a Python module.")
@@ -57,6 +64,7 @@ def new(
     states: str | None,
     actions: str | None,
     discover: bool,
+    possible: Path | None,
     alpha: float | Literal["ml"],
     prior: str | None,
     strategy: str,
@@ -86,6 +94,8 @@ def new(
     parsed = {"n_states": (n_states, state_names), "n_actions": (n_actions, action_names)}
     sizes = {name: size for name, (size, names) in parsed.items() if prior is not None and names is None}
     labels: dict[str, Any] = {"states": state_names, "actions": action_names, **sizes}
+    if possible is not None:
+        labels["possible"] = _read_possible(possible, state_names, action_names)
     book = LabBook.new(file, book_prior, strategy, seed, imports=imports, **labels)
     _print(f"Created {file}: {book.explorer!r}")
 
@@ -179,6 +189,25 @@ def status(file: Path) -> None:
     for s, a, s_next in [] if not explorer.n_obs else explorer.history[-3:]:
         line("told", f"{s} {a} {s_next}")
     Console().print(table, highlight=False)
+
+
+def _read_possible(path: Path, states: list[str] | None, actions: list[str] | None) -> dict[Any, list[Any]]:
+    """Read the possible actions of each state from a CSV file with columns state and action."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file, skipinitialspace=True)
+        columns = [] if reader.fieldnames is None else [name.strip() for name in reader.fieldnames]
+        missing = [name for name in ("state", "action") if name not in columns]
+        if missing:
+            raise ValueError(f"{path}: there is no column {missing[0]!r}; the columns must be state and action")
+        reader.fieldnames = columns
+        possible: dict[Any, list[Any]] = {}
+        for line in reader:
+            if not line["state"] or not line["action"]:
+                raise ValueError(f"{path}: line {reader.line_num} needs a state and an action")
+            state, action = line["state"].strip(), line["action"].strip()
+            known = states or range(0), actions or range(0)
+            possible.setdefault(_parse_label(known[0], state), []).append(_parse_label(known[1], action))
+    return possible
 
 
 def _parse_names(option: str, text: str | None) -> tuple[int | None, list[str] | None]:

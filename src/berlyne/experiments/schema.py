@@ -352,6 +352,7 @@ def _check_settings(settings: dict[str, Any]) -> None:
     _check_strings(dict.fromkeys(settings["worlds"], ""))
     for world_class in settings["worlds"].values():
         _check_int(world_class["n_steps"], 1, MAX_STEPS)
+        _check_int(world_class.get("horizon", 1), 1, MAX_STEPS)
         _check_strings(dict.fromkeys(world_class.get("worlds", ()), ""))
     distinct = len(set(settings["strategies"])) == len(settings["strategies"]) > 0 < len(settings["worlds"])
     lists = all(isinstance(settings[key], list) for key in ("strategies", "snapshots", "measures"))

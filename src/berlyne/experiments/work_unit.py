@@ -81,7 +81,7 @@ class _WorldCache:
     def get(self, seed: int, kind: WorldClass, index: int) -> WorldOrEnv:
         if kind.worlds:
             return kind.worlds[index]
-        key = seed, kind.name, repr(kind.parameters), index
+        key = seed, kind.name, repr(kind.parameters), kind.horizon, index
         with self.lock:
             make, world = self.cached.get(key, (None, None))
             if world is not None and make is kind.make:  # another function may have the same name
@@ -315,7 +315,7 @@ class Layout:
         arrays["action"][i, :n] = run.actions
         arrays["area"][i] = area
         # independently of the other runs in this block
-        if run.world is None or run.strategy.relocates or len(run.world.terminal):
+        if run.world is None or run.strategy.relocates or run.world.episodes.begin_again:
             outcomes = arrays.setdefault("next_state", np.full_like(arrays["state"], DTYPE_MAX[self.state_dtype]))
             outcomes[i, :n] = run.next_states
         if "counts" in arrays and run.world is not None:

@@ -8,7 +8,7 @@ validated before the explorer learns from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ import numpy as np
 from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.run import Run
+from berlyne.exploration.stopping import StoppingRule
 from berlyne.exploration.streams import streams
-from berlyne.labels import PASS_OBSERVE, GrowingLabels, as_list
+from berlyne.labels import PASS_OBSERVE, GrowingLabels, Labels, as_list
 from berlyne.priors import ChineseRestaurant, Dirichlet, Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import Strategy
@@ -37,11 +38,14 @@ def explore_env(
     prior: Prior | None = None,
     states: Iterable[Hashable] | None = None,
     observe: Callable[[Any], Hashable] | None = None,
+    n_episodes: int | None = None,
+    until: Any = None,
 ) -> Run:
     """Explore an environment by acting in it, with episodes and resets.
 
     If an episode ends (`terminated`), the explorer learns that no action can be taken in that state. If it is cut
-    short (`truncated`), the explorer does not learn this. A reset is not a transition.
+    short (`truncated`), the explorer does not learn this. A reset is not a transition. If the environment returns an
+    `action_mask` in `info`, from `reset` or `step`, the explorer learns which actions are possible in that state.
 
     Parameters
     ----------
@@ -50,7 +54,7 @@ def explore_env(
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)"; it must not need the true world.
     n_steps : int
-        Number of actions to take, over all episodes.
+        Number of actions to take, over all episodes; with `n_episodes` or `until`, the largest number.
     seed : int, SeedSequence or Generator
         Seed. The agent and the environment draw from separate streams.
     prior : Prior, optional
@@ -60,6 +64,10 @@ def explore_env(
     observe : callable, optional
         Function that converts an observation to a state, a hashable value. By default the state is the observation
         itself, with NumPy numbers as Python numbers, and arrays and lists as tuples.
+    n_episodes : int, optional
+        Stop after this number of episodes.
+    until : object or callable, optional
+        Stop when a step leads to this state, or to one for which this function of its label returns true.
 
     Returns
     -------
@@ -91,11 +99,14 @@ def explore_env(
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(f"observations are {env.observation_space}, which rarely repeat; {PASS_OBSERVE}{OWN_WORLDS}")
     explorer = _make_explorer(env, strategy, seed, prior, states)
+    stop = StoppingRule(explorer.state_labels, n_episodes, until)
     path = _Path(env, explorer, observe, n_steps, _table_world(env, explorer) if observe is None else None)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))
-        for _ in range(n_steps):
+        for t in range(n_steps):
             path.step()
+            if stop.is_active and stop.stops(explorer.states[path.lines[t, 2]], path.episode):
+                break
         return path.run()
     except Exception as error:
         refused = isinstance(error, ValueError)
@@ -184,10 +195,13 @@ class _Path:
         """Start an episode."""
         n = self.finished[0]
         self.place = f"before step {n}"
-        label, s = self.encoder.find(reset(self.env, **options))
+        observation, info = reset(self.env, **options)
+        label, s = self.encoder.find(observation)
+        allowed = read_action_mask(info, self.explorer.action_labels)
         self.explorer_busy = True
         self.encoder.discover(label, s)
         self.finished = n, self.explorer.n_states, s
+        self._allow(s, allowed)
         self.explorer_busy = False
 
     def step(self) -> None:
@@ -199,16 +213,23 @@ class _Path:
         self.place, self.explorer_busy = f"step {t}, action {action!r}", False
         outcome = step(self.env, action)
         label, s_next = self.encoder.find(outcome.observation)
+        allowed = None if outcome.terminated else read_action_mask(outcome.info, explorer.action_labels)
         self.explorer_busy = True
         next_state = label if s_next == explorer.n_states else explorer.states[s_next]  # a new one is discovered now
         explorer.observe(state, action, next_state, ended=outcome.terminated)
         self.lines[t] = s, explorer.action_labels.number(action), s_next, self.episode
         self.rewards[t], self.terminated[t] = outcome.reward, outcome.terminated
         self.finished = t + 1, explorer.n_states, s_next
+        self._allow(s_next, allowed)
         self.explorer_busy = False
         if outcome.terminated or outcome.truncated:
             self.episode += 1
             self.begin()
+
+    def _allow(self, s: int, actions: list[Any] | None) -> None:
+        """Let the explorer know which actions are possible in a state, if the environment has told it."""
+        if actions is not None:
+            self.explorer.allow(self.explorer.states[s], actions)
 
     def run(self) -> Run:
         """Return the finished steps."""
@@ -218,6 +239,8 @@ class _Path:
         terminated, world = self.terminated[:n], self.table_world
         if world is not None and not _agrees(world, states[:n], actions, next_states, terminated):
             world = None
+        if world is not None and not np.all(self.explorer.allowed):
+            world = world.replace(possible=self.explorer.allowed)
         path = states, actions, next_states, episode, terminated
         return Run(self.explorer.strategy, *path, world, self.explorer, self.rewards[:n])
 
@@ -386,23 +409,40 @@ class Outcome(NamedTuple):
         The reward, which may be NaN or infinite.
     terminated, truncated : bool
         Whether the episode ended, and whether it was cut short.
+    info : object
+        Further information, usually a dict.
     """
 
     observation: Any
     reward: float
     terminated: bool
     truncated: bool
+    info: Any
 
 
-def reset(env: Any, **options: Any) -> Any:
-    """Start an episode and return its first observation; raise a ValueError if that fails."""
+def read_action_mask(info: Any, actions: Labels) -> list[Any] | None:
+    """Return the actions that `info["action_mask"]` allows; None if there is no mask, or if it allows none or all."""
+    mask = info.get("action_mask") if isinstance(info, Mapping) else None
+    if mask is None:
+        return None
+    flags = np.asarray(mask)
+    if flags.shape != (actions.size,) or flags.dtype.kind not in "biuf" or not np.all((flags == 0) | (flags == 1)):
+        raise ValueError(
+            f"the action_mask in info is {short_repr(mask)}; it must be {actions.size} numbers, 1 for each possible "
+            "action and 0 for the others"
+        )
+    return None if np.all(flags == 0) or np.all(flags == 1) else [actions[int(a)] for a in np.flatnonzero(flags)]
+
+
+def reset(env: Any, **options: Any) -> tuple[Any, Any]:
+    """Start an episode and return its first observation and `info`; raise a ValueError if that fails."""
     try:
         answer = env.reset(**options)
     except Exception as error:
         raise ValueError(f"reset() raised {short_repr(error)}; {RESET}") from error
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise ValueError(f"reset() returned {short_repr(answer)}; {RESET}")
-    return answer[0]
+    return answer
 
 
 def step(env: Any, action: Any) -> Outcome:
@@ -413,8 +453,8 @@ def step(env: Any, action: Any) -> Outcome:
         raise ValueError(f"step() raised {short_repr(error)}; {STEP}") from error
     if not isinstance(answer, tuple) or len(answer) != 5:
         raise ValueError(f"step() returned {short_repr(answer)}; {STEP}")
-    observation, reward, terminated, truncated, _ = answer
-    return Outcome(observation, _real(reward), _bool("terminated", terminated), _bool("truncated", truncated))
+    observation, reward, terminated, truncated, info = answer
+    return Outcome(observation, _real(reward), _bool("terminated", terminated), _bool("truncated", truncated), info)
 
 
 def _real(reward: Any) -> float:

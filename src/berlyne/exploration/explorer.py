@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from array import array
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,17 @@ from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
 from berlyne.priors.protocols import check_prior, discovers_states
 from berlyne.strategies.registry import Strategy, get_strategy
-from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_flag, check_number
+from berlyne.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    check_count,
+    check_flag,
+    check_number,
+    short_repr,
+)
+from berlyne.worlds.possible import check_some_possible, parse_actions, parse_possible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +77,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         its states, so `n_states` must be left out.
     states, actions : iterable of hashable, optional
         Labels of the states and actions, in order, used in all calls; by default 0, 1, 2, ...
+    possible : mapping, or array of bool and shape (M, N), optional
+        Actions that can be taken in each state: a mapping from states to actions, in which all actions are possible in
+        the other states, or a mask `[a, s]`. By default all are possible. `allow` adds what you learn later.
 
     Attributes
     ----------
@@ -99,6 +112,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         n_actions: int | None = None,
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
+        possible: Any = None,
     ) -> None:
         check_prior(prior)
         rng = streams(seed).agent
@@ -107,9 +121,19 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
             self._initialize(prior, (GrowingLabels(), make_labels("action", n_actions, prior, actions)), strategy, rng)
             self.discover(() if states is None else states)
+            if possible is not None and not isinstance(possible, Mapping):
+                raise ValueError(
+                    f"possible is {short_repr(possible)}; {prior!r} discovers its states, so use a mapping"
+                )
+            for state, listed in ({} if possible is None else possible).items():
+                self.allow(state, listed)
             return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
         self._initialize(prior, (model.state_labels, model.action_labels), strategy, rng)
+        allowed = parse_possible(possible, self.state_labels, self.action_labels)
+        if allowed is not None:
+            for s in np.flatnonzero(~allowed.all(axis=0)).tolist():
+                self._allow(self.states[s], allowed[:, s])
 
     def _initialize(
         self, prior: Prior, labels: tuple[Labels, Labels], strategy: str | Strategy, rng: np.random.Generator
@@ -120,6 +144,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._rng = rng
         self._declared_states: dict[int, int] = {}  # n_obs at the time of the declaration, by state
         self._declared_terminal: dict[int, int] = {}
+        self._allowed: dict[Any, BoolArray] = {}  # which actions are possible, by the label of the state
         self._lock = threading.RLock()  # kernels release the GIL
         self._reset()
 
@@ -137,6 +162,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
             self._agent = make_agent(model, self.strategy, None, seed=seed)
+        for state, allowed in self._allowed.items():
+            self._agent_allows(state, allowed)
 
     def _remedy(self, name: str) -> str:
         return "create a new Explorer(prior, strategy)"
@@ -150,6 +177,16 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """Number of states, N; with a prior that discovers states, the number of known states."""
         return self.state_labels.size
 
+    @property
+    def allowed(self) -> BoolArray:
+        """Whether each action is allowed in each known state, `[a, s]`, as declared by `possible=` and `allow`."""
+        with self._lock:
+            allowed = np.ones((self.n_actions, self.n_states), dtype=np.bool_)
+            for s, actions in self._agent.allowed.items():
+                if s < self.n_states:
+                    allowed[:, s] = actions
+            return allowed
+
     def act(self, s: Any, among: Iterable[Any] | None = None) -> Any:
         """Return the action to try in state `s`.
 
@@ -161,7 +198,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         s : object
             The current state.
         among : iterable, optional
-            Actions that are possible now; by default all. Plans for later steps assume that all actions are possible.
+            Actions that are possible now; by default those that are possible in state `s`. Plans for later steps use
+            `possible=` and `allow`, but not `among`.
 
         Returns
         -------
@@ -171,8 +209,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
         s = self._number("s", s, self.state_labels)
-        possible = self._possible_actions(among)
         with self._lock:
+            possible = self._possible_actions(among, s)
             if s not in self._terminal:
                 return self.action_labels[self._choose(s, possible)]
             with self._as_nonterminal(s):
@@ -228,6 +266,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         number = self._number(name, state, self.state_labels)
         if isinstance(self.state_labels, GrowingLabels) and number == self.state_labels.size:
             self.state_labels.add(state)
+            if self._allowed:  # also if all actions are possible: an undone state may have had the same number
+                everything = np.ones(self.n_actions, dtype=np.bool_)
+                self._agent.allow(number, self._allowed.get(self.state_labels[number], everything))
         return number
 
     def discover(self, states: Iterable[Any]) -> None:
@@ -251,6 +292,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def _observe(self, s: int, a: int, s_next: int, ended: int) -> None:
         if self.n_obs >= MAX_OBSERVATIONS:
             raise ValueError(f"an explorer can learn at most {MAX_OBSERVATIONS:,} observations")
+        self._check_possible(s, a)
         reopened = s in self._terminal  # an action was taken in s, so s is not terminal
         if reopened:
             self._terminal.remove(s)
@@ -297,9 +339,59 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                     self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
                 return
             self.model.learn(lines.steps)  # on a copy: raises before anything is learned if a line is impossible
+            for s, a, _ in lines.steps.tolist() if self._allowed else []:
+                self._check_possible(s, a)
             self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
             for (s, a, s_next), ended in steps:
                 self._observe(s, a, s_next, ended)
+
+    def allow(self, s: Any, actions: Iterable[Any]) -> None:
+        """Declare which actions are possible in a state, from now on.
+
+        The others are no actions there: they are never chosen, no plan uses them, and they do not count in the missing
+        information. With a prior that discovers states, the state need not be known yet.
+
+        Parameters
+        ----------
+        s : object
+            Label of the state.
+        actions : iterable
+            Labels of all actions that are possible in it, at least one.
+        """
+        allowed = parse_actions(actions, s, self.action_labels)
+        if not np.any(allowed):
+            raise ValueError(f"no action is possible in state {s!r}; declare it with ends_in, or allow an action there")
+        with self._lock:
+            self._allow(s, allowed)
+
+    def _allow(self, state: Any, allowed: BoolArray) -> None:
+        """Store which actions are possible in a state, and tell the agent."""
+        if not np.any(allowed):
+            check_some_possible(allowed[:, None], (), Labels("state", 1, [state]))
+        number = self._number("s", state, self.state_labels)
+        tried = [a for a in np.flatnonzero(~allowed) if number * self.n_actions + a in self._last_outcomes]
+        if tried:
+            raise ValueError(
+                f"action {self.action_labels[int(tried[0])]!r} was taken in state {state!r}, so it is possible there"
+            )
+        self._allowed[state] = allowed
+        self._agent_allows(state, allowed)
+
+    def _agent_allows(self, state: Any, allowed: BoolArray) -> None:
+        """Tell the agent which actions are possible in a state, unless it is still to be discovered."""
+        number = self._number("s", state, self.state_labels)
+        if number < self.state_labels.size:
+            self._agent.allow(number, allowed)
+
+    def _check_possible(self, s: int, a: int) -> None:
+        """Raise a `ValueError` if action `a` is not possible in state `s`."""
+        allowed = self._agent.allowed.get(s)
+        if allowed is not None and not allowed[a]:
+            possible = ", ".join(repr(self.action_labels[int(b)]) for b in np.flatnonzero(allowed))
+            raise ValueError(
+                f"action {self.action_labels[a]!r} is not possible in state {self.state_labels[s]!r}; "
+                f"possible there: {possible}"
+            )
 
     def ends_in(self, states: Iterable[Any]) -> None:
         """Declare terminal states: episodes end there, and all their actions have value 0.
@@ -484,8 +576,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def expected_missing_information(self, level: float = 0.95) -> MissingInformationEstimate:
         """Return the expected missing information, in bits: the total with an interval, and per row.
 
-        See `InternalModel.expected_missing_information`. Terminal states do not count, since no action can be taken
-        there. With a prior that discovers states, undiscovered states do not count either.
+        See `InternalModel.expected_missing_information`. Only possible actions count: none in terminal states. With a
+        prior that discovers states, undiscovered states do not count either.
 
         Parameters
         ----------
@@ -497,9 +589,14 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         MissingInformationEstimate
             The expectation and its interval, in bits.
         """
-        elsewhere = [self.state_labels.size] if self._agent.discovers_states else []
-        excluded = {*self._terminal, *elsewhere}
-        return self.model.expected_missing_information(level, excluded)
+        with self._lock:
+            model, agent = self.model, self._agent
+            excluded = np.zeros((model.n_actions, model.n_states), dtype=np.bool_)
+            for s, allowed in agent.allowed.items():
+                excluded[:, agent.position(s)] = ~allowed
+            excluded[:, [agent.position(s) for s in self._terminal]] = True
+            excluded[:, self.state_labels.size :] = True  # undiscovered states
+        return model.expected_missing_information(level, excluded)
 
     def expected_gain(self, n_steps: int, s: Any = None, *, n_samples: int = 100, seed: Seed = 0) -> Gain:
         """Return the expected gain of `n_steps` more steps, in bits, by simulation.
@@ -610,7 +707,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         ndarray of shape (M,) or (N, M)
             Probability of each action in state `s`, or without `s`, of each pair `[s, a]`.
         """
-        number, possible = self._check_state_argument("probabilities", s), self._possible_actions(among)
+        number = self._check_state_argument("probabilities", s)
+        possible = self._possible_actions(among, number)
         if number is None and possible is not None:
             raise ValueError(f"{self.strategy} chooses among all pairs of a state and an action; leave among out")
         with self._lock, self._as_nonterminal(number):
@@ -657,13 +755,17 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             raise ValueError(f"{self.strategy} acts in the current state; call {method}(s)")
         return None if self.strategy.relocates else self._number("s", s, self.state_labels)
 
-    def _possible_actions(self, among: Iterable[Any] | None) -> list[int] | None:
-        """Return the numbers of the possible actions; None for all of them."""
+    def _possible_actions(self, among: Iterable[Any] | None, s: int | None) -> list[int] | None:
+        """Return the numbers of the actions in `among` that are possible in state `s`; None for all of them."""
         if among is None:
             return None
-        possible = self._numbers("among", among, "an action", self.action_labels)
-        if not possible:
+        listed = self._numbers("among", among, "an action", self.action_labels)
+        if not listed:
             raise ValueError("among is empty; it must contain the possible actions")
+        allowed = None if s is None else self._agent.allowed.get(s)
+        possible = listed if allowed is None else [a for a in listed if allowed[a]]
+        if not possible and s is not None:
+            raise ValueError(f"among contains no action that is possible in state {self.state_labels[s]!r}")
         return possible
 
     def _numbers(self, name: str, values: Any, item_name: str, labels: Labels) -> list[int]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from berlyne.labels import GrowingLabels, Labels
+from berlyne.labels import GrowingLabels, Labels, label_from_json, label_to_json
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
 from berlyne.priors.registry import PRIORS, prior_from_description
@@ -54,6 +54,8 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "states": labels_to_json(explorer.state_labels),
         "actions": labels_to_json(explorer.action_labels),
     }
+    if explorer._allowed:
+        settings["possible"] = [[label_to_json(s), allowed.tolist()] for s, allowed in explorer._allowed.items()]
     arrays = {
         **prior.arrays,
         "told_states": _pairs(explorer._declared_states),
@@ -122,6 +124,7 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     model = InternalModel(prior_from_description(prior, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
     explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
+    _load_possible(explorer, settings)
     if explorer._agent.schedule is not None:
         _replay(explorer, arrays)
         return
@@ -150,6 +153,15 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     explorer._declared_terminal = dict.fromkeys(explorer._terminal - observed, 0)
 
 
+def _load_possible(explorer: Explorer, settings: dict[str, Any]) -> None:
+    """Load which actions are possible; all are in states without an entry."""
+    for label, flags in settings.get("possible", []):
+        allowed = np.array(flags)
+        if allowed.dtype != np.bool_ or allowed.shape != (explorer.n_actions,):
+            raise ValueError("the possible actions of a state are no flags of the right number")
+        explorer._allow(label_from_json(label), allowed)
+
+
 def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Initialize an explorer that discovers its states: replay its declarations and observations in order."""
     prior = settings["prior"]
@@ -161,6 +173,7 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
         prior_from_description(prior, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
     )
     labels = list(states.all)
+    _load_possible(explorer, settings)
     _replay(explorer, arrays)
     discovered = list(explorer._agent.discovered)
     if states.all != labels or len(set(labels)) != len(labels) or discovered != list(range(len(labels))):

@@ -8,7 +8,7 @@ strategy, with which the object that you pass when you open the book is compared
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ FORMAT = 1
 def make_header(
     prior: Prior | str, strategy: str | Strategy, seed: int, options: dict[str, Any], imports: Iterable[str] = ()
 ) -> Line:
-    """Return the first line of a new book; `options` contains the labels and sizes, or None."""
+    """Return the first line of a new book; `options` contains labels, sizes and possible actions, or None."""
     modules = check_modules(imports)
     labels = {name: options[name] for name in ("states", "actions")}
     sizes = {name: options[name] for name in ("n_states", "n_actions")}
@@ -43,7 +43,25 @@ def make_header(
         **{k: None if v is None else [label_to_json(label) for label in as_list(k, v)] for k, v in labels.items()},
         **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
         **({"imports": list(modules)} if modules else {}),
+        **({} if options["possible"] is None else {"possible": _describe_possible(options["possible"])}),
     }
+
+
+def _describe_possible(possible: Any) -> Any:
+    """Return which actions are possible: pairs of a state and its actions, or a mask."""
+    if isinstance(possible, Mapping):
+        return [
+            [label_to_json(s), [label_to_json(a) for a in as_list("the possible actions", actions)]]
+            for s, actions in possible.items()
+        ]
+    return {"mask": np.asarray(possible).tolist()}
+
+
+def _read_possible(entry: Any) -> Any:
+    """Return the argument that `_describe_possible` described."""
+    if isinstance(entry, dict):
+        return np.array(entry["mask"])
+    return {label_from_json(s): [label_from_json(a) for a in actions] for s, actions in entry}
 
 
 def explorer_from_header(
@@ -71,6 +89,7 @@ def explorer_from_header(
         )
         sizes = {name: header.get(name) for name in ("n_states", "n_actions")}
         modules = check_modules(header.get("imports", ()))
+        possible = _read_possible(header["possible"]) if "possible" in header else None
     import_modules(modules, path.parent)
     stored_prior = _load_prior(path, prior_entry, prior)
     passed = None if strategy is None else _resolve_strategy(strategy, path.parent)
@@ -78,7 +97,7 @@ def explorer_from_header(
         stored_strategy = _load_strategy(path, strategy_entry, passed)
     else:
         stored_strategy = _check_custom_strategy(path, custom_name, passed)
-    return Explorer(stored_prior, stored_strategy, seed, states=states, actions=actions, **sizes)
+    return Explorer(stored_prior, stored_strategy, seed, states=states, actions=actions, possible=possible, **sizes)
 
 
 @contextlib.contextmanager

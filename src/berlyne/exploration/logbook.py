@@ -81,6 +81,7 @@ class LabBook:
         actions: Iterable[Any] | None = None,
         n_states: int | None = None,
         n_actions: int | None = None,
+        possible: Any = None,
         imports: Iterable[str] = (),
     ) -> LabBook:
         """Create a book; raise a StoreError if `path` already exists.
@@ -100,6 +101,8 @@ class LabBook:
             Labels of the states and actions; by default 0, 1, 2, ...
         n_states, n_actions : int, optional
             Numbers of states and actions, needed only without labels and if the prior does not define them.
+        possible : mapping, or array of bool and shape (M, N), optional
+            Actions that are possible in each state, as in `Explorer`; by default all.
         imports : iterable of str
             Names of modules that register your own indices and methods; they are imported whenever the book is opened.
 
@@ -111,6 +114,7 @@ class LabBook:
         path = Path(path)
         check_can_create(path)
         options = {"states": states, "actions": actions, "n_states": n_states, "n_actions": n_actions}
+        options["possible"] = possible
         header = make_header(prior, strategy, seed, options, imports)
         explorer_from_header(path, header, prior, strategy)  # raises before a file is created
         create_log(path, header)

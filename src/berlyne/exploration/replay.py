@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import Engine, make_agent, make_open_state_agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_world
 from berlyne.engine.records import ReplayRecord
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.history import COLUMNS, History, read_history
@@ -84,7 +84,9 @@ def replay(
 
     Terminal states, whose actions have value 0, are known from the world, or from the world that a `Run` explored.
     Otherwise the explorer learns them as `Explorer` does: from a `Run` in an environment, or from `ended` of lines or
-    of a frame. A line that begins in a terminal state makes it nonterminal.
+    of a frame. A line that begins in a terminal state makes it nonterminal. After an end, plans go on where episodes
+    begin: as the world defines it, or where the episodes of the subject began so far. Actions that are not possible are
+    known from the world, or from the `Run`.
 
     With a prior that discovers states, states are discovered when the history first names them.
 
@@ -171,6 +173,8 @@ def _replay_open_states(
     lines, parts = _with_terminal(read_history(history, *labels), world), []
     for indices in _by_subject(lines):
         agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
+        if world is not None:
+            tell_world(agent, world)
         for s in range(n_initial):
             agent.discover(s)
         parts.append((indices, _replay_subject(agent, lines, indices, labels)))
@@ -181,7 +185,7 @@ def _with_terminal(lines: History, world: World | None) -> History:
     """Take the terminal states from the world, if there is one; then the lines need not mark ends of episodes."""
     if world is None:
         return lines
-    return lines._replace(terminal=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool))
+    return lines._replace(terminal=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool), allowed={})
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -206,6 +210,14 @@ def _by_subject(lines: History) -> list[IntArray]:
 def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tuple[Labels, Labels]) -> ReplayRecord:
     """Return the record of one subject, whose lines have these indices; raise `ValueError` if one is impossible."""
     steps = np.ascontiguousarray(lines.steps[indices])
+    for s, actions in lines.allowed.items():
+        agent.allow(s, actions)
+    for i, (s, a, _) in zip(indices.tolist(), steps.tolist(), strict=True) if agent.allowed else ():
+        if s in agent.allowed and not agent.allowed[s][a]:
+            raise ValueError(
+                f"line {i} of the history, counted from 0: action {labels[1][a]!r} is not possible in state "
+                f"{labels[0][s]!r}"
+            )
     record, done = agent.replay(steps, lines.terminal_changes(indices), lines.ended[indices])
     if done < len(steps):
         error = impossible_transition(*steps[done].tolist()).with_labels(*labels)

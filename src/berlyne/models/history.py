@@ -129,12 +129,15 @@ class History(NamedTuple):
         Whether the episode ended with each line.
     terminal : ndarray of int
         Numbers of the states that were known to be terminal from the start.
+    allowed : dict of int to ndarray of bool, shape (M,)
+        Which actions are possible, by the number of the state, if the history is a `Run` in which some were not.
     """
 
     steps: IntArray
     labels: dict[str, list[Any]]
     ended: BoolArray
     terminal: IntArray
+    allowed: dict[int, BoolArray]
 
     def terminal_changes(self, lines: IntArray) -> list[TerminalChange]:
         """List the changes of terminal states that an explorer learns from some lines.
@@ -200,7 +203,8 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     steps = np.stack(numbers, axis=1)
     if isinstance(states, GrowingLabels):  # a terminal state that does not occur in the history is not discovered
         terminal = np.array([s for s in map(states.number, terminal) if s < states.size], dtype=np.int64)
-    return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, terminal)
+    ended = np.zeros(len(steps), dtype=bool) if ended is None else ended
+    return History(steps, labels, ended, terminal, _allowed_in(history, states, actions))
 
 
 def read_single_subject(history: Any, states: Labels, actions: Labels) -> History:
@@ -253,6 +257,24 @@ def _read_run(run: Any, columns: list[Any], states: Labels, actions: Labels) -> 
     else:
         states = Labels("state", states.size)
     return _RunColumns([s, a, s_next], terminal, states, actions)
+
+
+def _allowed_in(history: Any, states: Labels, actions: Labels) -> dict[int, BoolArray]:
+    """Return which actions are possible, by state, for each state of a run in which some are not."""
+    explorer = getattr(history, "explorer", None)
+    source: Any = getattr(history, "world", None) if explorer is None else explorer
+    masks = getattr(source, "allowed", None)
+    if masks is None or np.all(masks):
+        return {}
+    by_label = isinstance(states, GrowingLabels) or states.custom is not None
+    order = [actions.number(a) if actions.custom is not None else i for i, a in enumerate(source.actions)]
+    allowed = {}
+    for s in np.flatnonzero(~masks.all(axis=0)).tolist():
+        number = states.number(source.states[s]) if by_label else s
+        if number < states.size:  # with a prior that discovers states, a state that does not occur is not known
+            allowed[number] = np.ones(actions.size, dtype=np.bool_)
+            allowed[number][order] = masks[:, s]
+    return allowed
 
 
 def _is_column(values: Any) -> bool:

@@ -19,6 +19,7 @@ from berlyne.serialization import atomic_write
 from berlyne.sparse import Rows
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.episodes import SUM_TOLERANCE
+from berlyne.worlds.possible import fill_forbidden, parse_possible
 
 if TYPE_CHECKING:
     from berlyne.worlds.world import World
@@ -93,12 +94,14 @@ def write_edges(path: str | os.PathLike[str], world: World) -> None:
     atomic_write(path, text.getvalue().encode("utf-8"))
 
 
-def read_edges(path: str | os.PathLike[str], terminal: Iterable[Any] | None = None) -> Edges:
+def read_edges(
+    path: str | os.PathLike[str], terminal: Iterable[Any] | None = None, possible: Any = None, prior: Any = None
+) -> Edges:
     """Read the rows and labels of a .csv or .parquet file.
 
     States are the entries of the columns `s` and `s_next`, actions those of `a`. If all of them are whole numbers, they
     are sorted. Otherwise they are strings in the order of their first occurrence. A terminal state needs no edges;
-    every action stays there.
+    every action stays there. An action that is not `possible` needs none either (`berlyne.worlds.possible`).
 
     Raises
     ------
@@ -107,7 +110,7 @@ def read_edges(path: str | os.PathLike[str], terminal: Iterable[Any] | None = No
     """
     try:
         table = _read_parquet(path) if _is_parquet(path) else _read_csv(path)
-        return _edges(table, [] if terminal is None else list(terminal))
+        return _edges(table, [] if terminal is None else list(terminal), possible, prior)
     except _TableError as error:
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
@@ -193,7 +196,7 @@ def _check_columns(names: list[str], location: str) -> None:
             raise _TableError(f"{location}: there is no column {name!r}; the columns must be s, a, s_next, p")
 
 
-def _edges(table: Table, terminal: list[Any]) -> Edges:
+def _edges(table: Table, terminal: list[Any], possible: Any, prior: Any) -> Edges:
     """Convert a table to rows and labels."""
     columns = table.columns
     if not columns["p"]:
@@ -215,6 +218,10 @@ def _edges(table: Table, terminal: list[Any]) -> Edges:
             s_next = np.concatenate([s_next, np.full(len(actions), state_number[label])])
             p = np.concatenate([p, np.ones(len(actions))])
     rows = rows_from_entries(row, s_next, p, len(states), len(actions))
+    labels = Labels("state", len(states), states), Labels("action", len(actions), actions)
+    allowed = parse_possible(possible, *labels)
+    if allowed is not None:
+        rows = fill_forbidden(rows, allowed, prior)
     _check_sums(rows, states, actions, _Lines(table, row[:n], state_labels))
     return Edges(rows, _labels_or_none(states), _labels_or_none(actions))
 
@@ -312,6 +319,10 @@ def _check_sums(rows: Rows, states: list[Any], actions: list[Any], lines: _Lines
         s, a = divmod(int(wrong[0]), rows.n_actions)
         problem = f"sum to {sums[wrong[0]]:.9g}; they must sum to 1"
         if rows.indptr[wrong[0]] == rows.indptr[wrong[0] + 1]:
+            sizes = np.diff(rows.indptr)[s * len(actions) : (s + 1) * len(actions)]
+            others = [action for action, size in zip(actions, sizes, strict=True) if size]
             problem = f"are missing; add them, or make the state terminal: load_world(path, terminal=[{states[s]!r}])"
+            if others:
+                problem += f", or forbid the action there: load_world(path, possible={{{states[s]!r}: {others!r}}})"
         location = lines.locate(int(wrong[0]), states[s])
         raise _TableError(f"{location}: the probabilities of a={actions[a]!r} in s={states[s]!r} {problem}")

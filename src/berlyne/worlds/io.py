@@ -1,8 +1,8 @@
 """Files of worlds: `.npz` for a whole world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edge_table`).
 
-An `.npz` contains rows, labels, start, terminal states, name, positions or the walls of a maze, and a built-in prior.
-It contains no code and is covered by a checksum. Every number is validated when it is read. Format 1 had no checksum;
-it is not read.
+An `.npz` contains rows, labels, start, terminal states, forbidden actions, name, positions or the walls of a maze, and
+a built-in prior. It contains no code and is covered by a checksum. Every number is validated when it is read. Format 1
+had no checksum; it is not read.
 """
 
 from __future__ import annotations
@@ -56,9 +56,12 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         "actions": labels_to_json(world.action_labels),
         "start": start if isinstance(start, int) else None,
         "terminal": world.terminal.tolist(),
+        **({} if world.horizon is None else {"horizon": world.horizon}),
     }
     if isinstance(start, np.ndarray):
         arrays["start"] = start
+    if not np.all(world.allowed):
+        arrays["allowed"] = world.allowed
     if prior is not None:
         if type(prior) not in PRIORS.values():
             raise ValueError(
@@ -87,6 +90,7 @@ def load_world(
     *,
     start: Any = None,
     terminal: Iterable[Any] | None = None,
+    possible: Any = None,
     name: str | None = None,
 ) -> World:
     """Read a world from an .npz written by `World.save`, or from a .csv or .parquet table of edges `s, a, s_next, p`.
@@ -97,8 +101,9 @@ def load_world(
         The file; its suffix determines the format.
     prior : Prior or None
         Prior of an explorer, instead of that in the file. A table contains none.
-    start, terminal, name : object
-        Arguments of `World`, instead of those in the file. A table contains none of them.
+    start, terminal, possible, name : object
+        Arguments of `World`, instead of those in the file. A table contains none of them. It needs no lines for a
+        terminal state, or for an action that is not possible.
 
     Returns
     -------
@@ -111,10 +116,10 @@ def load_world(
         If the file is damaged or does not contain a world. The message contains the line of a table.
     """
     if _suffix(path) != ".npz":
-        edges = read_edges(path, terminal)
+        edges = read_edges(path, terminal, possible, prior)
         world_name = Path(path).stem if name is None else name
         parts: dict[str, Any] = {"states": edges.states, "actions": edges.actions, "start": start, "terminal": terminal}
-        return World(edges.rows, prior, name=world_name, **parts)
+        return World(edges.rows, prior, name=world_name, possible=possible, **parts)
     with open(path, "rb") as file:
         try:
             world = deserialize_world(*read_archive(file, "world", (FORMAT,)))
@@ -124,7 +129,7 @@ def load_world(
             ) from None
         except Exception as error:  # a damaged file can raise any exception
             raise ValueError(f"{os.fspath(path)} is not a world saved by berlyne, or it is damaged") from error
-    arguments = {"prior": prior, "start": start, "terminal": terminal, "name": name}
+    arguments = {"prior": prior, "start": start, "terminal": terminal, "possible": possible, "name": name}
     changes = {part: value for part, value in arguments.items() if value is not None}
     return world.replace(**changes) if changes else world
 
@@ -153,6 +158,8 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
         states=states,
         actions=labels_from_json(settings["actions"]),
         terminal=[label[s] for s in settings["terminal"]],
+        possible=arrays.get("allowed"),
+        horizon=settings.get("horizon"),
     )
 
 

@@ -44,7 +44,7 @@ def reachable(world: World, starts: IntArray) -> BoolArray:
 
     rows, n = world.rows, world.n_states
     size = np.diff(rows.indptr[:: rows.n_actions])  # the actions of one state are adjacent
-    continues = np.repeat(~world.episodes.is_terminal, size)  # a terminal state leads nowhere
+    continues = world.possible_rows[rows.row_numbers()]  # a terminal state leads nowhere
     # an additional state n leads to all states in `starts`
     row = np.concatenate([np.repeat(np.arange(n), size)[continues], np.full(len(starts), n)])
     column = np.concatenate([rows.indices[continues], starts])

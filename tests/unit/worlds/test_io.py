@@ -217,7 +217,8 @@ def test_a_terminal_state_needs_no_edges(tmp_path):
             "red,r,red,1\n",
             "",
             r"line 2: the probabilities of a='r' in s='red' are missing; add them, or make the state terminal: "
-            r"load_world\(path, terminal=\['red'\]\)",
+            r"load_world\(path, terminal=\['red'\]\), or forbid the action there: "
+            r"load_world\(path, possible=\{'red': \['l'\]\}\)",
         ),
         (GOOD, "", "the file is empty; its first line must be s,a,s_next,p"),
         (GOOD[13:], "", "the table contains no transitions"),

@@ -1,0 +1,69 @@
+"""Ends of episodes: bits left and episodes after 3,000 steps, for each way to go on after an end.
+
+Run `python benchmarks/ends.py` with the package on the path. It prints one line for each world and strategy: the mean
+and the standard error over the seeds. An older version of the package has no `after_end`, so only its default is run.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import gymnasium
+import numpy as np
+
+import berlyne
+from berlyne import Dirichlet, World
+
+N_STEPS = 3_000
+N_SEEDS = 8
+
+
+def corridor(n: int = 20) -> World:
+    """Return a corridor from state 0 to an end on the right; action 1 slips back with probability 1/2."""
+    theta = np.zeros((2, n, n))
+    for s in range(n):
+        theta[0, s, min(s + 1, n - 1)] = 1.0
+        theta[1, s, s] += 0.5
+        theta[1, s, max(s - 1, 0)] += 0.5
+    return World(theta, Dirichlet(1 / n, n_states=n, n_actions=2), start=0, terminal=[n - 1], name="corridor")
+
+
+def table(name: str, alpha: float) -> World:
+    """Return the world of a Gymnasium environment with a transition table."""
+    world = berlyne.from_gymnasium(gymnasium.make(name))
+    return world.with_prior(Dirichlet(alpha, n_states=world.n_states, n_actions=world.n_actions))
+
+
+WORLDS = {
+    "FrozenLake 4x4": lambda: table("FrozenLake-v1", 1 / 16),
+    "FrozenLake 8x8": lambda: table("FrozenLake8x8-v1", 1 / 64),
+    "CliffWalking": lambda: table("CliffWalking", 1 / 48),
+    "Taxi": lambda: table("Taxi", 1 / 500),
+    "corridor": corridor,
+}
+STRATEGIES = ("Random", "PIG(VI)", "PIG(VI, after_end=stop)", "PIG(VI, steps_back=30)")
+
+
+def measure(world: World, strategy: str) -> str:
+    """Return bits left and episodes, as mean and standard error."""
+    runs = [berlyne.explore(world, strategy, N_STEPS, seed) for seed in range(N_SEEDS)]
+    columns = [run.missing_information[-1] for run in runs], [run.n_episodes for run in runs]
+    return " | ".join(f"{np.mean(c):.1f} ± {np.std(c, ddof=1) / np.sqrt(len(c)):.1f}" for c in columns)
+
+
+def main() -> None:
+    """Print the table, for the worlds whose names are given, or all."""
+    warnings.simplefilter("ignore")  # some states of Taxi cannot be reached
+    print("| world | strategy | bits left | episodes |\n|---|---|---|---|")
+    for name in sys.argv[1:] or WORLDS:
+        world = WORLDS[name]()
+        for strategy in STRATEGIES:
+            try:
+                print(f"| {name} | {strategy} | {measure(world, strategy)} |", flush=True)
+            except ValueError as error:
+                print(f"| {name} | {strategy} | {error} |")
+
+
+if __name__ == "__main__":
+    main()
