@@ -104,6 +104,11 @@ class Agent(ABC):
     def current_state(self) -> int:
         """The current state; -1 if it is unknown."""
 
+    @property
+    @abstractmethod
+    def episode_is_over(self) -> bool:
+        """Whether the last observation ended an episode, or was the last one before it is cut."""
+
     @abstractmethod
     def position(self, s: int) -> int:
         """Return the position of state `s` in the arrays of the agent."""
@@ -243,6 +248,10 @@ class Agent(ABC):
         """
 
     @abstractmethod
+    def set_horizon(self, horizon: int) -> None:
+        """Let episodes be cut after `horizon` steps; plans see no more steps than are left."""
+
+    @abstractmethod
     def end_episode(self) -> None:
         """Note that an episode ended with the last observation."""
 
@@ -321,8 +330,8 @@ class Agent(ABC):
         u_world : ndarray of shape (T,)
             Uniform numbers in [0, 1) for the outcomes.
         u_start : ndarray of shape (T,), optional
-            Uniform numbers in [0, 1) for the initial states of episodes. It may be empty if the world has no terminal
-            states.
+            Uniform numbers in [0, 1) for the initial states of episodes. It may be empty if episodes neither end nor
+            are cut.
 
         Returns
         -------
@@ -342,7 +351,8 @@ class Agent(ABC):
                 self.observe(s, a, s_next)
             except ImpossibleTransitionError:
                 return t
-            next_begin = world.episodes.draw(float(u_start[t])) if is_terminal[s_next] else s_next
+            is_over = is_terminal[s_next] or self.episode_is_over
+            next_begin = world.episodes.draw(float(u_start[t])) if is_over else s_next
             self.discover(next_begin)
             record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, next_begin
             if record.learned.shape[1]:

@@ -221,6 +221,7 @@ class CompiledAgent(KnownStatesAgent):
         memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
         clone = CompiledAgent(InternalModel(prior), self.strategy)
         clone.load_state(memory, last)
+        clone.choice_state.left[:] = self.choice_state.left
         return clone
 
     def _move(self, model: InternalModel) -> None:
@@ -286,6 +287,15 @@ class CompiledAgent(KnownStatesAgent):
         starts, states = self.choice_state.starts, np.flatnonzero(distribution)
         starts.weight[:-1], starts.weight[-1] = distribution, distribution.sum()
         starts.states[: len(states)], starts.n[:] = states, (len(states), 1)
+
+    def set_horizon(self, horizon: int) -> None:
+        """Let episodes be cut after `horizon` steps."""
+        self.choice_state.left[:] = horizon
+
+    @property
+    def episode_is_over(self) -> bool:
+        """Whether the last observation ended an episode, or was the last one before it is cut."""
+        return bool(self.choice_state.current_state[0] < -1)
 
     def end_episode(self) -> None:
         """Note that an episode ended with the last observation."""

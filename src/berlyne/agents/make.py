@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from berlyne.agents.base import KnownStatesAgent
+from berlyne.agents.base import Agent, KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.models.internal_model import InternalModel
@@ -75,12 +75,20 @@ def make_agent(
         agent = CompiledAgent(model, strategy, world)
     else:
         agent = NumpyAgent(model, strategy, world if strategy.sees_world else None, seed)
-    if world is not None and not world.allows_all:
+    if world is not None:
+        tell_world(agent, world)
+    return agent
+
+
+def tell_world(agent: Agent, world: World) -> None:
+    """Tell an agent without observations what is possible in a world, where episodes begin, and when they are cut."""
+    if not world.allows_all:
         agent.allow_in(world)
         agent.tell_starts(world.episodes.distribution)
-    if world is not None and strategy.relocates and not world.measures_all:
+    if agent.strategy.relocates and not world.measures_all:
         agent.mark_terminal(np.flatnonzero(~world.is_measured))
-    return agent
+    if world.horizon is not None:
+        agent.set_horizon(world.horizon)
 
 
 def make_open_state_agent(

@@ -109,6 +109,7 @@ class NumpyAgent(KnownStatesAgent):
         self._n_obs, self._last, self.n_refits = model.n_obs, dict[int, int](), 0
         self.theta = None if world is None else world.theta
         self._current_state, self._episode_is_over, self._starts_are_told = -1, False, False
+        self._horizon: int | None = None
         self._call("start")
 
     def act(self, s: int, u: FloatArray) -> int:
@@ -184,6 +185,7 @@ class NumpyAgent(KnownStatesAgent):
         if s != self._current_state or self._episode_is_over:
             view.visits, view.starts, view.episode_began = view.visits.copy(), view.starts.copy(), view.t
             self._count_arrival(view, s)
+            view.steps_left = self._horizon
         if self._index_is_global:
             view.utility = self._index_values(view.visits)
         return view
@@ -232,6 +234,9 @@ class NumpyAgent(KnownStatesAgent):
         self._call("learn", s, a, s_next, reward)
         view.visits[s_next] += 1
         self._current_state = s_next
+        if self.view.steps_left is not None:
+            self.view.steps_left -= 1
+            self._episode_is_over = self.view.steps_left == 0
         self._n_obs += 1
         if self.schedule is not None:
             self._last[s * self.n_actions + a] = s_next
@@ -284,7 +289,8 @@ class NumpyAgent(KnownStatesAgent):
         clone._own.visits[: len(self.view.visits)] = self.view.visits
         clone._own.starts[: len(self.view.starts)] = self.view.starts
         clone._current_state, clone.view.episode_began = self._current_state, self.view.episode_began
-        clone._episode_is_over = self._episode_is_over
+        clone._episode_is_over, clone._horizon = self._episode_is_over, self._horizon
+        clone.view.steps_left = self.view.steps_left
         clone._call("grow", self.view.memory)
         return clone
 
@@ -302,6 +308,15 @@ class NumpyAgent(KnownStatesAgent):
     def tell_starts(self, distribution: FloatArray) -> None:
         """Tell the agent the probability (N,) that an episode begins in each state."""
         self._own.starts[...], self._starts_are_told = distribution, True
+
+    def set_horizon(self, horizon: int) -> None:
+        """Let episodes be cut after `horizon` steps."""
+        self._horizon = self.view.steps_left = horizon
+
+    @property
+    def episode_is_over(self) -> bool:
+        """Whether the last observation ended an episode, or was the last one before it is cut."""
+        return self._episode_is_over
 
     def end_episode(self) -> None:
         """Note that an episode ended with the last observation."""
@@ -380,6 +395,7 @@ class NumpyAgent(KnownStatesAgent):
         if s != self._current_state or self._episode_is_over:
             self._count_arrival(self._own, s)
             self._current_state, self._episode_is_over, self.view.episode_began = s, False, self.view.t
+            self.view.steps_left = self._horizon
         if self._index_is_global:
             self._own.utility[...] = self._index_values(self.view.visits)
 

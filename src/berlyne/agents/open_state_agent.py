@@ -152,6 +152,15 @@ class OpenStateAgent(Agent):
     def tell_starts(self, distribution: FloatArray) -> None:
         """Do nothing: the states are not known yet, so starts are counted."""
 
+    def set_horizon(self, horizon: int) -> None:
+        """Let episodes be cut after `horizon` steps."""
+        self._inner.set_horizon(horizon)
+
+    @property
+    def episode_is_over(self) -> bool:
+        """Whether the last observation ended an episode, or was the last one before it is cut."""
+        return self._inner.episode_is_over
+
     def end_episode(self) -> None:
         """Note that an episode ended with the last observation."""
         self._inner.end_episode()

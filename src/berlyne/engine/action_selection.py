@@ -94,6 +94,8 @@ class ChoiceState(NamedTuple):
         Number of pairs of a state and an action that are not possible. If it is 0, nothing reads `possible`.
     starts : Starts
         Where episodes begin.
+    left : ndarray of shape (2,)
+        Number of steps left in the episode, and in a new one; both are very large without a horizon.
     """
 
     temperature: float
@@ -106,6 +108,11 @@ class ChoiceState(NamedTuple):
     possible: BoolArray
     n_impossible: IntArray
     starts: Starts
+    left: IntArray
+
+
+NO_HORIZON = 1 << 62
+"""Number of steps that are left if episodes are never cut."""
 
 
 def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int, stride: int) -> ChoiceState:
@@ -121,6 +128,7 @@ def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int, stride: in
         np.ones(n_states * stride, dtype=np.bool_),
         np.zeros(1, dtype=np.int64),
         Starts(np.zeros(n_states + 1), np.zeros(n_states, dtype=np.int64), np.zeros(2, dtype=np.int64)),
+        np.full(2, NO_HORIZON),
     )
 
 
@@ -137,13 +145,15 @@ def arrive(choice: ChoiceState, s: int) -> None:
             choice.visits[s] += 1
             choice.visits[-1] += 1
         count_start(choice.starts, s, 1.0)
+        choice.left[0] = choice.left[1]
 
 
 @inline
-def leave(choice: ChoiceState, s: int, previous: int) -> None:
-    """Undo `arrive`, for an agent whose `current_state` was `previous` before."""
+def leave(choice: ChoiceState, s: int, previous: int, left: int) -> None:
+    """Undo `arrive`, for an agent whose `current_state` and `left` were `previous` and `left` before."""
     if previous != s:
         choice.current_state[0] = previous
+        choice.left[0] = left
         if previous != -2 - s:
             choice.visits[s] -= 1
             choice.visits[-1] -= 1

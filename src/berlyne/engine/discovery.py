@@ -25,7 +25,7 @@ def layout_size(n_cells: int) -> int:
 
 @kernel
 def move(agent: AgentState, to: AgentState) -> bool:
-    """Copy observations, visits and starts to a new agent with more cells; return whether it has enough slots.
+    """Copy observations, visits, starts and horizon to a new agent with more cells; return whether it has enough slots.
 
     The memory of the method is not copied.
     """
@@ -48,6 +48,7 @@ def move(agent: AgentState, to: AgentState) -> bool:
     for r in range(n_cells * stride, len(wide.utility)):
         wide.utility[r] = -np.inf
     wide_choice.visits[-1], wide_choice.starts.weight[-1] = choice.visits[-1], choice.starts.weight[-1]
+    wide_choice.left[0], wide_choice.left[1] = choice.left[0], choice.left[1]
     wide_choice.starts.n[0], wide_choice.starts.n[1] = choice.starts.n[0], choice.starts.n[1]
     wide_choice.current_state[0], wide_choice.n_obs[0] = choice.current_state[0], choice.n_obs[0]
     return True

@@ -112,7 +112,7 @@ def _entropy(world: World) -> float:
 def _episodes(world: World) -> tuple[Any, ...]:
     """Return `ends`, `counted`, `starts`, `start_indptr` and `start_cumulative`."""
     counted = np.empty(0, dtype=bool) if world.measures_all else world.measured_rows
-    if not len(world.terminal):
+    if not world.episodes.begin_again:
         return np.empty(0, dtype=bool), counted, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     states, cumulative = world.episodes.starts
     return world.episodes.is_terminal, counted, states, np.array([0, len(states)]), cumulative

@@ -161,9 +161,10 @@ def refit_alpha(
 def set_alpha(belief: Belief, learner: AlphaLearner, alpha: float) -> None:
     """Estimate and value every row with a new alpha.
 
-    The gain of a past outcome (PEIG) becomes the gain under the new alpha.
+    The gain of a past outcome (PEIG) becomes the gain under the new alpha. If every state can follow, all rows without
+    observations are alike, so only the first of them is computed. Their estimate is 1 / N for any alpha.
     """
-    graph, last = belief.graph, learner.last
+    graph, last, untried = belief.graph, learner.last, -1
     belief.numbers[0] = alpha
     for n in range(len(belief.table)):
         belief.table[n, LOG] = math.log1p(1.0 / (alpha + n))
@@ -171,14 +172,27 @@ def set_alpha(belief: Belief, learner: AlphaLearner, alpha: float) -> None:
         belief.table[n, LOG2] = math.log2(alpha + n)
     for s in range(len(graph.start)):
         for a in range(graph.n_actions):
-            r, before = s * graph.stride + a, 0
-            if belief.realised and last[r] < 0:
-                if learner.values_untried:
-                    belief.utility[r] = pig_of_untried_row(learner, alpha, belief.row_stats[r, SIZE], len(graph.start))
+            r = s * graph.stride + a
+            if untried >= 0 and last[r] < 0:
+                belief.utility[r] = belief.utility[untried]
                 continue
-            if belief.realised:
-                before = belief.n[slot_of(graph, s, last[r]) * graph.stride + a] - 1
-            revalue_dirichlet(belief, s, a, last[r], before)
+            revalue_row(belief, learner, alpha, s, a)
+            if graph.capacity > 0 and last[r] < 0:
+                untried = r
+
+
+@inline
+def revalue_row(belief: Belief, learner: AlphaLearner, alpha: float, s: int, a: int) -> None:
+    """Estimate and value row (a, s) with a new alpha."""
+    graph, r, before = belief.graph, s * belief.graph.stride + a, 0
+    last = learner.last[r]
+    if belief.realised and last < 0:
+        if learner.values_untried:
+            belief.utility[r] = pig_of_untried_row(learner, alpha, belief.row_stats[r, SIZE], len(graph.start))
+        return
+    if belief.realised:
+        before = belief.n[slot_of(graph, s, last) * graph.stride + a] - 1
+    revalue_dirichlet(belief, s, a, last, before)
 
 
 @inline
@@ -194,11 +208,17 @@ def pig_of_untried_row(learner: AlphaLearner, alpha: float, size: int, n_states:
 @callback
 def missing_information(belief: Belief, truth: Truth) -> float:
     """Missing information in bits, summed over all rows that count."""
-    loss, n_actions = 0.0, belief.graph.n_actions
+    loss, n_actions, stride, untried = 0.0, belief.graph.n_actions, belief.graph.stride, math.nan
     for s in range(len(belief.graph.start)):
         for a in range(n_actions):
             if len(truth.counted) == 0 or truth.counted[s * n_actions + a]:
-                loss += log_loss(belief, truth, s, a)
+                is_untried = belief.graph.capacity > 0 and belief.row_stats[s * stride + a, TOTAL] == 0
+                if not is_untried:
+                    loss += log_loss(belief, truth, s, a)
+                    continue
+                if math.isnan(untried):  # the same for all rows without observations
+                    untried = log_loss(belief, truth, s, a)
+                loss += untried
     return loss - truth.entropy
 
 
@@ -234,7 +254,7 @@ class CompiledLearner(NamedTuple):
         `with_own_table(belief)` returns a belief whose numbers and table can change.
     refit : Callable
         `refit(belief, choice, learner, s, a, s_next, before)`: refit after an observation, if that is due; return
-        whether all rows were estimated and valued again.
+        whether all rows were estimated and valued again. The estimate of a row without observations must not change.
     missing_information : Callable
         `missing_information(belief, truth)`: bits missing after a refit.
     """

@@ -28,7 +28,7 @@ from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import ROW_INDEX
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import Belief
+from berlyne.engine.row_beliefs import TOTAL, Belief
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
@@ -66,6 +66,9 @@ def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
         choice.current_state[0] = s_next
         choice.visits[s_next] += 1
         choice.visits[-1] += 1
+        choice.left[0] -= 1
+        if choice.left[0] == 0:
+            end_episode(choice)
     return before
 
 
@@ -80,7 +83,10 @@ def refit(agent: AgentState, s: int, a: int, s_next: int, before: int) -> bool:
 
 @inline
 def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int) -> None:
-    """Measure the whole model after step t, at which the prior was refitted."""
+    """Measure the whole model after step t, at which the prior was refitted.
+
+    On a growing graph only rows with observations are compared again; the estimates of all others stay.
+    """
     belief, distance = agent.belief, 0.0
     record.missing[t + 1] = truth.missing_information(belief, truth)
     for s in range(len(belief.graph.start)):
@@ -88,7 +94,8 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
             r = s * belief.graph.stride + a
             if len(truth.counted) and not truth.counted[s * belief.graph.n_actions + a]:
                 continue
-            truth.l1[r] = truth.row_distance(belief, truth, s, a)
+            if belief.graph.capacity == 0 or belief.row_stats[r, TOTAL] > 0:
+                truth.l1[r] = truth.row_distance(belief, truth, s, a)
             distance += truth.l1[r]
     record.l1[t + 1] = distance
 
@@ -110,7 +117,7 @@ def explore_step(agent: AgentState, truth: Truth, record: RunRecord, draws: Draw
     if before < 0:
         return before
     record.states[t], record.actions[t], record.outcomes[t], record.states[t + 1] = s, a, s_next, s_next
-    if len(truth.ends) and truth.ends[s_next]:
+    if agent.choice.current_state[0] < 0 or (len(truth.ends) and truth.ends[s_next]):
         record.states[t + 1] = truth.starts[draw(truth.start_indptr, truth.start_cumulative, 0, draws.start[t])]
 
     gain = agent.gain(belief, s, a, s_next, before, truth.data[e], truth.indices[truth.indptr[row]] == 0)
@@ -157,13 +164,13 @@ def act(agent: AgentState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
     No side effects: visits are counted when a transition is observed.
     """
     choice = agent.choice
-    previous = choice.current_state[0]
+    previous, left = choice.current_state[0], choice.left[0]
     if s >= 0:
         arrive(choice, s)
     refresh_global_index(agent)
     s_chosen, a = agent.choose(agent, agent.memory, s, u, u_lapse)
     if s >= 0:
-        leave(choice, s, previous)
+        leave(choice, s, previous, left)
     return s_chosen, a
 
 
@@ -171,12 +178,12 @@ def act(agent: AgentState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
 def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
     """Learn one transition; return as `observe_step` does. A transition that is refused has no side effects."""
     choice = agent.choice
-    previous = choice.current_state[0]
+    previous, left = choice.current_state[0], choice.left[0]
     arrive(choice, s)
     refresh_global_index(agent)
     before = observe_step(agent, s, a, s_next)
     if before < 0:
-        leave(choice, s, previous)
+        leave(choice, s, previous, left)
     elif agent.learns:
         refit(agent, s, a, s_next, before)
     return before
@@ -194,11 +201,11 @@ def observe_move(agent: AgentState, s: int, s_next: int) -> None:
 def evaluate_actions(agent: AgentState, s: int) -> None:
     """Write the values of the actions in state s into `choice.values`; no other side effects."""
     choice = agent.choice
-    previous = choice.current_state[0]
+    previous, left = choice.current_state[0], choice.left[0]
     arrive(choice, s)
     refresh_global_index(agent)
     compute_possible_values(agent, agent.memory, s)
-    leave(choice, s, previous)
+    leave(choice, s, previous, left)
 
 
 @callback

@@ -324,13 +324,13 @@ def sum_of_level(plan: Plan, j: int, n_states: int) -> float:
 
 
 @inline
-def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int) -> float:
-    """Compute all V_j of all states, with base weights; return the sum of the last level."""
+def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int, n_levels: int) -> float:
+    """Compute V_j of all states for j < n_levels, with base weights; return the sum of the last level."""
     depth = plan.depth
     if choice.n_impossible[0] > 0:
         value_ends(choice, plan, plan.values, 0, depth)
     total = sum_of_level(plan, 0, n_states)
-    for j in range(1, depth):
+    for j in range(1, n_levels):
         total_now = 0.0
         for z in range(n_states):
             best = best_value(plan, utility, z, j, total, True)
@@ -346,8 +346,11 @@ def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int)
 
 
 @inline
-def plan_listed(belief: Belief, choice: Any, plan: Plan) -> float:
-    """Compute all V_j of the listed states and of one that represents all others; return the sum of the last level."""
+def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int) -> float:
+    """Compute V_j for j < n_levels of the listed states and of one that represents all others.
+
+    Returns the sum of the last level over all states.
+    """
     has_ends = choice.n_impossible[0] > 0
     if has_ends and plan.restarts:
         for i in range(choice.starts.n[0]):
@@ -357,16 +360,20 @@ def plan_listed(belief: Belief, choice: Any, plan: Plan) -> float:
     if has_ends:
         value_listed_ends(choice, plan, 0)
     total = sum_of_listed(plan, 0)
-    for j in range(1, depth):
+    n_listed = plan.listed.n[0]
+    for j in range(1, n_levels):
+        total_now = 0.0
         for i in range(n_computed):
             z = item(states, i)
             best = best_value(plan, utility, z, j, total, True)
             if abs(best) <= NOISE * abs(total):
                 best = 0.0  # rounding noise, as in `plan_everywhere`
             set_item(plan.values, z * depth + j, plan.gamma * best)
+            total_now += plan.gamma * best if i < n_listed else (len(states) - n_listed) * (plan.gamma * best)
         if has_ends:
             value_listed_ends(choice, plan, j)
-        total = sum_of_listed(plan, j)
+            total_now = sum_of_listed(plan, j)
+        total = total_now
     return total
 
 
@@ -466,13 +473,13 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int, str
 
 
 @inline
-def plan_complete(choice: Any, plan: Plan, utility: FloatArray) -> None:
-    """Compute the last V_j of all states on a complete graph, where each level is contiguous in memory."""
+def plan_complete(choice: Any, plan: Plan, utility: FloatArray, n_levels: int) -> None:
+    """Compute V_j of all states for j = n_levels - 1 on a complete graph, where each level is contiguous in memory."""
     n_states, depth, level = len(plan.graph.start), plan.depth, plan.level
     before, after = 0, n_states
     for z in range(n_states):
         level[z] = plan.values[z * depth]
-    for _ in range(1, depth):
+    for _ in range(1, n_levels):
         if choice.n_impossible[0] > 0:
             value_ends(choice, plan, level, before, 1)
         if plan.graph.stride == LANES:  # a constant is faster
@@ -483,7 +490,7 @@ def plan_complete(choice: Any, plan: Plan, utility: FloatArray) -> None:
     if choice.n_impossible[0] > 0:
         value_ends(choice, plan, level, before, 1)
     for z in range(n_states):
-        plan.values[z * depth + depth - 1] = level[before + z]
+        plan.values[z * depth + n_levels - 1] = level[before + z]
 
 
 @inline
@@ -568,15 +575,15 @@ def repair_after_step(plan: Plan, utility: FloatArray, slot: int) -> None:
 
 
 @inline
-def back_up(plan: Plan, utility: FloatArray, y: int, q: FloatArray, total: float) -> None:
-    """Q_D(., y) into `q`, from V_{D-1}; `total` is the sum of V_{D-1} if every state has a share of each row."""
+def back_up(plan: Plan, utility: FloatArray, y: int, q: FloatArray, n_levels: int, total: float) -> None:
+    """Q_j(., y) into `q` for j = n_levels, from V_{j-1}; `total` is the sum of V_{j-1} if rows have base weights."""
     graph, depth, stride = plan.graph, plan.depth, plan.graph.stride
     for a in range(len(q)):
-        q[a] = plan.base_weight[y * stride + a] * total if len(plan.base_weight) and depth > 0 else 0.0
-    if depth > 0:
+        q[a] = plan.base_weight[y * stride + a] * total if len(plan.base_weight) and n_levels > 0 else 0.0
+    if n_levels > 0:
         first = graph.start[y]
         for k in range(first, first + graph.length[y]):
-            v = plan.values[graph.succ[k] * depth + depth - 1]
+            v = plan.values[graph.succ[k] * depth + n_levels - 1]
             for a in range(len(q)):
                 q[a] += plan.weight[k * stride + a] * v
     for a in range(len(q)):
@@ -591,9 +598,16 @@ def rewards(belief: Belief, choice: Any, plan: Plan) -> FloatArray:
     return plan.reward if choice.n_impossible[0] > 0 else belief.utility
 
 
+@inline
+def steps_ahead(choice: Any, plan: Plan) -> int:
+    """Return the number of steps to plan after the next one: D, but not beyond the horizon of the episode."""
+    n: int = min(plan.depth, choice.left[0] - 1)
+    return n
+
+
 @callback
 def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q_D(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
+    """Q(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
     utility, depth = rewards(belief, choice, plan), plan.depth
     x, n_since = plan.cone_state[0], plan.cone_state[1]
     if choice.n_impossible[0] > 0:
@@ -606,31 +620,33 @@ def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None
         else:
             plan_within_reach(plan, utility, s)
     plan.cone_state[0], plan.cone_state[1] = s, 0
-    back_up(plan, utility, s, choice.values, 0.0)
+    back_up(plan, utility, s, choice.values, steps_ahead(choice, plan), 0.0)
 
 
 @callback
 def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q_D(., s) into `choice.values`, if slot k of every state is state k."""
-    utility = rewards(belief, choice, plan)
-    plan_complete(choice, plan, utility)
-    back_up(plan, utility, s, choice.values, 0.0)
+    """Q(., s) into `choice.values`, if slot k of every state is state k."""
+    utility, n_levels = rewards(belief, choice, plan), steps_ahead(choice, plan)
+    if n_levels > 0:
+        plan_complete(choice, plan, utility, n_levels)
+    back_up(plan, utility, s, choice.values, n_levels, 0.0)
 
 
 @callback
 def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q_D(., s) into `choice.values`, if every state without a slot has the same share of each row."""
-    utility = rewards(belief, choice, plan)
-    total = plan_everywhere(choice, plan, utility, belief.n_states[0]) if plan.depth > 0 else 0.0
-    back_up(plan, utility, s, choice.values, total)
+    """Q(., s) into `choice.values`, if every state without a slot has the same share of each row."""
+    utility, n_levels = rewards(belief, choice, plan), steps_ahead(choice, plan)
+    total = plan_everywhere(choice, plan, utility, belief.n_states[0], n_levels) if n_levels > 0 else 0.0
+    back_up(plan, utility, s, choice.values, n_levels, total)
 
 
 @callback
 def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q_D(., s) into `choice.values`, if also all states that are not listed are alike."""
+    """Q(., s) into `choice.values`, if also all states that are not listed are alike."""
+    n_levels = steps_ahead(choice, plan)
     renew_state(belief, choice, plan, s)
-    total = plan_listed(belief, choice, plan)
-    back_up(plan, rewards(belief, choice, plan), s, choice.values, total)
+    total = plan_listed(belief, choice, plan, n_levels) if n_levels > 0 else 0.0
+    back_up(plan, rewards(belief, choice, plan), s, choice.values, n_levels, total)
 
 
 def plan_values(plan: Plan) -> Any:

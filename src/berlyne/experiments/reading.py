@@ -169,7 +169,8 @@ def restore_world(results: Results, label: str) -> World:
             "large, has labels that cannot be stored, is not explored yet, or its file was removed); "
             "use open_results(path, experiment)"
         )
-    world_class = WorldClass(name, settings["n_steps"], functions[settings["make"]], settings["parameters"])
+    make, parameters = functions[settings["make"]], settings["parameters"]
+    world_class = WorldClass(name, settings["n_steps"], make, parameters, horizon=settings.get("horizon"))
     world = world_class.world(results.settings["seed"], index)
     assert isinstance(world, World)  # berlyne's own classes contain no environments
     return world

@@ -87,6 +87,9 @@ class Experiment(HtmlReprMixin):
         each step the world and the agent use the same uniform numbers.
     imports : iterable of str
         Names of modules that register your own indices and methods. They are imported here and in worker processes.
+    horizon : int or mapping of str to int
+        Number of steps after which episodes are cut, one number or one per class, as in `World.with_horizon`; by
+        default as the worlds define it.
 
     Attributes
     ----------
@@ -116,6 +119,7 @@ class Experiment(HtmlReprMixin):
     n_runs: int = 1
     common_random_numbers: bool = False
     imports: Iterable[str] = ()
+    horizon: int | Mapping[str, int] | None = None
     standard_measures: tuple[str, ...] = field(init=False, repr=False)
     custom_measures: dict[str, Measure] = field(init=False, repr=False)
     classes: tuple[WorldClass, ...] = field(init=False, repr=False)
@@ -127,7 +131,7 @@ class Experiment(HtmlReprMixin):
         set_field(self, "n_runs", check_int_setting("n_runs", self.n_runs, 1, MAX_WORLDS))
         set_field(self, "seed", check_int_setting("seed", self.seed, 0, 2**63 - 1))
         set_field(self, "strategies", _parse_strategies(self.strategies))
-        set_field(self, "classes", world_classes(self.worlds, self.n_steps, self.seed))
+        set_field(self, "classes", world_classes(self.worlds, self.n_steps, self.seed, self.horizon))
         set_field(self, "n_worlds", number_of_worlds(self.classes, n_worlds))
         set_field(self, "snapshots", _parse_snapshots(self.snapshots, min(c.n_steps for c in self.classes)))
         standard, custom = parse_measures(self.measures, bool(self.snapshots))

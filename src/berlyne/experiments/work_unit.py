@@ -77,7 +77,7 @@ class _WorldCache:
     def get(self, seed: int, kind: WorldClass, index: int) -> WorldOrEnv:
         if kind.worlds:
             return kind.worlds[index]
-        key = seed, kind.name, repr(kind.parameters), index
+        key = seed, kind.name, repr(kind.parameters), kind.horizon, index
         with self.lock:
             make, world = self.cached.get(key, (None, None))
             if world is not None and make is kind.make:  # another function may have the same name

@@ -53,6 +53,8 @@ class WorldClass:
         Whether they are environments without a transition table, so that the truth is unknown.
     discovers_states : bool
         Whether their states are unknown too, so that explorers discover them.
+    horizon : int or None
+        Number of steps after which episodes are cut, if `make` makes the worlds; None to leave them as they are.
     """
 
     name: str
@@ -62,6 +64,7 @@ class WorldClass:
     worlds: tuple[WorldOrEnv, ...] = ()
     no_table: bool = False
     discovers_states: bool = False
+    horizon: int | None = None
 
     @property
     def is_custom(self) -> bool:
@@ -91,7 +94,7 @@ class WorldClass:
                 f"worlds.{self.name}: world 0 has {'no' if self.no_table else 'a'} transition table, but world {index} "
                 f"has {'one' if self.no_table else 'none'}; in a class, all worlds or none must have a table"
             )
-        return world
+        return world if self.horizon is None else _cut(self.name, world, self.horizon)
 
     def with_table_flags(self, seed: int) -> WorldClass:
         """Return the class with `no_table` and `discovers_states` set according to its first world."""
@@ -108,6 +111,7 @@ class WorldClass:
         assert self.make is not None
         parameters = {key: v.item() if isinstance(v, np.generic) else v for key, v in self.parameters.items()}
         description = {"n_steps": self.n_steps, "make": function_name(self.make), "parameters": parameters}
+        description |= {} if self.horizon is None else {"horizon": self.horizon}
         if not self.is_custom:
             return description
         return {**description, "first world": fingerprint(self.world(seed, 0)), **no_table}
@@ -146,17 +150,41 @@ def check_int_setting(key: str, value: Any, at_least: int, at_most: int) -> int:
     return number
 
 
-def world_classes(worlds: Any, n_steps: Any, seed: int) -> tuple[WorldClass, ...]:
-    """Parse the classes of an experiment from its `worlds`, `n_steps` and `seed`."""
+def world_classes(worlds: Any, n_steps: Any, seed: int, horizon: Any = None) -> tuple[WorldClass, ...]:
+    """Parse the classes of an experiment from its `worlds`, `n_steps`, `seed` and `horizon`."""
     worlds = _by_name(worlds)
     if not isinstance(worlds, Mapping) or not worlds:
         raise SettingsError(f"worlds is {worlds!r}; it must name at least one of {', '.join(WORLDS)}")
-    if isinstance(n_steps, Mapping):
-        for key in n_steps:
+    for setting, values in (("n_steps", n_steps), ("horizon", horizon)):
+        for key in values if isinstance(values, Mapping) else ():
             if key not in worlds:
                 names = ", ".join(map(str, worlds))
-                raise SettingsError(f"n_steps.{key}: unknown class; the classes in worlds are {names}")
-    return tuple(_parse_class(name, source, n_steps).with_table_flags(seed) for name, source in worlds.items())
+                raise SettingsError(f"{setting}.{key}: unknown class; the classes in worlds are {names}")
+    classes = [_parse_class(name, source, n_steps) for name, source in worlds.items()]
+    return tuple(_with_horizon(kind, horizon).with_table_flags(seed) for kind in classes)
+
+
+def _with_horizon(kind: WorldClass, horizon: Any) -> WorldClass:
+    """Return a class with the horizon that an experiment sets for it."""
+    key, steps = "horizon", horizon
+    if isinstance(horizon, Mapping):
+        key, steps = f"horizon.{kind.name}", horizon.get(kind.name)
+    if steps is None:
+        return kind
+    steps = check_int_setting(key, steps, 1, MAX_STEPS)
+    if not kind.worlds:
+        return replace(kind, horizon=steps)
+    return replace(kind, worlds=tuple(_cut(kind.name, world, steps) for world in kind.worlds))
+
+
+def _cut(name: str, world: WorldOrEnv, horizon: int) -> World:
+    """Return a world whose episodes are cut; raise a `SettingsError` for an environment, which cuts them itself."""
+    if isinstance(world, OpaqueEnv):
+        raise SettingsError(
+            f"horizon: worlds.{name} is an environment without a transition table; leave it out, and set "
+            "max_episode_steps in gymnasium.make"
+        )
+    return world.with_horizon(horizon)
 
 
 def number_of_worlds(classes: tuple[WorldClass, ...], n_worlds: int | None) -> int:
@@ -392,6 +420,8 @@ def fingerprint(world: WorldOrEnv) -> str:
         arrays = [*arrays, world.allowed]
     if world.measured != "reachable":
         prior_id = (prior_id, world.measured)
+    if world.horizon is not None:
+        arrays = [*arrays, np.array([world.horizon])]
     digest = hashlib.sha256(repr((rows.n_actions, rows.n_states, start, prior_id)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -13,9 +13,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import Engine, make_agent, make_open_state_agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_world
 from berlyne.engine.records import RunRecord
 from berlyne.exploration.run import Run, count_transitions
+from berlyne.exploration.stopping import StoppingRule
 from berlyne.exploration.streams import method_seed, streams
 from berlyne.labels import IMPOSSIBLE_TRANSITION, as_list
 from berlyne.models.internal_model import InternalModel
@@ -35,6 +36,10 @@ CHUNK = 1 << 16
 """Number of steps for which random numbers are drawn at once; the results do not depend on it."""
 
 
+STOPPING_CHUNK = 1 << 9
+"""Number of steps between two looks at a stopping rule."""
+
+
 def explore(
     world: World,
     /,
@@ -46,6 +51,9 @@ def explore(
     snapshots: Iterable[int] = (),
     engine: Engine = "auto",
     rows: MeasuredRows | None = None,
+    horizon: int | None = None,
+    n_episodes: int | None = None,
+    until: Any = None,
 ) -> Run:
     """Explore a world with a strategy: choose, transition, learn and measure, `n_steps` times.
 
@@ -57,7 +65,7 @@ def explore(
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)".
     n_steps : int
-        Number of actions to take.
+        Number of actions to take; with `n_episodes` or `until`, the largest number.
     seed : int, SeedSequence or Generator
         Seed. The agent, the world, the start state and the resets draw from separate streams.
     start : object, mapping or array_like of shape (N,), optional
@@ -71,6 +79,12 @@ def explore(
     rows : {"reachable", "all"}, optional
         Rows that count as missing information: those of states that can be reached from where exploration starts, or
         all. By default `world.measured`, which is "reachable" unless you change it. `Run.rows` says which.
+    horizon : int, optional
+        Number of steps after which an episode is cut and another one begins, as in `World.with_horizon`.
+    n_episodes : int, optional
+        Stop after this number of episodes.
+    until : object or callable, optional
+        Stop when a step leads to this state, or to one for which this function of its label returns true.
 
     Returns
     -------
@@ -91,14 +105,19 @@ def explore(
     """
     strategy = get_strategy(strategy)
     if is_environment(world):
-        if start is not None or tuple(snapshots) or engine != "auto":
-            raise ValueError("start, snapshots and engine are not available in an environment; leave them out")
+        if start is not None or tuple(snapshots) or engine != "auto" or rows is not None or horizon is not None:
+            raise ValueError(
+                "start, snapshots, engine, rows and horizon are not available in an environment; leave them out (for a "
+                "horizon, set max_episode_steps in gymnasium.make)"
+            )
         from berlyne.exploration.explore_env import explore_env  # it imports this module
 
-        return explore_env(world, strategy, n_steps, seed)
+        return explore_env(world, strategy, n_steps, seed, n_episodes=n_episodes, until=until)
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
+    world = world if horizon is None else world.with_horizon(horizon)
     n_steps, times = _check_times(n_steps, snapshots)
+    stop = StoppingRule(world.state_labels, n_episodes, until)
     for_start, for_agent, for_world, for_resets = streams(seed)
     first = draw_initial_state(world, start, for_start)
     world = world if rows is None else world.with_measured(rows)
@@ -109,19 +128,27 @@ def explore(
     agent, measures = _make_agent(world, strategy, first, engine, method_seed(for_agent))
     record = RunRecord.allocate(n_steps, first, *measures, learned_values(agent.prior))
     done, counts = 0, {}
-    for until in [*times, n_steps]:
-        while done < until:
-            n = min(until - done, CHUNK)
+    for time in [*times, n_steps]:
+        while done < time:
+            n = min(time - done, STOPPING_CHUNK if stop.is_active else CHUNK)
             u = for_agent.random((n, 2))
             if strategy.ties == "first":
                 u[:, 0] = 0.0
-            u_start = for_resets.random(n if len(world.terminal) else 0)
+            u_start = for_resets.random(n if world.episodes.begin_again else 0)
             made = agent.run(world, record.between(done, done + n), u, for_world.random(n), u_start)
             if made < n:
                 raise ValueError(f"step {done + made}: {IMPOSSIBLE_TRANSITION}")
             done += n
-        if until in times:
-            counts[until] = _count_until(world, record, until) if agent.discovers_states else agent.counts()
+            if stop.is_active:
+                path = record.outcomes[:done]
+                last = stop.first(path, world.episodes.ends(path)[1], done - n)
+                if last is not None:
+                    record, n_steps = record.between(0, last), last
+                    break
+        if time in times and time <= n_steps:
+            counts[time] = _count_until(world, record, time) if agent.discovers_states else agent.counts()
+        if done >= n_steps:
+            break
     # rounding errors of many summed gains can leave a value slightly below zero if the world is fully known
     missing, l1 = np.maximum(record.missing, 0.0), np.maximum(record.l1, 0.0)
     learned = None
@@ -139,8 +166,7 @@ def _make_agent(
     if discovers_states(prior):
         agent = make_open_state_agent(prior, world.n_actions, strategy, engine, seed)
         agent.discover(first)
-        if not world.allows_all:
-            agent.allow_in(world)
+        tell_world(agent, world)
         return agent, agent.measures(world)
     model = InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions)
     return make_agent(model, strategy, world, engine, seed), initial_measures(world, model)

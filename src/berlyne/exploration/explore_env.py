@@ -19,6 +19,7 @@ import numpy as np
 from berlyne.exploration.explore import MAX_STEPS
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.run import Run
+from berlyne.exploration.stopping import StoppingRule
 from berlyne.exploration.streams import streams
 from berlyne.labels import PASS_OBSERVE, GrowingLabels, Labels, as_list
 from berlyne.priors import ChineseRestaurant, Prior
@@ -44,6 +45,8 @@ def explore_env(
     alpha: Alpha | None = None,
     states: Iterable[Hashable] | None = None,
     observe: Callable[..., Hashable] | None = None,
+    n_episodes: int | None = None,
+    until: Any = None,
 ) -> Run:
     """Explore an environment by acting in it, with episodes and resets.
 
@@ -58,7 +61,7 @@ def explore_env(
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)"; it must not need the true world.
     n_steps : int
-        Number of actions to take, over all episodes.
+        Number of actions to take, over all episodes; with `n_episodes` or `until`, the largest number.
     seed : int, SeedSequence or Generator
         Seed. The agent and the environment draw from separate streams.
     prior : Prior, optional
@@ -74,6 +77,10 @@ def explore_env(
         and `info`, or these and the environment: `lambda obs, info, env: env.unwrapped.agent_pos`. By default the state
         is the observation itself, with NumPy numbers as Python numbers, arrays and lists as tuples, and dicts as tuples
         of their items, sorted by key. Large arrays are represented by their type, shape and bytes.
+    n_episodes : int, optional
+        Stop after this number of episodes.
+    until : object or callable, optional
+        Stop when a step leads to this state, or to one for which this function of its label returns true.
 
     Returns
     -------
@@ -105,11 +112,14 @@ def explore_env(
     if observe is None and states is None and _is_real(env.observation_space):
         raise ValueError(f"observations are {env.observation_space}, which rarely repeat; {PASS_OBSERVE}{OWN_WORLDS}")
     explorer = _make_explorer(env, strategy, seed, (prior, alpha), states)
+    stop = StoppingRule(explorer.state_labels, n_episodes, until)
     path = _Path(env, explorer, observe, n_steps, _table_world(env, explorer) if observe is None else None)
     try:
         path.begin(seed=int(streams(seed).world.integers(2**31)))
-        for _ in range(n_steps):
+        for t in range(n_steps):
             path.step()
+            if stop.is_active and stop.stops(explorer.states[path.lines[t, 2]], path.episode):
+                break
         return path.run()
     except Exception as error:
         refused = isinstance(error, ValueError)

@@ -216,8 +216,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         s : object
             The current state.
         among : iterable, optional
-            Actions that are possible now; by default all that are possible in state `s`. Plans for later steps do not
-            know `among`, but `possible=` and `allow`.
+            Actions that are possible now; by default those that are possible in state `s`. Plans for later steps use
+            `possible=` and `allow`, but not `among`.
 
         Returns
         -------

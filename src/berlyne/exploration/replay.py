@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import Engine, make_agent, make_open_state_agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_world
 from berlyne.engine.records import ReplayRecord
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.frames import ColumnNames
@@ -210,7 +210,7 @@ def _replay_open_states(
     for indices in lines.by_subject():
         agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
         if world is not None:
-            agent.allow_in(world)
+            tell_world(agent, world)
         for s in range(n_initial):
             agent.discover(s)
         parts.append((indices, _replay_subject(agent, lines, indices, labels)))

@@ -101,7 +101,7 @@ class Run(HtmlReprMixin, FrozenArrays):
         snapshots: dict[int, Counts],
         learned: FloatArray | None = None,
     ) -> Run:
-        """Create the run of a path in a world, whose terminal states end the episodes.
+        """Create the run of a path in a world, whose terminal states and horizon end the episodes.
 
         Parameters
         ----------
@@ -119,9 +119,9 @@ class Run(HtmlReprMixin, FrozenArrays):
             Learned parameters of the prior, as in the attribute.
         """
         states, actions, next_states = path
-        if len(world.terminal):
-            terminated = world.episodes.is_terminal[next_states]
-            episode: IndexArray = (np.cumsum(terminated) - terminated).astype(np.int32)
+        if world.episodes.begin_again:
+            terminated, is_last = world.episodes.ends(next_states)
+            episode: IndexArray = (np.cumsum(is_last) - is_last).astype(np.int32)
         else:
             terminated, episode = np.zeros(len(actions), dtype=bool), np.zeros(len(actions), dtype=np.int32)
         columns = states, actions, next_states, episode, terminated
@@ -145,6 +145,19 @@ class Run(HtmlReprMixin, FrozenArrays):
     def n_episodes(self) -> int:
         """Number of episodes with at least one step."""
         return int(self.episode[-1]) + 1 if self.n_steps else 0
+
+    @property
+    def truncated(self) -> BoolArray:
+        """Whether the episode was cut short with each step, (n_steps,): another one began, but it had not ended.
+
+        In an environment, a cut with the last step is not known if the next episode begins in the state that it led to.
+        """
+        cut = np.diff(self.episode, append=self.episode[-1:]) > 0
+        if self.n_steps and not self.strategy.relocates:
+            horizon = None if self.world is None else self.world.horizon
+            n_last = np.count_nonzero(self.episode == self.episode[-1])
+            cut[-1] = n_last == horizon or bool(self.states[-1] != self.next_states[-1])
+        return np.asarray(cut & ~self.terminated)
 
     @property
     def episode_starts(self) -> IndexArray:

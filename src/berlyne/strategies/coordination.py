@@ -72,6 +72,8 @@ class View:
     episode_began : int
         Value of `t` when the current episode began, so `t - episode_began` steps of it are observed. An episode begins
         when the explorer continues in another state than its last step led to.
+    steps_left : int, optional
+        Number of steps before the episode is cut; None if it is never cut.
     seed : numpy.random.SeedSequence, optional
         Seed of the exploration, for `rng`.
     is_learning : bool
@@ -89,6 +91,7 @@ class View:
     prior: Any = None
     t: int = 0
     episode_began: int = 0
+    steps_left: int | None = None
     seed: np.random.SeedSequence | None = None
     is_learning: bool = False
 
@@ -267,6 +270,10 @@ class ValueIteration(ValueMethod):
     values an episode that ends as exploration proceeds: the next one follows. With `after_end="stop"` nothing follows,
     so that a strategy avoids ends, unless they are worth more than the steps that it loses.
 
+    If episodes are cut after a number of steps, a plan sees no more steps than are left, and stops at the cut. After an
+    end before the cut it goes on in the next episode, but for no more steps than were left in this one. Otherwise an
+    end would be worth more than a cut, although the same follows both.
+
     Parameters
     ----------
     steps_back : int
@@ -297,7 +304,8 @@ class ValueIteration(ValueMethod):
     def action_values(self, view: View) -> FloatArray:
         """Compute Q after all backward steps, `[a, s]`."""
         q = view.utility
-        for _ in range(self.steps_back):
+        n_steps = self.steps_back if view.steps_left is None else min(self.steps_back, view.steps_left - 1)
+        for _ in range(n_steps):
             q = view.utility + self.gamma * (view.theta_hat @ view.best(q, self.after_end))
         return q
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import make_open_state_agent
+from berlyne.agents.make import make_open_state_agent, tell_world
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.exploration.run import Run
@@ -72,9 +72,8 @@ def prepare_agent(run: Run, agent: Agent) -> None:
     """Let an agent without data know what the explorer of a run knew of ends, forbidden actions and starts."""
     world = known_world(run)
     agent.change_terminal(run.terminal_changes.get(0, ()))
-    if run.explorer is None and not world.allows_all:
-        agent.allow_in(world)
-        agent.tell_starts(world.episodes.distribution)
+    if run.explorer is None:
+        tell_world(agent, world)
 
 
 def belief_events(run: Run) -> Events:

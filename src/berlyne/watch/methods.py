@@ -60,7 +60,8 @@ def describe_method(run: Run) -> dict[str, Any]:
     if kind in SIMPLE_METHODS:
         return {"kind": SIMPLE_METHODS[kind]}
     plans = kind is ValueIteration or (true_model and type(method.inner) is ValueIteration)
-    if plans and not _discovers_states(run):  # the page has no cell for undiscovered states
+    is_cut = run.explorer is None and known_world(run).horizon is not None  # plans depend on the steps that are left
+    if plans and not is_cut and not _discovers_states(run):  # the page has no cell for undiscovered states
         plan = method.inner if true_model else method
         settings = {"steps_back": plan.steps_back, "gamma": float(plan.gamma), "after_end": plan.after_end}
         return {"kind": "plan", **settings, "truth": true_model, "ends": _ends(run), "starts": _starts(run)}

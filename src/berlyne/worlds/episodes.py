@@ -1,9 +1,12 @@
-"""Episodes: start distribution and terminal states of a world.
+"""Episodes: start distribution, terminal states and horizon of a world.
 
 A world may have terminal states. When an action leads to a terminal state, the episode ends, and the next one begins in
 a state drawn from the start distribution. This reset is not a transition, and nothing is learned from it. No action can
 be taken in a terminal state, so its rows are not part of the missing information. `World.with_resets` makes resets
 transitions.
+
+With a horizon, episodes are also cut after that number of steps, and begin again in the same way. A cut is not an end:
+it says nothing about the state in which it happens.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from berlyne.frozen import Frozen, read_only
 from berlyne.labels import Labels
 from berlyne.priors import Dirichlet
 from berlyne.sparse import Rows, Support
-from berlyne.validation import BoolArray, FloatArray, IntArray, check_number
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, check_count, check_number
 
 if TYPE_CHECKING:
     from berlyne.worlds.world import World
@@ -40,6 +43,8 @@ class Episodes(Frozen):
         distribution over the states that are not terminal.
     terminal : iterable of hashable, or None
         States in which an episode ends.
+    horizon : int or None
+        Number of steps after which an episode is cut. None if it is never cut.
 
     Attributes
     ----------
@@ -47,21 +52,39 @@ class Episodes(Frozen):
         Number of the state, or probabilities.
     terminal : ndarray of shape (T,)
         Numbers of the terminal states, ascending.
+    horizon : int or None
+        As above.
     """
 
+    horizon: int | None
     start: int | FloatArray | None
     terminal: IntArray
     _labels: Labels
 
-    def __init__(self, labels: Labels, start: Any = None, terminal: Any = None) -> None:
+    def __init__(self, labels: Labels, start: Any = None, terminal: Any = None, horizon: int | None = None) -> None:
         numbers = np.unique(np.array(labels.numbers(_as_list(terminal), "terminal"), dtype=np.int64))
         if len(numbers) == labels.size:
             raise ValueError("all states are terminal; an episode needs a state to begin in")
-        vars(self).update(_labels=labels, terminal=read_only(numbers))
+        horizon = None if horizon is None else check_count("horizon", horizon, 1)
+        vars(self).update(_labels=labels, terminal=read_only(numbers), horizon=horizon)
         vars(self).update(start=self._parse_start(start))
 
     def _remedy(self, name: str) -> str:
         return "create a new World(..., start=..., terminal=...)"
+
+    @property
+    def begin_again(self) -> bool:
+        """Whether episodes end or are cut, so that others follow."""
+        return len(self.terminal) > 0 or self.horizon is not None
+
+    def ends(self, next_states: IndexArray) -> tuple[BoolArray, BoolArray]:
+        """Return whether an episode ended with each step of a path, and whether it ended or was cut, (T,) each."""
+        terminated = self.is_terminal[next_states]
+        if self.horizon is None or not len(next_states):
+            return terminated, terminated
+        t = np.arange(len(next_states))
+        begin = np.maximum.accumulate(np.where(np.append(True, terminated[:-1]), t, 0))  # after the last end
+        return terminated, terminated | ((t - begin + 1) % self.horizon == 0)
 
     @cached_property
     def is_terminal(self) -> BoolArray:
@@ -90,8 +113,8 @@ class Episodes(Frozen):
         return int(states[min(int(np.searchsorted(cumulative, u, side="right")), len(states) - 1)])
 
     def with_start(self, start: Any) -> Episodes:
-        """Return episodes with another start and the same terminal states."""
-        return Episodes(self._labels, start, [self._labels[s] for s in self.terminal.tolist()])
+        """Return episodes with another start, the same terminal states and the same horizon."""
+        return Episodes(self._labels, start, [self._labels[s] for s in self.terminal.tolist()], self.horizon)
 
     def _parse_start(self, start: Any) -> int | FloatArray | None:
         """Validate the start: the number of a state, probabilities (N,), or None."""

@@ -56,6 +56,7 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
         "actions": labels_to_json(world.action_labels),
         "start": start if isinstance(start, int) else None,
         "terminal": world.terminal.tolist(),
+        **({} if world.horizon is None else {"horizon": world.horizon}),
     }
     if isinstance(start, np.ndarray):
         arrays["start"] = start
@@ -160,6 +161,7 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
         actions=labels_from_json(settings["actions"]),
         terminal=[label[s] for s in settings["terminal"]],
         possible=arrays.get("allowed"),
+        horizon=settings.get("horizon"),
     )
     return world.with_measured(settings.get("measured", "reachable"))
 

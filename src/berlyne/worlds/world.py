@@ -62,6 +62,8 @@ class World(Labelled, HtmlReprMixin):
         Actions that can be taken in each state: a mapping from states to actions, in which all actions are possible in
         the other states, or a mask `[a, s]`. None if all are possible. Rows that are not possible may be zero in
         `theta`. No action is possible in a terminal state.
+    horizon : int or None
+        Number of steps after which an episode is cut, and the next one begins. None if episodes are never cut.
     positions : mapping, array of shape (N, 2), Geometry or None
         Positions of states in pictures, x to the right and y down: a mapping from states to (x, y), an array, or the
         `Geometry` of a maze. None for a computed layout (`berlyne.worlds.layout`).
@@ -126,6 +128,7 @@ class World(Labelled, HtmlReprMixin):
         actions: Iterable[Hashable] | None = None,
         terminal: Iterable[Hashable] | None = None,
         possible: Any = None,
+        horizon: int | None = None,
         positions: Any = None,
     ) -> None:
         unchecked = _unchecked_rows(theta)
@@ -137,7 +140,7 @@ class World(Labelled, HtmlReprMixin):
                 _check_prior(prior, rows)
         except TransitionError as error:
             raise error.with_labels(*labels) from None
-        episodes = Episodes(labels[0], start, terminal)
+        episodes = Episodes(labels[0], start, terminal, horizon)
         set_attribute = object.__setattr__  # a frozen object cannot set its attributes in the usual way
         set_attribute(self, "rows", rows)
         set_attribute(self, "n_actions", rows.n_actions)
@@ -186,7 +189,7 @@ class World(Labelled, HtmlReprMixin):
         Only the rows that count are different. Episodes begin again where they did before. It is this world if the same
         states can be reached.
         """
-        starts = np.union1d(starts, self.episodes.starts[0]) if len(self.terminal) else np.unique(starts)
+        starts = np.union1d(starts, self.episodes.starts[0]) if self.episodes.begin_again else np.unique(starts)
         world = self._variant(_starts=starts)
         return self if np.array_equal(world.reachable, self.reachable) else world
 
@@ -230,6 +233,19 @@ class World(Labelled, HtmlReprMixin):
         """Whether all rows count as missing information."""
         return self.allows_all and bool(np.all(self.is_measured))
 
+    def with_horizon(self, horizon: int | None) -> World:
+        """Return the world with episodes that are cut after `horizon` steps, and begin again at the start.
+
+        Nothing is learned from a cut, and missing information is measured as ever. A plan sees no more steps than are
+        left in the episode.
+
+        Parameters
+        ----------
+        horizon : int or None
+            Number of steps of an episode, at least 1. None if episodes are never cut.
+        """
+        return self.replace(horizon=horizon)
+
     def with_resets(self) -> World:
         """Return the world without terminal states, with every action in them leading to the start distribution.
 
@@ -247,6 +263,7 @@ class World(Labelled, HtmlReprMixin):
             "start": None if self.start is None else self._start_label(),
             "terminal": [self.states[s] for s in self.terminal.tolist()],
             "possible": self._allowed,
+            "horizon": self.episodes.horizon,
             "states": self.state_labels.custom,
             "actions": self.action_labels.custom,
             "name": self.name,
@@ -303,6 +320,11 @@ class World(Labelled, HtmlReprMixin):
     def start(self) -> int | FloatArray | None:
         """Number of the state in which exploration begins, (N,) probabilities, or None."""
         return self.episodes.start
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of steps after which an episode is cut; None if it is never cut."""
+        return self.episodes.horizon
 
     @property
     def terminal(self) -> IntArray:

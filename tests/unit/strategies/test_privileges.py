@@ -74,13 +74,9 @@ def test_a_plain_agent_does_not_get_the_world(name):
 
 
 def test_a_view_has_no_world_in_it():
-    knowledge = {"utility", "theta_hat", "counts", "visits", "memory", "terminal", "prior", "t", "episode_began"}
-    assert {field.name for field in dataclasses.fields(View)} == knowledge | {
-        "possible",
-        "starts",
-        "seed",
-        "is_learning",
-    }
+    knowledge = {"utility", "theta_hat", "counts", "visits", "memory", "terminal", "possible", "starts", "prior"}
+    times = {"t", "episode_began", "steps_left"}
+    assert {field.name for field in dataclasses.fields(View)} == knowledge | times | {"seed", "is_learning"}
 
 
 def test_a_custom_method_gets_estimates_unless_it_sees_the_world():
