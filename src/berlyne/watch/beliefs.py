@@ -46,7 +46,7 @@ class Events(NamedTuple):
     utility : ndarray of shape (E,)
         Utility of the row from then on.
     missing : ndarray of shape (E,)
-        D(theta || theta_hat) of the row in bits; 0 in terminal states.
+        D(theta || theta_hat) of the row in bits; 0 if the world does not count the row.
     """
 
     time: IntArray
@@ -86,7 +86,7 @@ def belief_events(run: Run) -> Events:
     row, estimate = np.concatenate(rows), np.concatenate(estimates)
     theta = world.theta.transpose(1, 0, 2).reshape(n_rows, world.n_states)
     missing = np.maximum(kl_divergence(theta[row], estimate), 0.0)
-    missing[world.episodes.is_terminal[row // world.n_actions]] = 0.0
+    missing[~world.is_measured[row // world.n_actions]] = 0.0
     return Events(np.concatenate(time), row, estimate, np.concatenate(utilities), missing)
 
 

@@ -150,3 +150,14 @@ def test_files_and_fingerprints_keep_which_rows_count(tmp_path):
     assert fingerprint(everything) != fingerprint(world) == fingerprint(everything.with_measured("reachable"))
     assert everything.with_prior(Dirichlet(2.0, n_states=N_STATES, n_actions=2)).measured == "all"
     assert world.with_measured("all") is everything and everything.rows is world.rows
+
+
+@pytest.mark.filterwarnings("ignore:.*cannot be reached")
+@pytest.mark.parametrize("rows", ["reachable", "all"])
+def test_the_page_counts_the_same_rows(rows):
+    from berlyne.watch.beliefs import belief_events
+
+    run = explore(world_with_hidden_states(), "PIG(VI)", 30, rows=rows)
+    events = belief_events(run)
+    first = events.time == 0
+    assert events.missing[first].sum() == pytest.approx(run.missing_information[0], rel=1e-9)
