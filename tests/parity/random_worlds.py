@@ -134,6 +134,20 @@ def estimate_growing(run, counts):
     return pseudo / (prior.c + total)
 
 
+def states_within_reach(world):
+    """Nonterminal states that can be reached from where exploration starts, which is anywhere if nothing defines it."""
+    all_states, ends = np.arange(world.n_states), set(world.terminal.tolist())
+    if world.start is None:
+        starts = all_states
+    else:
+        starts = np.flatnonzero(world.start) if np.ndim(world.start) else [world.start]
+    reached, new = set(), set(map(int, starts)) - ends
+    while new:
+        reached |= new
+        new = {int(z) for s in new for z in np.flatnonzero(world.theta[:, s].any(axis=0))} - reached - ends
+    return sorted(reached)
+
+
 def direct(run):
     """Missing information at the end of a run, in bits, from its counts alone."""
     world, prior, counts = run.world, run.world.prior, counted(run)
@@ -150,7 +164,7 @@ def direct(run):
         theta_hat = np.array(rows)
     else:
         theta_hat = estimate_growing(run, counts)
-    theta, going_on = world.theta, np.setdiff1d(np.arange(world.n_states), world.terminal)
+    theta, going_on = world.theta, states_within_reach(world)
     positive = theta > 0
     missing = np.zeros(theta.shape)
     missing[positive] = theta[positive] * np.log2(theta[positive] / theta_hat[positive])

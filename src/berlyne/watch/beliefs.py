@@ -47,7 +47,7 @@ class Events(NamedTuple):
     utility : ndarray of shape (E,)
         Utility of the row from then on.
     missing : ndarray of shape (E,)
-        D(theta || theta_hat) of the row in bits; 0 if it is not possible.
+        D(theta || theta_hat) of the row in bits; 0 if the world does not count the row.
     """
 
     time: IntArray

@@ -108,6 +108,7 @@ def _world(world: World) -> dict[str, Any]:
         "listed": world.positions is None and not by_layout,
         "terminal": world.terminal.tolist(),
         "forbidden": np.flatnonzero(~world.allowed.T.ravel()).tolist(),
+        "uncounted": np.flatnonzero(~world.is_measured).tolist(),
         "start": {"states": encode_unsigned(states), "cumulative": encode_array(cumulative)},
         "indptr": encode_unsigned(world.rows.indptr),
         "indices": encode_unsigned(world.rows.indices),

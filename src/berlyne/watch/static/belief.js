@@ -132,7 +132,7 @@ export class Person {
 
   /** True missing information of a row in bits, which only the page knows. */
   missing(row) {
-    if (this.isTerminalRow(row)) return 0;
+    if (this.world.uncounted.has(Math.floor(row / this.world.nActions))) return 0;
     const support = this.support(row);
     return this.estimate(row).reduce((bits, p, i) => {
       const theta = this.world.probability(row, support[i]);

@@ -58,6 +58,7 @@ export class World {
     this.places = unpack(data.places);
     this.terminal = new Set(data.terminal);
     this.forbidden = new Set(data.forbidden);
+    this.uncounted = new Set(data.uncounted);  // terminal states, and those that cannot be reached
     this.startStates = unpack(data.start.states);
     this.startCumulative = unpack(data.start.cumulative);
     this.indptr = unpack(data.indptr);
