@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from berlyne.strategies import drives  # noqa: F401  # registers its utilities
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
     METHODS_BY_NAME,
