@@ -120,9 +120,7 @@ def test_bad_parameters_are_refused(name, parameters, message):
 
 
 def test_strategies_are_checked_when_they_are_made():
-    with pytest.raises(
-        ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, .* rarity, .*; see"
-    ):
+    with pytest.raises(ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, .* rarity, .*; see"):
         Strategy("mine", Greedy(), "FUN")
     with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function, or an .* values or choose; see"):
         Strategy("mine", 3, "PIG")
@@ -159,3 +157,18 @@ def test_two_names_that_differ_in_case_only_are_told_apart():
             berlyne.strategy("BONUS(VI)")
     finally:
         del berlyne.UTILITIES["Bonus"], berlyne.UTILITIES["bonus"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: berlyne.strategy("novelty(VI)"),
+        lambda: berlyne.strategy("Novelty(greedy, temperature=0.1)"),
+        lambda: Strategy("mine", Greedy(), "novelty"),
+        lambda: explore(maze(0), "LTA", 5).model.plot("novelty"),
+        lambda: berlyne.novelty,
+    ],
+)
+def test_novelty_is_refused_with_both_of_its_meanings(use):
+    with pytest.raises((ValueError, AttributeError), match=r"novelty.*parameter_gain.*rarity"):
+        use()
