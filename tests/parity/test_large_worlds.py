@@ -14,7 +14,13 @@ from berlyne.strategies.coordination import ValueIteration
 from berlyne.strategies.registry import Strategy, get_strategy
 
 M = 2
-STRATEGIES = ("PIG(VI)", "PIG(VI, after_end=stop)", "PEIG(VI, steps_back=3)", "PMC(VI, gamma=0.9)", "novelty(VI)")
+STRATEGIES = (
+    "PIG(VI)",
+    "PIG(VI, after_end=stop)",
+    "PEIG(VI, steps_back=3)",
+    "PMC(VI, gamma=0.9)",
+    "parameter_gain(VI)",
+)
 PRIORS = {
     "alpha 1": lambda n: Dirichlet(1.0, n_states=n, n_actions=M),
     "alpha 1 / N": lambda n: Dirichlet(1.0 / n, n_states=n, n_actions=M),

@@ -123,7 +123,7 @@ def wandering(n_states, n_lines, seed):
     return lines
 
 
-OTHERS = ["Unembodied", "Unembodied(temperature=0.2)", "PMC(VI)", "novelty(VI)", "PIG(mine)", "rare(VI)"]
+OTHERS = ["Unembodied", "Unembodied(temperature=0.2)", "PMC(VI)", "parameter_gain(VI)", "PIG(mine)", "rare(VI)"]
 
 
 @pytest.fixture

@@ -17,10 +17,12 @@ from berlyne.engine.agent_state import (
     INITIAL_SLOTS,
     compiled_spec_for,
     new_agent_state,
+    reads_surprise,
     refresh,
     reserve,
     reset,
     restore,
+    restore_surprise,
     widened,
 )
 from berlyne.engine.blocks import Block, call
@@ -33,6 +35,7 @@ from berlyne.engine.loop import (
     History,
     Path,
     act,
+    arrive_in,
     evaluate_actions,
     explore,
     explore_and_refit,
@@ -44,7 +47,7 @@ from berlyne.engine.loop import (
 )
 from berlyne.engine.own_methods import can_compile_method
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, Belief, family_of, is_compiled_prior
+from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, TOTAL, Belief, family_of, is_compiled_prior
 from berlyne.engine.successor_graph import round_up
 from berlyne.labels import impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
@@ -62,7 +65,7 @@ from berlyne.worlds.world import World
 
 MAX_COUNT = 2**31 - 1
 """Counts are int32."""
-EXPECTED_MISSING = Strategy("expected missing information", UniformChoice(), utility="novelty")
+EXPECTED_MISSING = Strategy("expected missing information", UniformChoice(), utility="parameter_gain")
 """A strategy whose utility is the expected missing information of each row."""
 
 
@@ -182,6 +185,10 @@ class CompiledAgent(KnownStatesAgent):
         """Go from state `s` to `s_next` without learning a transition; see `Agent.observe_move`."""
         call(observe_move, self.block, s, s_next)
 
+    def _arrive(self, s: int) -> None:
+        """Count a visit to a state that the last step did not lead to."""
+        call(arrive_in, self.block, s)
+
     @property
     def current_state(self) -> int:
         """The state of the agent, -1 if unknown."""
@@ -206,12 +213,20 @@ class CompiledAgent(KnownStatesAgent):
         n_states, n_before = prior.n_states, self.n_states
         if layout_size(n_states) != layout_size(n_before):
             self._move(blank_restaurant(prior.d, self.n_actions, layout_size(n_states)))
+        if reads_surprise(self.block):
+            restore_surprise(self.block, prior, self._observed(), self._last_outcomes())
         call(set_cells, self.block, n_states, prior.learned, *self._untried(prior))
         self.prior, self.discovered, self.terminal, self.allowed = prior, range(n_states), set(), {}
         if self._has_table:
             table = self._by_state(self.memory.q)
             table[n_before:n_states] = table[n_before - 1]
         return self
+
+    def _last_outcomes(self) -> IntArray:
+        """Row `r = s * M + a` and last outcome of every row that was tried, (rows, 2), if states are discovered."""
+        tried = np.flatnonzero(self.belief.row_stats[:, TOTAL] > 0)
+        s, a = np.divmod(tried, self.belief.graph.stride)
+        return np.stack([s * self.n_actions + a, self.belief.last[tried]], axis=1).astype(np.int64)
 
     def _rebuilt(self, prior: Any, last: IntArray) -> CompiledAgent:
         """Return a new agent with the states of `prior`."""
@@ -252,7 +267,7 @@ class CompiledAgent(KnownStatesAgent):
         if realised and untried is not None:
             return untried, untried
         value = prior.untried_utility("PIG" if realised else str(name))
-        return value, 0.0 if name == "novelty" else value
+        return value, 0.0 if name == "parameter_gain" else value
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
@@ -365,7 +380,7 @@ class CompiledAgent(KnownStatesAgent):
         return known
 
     def _expected_missing(self, known: CompiledAgent) -> float:
-        """Expected missing information of all possible rows, from an agent whose utility is novelty."""
+        """Expected missing information of all possible rows, from an agent whose utility it is."""
         return float(known.by_state().sum(where=self.possible().T))
 
     def by_state(self) -> FloatArray:

@@ -332,6 +332,11 @@ class OpenStateAgent(Agent):
         self._history = None
         return record, done // 2
 
+    def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> bool:
+        """Replay line `t` after arriving in its state; see `Agent._replay_line`."""
+        self._inner._arrive(self._cell[int(steps[t, 0])])
+        return super()._replay_line(record, steps, t)
+
     def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, dict[int, int]]:
         """Return a history with the cells that its states will have, and the state that each half-step discovers.
 

@@ -96,6 +96,8 @@ class ChoiceState(NamedTuple):
         Where episodes begin.
     left : ndarray of shape (2,)
         Number of steps left in the episode, and in a new one; both are very large without a horizon.
+    predicted : ndarray of shape (1,)
+        Probability that the last outcome had before it was learned, if the utility is an index.
     """
 
     temperature: float
@@ -109,6 +111,7 @@ class ChoiceState(NamedTuple):
     n_impossible: IntArray
     starts: Starts
     left: IntArray
+    predicted: FloatArray
 
 
 NO_HORIZON = 1 << 62
@@ -129,6 +132,7 @@ def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int, stride: in
         np.zeros(1, dtype=np.int64),
         Starts(np.zeros(n_states + 1), np.zeros(n_states, dtype=np.int64), np.zeros(2, dtype=np.int64)),
         np.full(2, NO_HORIZON),
+        np.ones(1),
     )
 
 

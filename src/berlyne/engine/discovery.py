@@ -80,7 +80,7 @@ def set_cells(agent: AgentState, n_cells: int, c: float, untried: float, elsewhe
 
 @kernel
 def expected_missing(agent: AgentState, known: AgentState) -> float:
-    """Sum the utilities of `known`, which are novelty, over all rows that are possible for an agent."""
+    """Sum the utilities of `known`, expected missing information, over all rows that are possible for an agent."""
     belief, total = known.belief, 0.0
     for s in range(belief.n_states[0] - 1):
         for a in range(belief.graph.n_actions):

@@ -25,7 +25,7 @@ from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_i
 from berlyne.engine.argmax import Tree, best_row, leaves, softmax_total
 from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque
 from berlyne.engine.environment import Truth, draw
-from berlyne.engine.indices import ROW_INDEX
+from berlyne.engine.indices import NO_INDEX, estimated_probability
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import TOTAL, Belief
@@ -56,10 +56,12 @@ def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
     belief, choice = agent.belief, agent.choice
     r = s * belief.graph.stride + a
     predicted = belief.utility[r]
+    if agent.index_kind != NO_INDEX:
+        choice.predicted[0] = estimated_probability(belief, s, a, s_next)
     before: int = agent.learn(belief, s, a, s_next)
     if before >= 0:
         choice.n_obs[0] += 1
-        if agent.index_kind == ROW_INDEX:
+        if agent.index_kind != NO_INDEX:
             agent.apply_index(belief, choice, agent.index, s, a)
         reward = belief.utility[r] if belief.realised else predicted  # reading R7
         agent.after_observation(belief, choice, agent.memory, s, a, s_next, reward)
@@ -190,6 +192,13 @@ def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
 
 
 @kernel
+def arrive_in(agent: AgentState, s: int) -> None:
+    """Count a visit to state s, unless the last step led there."""
+    arrive(agent.choice, s)
+    refresh_global_index(agent)
+
+
+@kernel
 def observe_move(agent: AgentState, s: int, s_next: int) -> None:
     """Go from state s to s_next, which is negative if it is unknown, without learning a transition."""
     arrive(agent.choice, s)
@@ -256,7 +265,7 @@ def new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
 
 @inline
 def expected_missing(belief: Belief, choice: ChoiceState) -> float:
-    """Sum the utilities of all possible rows; if they are novelty, the expected missing information."""
+    """Sum the utilities of all possible rows; for `parameter_gain`, the expected missing information."""
     total = 0.0
     for s in range(belief.n_states[0]):
         for a in range(belief.graph.n_actions):
@@ -320,8 +329,8 @@ def replay(
 ) -> tuple[int, int]:
     """Follow a recorded history in half-steps: 2 t values the actions before line t, and 2 t + 1 learns it.
 
-    `known` has learned the same lines as the agent; its utility is novelty, and it has as much room. Returns the first
-    half-step not made, or `end`, and why as `observe_step` does.
+    `known` has learned the same lines as the agent; its utility is expected missing information, and it has as much
+    room. Returns the first half-step not made, or `end`, and why as `observe_step` does.
     """
     for half_step in range(begin, end):
         t = half_step // 2

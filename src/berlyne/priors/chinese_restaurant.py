@@ -162,7 +162,7 @@ class ChineseRestaurant(PseudoCountPrior):
         return np.where(n > 1, self._c + self.d + (total - n), if_new)
 
     def untried_utility(self, name: str) -> float:
-        """Utility of a row without observations: PIG, PMC, PLC or novelty."""
+        """Utility of a row without observations: PIG, PMC, PLC or parameter_gain."""
         return _untried_utility(name, self._c, self._possible.n_states)
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
@@ -183,7 +183,7 @@ class ChineseRestaurant(PseudoCountPrior):
         return term(self._c + self.d * seen.n_seen)
 
     def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
-        """Novelty: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on the current cells.
+        """Parameter gain: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on the current cells.
 
         It is zero for "elsewhere", because undiscovered states are not known to exist.
         """

@@ -383,8 +383,7 @@ _VARIANTS: WeakKeyDictionary[World, dict[Any, World]] = WeakKeyDictionary()
 def check_world(world: Any) -> World:
     """Return `world`, or raise `ValueError` if it is not a `World`."""
     if not isinstance(world, World):
-        by_name = "; berlyne.explore_env explores an environment by its id" if isinstance(world, str) else ""
-        raise ValueError(f"world is {short_repr(world)}; it must be a World, such as berlyne.maze() returns{by_name}")
+        raise ValueError(f"world is {short_repr(world)}; it must be a World, such as berlyne.maze() returns")
     return world
 
 

@@ -471,8 +471,6 @@ def test_explore_explores_an_environment():
     for options in ({"start": 0}, {"snapshots": [3]}, {"engine": "numpy"}):
         with pytest.raises(ValueError, match="start, snapshots and engine are not available in an environment"):
             berlyne.explore(env, "LTA", 50, **options)
-    with pytest.raises(ValueError, match=r"world is 'FrozenLake-v1'; .*\bexplore_env"):
-        berlyne.explore("FrozenLake-v1", "LTA")
 
 
 class Told(Little):

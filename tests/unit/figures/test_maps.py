@@ -76,7 +76,7 @@ def test_visits_are_counted_and_utilities_have_a_part_for_each_action(run):
 
 def test_expected_missing_information_needs_no_world(run):
     ax = run.model.plot()
-    np.testing.assert_allclose(coloured(ax), berlyne.novelty(run.model).sum(axis=0))
+    np.testing.assert_allclose(coloured(ax), berlyne.parameter_gain(run.model).sum(axis=0))
     assert bar_label(ax) == "expected missing information (bits)" and artists(ax, "labels")
 
 
@@ -101,7 +101,7 @@ def _paths(ax):
         (
             "boredom",
             {},
-            ("`what`", "'boredom'", "missing information", "expected", "novelty"),
+            ("`what`", "'boredom'", "missing information", "expected", "rarity"),
         ),
         (
             np.zeros(3),
