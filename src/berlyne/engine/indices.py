@@ -16,7 +16,7 @@ from berlyne.engine.action_selection import ChoiceState
 from berlyne.engine.blocks import CompiledFunction
 from berlyne.engine.jit import COMPILING, callback, inline, user_function, why_not_compiled
 from berlyne.engine.row_beliefs import SEEN, TOTAL, Belief, Family
-from berlyne.strategies.indices import Row, reads
+from berlyne.strategies.indices import NO_SURPRISE, Row, reads
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
 _I, _F = types.int64, types.float64
@@ -113,7 +113,7 @@ def surprise_of_row(belief: Belief, index: CompiledIndex, s: int, a: int) -> flo
     r, first = s * graph.stride + a, graph.start[s]
     known: float = index.surprise[r]
     if not math.isnan(known):
-        return known
+        return known if known > NO_SURPRISE else 0.0
     base_weight = belief.base_weight[r] if len(belief.base_weight) else 0.0
     bits, n_others = 0.0, len(graph.start) - graph.length[s]
     for k in range(first, first + graph.length[s]):
@@ -122,7 +122,7 @@ def surprise_of_row(belief: Belief, index: CompiledIndex, s: int, a: int) -> flo
             bits -= p * math.log2(p)
     if base_weight > 0.0:
         bits -= n_others * base_weight * math.log2(base_weight)
-    return bits
+    return bits if bits > NO_SURPRISE else 0.0
 
 
 @inline
