@@ -1,6 +1,6 @@
 """Write a store and expected results with the current version: python tests/golden/make_files.py FOLDER.
 
-In `files/`, the chunks were written by the first version, and the manifests have format 3.
+The store in `files/` has format 4. Its areas and the histories are those of the first version.
 """
 
 from __future__ import annotations

@@ -370,6 +370,18 @@ def test_interrupted_growth_is_completed(place, monkeypatch, more, when):
     assert_same_store(place, place.with_name("at once"))
 
 
+def test_chunks_of_unfinished_work_units_are_removed(place, monkeypatch):
+    """A run is killed after its chunks and before its manifest. Then fewer worlds of the same block are run."""
+    large, small = study(strategies=["Random"]), study(strategies=["Random"], n_worlds=1)
+    for name, owner, method in (("left", manifests.ChunkFiles, "_write_manifest"), ("not begun", Store, "write")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, method, killed)
+            with pytest.raises(KeyboardInterrupt):
+                large.run(place.with_name(name), jobs=1)
+        small.run(place.with_name(name), jobs=1)
+    assert_same_store(place.with_name("left"), place.with_name("not begun"))
+
+
 def test_interrupted_growth_may_be_abandoned(place, monkeypatch):
     """The smaller study goes on as if nothing had been asked."""
     study().run(place)
