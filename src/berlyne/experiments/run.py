@@ -73,7 +73,7 @@ def run_experiment(
     if sum(option is not None for option in (jobs, workers, cluster)) > 1:
         raise SettingsError("only one of jobs, workers and cluster can be given")
     n_threads = _n_cores() if jobs is None else check_count("jobs", jobs, 1)
-    n_processes = check_count("workers", workers, 1) if isinstance(workers, int) else None
+    n_processes = None if workers is None or isinstance(workers, Executor) else check_count("workers", workers, 1)
     place = Path(path)
     check_store_path(place)
     part = None if shard is None else parse_shard(shard)

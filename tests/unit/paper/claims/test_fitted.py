@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from berlyne.paper.reproduction.readings import READINGS
 
 from berlyne.paper.claims import CLAIMS, Evidence
 from berlyne.paper.claims.fitted import FITTED
@@ -22,6 +21,7 @@ from berlyne.paper.claims.verdict import (
     USED_FOR_FITTING,
     group_counts,
 )
+from berlyne.paper.reproduction.paper_text import READINGS
 
 from .invented import as_published
 

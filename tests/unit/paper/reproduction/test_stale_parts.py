@@ -18,6 +18,8 @@ from berlyne.paper.reproduction.parts import all_parts
 from berlyne.paper.reproduction.stages import STAGES
 from waiting import LIMIT
 
+pytestmark = pytest.mark.timeout(600)  # sixteen reproductions without their computations: 20 s on an idle machine
+
 ALL = set(all_parts())
 DRAWN = {f"figure {name}" for name in FIGURES}
 CURVES = {f"figure {name}" for name in ("fig3", "fig4", "fig6", "fig7", "figS3", "figS4")}
@@ -85,9 +87,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(package: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run Python with a copy of the package, in another folder than this one."""
-    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    without_compiling = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_DISABLE_JIT": "1"}
+    environment = {**os.environ, **without_compiling, "PYTHONPATH": str(package)}
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, timeout=LIMIT
+        [sys.executable, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, timeout=2 * LIMIT
     )
     assert done.returncode == 0, done.stderr
     return done
