@@ -262,7 +262,8 @@ class OpenStateAgent(Agent):
         if exact is None:
             theta_hat = self.model().estimate_at(row, s_next)
         else:  # faster: no model is made
-            theta_hat = exact.estimate_at(self._inner.counts(), row, s_next)
+            counts = self._inner.counts() if len(rows) > 1 else self._inner.row_counts(int(cells[s[0]]), int(a[0]))
+            theta_hat = exact.estimate_at(counts, row, s_next)
         n_hidden = world.n_states - len(self.discovered)
         theta_hat = np.where(s_next == len(self.discovered), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))
