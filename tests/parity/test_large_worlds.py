@@ -76,12 +76,14 @@ def states_to_ask(n_states, events):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", PRIORS)
 @settings(max_examples=12, deadline=None)
-@given(script=scripts())
-def test_kernels_and_numpy_agree(kind, strategy, script):
+@given(script=scripts(), horizon=st.sampled_from([None, None, 3, 6]))
+def test_kernels_and_numpy_agree(kind, strategy, script, horizon):
     n_states, events = script
     model = InternalModel(PRIORS[kind](n_states))
     agents = [make_agent(model, get_strategy(strategy), None, engine) for engine in ("compiled", "numpy")]
     for agent in agents:
+        if horizon is not None:
+            agent.set_horizon(horizon)
         follow(agent, events)
     assert is_represented(agents[0]) and agents[0].memory.listed.n[0] < 12
     np.testing.assert_allclose(agents[0].utility(), agents[1].utility(), rtol=1e-9, atol=1e-13)

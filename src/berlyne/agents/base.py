@@ -540,6 +540,10 @@ class KnownStatesAgent(Agent):
         """Return the internal model; see `Agent.model`."""
         return InternalModel.from_counts(self.prior, self.counts(), last or {}, labels)
 
+    def row_counts(self, s: int, a: int) -> Counts:
+        """Observed transitions of action `a` in state `s`, and of other rows if that is not slower."""
+        return self.counts()
+
     def estimate(self, s: int, a: int) -> FloatArray:
         """Estimated probability of each outcome of action `a` in state `s`, (N,)."""
         return self.model().theta_hat_row(a, s)

@@ -407,6 +407,14 @@ class CompiledAgent(KnownStatesAgent):
         row, s_next, n = self._observed().T
         return Counts.from_keys(self.n_actions, self.n_states, row * self.n_states + s_next, n)
 
+    def row_counts(self, s: int, a: int) -> Counts:
+        """Observed transitions of action `a` in state `s`."""
+        graph, row = self.belief.graph, s * self.n_actions + a
+        slots = slice(int(graph.start[s]), int(graph.start[s] + graph.length[s]))
+        n = self.belief.n.reshape(-1, graph.stride)[slots, a]
+        s_next = graph.succ[slots][n > 0].astype(np.int64)
+        return Counts.from_keys(self.n_actions, self.n_states, row * self.n_states + s_next, n[n > 0].astype(np.int64))
+
     def _observed(self) -> IntArray:
         """Row `r = s * M + a`, s_next and n of observed transitions, `(K, 3)`, in the order of slots."""
         graph = self.belief.graph

@@ -256,9 +256,11 @@ class OpenStateAgent(Agent):
 
     def _row_measures(self, world: World, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Missing information in bits and L1 distance of the rows `r = s * M + a` in `rows` of a world."""
-        size = np.diff(world.rows.indptr)[rows]
-        entry = np.concatenate([np.arange(world.rows.indptr[r], world.rows.indptr[r + 1]) for r in rows])
-        line, theta = np.repeat(np.arange(len(rows)), size), world.rows.data[entry]
+        first = world.rows.indptr[rows]
+        size = world.rows.indptr[rows + 1] - first
+        line = np.repeat(np.arange(len(rows)), size)
+        entry = np.arange(len(line)) + np.repeat(first - np.cumsum(size) + size, size)
+        theta = world.rows.data[entry]
         cells = np.full(world.n_states, len(self.discovered))
         cells[self.discovered] = np.arange(len(self.discovered))
         s, a = np.divmod(rows[line], world.n_actions)
@@ -267,7 +269,8 @@ class OpenStateAgent(Agent):
         if exact is None:
             theta_hat = self.model().estimate_at(row, s_next)
         else:  # faster: no model is made
-            theta_hat = exact.estimate_at(self._inner.counts(), row, s_next)
+            counts = self._inner.counts() if len(rows) > 1 else self._inner.row_counts(int(cells[s[0]]), int(a[0]))
+            theta_hat = exact.estimate_at(counts, row, s_next)
         n_hidden = world.n_states - len(self.discovered)
         theta_hat = np.where(s_next == len(self.discovered), theta_hat / max(n_hidden, 1), theta_hat)
         missing = np.bincount(line, theta * np.log2(theta / theta_hat), len(rows))

@@ -19,7 +19,7 @@ if a plan goes on there. With n of N states listed and a representative r,
 
     sum_s V_j(s) = sum_{s listed} V_j(s) + (N - n) V_j(r),
 
-so planning costs O(n), whatever N is.
+so planning costs O(n) for any N.
 
 If some actions are not possible, the plan reads its own copy of the utilities, in which they are -inf. A terminal state
 e has no actions. Its value V_j(e) is that of the states in which episodes begin, sum_s p(s) V_j(s), or 0 if the plan
