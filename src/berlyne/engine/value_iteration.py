@@ -349,6 +349,12 @@ def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int,
 
 
 @inline
+def rewards(belief: Belief, choice: Any, plan: Plan) -> FloatArray:
+    """Return the utilities to plan with: those of the belief, or if not everything is possible, those of the plan."""
+    return plan.reward if choice.n_impossible[0] > 0 else belief.utility
+
+
+@inline
 def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int) -> float:
     """Compute V_j for j < n_levels of the listed states and of one that represents all others.
 
