@@ -324,10 +324,13 @@ def sum_of_level(plan: Plan, j: int, n_states: int) -> float:
 
 
 @inline
-def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int, n_levels: int) -> float:
-    """Compute V_j of all states for j < n_levels, with base weights; return the sum of the last level."""
+def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int, n_levels: int, masked: bool) -> float:
+    """Compute V_j of all states for j < n_levels, with base weights; return the sum of the last level.
+
+    `masked` is whether some rows are not possible. It is a constant, so that the loop is compiled for each case.
+    """
     depth = plan.depth
-    if choice.n_impossible[0] > 0:
+    if masked:
         value_ends(choice, plan, plan.values, 0, depth)
     total = sum_of_level(plan, 0, n_states)
     for j in range(1, n_levels):
@@ -338,7 +341,7 @@ def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int,
                 best = 0.0  # rounding noise: the base weight of all states, minus that of states with slots
             set_item(plan.values, z * depth + j, plan.gamma * best)
             total_now += plan.gamma * best
-        if choice.n_impossible[0] > 0:
+        if masked:
             value_ends(choice, plan, plan.values, j, depth)
             total_now = sum_of_level(plan, j, n_states)
         total = total_now
@@ -346,18 +349,17 @@ def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int,
 
 
 @inline
-def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int) -> float:
+def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int, masked: bool) -> float:
     """Compute V_j for j < n_levels of the listed states and of one that represents all others.
 
-    Returns the sum of the last level over all states.
+    Returns the sum of the last level over all states; `masked` as for `plan_everywhere`.
     """
-    has_ends = choice.n_impossible[0] > 0
-    if has_ends and plan.restarts:
+    if masked and plan.restarts:
         for i in range(choice.starts.n[0]):
             list_state(belief, choice, plan, choice.starts.states[i])
     n_computed = add_representative(belief, choice, plan)
-    utility, states, depth = rewards(belief, choice, plan), plan.listed.states, plan.depth
-    if has_ends:
+    utility, states, depth = plan.reward if masked else belief.utility, plan.listed.states, plan.depth
+    if masked:
         value_listed_ends(choice, plan, 0)
     total = sum_of_listed(plan, 0)
     n_listed = plan.listed.n[0]
@@ -370,7 +372,7 @@ def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int) -> float
                 best = 0.0  # rounding noise, as in `plan_everywhere`
             set_item(plan.values, z * depth + j, plan.gamma * best)
             total_now += plan.gamma * best if i < n_listed else (len(states) - n_listed) * (plan.gamma * best)
-        if has_ends:
+        if masked:
             value_listed_ends(choice, plan, j)
             total_now = sum_of_listed(plan, j)
         total = total_now
@@ -473,21 +475,24 @@ def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int, str
 
 
 @inline
-def plan_complete(choice: Any, plan: Plan, utility: FloatArray, n_levels: int) -> None:
-    """Compute V_j of all states for j = n_levels - 1 on a complete graph, where each level is contiguous in memory."""
+def plan_complete(choice: Any, plan: Plan, utility: FloatArray, n_levels: int, masked: bool) -> None:
+    """Compute V_j of all states for j = n_levels - 1 on a complete graph, where each level is contiguous in memory.
+
+    `masked` as in `plan_everywhere`.
+    """
     n_states, depth, level = len(plan.graph.start), plan.depth, plan.level
     before, after = 0, n_states
     for z in range(n_states):
         level[z] = plan.values[z * depth]
     for _ in range(1, n_levels):
-        if choice.n_impossible[0] > 0:
+        if masked:
             value_ends(choice, plan, level, before, 1)
         if plan.graph.stride == LANES:  # a constant is faster
             sweep_complete(plan, utility, before, after, LANES)
         else:
             sweep_complete(plan, utility, before, after, plan.graph.stride)
         before, after = after, before
-    if choice.n_impossible[0] > 0:
+    if masked:
         value_ends(choice, plan, level, before, 1)
     for z in range(n_states):
         plan.values[z * depth + n_levels - 1] = level[before + z]
@@ -521,7 +526,7 @@ def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
 
 
 @inline
-def plan_with_ends(choice: Any, plan: Plan, utility: FloatArray, y: int) -> None:
+def plan_with_ends(choice: Any, plan: Plan, y: int) -> None:
     """Update the whole cone of y, if not everything is possible, as `plan_within_reach` does.
 
     A terminal state is not expanded. Where the first one is found, the states follow in which episodes begin.
@@ -558,7 +563,7 @@ def plan_with_ends(choice: Any, plan: Plan, utility: FloatArray, y: int) -> None
     from_first: Any = np.int64(0)
     value_ends(choice, plan, plan.values, 0, plan.depth)
     for j in range(1, plan.depth):
-        sweep(plan, utility, order, from_first, ends[plan.depth - j], j)
+        sweep(plan, plan.reward, order, from_first, ends[plan.depth - j], j)
         value_ends(choice, plan, plan.values, j, plan.depth)
 
 
@@ -593,12 +598,6 @@ def back_up(plan: Plan, utility: FloatArray, y: int, q: FloatArray, n_levels: in
 
 
 @inline
-def rewards(belief: Belief, choice: Any, plan: Plan) -> FloatArray:
-    """Return the utilities to plan with: those of the belief, or if not everything is possible, those of the plan."""
-    return plan.reward if choice.n_impossible[0] > 0 else belief.utility
-
-
-@inline
 def steps_ahead(choice: Any, plan: Plan) -> int:
     """Return the number of steps to plan after the next one: D, but not beyond the horizon of the episode."""
     n: int = min(plan.depth, choice.left[0] - 1)
@@ -608,12 +607,14 @@ def steps_ahead(choice: Any, plan: Plan) -> int:
 @callback
 def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
-    utility, depth = rewards(belief, choice, plan), plan.depth
-    x, n_since = plan.cone_state[0], plan.cone_state[1]
     if choice.n_impossible[0] > 0:
-        if depth > 0:
-            plan_with_ends(choice, plan, utility, s)
-    elif depth > 1 and (x != s or n_since > 0):  # V_0 is always up to date
+        if plan.depth > 0:
+            plan_with_ends(choice, plan, s)
+        back_up(plan, plan.reward, s, choice.values, steps_ahead(choice, plan), 0.0)
+        return
+    utility, depth = belief.utility, plan.depth
+    x, n_since = plan.cone_state[0], plan.cone_state[1]
+    if depth > 1 and (x != s or n_since > 0):  # V_0 is always up to date
         slot = slot_of(plan.graph, x, s) if x >= 0 and n_since == 1 and len(plan.repairs.edge) else -1
         if slot >= 0:
             repair_after_step(plan, utility, slot)
@@ -626,27 +627,44 @@ def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None
 @callback
 def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, if slot k of every state is state k."""
-    utility, n_levels = rewards(belief, choice, plan), steps_ahead(choice, plan)
-    if n_levels > 0:
-        plan_complete(choice, plan, utility, n_levels)
-    back_up(plan, utility, s, choice.values, n_levels, 0.0)
+    n_levels = steps_ahead(choice, plan)
+    if choice.n_impossible[0] > 0:
+        if n_levels > 0:
+            plan_complete(choice, plan, plan.reward, n_levels, True)
+        back_up(plan, plan.reward, s, choice.values, n_levels, 0.0)
+    else:
+        if n_levels > 0:
+            plan_complete(choice, plan, belief.utility, n_levels, False)
+        back_up(plan, belief.utility, s, choice.values, n_levels, 0.0)
 
 
 @callback
 def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, if every state without a slot has the same share of each row."""
-    utility, n_levels = rewards(belief, choice, plan), steps_ahead(choice, plan)
-    total = plan_everywhere(choice, plan, utility, belief.n_states[0], n_levels) if n_levels > 0 else 0.0
-    back_up(plan, utility, s, choice.values, n_levels, total)
+    n_levels, total = steps_ahead(choice, plan), 0.0
+    if choice.n_impossible[0] > 0:
+        if n_levels > 0:
+            total = plan_everywhere(choice, plan, plan.reward, belief.n_states[0], n_levels, True)
+        back_up(plan, plan.reward, s, choice.values, n_levels, total)
+    else:
+        if n_levels > 0:
+            total = plan_everywhere(choice, plan, belief.utility, belief.n_states[0], n_levels, False)
+        back_up(plan, belief.utility, s, choice.values, n_levels, total)
 
 
 @callback
 def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, if also all states that are not listed are alike."""
-    n_levels = steps_ahead(choice, plan)
+    n_levels, total = steps_ahead(choice, plan), 0.0
     renew_state(belief, choice, plan, s)
-    total = plan_listed(belief, choice, plan, n_levels) if n_levels > 0 else 0.0
-    back_up(plan, rewards(belief, choice, plan), s, choice.values, n_levels, total)
+    if choice.n_impossible[0] > 0:
+        if n_levels > 0:
+            total = plan_listed(belief, choice, plan, n_levels, True)
+        back_up(plan, plan.reward, s, choice.values, n_levels, total)
+    else:
+        if n_levels > 0:
+            total = plan_listed(belief, choice, plan, n_levels, False)
+        back_up(plan, belief.utility, s, choice.values, n_levels, total)
 
 
 def plan_values(plan: Plan) -> Any:
@@ -677,12 +695,14 @@ def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: i
 @inline
 def renew_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Set gamma V_0(s), and the rewards of state s if not everything is possible."""
-    stride, best, utility = plan.graph.stride, -np.inf, rewards(belief, choice, plan)
+    stride, best = plan.graph.stride, -np.inf
     if choice.n_impossible[0] > 0:
         for r in range(s * stride, (s + 1) * stride):
             plan.reward[r] = belief.utility[r] if choice.possible[r] else -np.inf
-    for r in range(s * stride, (s + 1) * stride):
-        best = max(best, utility[r])
+            best = max(best, plan.reward[r])
+    else:
+        for r in range(s * stride, (s + 1) * stride):
+            best = max(best, belief.utility[r])
     if plan.depth > 0:
         plan.values[s * plan.depth] = plan.gamma * best
 
