@@ -349,24 +349,17 @@ def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int,
 
 
 @inline
-def rewards(belief: Belief, choice: Any, plan: Plan) -> FloatArray:
-    """Return the utilities to plan with: those of the belief, or if not everything is possible, those of the plan."""
-    return plan.reward if choice.n_impossible[0] > 0 else belief.utility
-
-
-@inline
-def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int) -> float:
+def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int, masked: bool) -> float:
     """Compute V_j for j < n_levels of the listed states and of one that represents all others.
 
-    Returns the sum of the last level over all states.
+    Returns the sum of the last level over all states; `masked` as for `plan_everywhere`.
     """
-    has_ends = choice.n_impossible[0] > 0
-    if has_ends and plan.restarts:
+    if masked and plan.restarts:
         for i in range(choice.starts.n[0]):
             list_state(belief, choice, plan, choice.starts.states[i])
     n_computed = add_representative(belief, choice, plan)
-    utility, states, depth = rewards(belief, choice, plan), plan.listed.states, plan.depth
-    if has_ends:
+    utility, states, depth = plan.reward if masked else belief.utility, plan.listed.states, plan.depth
+    if masked:
         value_listed_ends(choice, plan, 0)
     total = sum_of_listed(plan, 0)
     n_listed = plan.listed.n[0]
@@ -379,7 +372,7 @@ def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int) -> float
                 best = 0.0  # rounding noise, as in `plan_everywhere`
             set_item(plan.values, z * depth + j, plan.gamma * best)
             total_now += plan.gamma * best if i < n_listed else (len(states) - n_listed) * (plan.gamma * best)
-        if has_ends:
+        if masked:
             value_listed_ends(choice, plan, j)
             total_now = sum_of_listed(plan, j)
         total = total_now
@@ -648,24 +641,30 @@ def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> Non
 @callback
 def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, if every state without a slot has the same share of each row."""
-    n_levels, total, n_states = steps_ahead(choice, plan), 0.0, belief.n_states[0]
+    n_levels, total = steps_ahead(choice, plan), 0.0
     if choice.n_impossible[0] > 0:
         if n_levels > 0:
-            total = plan_everywhere(choice, plan, plan.reward, n_states, n_levels, True)
+            total = plan_everywhere(choice, plan, plan.reward, belief.n_states[0], n_levels, True)
         back_up(plan, plan.reward, s, choice.values, n_levels, total)
     else:
         if n_levels > 0:
-            total = plan_everywhere(choice, plan, belief.utility, n_states, n_levels, False)
+            total = plan_everywhere(choice, plan, belief.utility, belief.n_states[0], n_levels, False)
         back_up(plan, belief.utility, s, choice.values, n_levels, total)
 
 
 @callback
 def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, if also all states that are not listed are alike."""
-    n_levels = steps_ahead(choice, plan)
+    n_levels, total = steps_ahead(choice, plan), 0.0
     renew_state(belief, choice, plan, s)
-    total = plan_listed(belief, choice, plan, n_levels) if n_levels > 0 else 0.0
-    back_up(plan, rewards(belief, choice, plan), s, choice.values, n_levels, total)
+    if choice.n_impossible[0] > 0:
+        if n_levels > 0:
+            total = plan_listed(belief, choice, plan, n_levels, True)
+        back_up(plan, plan.reward, s, choice.values, n_levels, total)
+    else:
+        if n_levels > 0:
+            total = plan_listed(belief, choice, plan, n_levels, False)
+        back_up(plan, belief.utility, s, choice.values, n_levels, total)
 
 
 def plan_values(plan: Plan) -> Any:
