@@ -24,6 +24,7 @@ from berlyne.engine.agent_state import (
     restore,
     restore_surprise,
     widened,
+    with_mask,
 )
 from berlyne.engine.blocks import Block, call
 from berlyne.engine.discovery import expected_missing, layout_size, move, set_cells
@@ -295,6 +296,7 @@ class CompiledAgent(KnownStatesAgent):
             possible = self.possible_actions(s)
             choice.n_impossible[0] += np.count_nonzero(rows[s]) - np.count_nonzero(possible)
             rows[s], choice.terminal[s] = possible, s in self.terminal
+        self.block = with_mask(self.block, self.strategy.coordinate, bool(choice.n_impossible[0] > 0))
         reset(self.block)
 
     def tell_starts(self, distribution: FloatArray) -> None:

@@ -32,9 +32,7 @@ from berlyne.engine.value_iteration import (
     Plan,
     new_listed,
     new_plan,
-    plan_after_observation,
-    plan_values,
-    reset_plan,
+    plan_functions,
 )
 from berlyne.sparse import Support
 from berlyne.strategies.choice import ChoiceRule
@@ -452,32 +450,33 @@ class CompiledMethod(NamedTuple):
     ----------
     new_memory : Callable
         `new_memory(coordinate, belief, choice, support, world)` returns the record that only this method reads.
-    values : Callable
-        `values(memory)` returns the function that computes the values of the actions of a state.
+    functions : Callable
+        `functions(memory, masked)` returns three functions: the first computes the values of the actions of a state,
+        the second is called after every observation, and the third after utilities, or what is possible, have changed
+        in any other way. `masked` is whether not everything is possible. Only the first may depend on it.
     choose : Callable or None
         The function that chooses; None to choose by values, as the strategy's choice rule says.
-    after_observation : Callable
-        The function that is called after every observation.
-    reset : Callable
-        The function that is called after utilities, or what is possible, have changed in any other way.
     """
 
     new_memory: Callable[..., Any]
-    values: Callable[[Any], Any]
+    functions: Callable[[Any, bool], tuple[Any, Any, Any]]
     choose: Any = None
-    after_observation: Any = ignore_observation
-    reset: Any = keep_memory
+
+
+def _always(values: Any, after_observation: Any = ignore_observation, reset: Any = keep_memory) -> Any:
+    """Return `functions` of a method whose functions are always the same."""
+    return lambda memory, masked: (values, after_observation, reset)
 
 
 METHODS: dict[type, CompiledMethod] = {
-    UniformChoice: CompiledMethod(_no_memory, lambda memory: zero_values, choose_uniformly),
-    LeastTaken: CompiledMethod(_no_memory, lambda memory: least_taken_values),
-    CounterBased: CompiledMethod(_no_memory, lambda memory: expected_visits_values),
-    Greedy: CompiledMethod(_no_memory, lambda memory: utility_values),
-    ValueIteration: CompiledMethod(_plan, plan_values, None, plan_after_observation, reset_plan),
-    TrueModel: CompiledMethod(_true_plan, plan_values, None, plan_after_observation, reset_plan),
-    QLearning: CompiledMethod(_q_table, lambda memory: q_values, None, learn_q),
-    Relocating: CompiledMethod(_tree, lambda memory: utility_values, choose_pair, update_pairs, regrow_tree),
-    RegisteredMethod: CompiledMethod(new_own_memory, lambda memory: own_values, None, learn_own),
+    UniformChoice: CompiledMethod(_no_memory, _always(zero_values), choose_uniformly),
+    LeastTaken: CompiledMethod(_no_memory, _always(least_taken_values)),
+    CounterBased: CompiledMethod(_no_memory, _always(expected_visits_values)),
+    Greedy: CompiledMethod(_no_memory, _always(utility_values)),
+    ValueIteration: CompiledMethod(_plan, plan_functions),
+    TrueModel: CompiledMethod(_true_plan, plan_functions),
+    QLearning: CompiledMethod(_q_table, _always(q_values, learn_q)),
+    Relocating: CompiledMethod(_tree, _always(utility_values, update_pairs, regrow_tree), choose_pair),
+    RegisteredMethod: CompiledMethod(new_own_memory, _always(own_values, learn_own)),
 }
 """The methods that kernels know."""

@@ -158,7 +158,8 @@ def new_agent_state(
     chooser = method.choose or (choose_best if rule.temperature == 0.0 else choose_softmax)
     family = family_of(prior)
     parts: tuple[Any, ...] = belief, choice, memory
-    functions = family.learn, family.gain, method.values(memory), chooser, method.after_observation, method.reset
+    compute_values, *others = method.functions(memory, False)
+    functions = family.learn, family.gain, compute_values, chooser, *others
     learn, gain, *of_method = _compile(parts, functions, chooses_by_values=method.choose is None)
     fields = *parts, learn, gain, family.repeats_teach, *of_method, *_index_fields(index, family, parts, model.n_states)
     block = Block.of(AgentState._make((*fields, *_learner_fields(learner, prior, parts, untried))))
@@ -198,6 +199,18 @@ def _compile(parts: tuple[Any, ...], functions: tuple[Any, ...], *, chooses_by_v
         (belief, choice, hidden),
     )
     return tuple(CompiledFunction(f, *kinds) for f, kinds in zip(functions, arguments, strict=True))
+
+
+def with_mask(block: Block, coordinate: Any, masked: bool) -> Block:
+    """Return an agent with the function of its method that computes values with a mask, or without one."""
+    agent: AgentState = block.record
+    function, *_ = METHODS[type(coordinate)].functions(agent.memory, masked)
+    if function is (agent.compute_values.function if COMPILING else agent.compute_values):
+        return block
+    if COMPILING:
+        belief, choice = (block.type.fields[name][1] for name in ("belief", "choice"))
+        function = CompiledFunction(function, belief, choice, Opaque(Block.of(agent.memory).type), _I)
+    return Block.of(agent._replace(compute_values=function))
 
 
 def _index_fields(index: Any, family: Family, parts: tuple[Any, ...], n_states: int) -> tuple[Any, Any, int]:

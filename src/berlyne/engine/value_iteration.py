@@ -607,11 +607,6 @@ def steps_ahead(choice: Any, plan: Plan) -> int:
 @callback
 def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Q(., s) into `choice.values`, after bringing the cone of s up to date in the cheapest way."""
-    if choice.n_impossible[0] > 0:
-        if plan.depth > 0:
-            plan_with_ends(choice, plan, s)
-        back_up(plan, plan.reward, s, choice.values, steps_ahead(choice, plan), 0.0)
-        return
     utility, depth = belief.utility, plan.depth
     x, n_since = plan.cone_state[0], plan.cone_state[1]
     if depth > 1 and (x != s or n_since > 0):  # V_0 is always up to date
@@ -625,68 +620,116 @@ def plan_values_in_cone(belief: Belief, choice: Any, plan: Plan, s: int) -> None
 
 
 @callback
+def plan_values_with_ends(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """Q(., s) into `choice.values` as `plan_values_in_cone`, if not everything is possible."""
+    if plan.depth > 0:
+        plan_with_ends(choice, plan, s)
+    back_up(plan, plan.reward, s, choice.values, steps_ahead(choice, plan), 0.0)
+
+
+@inline
+def values_complete(belief: Belief, choice: Any, plan: Plan, s: int, masked: bool) -> None:
+    """Q(., s) into `choice.values`, if slot k of every state is state k; `masked` as in `plan_everywhere`."""
+    n_levels, utility = steps_ahead(choice, plan), plan.reward if masked else belief.utility
+    if n_levels > 0:
+        plan_complete(choice, plan, utility, n_levels, masked)
+    back_up(plan, utility, s, choice.values, n_levels, 0.0)
+
+
+@inline
+def values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int, masked: bool) -> None:
+    """Q(., s) into `choice.values`, if every state without a slot has the same share of each row."""
+    n_levels, utility, total = steps_ahead(choice, plan), plan.reward if masked else belief.utility, 0.0
+    if n_levels > 0:
+        total = plan_everywhere(choice, plan, utility, belief.n_states[0], n_levels, masked)
+    back_up(plan, utility, s, choice.values, n_levels, total)
+
+
+@inline
+def values_listed(belief: Belief, choice: Any, plan: Plan, s: int, masked: bool) -> None:
+    """Q(., s) into `choice.values`, if also all states that are not listed are alike."""
+    n_levels, utility, total = steps_ahead(choice, plan), plan.reward if masked else belief.utility, 0.0
+    renew_state(belief, choice, plan, s)
+    if n_levels > 0:
+        total = plan_listed(belief, choice, plan, n_levels, masked)
+    back_up(plan, utility, s, choice.values, n_levels, total)
+
+
+@callback
 def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q(., s) into `choice.values`, if slot k of every state is state k."""
-    n_levels = steps_ahead(choice, plan)
-    if choice.n_impossible[0] > 0:
-        if n_levels > 0:
-            plan_complete(choice, plan, plan.reward, n_levels, True)
-        back_up(plan, plan.reward, s, choice.values, n_levels, 0.0)
-    else:
-        if n_levels > 0:
-            plan_complete(choice, plan, belief.utility, n_levels, False)
-        back_up(plan, belief.utility, s, choice.values, n_levels, 0.0)
+    """`values_complete` without a mask."""
+    values_complete(belief, choice, plan, s, False)
+
+
+@callback
+def plan_values_complete_masked(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """`values_complete` with a mask."""
+    values_complete(belief, choice, plan, s, True)
 
 
 @callback
 def plan_values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q(., s) into `choice.values`, if every state without a slot has the same share of each row."""
-    n_levels, total = steps_ahead(choice, plan), 0.0
-    if choice.n_impossible[0] > 0:
-        if n_levels > 0:
-            total = plan_everywhere(choice, plan, plan.reward, belief.n_states[0], n_levels, True)
-        back_up(plan, plan.reward, s, choice.values, n_levels, total)
-    else:
-        if n_levels > 0:
-            total = plan_everywhere(choice, plan, belief.utility, belief.n_states[0], n_levels, False)
-        back_up(plan, belief.utility, s, choice.values, n_levels, total)
+    """`values_everywhere` without a mask."""
+    values_everywhere(belief, choice, plan, s, False)
+
+
+@callback
+def plan_values_everywhere_masked(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """`values_everywhere` with a mask."""
+    values_everywhere(belief, choice, plan, s, True)
 
 
 @callback
 def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """Q(., s) into `choice.values`, if also all states that are not listed are alike."""
-    n_levels, total = steps_ahead(choice, plan), 0.0
-    renew_state(belief, choice, plan, s)
-    if choice.n_impossible[0] > 0:
-        if n_levels > 0:
-            total = plan_listed(belief, choice, plan, n_levels, True)
-        back_up(plan, plan.reward, s, choice.values, n_levels, total)
-    else:
-        if n_levels > 0:
-            total = plan_listed(belief, choice, plan, n_levels, False)
-        back_up(plan, belief.utility, s, choice.values, n_levels, total)
-
-
-def plan_values(plan: Plan) -> Any:
-    """Return the function that computes the values of a plan."""
-    if len(plan.listed.states):
-        return plan_values_listed
-    if len(plan.base_weight):
-        return plan_values_everywhere
-    return plan_values_complete if len(plan.level) else plan_values_in_cone
+    """`values_listed` without a mask."""
+    values_listed(belief, choice, plan, s, False)
 
 
 @callback
-def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: int, s_next: int, reward: float) -> None:
+def plan_values_listed_masked(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
+    """`values_listed` with a mask."""
+    values_listed(belief, choice, plan, s, True)
+
+
+def plan_functions(plan: Plan, masked: bool) -> tuple[Any, Any, Any]:
+    """Return the functions of a plan: values, after an observation, reset; `masked` if not everything is possible.
+
+    Each kind of plan has its own, so that only those in use are compiled.
+    """
+    if len(plan.listed.states):
+        values = plan_values_listed_masked if masked else plan_values_listed
+        return values, list_after_observation, reset_listed
+    if len(plan.base_weight):
+        values = plan_values_everywhere_masked if masked else plan_values_everywhere
+    elif len(plan.level):
+        values = plan_values_complete_masked if masked else plan_values_complete
+    else:
+        values = plan_values_with_ends if masked else plan_values_in_cone
+    return values, plan_after_observation, reset_plan
+
+
+@inline
+def note_change(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Note that a row of state `s` has changed, and renew V_0(s)."""
-    if plan.depth == 0 and choice.n_impossible[0] == 0:
-        return
     if plan.cone_state[0] == s:
         plan.cone_state[1] += 1
     else:
         plan.cone_state[0] = -1
     renew_state(belief, choice, plan, s)
-    if len(plan.listed.states):
+
+
+@callback
+def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: int, s_next: int, reward: float) -> None:
+    """Note that a row of state `s` has changed."""
+    if plan.depth > 0 or choice.n_impossible[0] > 0:
+        note_change(belief, choice, plan, s)
+
+
+@callback
+def list_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: int, s_next: int, reward: float) -> None:
+    """Note that a row of state `s` has changed, and list the states of the step."""
+    if plan.depth > 0 or choice.n_impossible[0] > 0:
+        note_change(belief, choice, plan, s)
         list_state(belief, choice, plan, s)
         list_state(belief, choice, plan, s_next)
         plan.listed.n[2] = choice.n_obs[0]
@@ -711,8 +754,12 @@ def renew_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
 def reset_plan(belief: Belief, choice: Any, plan: Plan) -> None:
     """Discard all plans after utilities, or what is possible, have changed, and renew V_0."""
     plan.cone_state[0], plan.cone_state[1] = -1, 0
-    if len(plan.listed.states):
-        list_again(belief, choice, plan)
-    else:
-        for s in range(belief.n_states[0]):
-            renew_state(belief, choice, plan, s)
+    for s in range(belief.n_states[0]):
+        renew_state(belief, choice, plan, s)
+
+
+@callback
+def reset_listed(belief: Belief, choice: Any, plan: Plan) -> None:
+    """Discard all plans as `reset_plan` does, and renew V_0 of the listed states."""
+    plan.cone_state[0], plan.cone_state[1] = -1, 0
+    list_again(belief, choice, plan)
