@@ -1,7 +1,5 @@
 """Action values of the compiled plan, updated step by step, against full value iteration of the NumPy twin."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,7 @@ def worst_difference(world, strategy, n_steps, seed):
         history.states.tolist(), history.actions.tolist(), history.next_states.tolist(), strict=False
     ):
         fast.act(s, u)
-        view = plain.view if plain.theta is None else replace(plain.view, theta_hat=plain.theta)
+        view = plain._view_from(s)
         worst = max(worst, np.abs(fast.choice_state.values - method.action_values(view)[:, s]).max())
         fast.observe(s, a, s_next)
         plain.observe(s, a, s_next)

@@ -49,7 +49,7 @@ def small_study(**settings):
 @pytest.mark.parametrize(
     ("wrong", "slip", "page"),
     [
-        (lambda: berlyne.strategy("curious"), lambda: berlyne.strategy("PIG(IV)"), "how-to/own-method"),
+        (lambda: berlyne.strategy("x"), lambda: berlyne.strategy("PIG(IV)"), "how-to/own-method"),
         (lambda: small_study(measures=["foo"]), lambda: small_study(measures=["l1_distence"]), "how-to/own-measure"),
         (lambda: small_study(worlds=["ring"]), lambda: small_study(worlds=["mazes"]), "how-to/run-a-study"),
         (lambda: parse_assumptions(["x=1"]), lambda: parse_assumptions(["gama=1"]), "how-to/change-an-assumption"),

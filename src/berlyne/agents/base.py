@@ -341,11 +341,7 @@ class Agent(ABC):
         is_terminal, measure = world.episodes.is_terminal, self._measurement(world, record)
         for t, (u_choice, u_outcome) in enumerate(zip(u_agent, u_world, strict=True)):
             s = int(record.states[t])
-            if self.strategy.relocates:
-                self._arrive(s)
             s, a = self.choose(s, u_choice)
-            if self.strategy.relocates:
-                self._relocate(s)
             s_next = world.sample(a, s, float(u_outcome))
             try:
                 self.observe(s, a, s_next)
@@ -387,9 +383,6 @@ class Agent(ABC):
 
     def _arrive(self, s: int) -> None:  # noqa: B027  # agents that need not count visits inherit it
         """Count a visit to state `s`, unless the last step led there; by default `observe` does so."""
-
-    def _relocate(self, s: int) -> None:  # noqa: B027  # the same holds here
-        """Go to state `s` without counting a visit; by default `observe` counts it."""
 
     def replay(
         self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
@@ -447,7 +440,8 @@ class Agent(ABC):
         Return whether the line has a positive probability under the prior.
         """
         s, a, s_next = steps[t].tolist()
-        self._arrive(s)
+        if not self.strategy.relocates:  # it arrives when it acts
+            self._arrive(s)
         record.utility[t], record.values[t] = self.utility()[:, self.position(s)], self.action_values(s)
         relocates = self.strategy.relocates
         record.probabilities[t] = self.pair_probabilities()[self.position(s)] if relocates else self.probabilities(s)

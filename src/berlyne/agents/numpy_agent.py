@@ -416,10 +416,6 @@ class NumpyAgent(KnownStatesAgent):
         view.visits[s] += s != self._current_state
         view.starts[s] += not self._starts_are_told
 
-    def _relocate(self, s: int) -> None:
-        """Go to state `s` without counting a visit."""
-        self._current_state = s
-
     def reseed(self, u: FloatArray) -> None:
         """Let `view.rng` depend on uniform numbers `u`; see `Agent.reseed`."""
         self.view.seed = np.random.SeedSequence(np.ascontiguousarray(u).view(np.uint64).ravel().tolist())

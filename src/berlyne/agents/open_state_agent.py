@@ -337,7 +337,8 @@ class OpenStateAgent(Agent):
 
     def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> bool:
         """Replay line `t` after arriving in its state; see `Agent._replay_line`."""
-        self._inner._arrive(self._cell[int(steps[t, 0])])
+        if not self.strategy.relocates:
+            self._inner._arrive(self._cell[int(steps[t, 0])])
         return super()._replay_line(record, steps, t)
 
     def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, dict[int, int]]:

@@ -44,7 +44,7 @@ from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import ChoiceRule
-from berlyne.strategies.coordination import TrueModel
+from berlyne.strategies.coordination import Relocating, TrueModel
 from berlyne.strategies.indices import is_global, probability_of_last
 from berlyne.strategies.utilities import UTILITIES, compute_utility
 from berlyne.validation import OWN_UTILITY, IntArray
@@ -77,6 +77,8 @@ class AgentState(NamedTuple):
         Of a utility that is an index, see `berlyne.engine.indices`.
     learner, refit, learns : NamedTuple, CompiledFunction, bool
         Of a prior that is refitted, see `berlyne.engine.learned_prior.CompiledLearner`.
+    relocates : bool
+        Whether it chooses the state, too. Then it arrives in a state when it acts there, not before.
     """
 
     belief: Belief
@@ -95,6 +97,7 @@ class AgentState(NamedTuple):
     learner: Any
     refit: Any
     learns: bool
+    relocates: bool
 
 
 hide_fields(AgentState, "memory", "index", "learner")
@@ -162,7 +165,8 @@ def new_agent_state(
     functions = family.learn, family.gain, compute_values, chooser, *others
     learn, gain, *of_method = _compile(parts, functions, chooses_by_values=method.choose is None)
     fields = *parts, learn, gain, family.repeats_teach, *of_method, *_index_fields(index, family, parts, model.n_states)
-    block = Block.of(AgentState._make((*fields, *_learner_fields(learner, prior, parts, untried))))
+    fields = *fields, *_learner_fields(learner, prior, parts, untried), isinstance(coordinate, Relocating)
+    block = Block.of(AgentState._make(fields))
     try:
         refresh(block)
     except ValueError:
@@ -187,7 +191,7 @@ def _compile(parts: tuple[Any, ...], functions: tuple[Any, ...], *, chooses_by_v
         return functions
     belief, choice, memory = (Block.of(part).type for part in parts)
     learn, gain, values, choose, after, reset = _FUNCTION_TYPES
-    rest = OPAQUE, _APPLY_INDEX, _I, OPAQUE, _REFIT, _B
+    rest = OPAQUE, _APPLY_INDEX, _I, OPAQUE, _REFIT, _B, _B
     agent = record_type(AgentState, (belief, choice, OPAQUE, learn, gain, _B, values, choose, after, reset, *rest))
     hidden = Opaque(memory)
     arguments = (

@@ -103,13 +103,25 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
 
 
 @inline
+def arrive_and_choose(agent: AgentState, s: int, u: float, u_lapse: float) -> tuple[int, int]:
+    """Return the state and the action that an agent in state s chooses, and count the visit.
+
+    An agent that relocates arrives where it acts, and not in s.
+    """
+    if not agent.relocates:
+        arrive(agent.choice, s)
+    refresh_global_index(agent)
+    s_chosen, a = agent.choose(agent, agent.memory, s, u, u_lapse)
+    if agent.relocates:
+        arrive(agent.choice, s_chosen)
+    return s_chosen, a
+
+
+@inline
 def explore_step(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws, t: int) -> int:
     """Make step t; return as `observe_step` does."""
     belief = agent.belief
-    s = record.states[t]
-    arrive(agent.choice, s)
-    refresh_global_index(agent)
-    s, a = agent.choose(agent, agent.memory, s, draws.agent[t, 0], draws.agent[t, 1])
+    s, a = arrive_and_choose(agent, record.states[t], draws.agent[t, 0], draws.agent[t, 1])
 
     row, r = s * belief.graph.n_actions + a, s * belief.graph.stride + a
     e = draw(truth.indptr, truth.cumulative, row, draws.world[t])
@@ -279,7 +291,8 @@ def expected_missing(belief: Belief, choice: ChoiceState) -> float:
 def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord, t: int, s: int) -> None:
     """Record values and utilities in state s, in which line t of a history begins."""
     belief, choice = agent.belief, agent.choice
-    arrive(choice, s)
+    if not agent.relocates:
+        arrive(choice, s)
     refresh_global_index(agent)
     compute_possible_values(agent, agent.memory, s)
     for b in range(len(choice.values)):
@@ -297,6 +310,8 @@ def learn_line(agent: AgentState, known: AgentState, history: History, record: R
     """
     steps = history.steps
     s, a, s_next = steps[t, 0], steps[t, 1], steps[t, 2]
+    if agent.relocates:
+        arrive(agent.choice, s)
     if a < 0 or s_next < 0:
         move(agent.choice, s_next)
         record.missing[t + 1], before = record.missing[t], 0
@@ -385,10 +400,7 @@ def imagine(agent: AgentState, path: Path, draws: Draws) -> int:
     """
     states, choice = path.states, agent.choice
     for t in range(len(draws.world)):
-        s = states[t]
-        arrive(choice, s)
-        refresh_global_index(agent)
-        s, a = agent.choose(agent, agent.memory, s, draws.agent[t, 0], draws.agent[t, 1])
+        s, a = arrive_and_choose(agent, states[t], draws.agent[t, 0], draws.agent[t, 1])
         s_next = predicted_outcome(agent.belief, s, a, draws.world[t])
         if observe_step(agent, s, a, s_next) < 0:
             return t

@@ -47,7 +47,7 @@ def warn_untold_ends(raw: RawHistory, lines: History, states: Labels, terminal: 
 def _warn(notes: Iterable[str]) -> None:
     """Warn; the warnings point to the line that called the package."""
     for note in notes:
-        warnings.warn(note + HISTORIES, UserWarning, stacklevel=_stack_level())
+        warnings.warn(f"{note}{HISTORIES}", UserWarning, stacklevel=_stack_level())
 
 
 def _stack_level() -> int:

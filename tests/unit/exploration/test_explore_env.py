@@ -468,8 +468,8 @@ def test_explore_explores_an_environment():
     env = gymnasium.make("FrozenLake-v1")
     one, other = berlyne.explore(env, "LTA", 50, 3), explore_env(gymnasium.make("FrozenLake-v1"), "LTA", 50, 3)
     assert one.history == other.history and one.n_steps == 50
-    for options in ({"start": 0}, {"snapshots": [3]}, {"engine": "numpy"}):
-        with pytest.raises(ValueError, match="start, snapshots and engine are not available in an environment"):
+    for options in ({"start": 0}, {"snapshots": [3]}, {"engine": "numpy"}, {"rows": "all"}, {"horizon": 5}):
+        with raises(ValueError, "start", "snapshots", "engine", "rows", "horizon", "environment"):
             berlyne.explore(env, "LTA", 50, **options)
 
 
@@ -538,5 +538,5 @@ def test_all_that_is_to_be_seen_in_a_level_of_minigrid_is_a_state(tmp_path):
 
 def test_an_id_that_a_package_registers_names_its_import():
     code = "import berlyne; berlyne.explore_env('MiniGrid-Empty-5x5-v0')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert "import minigrid" in done.stderr and "'minigrid:MiniGrid-Empty-5x5-v0'" in done.stderr

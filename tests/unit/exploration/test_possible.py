@@ -43,6 +43,7 @@ def walk(agent, n_steps=400):
     return visits
 
 
+@pytest.mark.filterwarnings("ignore:The prior does not agree")  # its outcomes are certain
 def test_an_action_that_is_never_possible_attracts_nobody():
     """Before, plans went to C for an action that could not be taken there, and the explorer never knew enough."""
     unaware, aware = explorer(possible=None), explorer()
