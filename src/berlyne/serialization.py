@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from berlyne.labels import Labels, label_from_json, label_to_json
 
@@ -346,9 +347,11 @@ def check_file_type(path: Path, kind: int = stat.S_IFREG) -> None:
         raise StoreError(f"{path} is {name}, but berlyne needs {_KINDS[kind]} there; nothing was written, so remove it")
 
 
+LOCK_GRACE = 0.1
+"""Seconds to wait for a lock by default, because its holder may be about to finish."""
+_LOCK_POLL_INTERVAL = 0.01
 _UNKNOWN_HOLDER = "another process"
 _NOTHING_CHANGED = "nothing was changed"
-_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MAX_LOCK_BYTES = 4096
 """Largest number of bytes to read from a lock file; berlyne's are shorter."""
 
@@ -368,100 +371,90 @@ class BusyError(StoreError):
 
 
 @contextmanager
-def exclusive_lock(path: Path) -> Iterator[None]:
+def exclusive_lock(path: Path, timeout: float = LOCK_GRACE) -> Iterator[None]:
     """Lock the store at `path` for writing, or raise a `BusyError` that names the process which holds the lock.
 
     The operating system locks a file beside the store, and releases it when the process ends. Links are resolved first,
-    so a store has one lock under all its names.
+    so a store has one lock under all its names. The file is removed while it is still locked. filelock never keeps a
+    lock on a file without a name, so a process that opened the file before takes the lock again.
+
+    Parameters
+    ----------
+    path : path
+        The store, or another file or folder; it need not exist.
+    timeout : float
+        Seconds to wait while another process holds the lock.
     """
     real = Path(os.path.realpath(path))
     lock_path = real.with_name(real.name + ".lock")
-    with _open_locked(lock_path, path) as file:
-        now = datetime.now().isoformat(timespec="seconds")
-        this_process = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
-        try:
-            # unbuffered: on a full disk, a buffer would fail a second time when the file is closed
-            with report_write_errors(lock_path, _NOTHING_CHANGED):
-                os.ftruncate(file.fileno(), 0)
-                os.lseek(file.fileno(), 0, os.SEEK_SET)
-                os.write(file.fileno(), json.dumps(this_process).encode())
-            yield
-        finally:
-            with contextlib.suppress(OSError):  # an open file cannot be removed everywhere
-                lock_path.unlink()
-
-
-def _open_locked(lock_path: Path, path: Path) -> IO[str]:
-    """Open and lock the lock file of the store at `path`.
-
-    The process that held the lock removes the file, perhaps between opening and locking it here. A third process could
-    then lock a new file. So a lock is valid only if the locked file still has the name.
-    """
-    while True:
-        file = _open_lock_file(lock_path)
-        try:
-            locked = _try_lock(file)
-            file.seek(0)
-            content = file.read(_MAX_LOCK_BYTES)
-            if not locked:
-                raise BusyError(path, _lock_holder(content))
-            if _is_same_file(file, lock_path):
-                if content and _lock_holder(content) == _UNKNOWN_HOLDER:  # not left by a killed run
-                    raise StoreError(f"{lock_path} is not a lock of berlyne and would be overwritten; move it")
-                file.seek(0)
-                return file
-        except BaseException:
-            file.close()
-            raise
-        file.close()
-
-
-def _open_lock_file(lock_path: Path) -> IO[str]:
-    """Open the lock file, or create it; raise a `StoreError` if it is not a regular file."""
-    check_file_type(lock_path)
+    _check_lock_file(lock_path)
+    lock = FileLock(
+        lock_path,
+        timeout=timeout,
+        poll_interval=_LOCK_POLL_INTERVAL,
+        fallback_to_soft=False,  # the lock of a killed process would remain
+        on_acquired=lambda handle: _write_holder(handle, lock_path),
+    )
     with report_write_errors(lock_path, _NOTHING_CHANGED):
-        return open(
-            lock_path, "r+", encoding="utf-8", errors="replace", opener=lambda path, _: os.open(path, _OPEN, 0o666)
-        )
-
-
-def _is_same_file(file: IO[str], path: Path) -> bool:
-    """Return whether an open file still has the name `path`."""
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BusyError(path, _lock_holder(_read_lock_file(lock_path))) from None
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            reason = f"{lock_path} cannot be locked ({error.strerror})"  # the error of flock names no file
+            raise StoreError(f"{reason}; use a directory on another disk") from None
     try:
-        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
-    except FileNotFoundError:
-        return False
+        yield
+    finally:
+        _remove_lock_file(lock_path)
+        lock.release()
 
 
-def _lock_holder(content: str) -> str:
+def _check_lock_file(lock_path: Path) -> None:
+    """Raise an error if there is no folder for a lock file, or if a file of another program has its name."""
+    check_file_type(lock_path)
+    if not lock_path.parent.is_dir():  # filelock would create it
+        raise WriteError(errno.ENOENT, f"the directory does not exist; {_NOTHING_CHANGED}", os.fspath(lock_path))
+    content = _read_lock_file(lock_path)
+    if content and _lock_holder(content) == _UNKNOWN_HOLDER:  # not left by a killed run
+        raise StoreError(f"{lock_path} is not a lock of berlyne and would be overwritten; move it")
+
+
+def _write_holder(handle: int, lock_path: Path) -> None:
+    """Write into a locked file which process holds the lock; if this fails, remove the file."""
+    now = datetime.now().isoformat(timespec="seconds")
+    holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": now}
+    try:
+        with report_write_errors(lock_path, _NOTHING_CHANGED):
+            os.ftruncate(handle, 0)
+            os.write(handle, json.dumps(holder).encode())
+    except BaseException:
+        _remove_lock_file(lock_path)
+        raise
+
+
+def _remove_lock_file(lock_path: Path) -> None:
+    """Remove the lock file; call this only while you hold the lock."""
+    with contextlib.suppress(OSError):  # an open file cannot be removed everywhere
+        lock_path.unlink()
+
+
+def _read_lock_file(lock_path: Path) -> bytes:
+    try:
+        return read_file(lock_path, _MAX_LOCK_BYTES) or b""
+    except OSError:  # where a locked file cannot be read
+        return b""
+
+
+def _lock_holder(content: bytes) -> str:
     """Return the holder of a lock as text, from the content of the lock file."""
     try:
         holder = json.loads(content)
         return f"process {holder['pid']} on {holder['host']} since {holder['since']}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return _UNKNOWN_HOLDER
-
-
-def _try_lock(file: Any) -> bool:
-    """Lock a file; return False if another process holds the lock."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            file.seek(1 << 20)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows only
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError as error:
-        raise StoreError(f"{file.name} cannot be locked ({error.strerror}); use a directory on another disk") from None
-    return True
 
 
 MAX_ARCHIVE_BYTES = 1 << 30

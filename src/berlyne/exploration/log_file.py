@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -157,19 +155,14 @@ def check_can_create(path: Path) -> None:
 @contextmanager
 def write_lock(path: Path) -> Iterator[None]:
     """Hold the write lock of a log; wait up to `LOCK_TIMEOUT` seconds while another process holds it."""
-    deadline = time.monotonic() + LOCK_TIMEOUT
     with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(exclusive_lock(path))
-                break
-            except BusyError as busy:
-                if time.monotonic() > deadline:
-                    raise StoreError(
-                        f"{path} has been locked for {LOCK_TIMEOUT:g} seconds by {busy.holder}; "
-                        "nothing was written, so try again"
-                    ) from None
-            time.sleep(random.uniform(0.001, 0.02))  # random, so that waiting processes do not retry at the same time
+        try:
+            stack.enter_context(exclusive_lock(path, timeout=LOCK_TIMEOUT))
+        except BusyError as busy:
+            raise StoreError(
+                f"{path} has been locked for {LOCK_TIMEOUT:g} seconds by {busy.holder}; "
+                "nothing was written, so try again"
+            ) from None
         yield
 
 

@@ -1,6 +1,8 @@
 """Only one process writes at a time, and a lock of a dead process is released."""
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import signal
@@ -13,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from berlyne import serialization
-from berlyne.serialization import StoreError, exclusive_lock
+from berlyne.serialization import StoreError, WriteError, exclusive_lock
+from messages import raises
 from unit.experiments.studies import study
 from waiting import LIMIT, Lines
 
@@ -58,13 +61,29 @@ def test_a_dead_holder_does_not_block(holder):
     assert os.listdir(place.parent) == ["results.zarr"]
 
 
+def test_a_forked_child_does_not_keep_the_lock_of_a_dead_parent(tmp_path):
+    place = tmp_path / "results.zarr"
+    forks = HOLD.replace("import sys", "import os, sys").replace('print("held"', "if not os.fork(): print(os.getpid()")
+    process = subprocess.Popen([sys.executable, "-c", forks, str(place)], stdout=subprocess.PIPE, text=True)
+    child = int(Lines(process.stdout.fileno()).next())
+    try:
+        process.kill()
+        process.wait(timeout=LIMIT)
+        os.kill(child, 0)  # it is alive
+        with exclusive_lock(place):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.stdout.close()
+
+
 def test_nothing_is_left_behind(tmp_path):
     place = tmp_path / "results.zarr"
     with exclusive_lock(place):
         lock_content = json.loads(place.with_name("results.zarr.lock").read_text())
         assert lock_content["pid"] == os.getpid()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(RuntimeError, match="mine"), exclusive_lock(place):
+    with raises(RuntimeError, "mine"), exclusive_lock(place):
         raise RuntimeError("mine")
     assert list(tmp_path.iterdir()) == []
 
@@ -75,20 +94,35 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch)
     a third process would make a new file, and both would write.
     """
     place, beside = tmp_path / "results.zarr", tmp_path / "results.zarr.lock"
-    take = serialization._try_lock
+    take = fcntl.flock
     removed = []
 
-    def slowly(file):
+    def slowly(handle, operation):
         if not removed:  # between opening and locking, the last holder ends
             removed.append(beside.unlink())
-        return take(file)
+        return take(handle, operation)
 
-    monkeypatch.setattr(serialization, "_try_lock", slowly)
+    monkeypatch.setattr(fcntl, "flock", slowly)
     with exclusive_lock(place):
         assert removed and beside.exists()
-        monkeypatch.setattr(serialization, "_try_lock", take)
-        with pytest.raises(StoreError, match=f"is being written by process {os.getpid()} on"), exclusive_lock(place):
+        monkeypatch.setattr(fcntl, "flock", take)
+        with raises(StoreError, str(place), "written", f"process {os.getpid()} on"), exclusive_lock(place):
             pass
+
+
+def test_the_file_is_removed_before_the_lock_is_released(tmp_path, monkeypatch):
+    """Or else it could be the file of the next holder, and a third process would lock a new one."""
+    place, existed, flock = tmp_path / "results.zarr", [], fcntl.flock
+
+    def recorded(handle, operation):
+        if operation == fcntl.LOCK_UN:
+            existed.append((tmp_path / "results.zarr.lock").exists())
+        return flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", recorded)
+    with exclusive_lock(place):
+        pass
+    assert existed == [False]
 
 
 def test_never_two_at_once(tmp_path):
@@ -109,20 +143,67 @@ def test_never_two_at_once(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("written", ["", "[]", "{", '{"pid": 1}', "null"])
+def test_a_lock_that_is_released_in_time_is_waited_for(tmp_path):
+    place, held, errors = tmp_path / "results.zarr", threading.Event(), []
+
+    def wait():
+        held.wait(LIMIT)
+        try:
+            with exclusive_lock(place, timeout=LIMIT):
+                pass
+        except StoreError as error:
+            errors.append(error)
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    with exclusive_lock(place):
+        held.set()
+        waiting.join(0.05)
+        assert waiting.is_alive()
+    waiting.join(LIMIT)
+    assert not waiting.is_alive() and errors == [] and list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_no_lock(tmp_path, monkeypatch):
+    """The file is created, but the name of the holder does not fit."""
+    place, write = tmp_path / "results.zarr", os.write
+
+    def full(handle, content):
+        if os.readlink(f"/proc/self/fd/{handle}").endswith("results.zarr.lock"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(handle, content)
+
+    monkeypatch.setattr(os, "write", full)
+    with raises(WriteError, "results.zarr.lock", "no space left", "nothing was changed"), exclusive_lock(place):
+        pass
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    with exclusive_lock(place):
+        pass
+
+
+def test_a_lock_creates_no_folder(tmp_path):
+    with raises(WriteError, str(tmp_path / "away" / "r.lock"), "does not exist"), exclusive_lock(tmp_path / "away/r"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("written", [b"", b"[]", b"{", b'{"pid": 1}', b"null", b"\xff", b"[" * 4096])
 def test_a_lock_without_a_holder_name(written):
     assert serialization._lock_holder(written) == "another process"
 
 
-def test_a_folder_without_locks_is_reported(tmp_path, monkeypatch):
-    import fcntl
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK])
+def test_a_folder_without_locks_is_reported(tmp_path, monkeypatch, number):
+    """Also if the system has no flock at all: the file alone would lock the store after its process was killed."""
 
     def unsupported(*_):
-        raise OSError(95, "Operation not supported")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
-    with pytest.raises(StoreError, match=r"results\.zarr\.lock cannot be locked \(Operation not supported\)"):
+    with raises(StoreError, "results.zarr.lock", "cannot be locked", os.strerror(number), "another disk"):
         study().run(tmp_path / "results.zarr")
+    assert not (tmp_path / "results.zarr").exists()
 
 
 def test_two_names_of_a_store_share_one_lock(tmp_path):
