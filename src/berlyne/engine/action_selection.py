@@ -246,7 +246,7 @@ def random_action(choice: ChoiceState, stride: int, s: int, u: float) -> int:
 
 @inline
 def move(choice: ChoiceState, s: int) -> None:
-    """Make a step to state s by an unknown action, and count a visit; after it, the state is unknown if s is negative."""
+    """Go to state s by an unknown action, and count a visit; after it, the state is unknown if s is negative."""
     choice.current_state[0] = s
     if s >= 0:
         choice.visits[s] += 1
