@@ -16,8 +16,8 @@ policy that is best in the true world (the objective policy).
 Terminal states end an episode, in the model and in the true world: policies know them. A walk that ends in a state that
 is not its target has missed it, and counts as one that never arrives: a policy without a horizon expects it to cost as
 many steps as the cap. Nothing is earned after an end. Losses are averaged over the states that are not terminal. With a
-discount, step t counts gamma^(t - 1), both as a step and as a reward. The paper's worlds have no terminal states, and
-the paper does not discount.
+discount, step t counts gamma^(t - 1), both as a step and as a reward. No policy takes an action that is not possible in
+the world. In the paper's worlds no state is terminal and all actions are possible, and the paper does not discount.
 
 A navigation loss can rise while a model improves. The policy of an empty model wanders, and arrives some time. A model
 that knows some actions may believe in a short cut: under a prior over all states, an action never tried leads to the
@@ -214,7 +214,11 @@ class Tasks(Frozen):
         self._truth = self._reader.truth.chain(self._reader.rows)
         self._stops_at_ends = self._reader.stop_at_ends(self._reader.truth, self._truth.weight[None])
         missed = self.cap if self.gamma == 1.0 else (1.0 - self.gamma**self.cap) / (1.0 - self.gamma)
-        self._ends = Ends(self.n_states, max(GIVE_UP, 1.0 - self.gamma), world.terminal, float(missed))
+        self._allowed = read_only(np.ascontiguousarray(world.allowed.T).ravel())  # of rows s M + a
+        if np.all(self._allowed):
+            self._allowed = read_only(np.empty(0, dtype=np.bool_))
+        give_up = max(GIVE_UP, 1.0 - self.gamma)
+        self._ends = Ends(self.n_states, give_up, world.terminal, float(missed), self._allowed)
 
     def _remedy(self, name: str) -> str:
         return "create a new Tasks(world, rewards)"
@@ -271,7 +275,8 @@ class Tasks(Frozen):
     @cached_property
     def _optimum(self) -> Policies:
         """The objective policies."""
-        lowest_actions = np.zeros((-(-self.n_states // LANES), self.n_states * LANES), dtype=np.int32)
+        lowest = np.repeat(self.world.allowed.argmax(axis=0), LANES).astype(np.int32)
+        lowest_actions = np.tile(lowest, (-(-self.n_states // LANES), 1))
         start = Policies(lowest_actions, np.empty((0, 0)), np.empty((0, 0)))
         optimum = self._navigate(self._reader.truth, self._discounted(self._stops_at_ends), start)
         return optimum._replace(times=optimum.times[0])
@@ -374,7 +379,7 @@ class Tasks(Frozen):
             models,
             self._true_chain,
             self._ledger.copy(),
-            Block.around(Rewards(blocks, totals, np.arange(n_targets), self.world.terminal)),
+            Block.around(Rewards(blocks, totals, np.arange(n_targets), self.world.terminal, self._allowed)),
             n_steps,
             self.gamma,
             self._lowest,

@@ -39,19 +39,22 @@ def earnings_of(theta, policy, rewards, ends, gamma) -> np.ndarray:
     return total
 
 
-def pure_policies(n_actions: int, n_states: int) -> list[np.ndarray]:
-    return [np.eye(n_actions)[list(actions)] for actions in product(range(n_actions), repeat=n_states)]
+def pure_policies(theta: np.ndarray, allowed: np.ndarray | None = None) -> list[np.ndarray]:
+    """All policies [s, a] without chance, of actions that are allowed `[a, s]`."""
+    n_actions, n_states, _ = theta.shape
+    allowed = np.ones((n_actions, n_states), dtype=bool) if allowed is None else allowed
+    choices = [np.flatnonzero(allowed[:, s]) for s in range(n_states)]
+    return [np.eye(n_actions)[list(actions)] for actions in product(*choices)]
 
 
-def best_in_time(theta, horizon, value) -> list[np.ndarray]:
+def best_in_time(theta, horizon, value, allowed=None) -> list[np.ndarray]:
     """The policy [t, s, a] of largest value, summed over starts, out of all there are."""
-    n_actions, n_states, _ = theta.shape
-    return max(product(pure_policies(n_actions, n_states), repeat=horizon), key=lambda policy: value(policy).sum())
+    return max(product(pure_policies(theta, allowed), repeat=horizon), key=lambda policy: value(policy).sum())
 
 
-def best_stationary(theta, target, ends, gamma, missed) -> np.ndarray:
+def best_stationary(theta, target, ends, gamma, missed, allowed=None) -> np.ndarray:
     """The policy [s, a] of fewest expected steps without a limit, where ending elsewhere costs `missed` steps."""
-    n_actions, n_states, _ = theta.shape
+    n_states = theta.shape[1]
     costs = np.where(np.isin(np.arange(n_states), list(ends)), missed, 1.0)
     costs[target] = 0.0
 
@@ -60,4 +63,4 @@ def best_stationary(theta, target, ends, gamma, missed) -> np.ndarray:
         chain[[target, *ends]] = 0.0
         return np.linalg.solve(np.eye(n_states) - gamma * chain, costs)
 
-    return min(pure_policies(n_actions, n_states), key=lambda chances: value(chances).sum())
+    return min(pure_policies(theta, allowed), key=lambda chances: value(chances).sum())

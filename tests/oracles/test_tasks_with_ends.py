@@ -88,6 +88,83 @@ def test_reward_is_earned_up_to_an_end_and_discounted(seed, ends, gamma, horizon
     assert reward_loss(*arguments, gamma=gamma, over="worst") == pytest.approx(np.max(lost), abs=1e-12)
 
 
+FORBIDDEN = [[(0, 0)], [(0, 1), (1, 2)], [(1, 0), (0, 1), (1, 2)]]
+
+
+def forbid(pairs, n_actions, n_states):
+    """The mask [a, s] without some pairs (a, s)."""
+    allowed = np.ones((n_actions, n_states), dtype=bool)
+    allowed[tuple(np.transpose(pairs))] = False
+    return allowed
+
+
+@pytest.mark.parametrize("ties", ["uniform", "lowest"])
+@pytest.mark.parametrize("ends", [(), (3,)])
+@pytest.mark.parametrize("pairs", FORBIDDEN)
+def test_policies_take_no_action_that_is_not_possible(pairs, ends, ties):
+    theta, theta_hat = draw(len(pairs), n_states=4)
+    allowed, cap, lost = forbid(pairs, 2, 4), 40, []
+    tasks = Tasks(World(theta, terminal=ends, possible=allowed), cap=cap, ties=ties)
+    assert not np.allclose(tasks.best_times, Tasks(World(theta, terminal=ends), cap=cap).best_times)
+    times = tasks.navigation_times([theta_hat])[0]
+    for target in range(4):
+        mine, best = (
+            oracle.steps_of(
+                theta, [oracle.best_stationary(p, target, ends, 1.0, cap, allowed)] * cap, target, ends, 1.0
+            )
+            for p in (theta_hat, theta)
+        )
+        assert times[:, target] == pytest.approx(mine, abs=2e-6)
+        assert tasks.best_times[:, target] == pytest.approx(best, abs=2e-6)
+        lost.append((mine - best)[[s for s in range(4) if s not in ends]])
+    assert tasks.navigation_loss([theta_hat])[0] == pytest.approx(np.mean(lost), abs=4e-6)
+
+
+@pytest.mark.parametrize("ends", [(), (2,)])
+@pytest.mark.parametrize("pairs", FORBIDDEN)
+def test_policies_in_time_take_no_action_that_is_not_possible(pairs, ends):
+    theta, theta_hat = draw(len(pairs), n_states=3)
+    allowed, rewards = forbid(pairs, 2, 3), np.random.default_rng(5).standard_normal((4, 3))
+    tasks = Tasks(World(theta, terminal=ends, possible=allowed), rewards, horizon=3)
+    times, totals = tasks.navigation_times([theta_hat], 3)[0], tasks.reward_totals([theta_hat])[0]
+    for target in range(3):
+        walk = oracle.best_in_time(
+            theta_hat, 3, lambda policy, z=target: -oracle.steps_of(theta_hat, policy, z, ends, 1.0), allowed
+        )
+        assert times[:, target] == pytest.approx(oracle.steps_of(theta, walk, target, ends, 1.0), abs=1e-12)
+    for r, reward in enumerate(rewards):
+        mine, best = (
+            oracle.earnings_of(theta, oracle.best_in_time(p, 3, earned_in(p, reward, ends), allowed), reward, ends, 1.0)
+            for p in (theta_hat, theta)
+        )
+        assert totals[r] == pytest.approx(mine, abs=1e-12)
+        assert tasks.best_totals[r] == pytest.approx(best, abs=1e-12)
+
+
+def earned_in(theta, reward, ends):
+    return lambda policy: oracle.earnings_of(theta, policy, reward, ends, 1.0)
+
+
+def test_tied_actions_share_their_chance_with_possible_ones_only():
+    """All actions are equal to a model without data; one of three is forbidden, so a walk halves its chances."""
+    theta = np.stack([np.eye(4)[[1, 2, 3, 0]], np.eye(4)[[3, 0, 1, 2]], np.eye(4)])
+    prior = berlyne.Dirichlet(1.0, n_states=4, n_actions=3)
+    world = World(theta, prior, possible=forbid([(2, s) for s in range(4)], 3, 4))
+    times = Tasks(world).navigation_times([berlyne.InternalModel(prior)])[0]
+    assert times[0, 1:] == pytest.approx([3.0, 4.0, 3.0], abs=1e-4)  # of a random walk on a ring of four
+
+
+@pytest.mark.parametrize("n_steps", [60, 600])
+def test_a_hub_forbids_the_same_actions(n_steps, monkeypatch):
+    grid = berlyne.grid_world(9, alpha=0.1)
+    world = grid.replace(possible=forbid([(s % 4, s) for s in range(0, 81, 3)], 4, 81))
+    tasks, counts = Tasks(world), berlyne.explore(world, "Random", n_steps=n_steps, seed=0).counts
+    with_hub = tasks.navigation_times([counts])[0]
+    assert not np.allclose(with_hub, Tasks(grid).navigation_times([counts])[0])
+    monkeypatch.setattr(berlyne.engine.tasks.hub, "SMALLEST", 82)
+    assert with_hub == pytest.approx(tasks.navigation_times([counts])[0], abs=1e-5)
+
+
 def as_decision_problem(theta, reward, ends, gamma):
     """For QuantEcon: whoever is at an end goes on to one more state, for ever and without pay."""
     n_actions, n, _ = theta.shape

@@ -245,9 +245,7 @@ class NumpyAgent(KnownStatesAgent):
         self._call("learn", s, a, s_next, reward)
         view.visits[s_next] += 1
         self._current_state = s_next
-        if self.view.steps_left is not None:
-            self.view.steps_left -= 1
-            self._episode_is_over = self.view.steps_left == 0
+        self._use_up_step()
         self._n_obs += 1
         if self.schedule is not None:
             self._last[s * self.n_actions + a] = s_next
@@ -259,6 +257,13 @@ class NumpyAgent(KnownStatesAgent):
         self._current_state = s_next
         if s_next >= 0:
             self._own.visits[s_next] += 1
+            self._use_up_step()
+
+    def _use_up_step(self) -> None:
+        """Note that a step of the episode was made; if it was the last one before the horizon, the episode is over."""
+        if self.view.steps_left is not None:
+            self.view.steps_left -= 1
+            self._episode_is_over = self.view.steps_left == 0
 
     def _refit(self) -> None:
         """Refit the prior if that is due; if it changes, estimate and value all rows again."""

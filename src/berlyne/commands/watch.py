@@ -28,11 +28,6 @@ berlyne watch results.zarr --world maze/017
 DEFAULT_STRATEGIES = ("PIG(VI)", "Random")
 STEPS = 1000
 """Default number of steps in a world that is not in the paper."""
-ALPHA = 1.0
-"""Default concentration of the prior of a benchmark, or of a world file without a prior.
-
-It is fixed, because the page cannot learn a concentration when you take over.
-"""
 
 
 @click.command(cls=Command, example=WATCH_EXAMPLE)
@@ -44,7 +39,7 @@ It is fixed, because the page cannot learn a concentration when you take over.
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for the world and the explorations; by default 0.")
 @click.option(
     "--alpha", type=Concentration(),
-    help="Use the prior Dirichlet(NUMBER) over all states, for a benchmark or a file without a prior; by default 1. "
+    help="Use the prior Dirichlet(NUMBER) over all states, for a benchmark or a file without a prior; by default 1/N. "
     "With ml, the concentration is learned.",
 )  # fmt: skip
 @click.option("--world", metavar="ID", help="World of stored results, such as maze/017.")
@@ -119,7 +114,8 @@ def _make_world(source: str, seed: int, alpha: float | Literal["ml"] | None) -> 
             )
         return WORLDS[source].make(seed), WORLDS[source].n_steps
     if source in BENCHMARKS:
-        return BENCHMARKS[source](alpha=ALPHA if alpha is None else alpha), STEPS
+        make = BENCHMARKS[source]
+        return make(alpha=_default_alpha(make()) if alpha is None else alpha), STEPS
     if source.lower().endswith(SUFFIXES):
         return _read_world(source, alpha), STEPS
     if Path(source).exists():
@@ -133,6 +129,14 @@ def _make_world(source: str, seed: int, alpha: float | Literal["ml"] | None) -> 
     )
 
 
+def _default_alpha(world: World) -> float:
+    """Return the concentration of the prior of a benchmark, or of a world file without a prior: 1/N.
+
+    Explorers that learn it begin there. It is fixed here, because the page cannot learn it when you take over.
+    """
+    return 1.0 / world.n_states
+
+
 def _read_world(file: str, alpha: float | Literal["ml"] | None) -> World:
     """Read a world from a file; without a prior in the file, its prior is Dirichlet(alpha) over all states."""
     world = berlyne.load_world(file)
@@ -140,7 +144,7 @@ def _read_world(file: str, alpha: float | Literal["ml"] | None) -> World:
         if alpha is not None:
             raise ValueError(f"{file} contains a prior; --alpha applies only to a file without a prior")
         return world
-    alpha = ALPHA if alpha is None else alpha
+    alpha = _default_alpha(world) if alpha is None else alpha
     text = alpha if isinstance(alpha, str) else f"{alpha:g}"
     prior = berlyne.Dirichlet(alpha, n_states=world.n_states, n_actions=world.n_actions)
     _print(f"{file} contains no prior: using Dirichlet({text}) over all states; --alpha sets another concentration")

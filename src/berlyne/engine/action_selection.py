@@ -170,6 +170,14 @@ def end_episode(choice: ChoiceState) -> None:
 
 
 @inline
+def use_up_step(choice: ChoiceState) -> None:
+    """Note that a step of the episode was made; if it was the last one before the horizon, the episode is over."""
+    choice.left[0] -= 1
+    if choice.left[0] == 0:
+        end_episode(choice)
+
+
+@inline
 def count_start(starts: Starts, s: int, n: float) -> None:
     """Count that an episode began in state s, or with n = -1 undo that; not if the distribution was told."""
     if starts.n[1] == 0:
@@ -236,11 +244,12 @@ def random_action(choice: ChoiceState, stride: int, s: int, u: float) -> int:
 
 @inline
 def move(choice: ChoiceState, s: int) -> None:
-    """Count a visit to state s, to which an unknown action led; after it, the state is unknown if s is negative."""
+    """Go to state s by an unknown action, and count a visit; after it, the state is unknown if s is negative."""
     choice.current_state[0] = s
     if s >= 0:
         choice.visits[s] += 1
         choice.visits[-1] += 1
+        use_up_step(choice)
 
 
 # Choosing: functions of an agent state, the memory of its method, a state and two uniform numbers

@@ -20,6 +20,7 @@ from berlyne.engine.action_selection import (
     is_possible,
     leave,
     move,
+    use_up_step,
 )
 from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_index
 from berlyne.engine.argmax import Tree, best_row, leaves, softmax_total
@@ -68,9 +69,7 @@ def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
         choice.current_state[0] = s_next
         choice.visits[s_next] += 1
         choice.visits[-1] += 1
-        choice.left[0] -= 1
-        if choice.left[0] == 0:
-            end_episode(choice)
+        use_up_step(choice)
     return before
 
 

@@ -261,7 +261,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """Learn that action `a` in state `s` led to `s_next`.
 
         After the end of an episode, pass the start of the next episode to `act`; the reset is not a transition. A state
-        in which an episode ended is terminal: all its actions have value 0. It is nonterminal if an action was taken
+        in which an episode ended is terminal: no action can be taken there. It is nonterminal if an action was taken
         there, before or after.
 
         Parameters
@@ -435,7 +435,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             )
 
     def ends_in(self, states: Iterable[Any]) -> None:
-        """Declare terminal states: episodes end there, and all their actions have value 0.
+        """Declare terminal states: episodes end there, and no action can be taken in them.
 
         With `observe(..., ended=True)` they are found one at a time. A state in which an action was taken already stays
         nonterminal.
@@ -682,7 +682,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
         Each sample continues the exploration in a world that responds as the explorer's own model predicts. Its gain is
         the decrease of the expected missing information. The explorer and its random generator do not change. If an
-        episode ends, the next one starts in the start state of the simulation.
+        episode ends, the next one begins where episodes began so far.
 
         With a prior that discovers states, states are also discovered in the simulation. The gain of a step is then its
         PIG over the states known by that time, since the information in a state discovered in the simulation was not

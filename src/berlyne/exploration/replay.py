@@ -109,11 +109,11 @@ def replay(
     from the end of one line to the start of the next is not learned as a transition. CB counts a visit of the new
     state, unless the previous line already led to it.
 
-    Terminal states, whose actions have value 0, are known from the world, or from the world that a `Run` explored.
-    Otherwise the explorer learns them as `Explorer` does: from a `Run` in an environment, or from `ended` of lines or
-    of a frame. A line that begins in a terminal state makes it nonterminal. After an end, plans go on where episodes
-    begin: as the world defines it, or where the episodes of the subject began so far. Actions that are not possible are
-    known from the world, or from the `Run`.
+    Terminal states are known from the world, or from the world that a `Run` explored. Otherwise the explorer learns
+    them as `Explorer` does: from a `Run` in an environment, or from `ended` of lines or of a frame. A line that begins
+    in a terminal state makes it nonterminal. After an end, plans go on where episodes begin: as the world defines it,
+    or where the episodes of the subject began so far. Actions that are not possible, and the horizon, are known from
+    the world, or from the `Run`. A line without its action also uses up a step of the episode.
 
     With a prior that discovers states, states are discovered when the history first names them.
 
@@ -236,7 +236,8 @@ def _with_terminal(lines: History, world: World | None) -> History:
     """Take the terminal states from the world, if there is one; then the lines need not mark ends of episodes."""
     if world is None:
         return lines
-    return lines._replace(terminal=world.terminal, ended=np.zeros(len(lines.steps), dtype=bool), possible={})
+    ended = np.zeros(len(lines.steps), dtype=bool)
+    return lines._replace(terminal=world.terminal, ended=ended, possible={}, horizon=None, starts=None)
 
 
 def _prior(world: World | Prior) -> Prior:
@@ -253,13 +254,17 @@ def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tup
     steps = np.ascontiguousarray(lines.steps[indices])
     for s, actions in lines.possible.items():
         agent.allow(s, actions)
+    if lines.starts is not None:
+        agent.tell_starts(lines.starts)
+    if lines.horizon is not None:
+        agent.set_horizon(lines.horizon)
     for i, (s, a, _) in zip(indices.tolist(), steps.tolist(), strict=True) if agent.allowed else ():
         if a != UNKNOWN and s in agent.allowed and not agent.allowed[s][a]:
             raise ValueError(
                 f"line {i} of the history, counted from 0: action {labels[1][a]!r} is not possible in state "
                 f"{labels[0][s]!r}"
             )
-    record, done = agent.replay(steps, lines.terminal_changes(indices), lines.ended[indices])
+    record, done = agent.replay(steps, lines.terminal_changes(indices), lines.is_last(indices))
     if done < len(steps):
         error = impossible_transition(*steps[done].tolist()).with_labels(*labels)
         raise ValueError(f"line {indices[done]} of the history, counted from 0: {error}")

@@ -331,8 +331,9 @@ class Run(HtmlReprMixin, FrozenArrays):
         """Missing information that the explorer expects, before the first and after every step, (n_steps + 1,), bits.
 
         See `InternalModel.expected_missing_information`. In a world, the same rows count as in `missing_information`.
-        In an environment, rows of terminal states are left out if the explorer knows them by then. All values are NaN
-        if the prior has no method `expected_missing_information`.
+        In an environment, rows of terminal states are left out if the explorer knows them by then, and rows that an
+        `action_mask` forbids from the start. All values are NaN if the prior has no method
+        `expected_missing_information`.
         """
         states, actions = self.labels
         if discovers_states(self.prior) and not self.n_steps:

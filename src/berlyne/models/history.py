@@ -11,7 +11,7 @@ import numpy as np
 
 from berlyne.labels import GrowingLabels, Labels, without_numpy_scalars
 from berlyne.models.frames import ColumnNames, Frame, check_column_names, is_frame, is_missing, missing_mask, read_frame
-from berlyne.validation import BoolArray, IndexArray, IntArray, is_index, short_repr
+from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray, is_index, short_repr
 from berlyne.worlds.world import World
 
 
@@ -142,6 +142,10 @@ class History(NamedTuple):
         All other columns of a frame.
     order : ndarray of int or None
         The lines in the order in which they were recorded; None if they are in order.
+    horizon : int or None
+        Number of steps after which episodes were cut, if the history is a `Run` in a world with a horizon.
+    starts : ndarray of shape (N,) or None
+        Probability that an episode begins in each state, if the history is a `Run` whose explorer knew it.
     """
 
     steps: IntArray
@@ -153,6 +157,8 @@ class History(NamedTuple):
     allowed: BoolArray | None = None
     others: dict[str, Any] = {}  # noqa: RUF012  # never changed
     order: IntArray | None = None
+    horizon: int | None = None
+    starts: FloatArray | None = None
 
     @property
     def is_complete(self) -> BoolArray:
@@ -168,6 +174,18 @@ class History(NamedTuple):
         number = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
         numbers = np.array([number[subject] for subject in subjects])[order]
         return [order[numbers == i] for i in range(len(number))]
+
+    def is_last(self, lines: IntArray) -> BoolArray:
+        """Whether the episode of each line is over after it, among the lines of a subject, (K,).
+
+        It is if the episode ended, or if the next line belongs to another one.
+        """
+        episodes = self.labels.get("episode")
+        if episodes is None:
+            return self.ended[lines]
+        following = zip(lines.tolist(), lines[1:].tolist(), strict=False)
+        is_cut = [episodes[line] != episodes[after] for line, after in following]
+        return np.asarray(self.ended[lines] | np.array([*is_cut, False][: len(lines)], dtype=np.bool_))
 
     def terminal_changes(self, lines: IntArray) -> list[TerminalChange]:
         """List the changes of terminal states that an explorer learns from some lines.
@@ -299,6 +317,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     ended = np.zeros(len(steps), dtype=bool) if raw.ended is None else raw.ended
     possible = _possible_in(raw.run, states, actions)
     lines = History(steps, {}, ended, terminal, np.all(steps >= 0, axis=1), possible)
+    lines = lines._replace(**_episodes_in(raw.run, states))
     return lines if raw.frame is None else _with_columns(lines, raw.frame, all_actions)
 
 
@@ -395,6 +414,22 @@ def _possible_in(run: Any, states: Labels, actions: Labels) -> dict[int, BoolArr
             possible[number] = np.ones(actions.size, dtype=np.bool_)
             possible[number][order] = masks[:, s]
     return possible
+
+
+def _episodes_in(run: Any, states: Labels) -> dict[str, Any]:
+    """Return `horizon` and `starts` of a `History`, which the explorer of a run in a world knew; `run` may be None.
+
+    It was told where episodes begin if something is impossible in the world, unless it discovered the states.
+    """
+    world = _source(run)
+    if not isinstance(world, World):
+        return {}
+    if world.allows_all or isinstance(states, GrowingLabels):
+        return {"horizon": world.horizon}
+    starts, distribution = np.zeros(states.size), world.episodes.distribution
+    for s in np.flatnonzero(distribution).tolist():
+        starts[states.number(world.states[s]) if states.custom is not None else s] = distribution[s]
+    return {"horizon": world.horizon, "starts": starts}
 
 
 def _is_column(values: Any) -> bool:

@@ -69,11 +69,17 @@ def known_world(run: Run) -> World:
 
 
 def prepare_agent(run: Run, agent: Agent) -> None:
-    """Let an agent without data know what the explorer of a run knew of ends, forbidden actions and starts."""
+    """Let an agent without data know what the explorer of a run knew of ends, forbidden actions and starts.
+
+    What an environment forbids is known from the start.
+    """
     world = known_world(run)
     agent.change_terminal(run.terminal_changes.get(0, ()))
     if run.explorer is None:
         tell_world(agent, world)
+        return
+    for s in np.flatnonzero(~world.allowed.all(axis=0)).tolist():
+        agent.allow(s, world.allowed[:, s])
 
 
 def belief_events(run: Run) -> Events:

@@ -67,15 +67,20 @@ class Table(NamedTuple):
 
 
 def to_edges(world: World) -> dict[str, list[Any]]:
-    """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions, ordered by state, then action."""
+    """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions, ordered by state, then action.
+
+    Actions that are not allowed have no transitions.
+    """
     rows, states, actions = world.rows, world.states, world.actions
-    s, a = np.divmod(rows.row_numbers(), rows.n_actions)
+    row = rows.row_numbers()
+    is_allowed = world.allowed.T.ravel()[row]
+    s, a = np.divmod(row[is_allowed], rows.n_actions)
     labels = (
         [states[i] for i in s.tolist()],
         [actions[i] for i in a.tolist()],
-        [states[i] for i in rows.indices.tolist()],
+        [states[i] for i in rows.indices[is_allowed].tolist()],
     )
-    return dict(zip(COLUMNS, [*labels, rows.data.tolist()], strict=True))
+    return dict(zip(COLUMNS, [*labels, rows.data[is_allowed].tolist()], strict=True))
 
 
 def write_edges(path: str | os.PathLike[str], world: World) -> None:

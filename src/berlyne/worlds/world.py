@@ -272,7 +272,7 @@ class World(Labelled, HtmlReprMixin):
         return World(**{**arguments, **parts}).with_measured(self.measured)
 
     def to_edges(self) -> dict[str, list[Any]]:
-        """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions.
+        """Return the columns `s`, `a`, `s_next` (labels) and `p` of all transitions of actions that are allowed.
 
         `pandas.DataFrame(world.to_edges())` is a table with one line per transition.
         """
@@ -306,7 +306,8 @@ class World(Labelled, HtmlReprMixin):
         ----------
         path : str or path-like
             A file that ends in `.npz` stores the whole world; a custom prior cannot be saved. `.csv` and `.parquet`
-            store transitions and labels only, in lines `s, a, s_next, p`.
+            store transitions and labels only, in lines `s, a, s_next, p`. If some actions are not possible, read such a
+            file with `load_world(path, possible=...)`.
         """
         from berlyne.worlds.io import save_world  # imported here, because it imports this module
 

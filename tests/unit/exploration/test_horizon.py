@@ -1,6 +1,7 @@
 """Episodes that are cut after a number of steps, and explorations that stop early."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import berlyne
@@ -169,3 +170,52 @@ def test_studies_have_horizons(tmp_path, form):
         berlyne.Experiment("maze", ["Random"], horizon=0)
     with pytest.raises(ValueError, match=r"horizon\.other"):
         berlyne.Experiment("maze", ["Random"], horizon={"other": 3})
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("possible", [None, {1: [0], 3: [1]}])
+@pytest.mark.parametrize("terminal", [(), (4,)])
+@pytest.mark.parametrize("prior", [Dirichlet("ml", n_states=N, n_actions=M), ChineseRestaurant(1.0)])
+def test_a_replay_with_a_prior_alone_knows_what_the_explorer_of_the_run_knew(prior, terminal, possible, engine):
+    """Horizon, possible actions and starts come from the world of the run, so no choice of its own is impossible."""
+    place = world(terminal=terminal, possible=possible, prior=prior, horizon=4)
+    run = berlyne.explore(place, "PIG(VI)", 150, seed=2)
+    sizes = {"n_actions": M} if isinstance(prior, ChineseRestaurant) else {}
+    alone = berlyne.replay(prior, run, "PIG(VI)", engine=engine, **sizes)
+    assert np.isfinite(alone.log_likelihood).all()
+    np.testing.assert_allclose(alone.action_values, berlyne.replay(place, run, "PIG(VI)").action_values, rtol=1e-9)
+
+
+def test_a_replay_reorders_the_starts_of_a_run_with_its_labels():
+    names, other = list("abcde"), list("ecabd")
+    place = world(terminal=["e"], states=names, start={"a": 0.9, "b": 0.1}, horizon=6)
+    run = berlyne.explore(place, "PIG(VI)", 150, seed=3)
+    replayed = berlyne.replay(place.prior, run, "PIG(VI)", states=other)
+    np.testing.assert_allclose(replayed.action_values, berlyne.replay(place, run, "PIG(VI)").action_values, rtol=1e-9)
+
+
+def frame_of(run):
+    columns = {"s": run.states[:-1], "a": run.actions.astype(float), "s_next": run.next_states, "episode": run.episode}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("prior", [Dirichlet(0.5, n_states=N, n_actions=M), ChineseRestaurant(1.0)])
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+def test_a_step_without_its_action_uses_up_a_step_of_the_episode(engine, prior):
+    """The last choice of an episode plans no further step, so its value is its utility."""
+    place = world(prior=prior, horizon=5)
+    frame = frame_of(berlyne.explore(place, "PIG(VI)", 40, seed=1))
+    frame.loc[frame.index % 5 == 1, "a"] = np.nan
+    replayed = berlyne.replay(place, frame, "PIG(VI)", engine=engine)
+    np.testing.assert_allclose(replayed.action_values[4::5], replayed.utilities[4::5], rtol=1e-9)
+    assert (replayed.action_values[3::5].max("action") > replayed.utilities[3::5].max("action")).all()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+def test_an_episode_of_a_frame_has_all_its_steps_left_where_the_last_one_was_left(engine):
+    place = world(horizon=3)
+    steps = [(0, 0, 1, 0), (1, 1, 0, 0), (0, 1, 2, 1), (2, 0, 3, 1), (3, 0, 0, 1), (0, 0, 0, 2)]
+    frame = pd.DataFrame(steps, columns=["s", "a", "s_next", "episode"])
+    replayed = berlyne.replay(place, frame, "PIG(VI)", engine=engine)
+    is_last = np.isclose(replayed.action_values, replayed.utilities, rtol=1e-9).all(axis=1)
+    assert is_last.tolist() == [False, False, False, False, True, False]

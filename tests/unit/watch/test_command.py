@@ -50,7 +50,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize(("asked", "alpha"), [([], 1.0), (["--alpha", "0.25"], 0.25)])
+@pytest.mark.parametrize(("asked", "alpha"), [([], 0.5), (["--alpha", "0.25"], 0.25)])
 def test_a_file_without_a_prior_gets_one_with_a_note(
     asked: list[str], alpha: float, coin: Path, tmp_path: Path
 ) -> None:
@@ -74,7 +74,7 @@ def test_an_existing_prior_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_benchmark_is_made_by_its_name(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    for asked, alpha in (([], 1.0), (["--alpha", "0.5"], 0.5)):
+    for asked, alpha in (([], 1 / 6), (["--alpha", "0.5"], 0.5)):
         output_of("river_swim", *asked, "--steps", "6", "--strategy", "Random", "-o", str(page))
         run = berlyne.explore(berlyne.worlds.river_swim(alpha=alpha), "Random", n_steps=6, seed=0)
         assert page.read_text(encoding="utf-8") == render_page(run)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import gymnasium
 import numpy as np
 import pytest
 
@@ -9,8 +12,9 @@ import berlyne
 from berlyne.strategies.coordination import ValueIteration
 from berlyne.validation import FloatArray, IntArray
 from berlyne.watch import page_data
+from berlyne.watch.beliefs import belief_events
 from berlyne.watch.data import encode_unsigned
-from berlyne.watch.methods import describe_method
+from berlyne.watch.methods import _values_along_path, describe_method
 from messages import raises
 
 from .decoding import beliefs_at, unpack
@@ -169,3 +173,43 @@ def test_start_states_are_discovered_on_the_page_before_they_get_values():
     assert 4 in run.states[1:]
     led = berlyne.replay(world, run, "PIG(VI)")
     np.testing.assert_allclose(describe_method(run)["values"][:-1], led.action_values.values)
+
+
+class MaskedRing(gymnasium.Env[int, int]):
+    """A ring of four states, in which action 1 cannot be taken in state 2, as a mask in `info` tells."""
+
+    action_space, observation_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(4)
+    initial_state_distrib = np.eye(4)[0]
+    P = {s: {a: [(1.0, (s + 2 * a - 1) % 4, 0.0, False)] for a in range(2)} for s in range(4)}  # noqa: RUF012
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": np.array([1, self.s != 2], dtype=np.int8)}
+
+    def reset(self, **_: Any) -> tuple[int, dict[str, Any]]:
+        self.s = 0
+        return self.s, self._info()
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.s = self.P[self.s][int(action)][0][1]
+        return self.s, 0.0, False, False, self._info()
+
+
+def masked_world() -> berlyne.World:
+    theta = np.stack([np.roll(np.eye(4), shift, axis=1) for shift in (-1, 1)])
+    prior = berlyne.Dirichlet(0.25, n_states=4, n_actions=2)
+    return berlyne.World(theta, prior, start=0, possible={2: [0]}, horizon=5)
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "CB"])
+@pytest.mark.parametrize("in_environment", [True, False])
+def test_forbidden_actions_have_no_utility_and_no_value_on_the_page(in_environment: bool, strategy: str) -> None:
+    if in_environment:
+        run = berlyne.explore_env(MaskedRing(), strategy, 40)
+    else:
+        run = berlyne.explore(masked_world(), strategy, 40)
+    events = belief_events(run)
+    assert (events.row == 5).any() and not events.utility[events.row == 5].any()
+    assert not events.missing[events.row == 5].any() and events.missing[events.row == 4].any()
+    values = _values_along_path(run)
+    is_there = run.states == 2
+    assert is_there.any() and np.isneginf(values[is_there, 1]).all() and np.isfinite(values[~is_there]).all()

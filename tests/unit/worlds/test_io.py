@@ -274,3 +274,19 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
 def test_labels_that_a_table_would_change_are_refused(labels, message, tmp_path):
     with raises(ValueError, *message):
         World(THETA, states=labels).save(tmp_path / "e.csv")
+
+
+@pytest.mark.parametrize("name", ["world.csv", "world.parquet"])
+def test_actions_that_are_not_possible_have_no_edges(tmp_path, name):
+    """Their rows are made up where `theta` has none, so a reader must say that they are not possible."""
+    possible = {"y": ["go"]}
+    theta = np.array(THETA)
+    forbidden = World(theta, states=["x", "y", "z"], actions=["go", "stay"], possible=possible)
+    pairs = set(zip(*(forbidden.to_edges()[column] for column in "sa"), strict=True))
+    assert ("y", "stay") not in pairs and len(pairs) == 5
+    forbidden.save(tmp_path / name)
+    with pytest.raises(ValueError, match=r"'stay'.*'y'.*possible="):
+        load_world(tmp_path / name)
+    loaded = load_world(tmp_path / name, possible=possible)
+    assert np.array_equal(loaded.possible, forbidden.possible)
+    assert loaded.theta[loaded.possible] == pytest.approx(theta[forbidden.possible])

@@ -16,9 +16,18 @@ import numpy as np
 
 from berlyne.engine.jit import inline, kernel
 from berlyne.engine.successor_graph import round_up
-from berlyne.engine.tasks.lanes import LANES, Chain, ChainBatch, expected_values, line_maximum, set_line, value_of_best
+from berlyne.engine.tasks.lanes import (
+    LANES,
+    Chain,
+    ChainBatch,
+    expected_values,
+    forbid,
+    line_maximum,
+    set_line,
+    value_of_best,
+)
 from berlyne.engine.tasks.walk import geometric
-from berlyne.validation import FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray
 
 CHECK = 8
 """Number of steps between checks whether all states gain the same."""
@@ -46,6 +55,30 @@ class Ledger(NamedTuple):
     real: FloatArray
 
 
+class Rewards(NamedTuple):
+    """Reward structures, and what they yield.
+
+    Attributes
+    ----------
+    rewards : ndarray of shape (B, N 12)
+        Reward for entering a state; block b holds reward structures 12 b, ..., 12 b + 11.
+    totals : ndarray of shape (K, B, N 12)
+        Expected total reward for each model, which is written.
+    targets : ndarray of int
+        State at which each problem ends, for navigation; empty for rewards.
+    terminal : ndarray of int
+        Terminal states. With targets, problems go on in them and never leave them.
+    allowed : ndarray of bool, shape (N M,)
+        Whether the action of each row s M + a is allowed; empty if all are.
+    """
+
+    rewards: FloatArray
+    totals: FloatArray
+    targets: IntArray
+    terminal: IntArray
+    allowed: BoolArray
+
+
 def new_ledger(n_states: int, n_actions: int) -> Ledger:
     """Allocate scratch for a world of this size."""
     padded = round_up(n_actions)
@@ -54,9 +87,10 @@ def new_ledger(n_states: int, n_actions: int) -> Ledger:
 
 @inline
 def step_back(
-    model: Chain, truth: Chain, ledger: Ledger, reward: FloatArray, gamma: float, lowest: bool, total: FloatArray
+    model: Chain, truth: Chain, ledger: Ledger, payoff: Rewards, b: int, gamma: float, lowest: bool, total: FloatArray
 ) -> None:
-    """Go one step back in time: update the expected reward, and the real reward in `total[s, lane]`."""
+    """Go one step of block b back in time: update the expected reward, and the real reward in `total[s, lane]`."""
+    reward = payoff.rewards[b]
     expected, q, real = ledger.expected, ledger.q, ledger.real
     expected_on_entry, real_on_entry = ledger.expected_on_entry, ledger.real_on_entry
     n_actions = truth.graph.n_actions
@@ -65,6 +99,7 @@ def step_back(
         real_on_entry[i] = reward[i] + gamma * total[i]
     for s in range(len(truth.graph.start)):
         expected_values(q, model, expected_on_entry, s)
+        forbid(q, payoff.allowed, s, n_actions, -np.inf)
         expected_values(real, truth, real_on_entry, s)
         best = line_maximum(q, n_actions)
         set_line(expected, s, best)
@@ -93,27 +128,6 @@ def is_steady(ledger: Ledger, reward: FloatArray, gamma: float, total: FloatArra
         if differ(total, ledger.real_on_entry, reward, gamma, lane):
             return False
     return True
-
-
-class Rewards(NamedTuple):
-    """Reward structures, and what they yield.
-
-    Attributes
-    ----------
-    rewards : ndarray of shape (B, N 12)
-        Reward for entering a state; block b holds reward structures 12 b, ..., 12 b + 11.
-    totals : ndarray of shape (K, B, N 12)
-        Expected total reward for each model, which is written.
-    targets : ndarray of int
-        State at which each problem ends, for navigation; empty for rewards.
-    terminal : ndarray of int
-        Terminal states. With targets, problems go on in them and never leave them.
-    """
-
-    rewards: FloatArray
-    totals: FloatArray
-    targets: IntArray
-    terminal: IntArray
 
 
 @inline
@@ -157,7 +171,7 @@ def collect(
             for i in range(len(total)):
                 ledger.expected[i] = total[i] = 0.0
             for n in range(1, horizon + 1):
-                step_back(model, truth, ledger, reward, gamma, lowest, total)
+                step_back(model, truth, ledger, payoff, b, gamma, lowest, total)
                 if len(payoff.targets):
                     stop_at_targets(ledger, payoff, b, total)
                 if n % CHECK == 0 and is_steady(ledger, reward, gamma, total):

@@ -94,12 +94,15 @@ class Ends(NamedTuple):
         Terminal states, in which a chain ends. All transitions out of them must be zero.
     missed : float
         Cost of ending in a terminal state that is not the target.
+    allowed : ndarray of bool, shape (N M,)
+        Whether the action of each row s M + a is allowed; empty if all are.
     """
 
     n_states: int
     give_up: float
     terminal: IntArray
     missed: float
+    allowed: BoolArray
 
 
 def new_equations(elimination: Elimination) -> Equations:

@@ -27,7 +27,7 @@ from berlyne.engine.simd import (
 )
 from berlyne.engine.successor_graph import Graph
 from berlyne.strategies.choice import TIE_TOLERANCE
-from berlyne.validation import FloatArray, IndexArray
+from berlyne.validation import BoolArray, FloatArray, IndexArray
 
 LANES = 12
 """Number of problems solved at once."""
@@ -126,6 +126,19 @@ def expected_values(out: FloatArray, chain: Chain, x: FloatArray, s: int) -> Non
             k += 1
         scatter(out, FOUR_LINES, LANES * a, sums)
         a += 4
+
+
+@inline
+def forbid(q: FloatArray, allowed: BoolArray, s: int, n_actions: int, value: float) -> None:
+    """Set q[a] of all actions that are not allowed in state s to a value.
+
+    `allowed` has an entry for every row s M + a of the world, or none if all are allowed. All are allowed in a hub.
+    """
+    if (s + 1) * n_actions <= len(allowed):
+        for a in range(n_actions):
+            if not allowed[s * n_actions + a]:
+                for lane in range(LANES):
+                    q[a * LANES + lane] = value
 
 
 @inline

@@ -15,7 +15,7 @@ from berlyne.engine.jit import inline, kernel
 from berlyne.engine.simd import add, at_least, divide, minimum, multiply, multiply_add, splat
 from berlyne.engine.successor_graph import round_up
 from berlyne.engine.tasks.eliminate import Elimination, Ends, Equations, end_at, new_equations, solve
-from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, ChainBatch, expected_values, line, set_line
+from berlyne.engine.tasks.lanes import LANES, ZEROS, Chain, ChainBatch, expected_values, forbid, line, set_line
 from berlyne.engine.tasks.walk import Walk, capped_times, set_policy
 from berlyne.strategies.choice import TIE_TOLERANCE
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
@@ -91,7 +91,7 @@ def best_actions(
     lowest : bool
         Whether the lowest of tied actions is taken; otherwise all with equal probability.
     actions : ndarray of int, `[s, lane]`
-        The initial policy; overwritten by the last one.
+        The initial policy, of allowed actions; overwritten by the last one.
     policy : ndarray, `[s * M + a, lane]`
         The result: probability of action a in state s.
     """
@@ -110,6 +110,7 @@ def best_actions(
         changed = False
         for s in range(n_states):
             expected_values(q, model, values, s)
+            forbid(q, search.ends.allowed, s, n_actions, np.inf)
             for lane in range(n_active):
                 a = improved_action(q, n_actions, lane, actions[s * LANES + lane])
                 if a != actions[s * LANES + lane] and s != target + lane and i + 1 < MAX_POLICIES:
