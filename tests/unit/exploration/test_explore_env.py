@@ -469,7 +469,7 @@ def test_explore_explores_an_environment():
     one, other = berlyne.explore(env, "LTA", 50, 3), explore_env(gymnasium.make("FrozenLake-v1"), "LTA", 50, 3)
     assert one.history == other.history and one.n_steps == 50
     for options in ({"start": 0}, {"snapshots": [3]}, {"engine": "numpy"}):
-        with pytest.raises(ValueError, match="start, snapshots and engine are not available in an environment"):
+        with pytest.raises(ValueError, match="start, snapshots, engine, rows and horizon are not"):
             berlyne.explore(env, "LTA", 50, **options)
 
 
@@ -540,3 +540,15 @@ def test_an_id_that_a_package_registers_names_its_import():
     code = "import berlyne; berlyne.explore_env('MiniGrid-Empty-5x5-v0')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "import minigrid" in done.stderr and "'minigrid:MiniGrid-Empty-5x5-v0'" in done.stderr
+
+
+def test_the_error_for_an_object_that_is_no_environment_names_what_it_lacks():
+    class Dice:
+        def reset(self, **options):
+            return 0, {}
+
+        def step(self, a):
+            return 0, 0.0, False, False, {}
+
+    with raises(ValueError, "env", "no action_space and no observation_space", "Gymnasium environment"):
+        explore_env(Dice(), n_steps=10)
