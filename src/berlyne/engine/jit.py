@@ -63,10 +63,13 @@ def user_function(function: Callable[..., Any]) -> Any:
 
 
 def why_not_compiled(error: Exception) -> str:
-    """Return the first line of an error of Numba that says what is wrong."""
+    """Return the first line of an error of Numba that says what is wrong, and what to do if another function is."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # Numba writes in bold letters
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    return next((line for line in lines if not line.startswith(("Failed in", "During:", "["))), "unknown reason")
+    reason = next((line for line in lines if not line.startswith(("Failed in", "During:", "["))), "unknown reason")
+    if reason.startswith("Untyped global name") and reason.endswith("<class 'function'>"):
+        reason += "; decorate this function with numba.extending.register_jitable"
+    return reason
 
 
 def _compiled(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:

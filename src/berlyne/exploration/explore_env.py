@@ -438,6 +438,7 @@ def _make_explorer(
 
 RESET = "it must return (observation, info), as in Gymnasium"
 STEP = "it must return (observation, reward, terminated, truncated, info), as in Gymnasium"
+MASK = "if the action is not possible in this state, return an action_mask in info"
 
 
 class Outcome(NamedTuple):
@@ -492,7 +493,7 @@ def step(env: Any, action: Any) -> Outcome:
     try:
         answer = env.step(action)
     except Exception as error:
-        raise ValueError(f"step() raised {short_repr(error)}; {STEP}") from error
+        raise ValueError(f"step() raised {short_repr(error)}; {STEP}; {MASK}{OWN_WORLDS}") from error
     if not isinstance(answer, tuple) or len(answer) != 5:
         raise ValueError(f"step() returned {short_repr(answer)}; {STEP}")
     observation, reward, terminated, truncated, info = answer

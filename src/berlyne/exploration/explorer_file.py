@@ -25,7 +25,7 @@ from berlyne.serialization import UnsupportedFormatError, labels_from_json, labe
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES
-from berlyne.validation import OWN_METHOD, OWN_UTILITY
+from berlyne.validation import CLOSED_LOOP, OWN_METHOD, OWN_UTILITY
 
 if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
@@ -42,7 +42,10 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     can_be_replayed = agent.discovers_states or agent.schedule is not None
     is_built_in = type(explorer.prior) in PRIORS.values() and _is_defined_by_names(strategy)
     if not (agent.has_state_dict or can_be_replayed) or not is_built_in:
-        raise ValueError(f"{strategy} with {explorer.prior!r} uses a custom component, which cannot be saved")
+        raise ValueError(
+            f"{strategy} with {explorer.prior!r} uses a custom component, which cannot be saved; "
+            f"use a LabBook{CLOSED_LOOP}"
+        )
     prior: Description = explorer.prior.describe()  # type: ignore[attr-defined]  # built-in, as checked above
     sizes = {"n_states": None if agent.discovers_states else explorer.n_states, "n_actions": explorer.n_actions}
     settings = {

@@ -9,7 +9,7 @@ import numpy as np
 from berlyne.priors import Prior
 from berlyne.priors.dirichlet import Alpha, prior_or_default
 from berlyne.sparse import Rows
-from berlyne.validation import OWN_WORLDS, BoolArray, IntArray
+from berlyne.validation import OWN_WORLDS, BoolArray, IntArray, short_repr
 from berlyne.worlds.edge_table import rows_from_entries
 from berlyne.worlds.world import World
 
@@ -123,9 +123,13 @@ def _visited(s: IntArray, s_next: IntArray, ended: BoolArray, starts: IntArray, 
         visited[new] = True
 
 
+ENVIRONMENT = "reset", "step", "action_space", "observation_space"
+"""Attributes that an environment must have."""
+
+
 def is_environment(value: Any) -> bool:
     """Whether an object has the methods and attributes of a Gymnasium environment."""
-    return all(hasattr(value, name) for name in ("reset", "step", "action_space", "observation_space"))
+    return all(hasattr(value, name) for name in ENVIRONMENT)
 
 
 def as_env(env: Any) -> Any:
@@ -145,5 +149,8 @@ def as_env(env: Any) -> Any:
             hint = f"import {modules[0]} first, or write '{modules[0]}:{env}'"
             raise type(error)(f"{str(error).rstrip('.')}; {hint}") from None
     if not is_environment(env):
-        raise ValueError(f"env is {env!r}; it must be a Gymnasium environment, or the id of one")
+        missing = " and ".join(f"no {name}" for name in ENVIRONMENT if not hasattr(env, name))
+        raise ValueError(
+            f"env is {short_repr(env)}, which has {missing}; it must be a Gymnasium environment, or the id of one"
+        )
     return env

@@ -414,9 +414,10 @@ def _as_rows(rows: Rows) -> Rows:
     wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE)
     if len(wrong):
         first = wrong[0]
-        raise row_error(
-            first, rows.n_actions, "{row} of theta sums to {total:.9g}; every row must sum to 1", total=sums[first]
-        )
+        text = "{row} of theta sums to {total:.9g}; every row must sum to 1"
+        if sums[first] == 0:
+            text += f", unless possible= excludes the action{OWN_WORLDS}"
+        raise row_error(first, rows.n_actions, text, total=sums[first])
     if np.any(np.abs(sums - 1.0) > 1e-12):
         data = rows.data / sums[rows.row_numbers()]
         rows = Rows(rows.n_actions, rows.n_states, rows.indptr, rows.indices, data)

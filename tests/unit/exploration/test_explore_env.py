@@ -540,3 +540,15 @@ def test_an_id_that_a_package_registers_names_its_import():
     code = "import berlyne; berlyne.explore_env('MiniGrid-Empty-5x5-v0')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert "import minigrid" in done.stderr and "'minigrid:MiniGrid-Empty-5x5-v0'" in done.stderr
+
+
+def test_the_error_for_an_object_that_is_no_environment_names_what_it_lacks():
+    class Dice:
+        def reset(self, **options):
+            return 0, {}
+
+        def step(self, a):
+            return 0, 0.0, False, False, {}
+
+    with raises(ValueError, "env", "no action_space and no observation_space", "Gymnasium environment"):
+        explore_env(Dice(), n_steps=10)

@@ -125,7 +125,7 @@ WRONG_STEPS = {
     "an array": (lambda usual: np.zeros(9), r"step\(\) returned an array of shape \(9,\); it must return \(obs.*"),
     "an error": (
         stuck,
-        rf"step\(\) raised RuntimeError\('{RAISED}'\); it must return \(observation, reward, terminated, .*",
+        rf"step\(\) raised RuntimeError\('{RAISED}'\); it must return .*, return an action_mask in info; .*",
     ),
     "an error of value": (
         lambda usual: int("x"),

@@ -252,7 +252,7 @@ def test_the_file_holds_no_pickle(tmp_path):
 
 def test_custom_components_cannot_be_saved(tmp_path):
     mine = Strategy("mine", lambda view, s, u: 0)
-    with raises(ValueError, "mine", "custom component", "saved"):
+    with raises(ValueError, "mine", "custom component", "saved", "LabBook"):
         Explorer(maze(0).prior, mine).save(tmp_path / "explorer.npz")
     assert os.listdir(tmp_path) == []
 

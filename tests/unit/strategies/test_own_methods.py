@@ -227,6 +227,18 @@ def test_a_method_that_cannot_be_compiled_runs_in_numpy_with_one_warning():
         explorer.save("never.npz")
 
 
+def test_the_warning_tells_how_to_compile_a_function_that_a_method_calls():
+    def half(x):
+        return x / 2
+
+    @berlyne.method("halved")
+    def halved(view, s):
+        return half(view.utility[:, s])
+
+    with warns(RuntimeWarning, "halved", "register_jitable", "own-method.md"):
+        explore(berlyne.dense_world(0, n_states=4), "PIG(halved)", 10)
+
+
 @pytest.mark.parametrize(
     ("function", "compiled", "plain"),
     [

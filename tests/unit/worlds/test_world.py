@@ -170,6 +170,11 @@ def test_priors_under_which_the_world_is_impossible_are_refused(prior, message):
         World(GOOD, prior)
 
 
+def test_the_error_for_an_empty_row_names_the_argument_that_excludes_the_action():
+    with raises(ValueError, "(a=1, s=2)", "sums to 0", "possible=", "own-worlds.md"):
+        World(np.where(np.arange(18).reshape(2, 3, 3) < 15, GOOD, 0.0))
+
+
 def test_a_prior_may_allow_more_than_happens():
     assert World(GOOD, Dirichlet(1.0, changed((1, 0, 2, 1.0)) > 0)).prior is not None
     assert World(GOOD, Always(np.full((2, 3, 3), 1 / 3))).prior is not None
