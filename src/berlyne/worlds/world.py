@@ -114,8 +114,8 @@ class World(Labelled, HtmlReprMixin):
     action_labels: Labels
     episodes: Episodes
     _allowed: BoolArray | None
-    measured: MeasuredRows = "reachable"
-    _starts: IntArray | None = None
+    measured: MeasuredRows
+    _starts: IntArray | None
 
     def __init__(
         self,
@@ -153,6 +153,8 @@ class World(Labelled, HtmlReprMixin):
         set_attribute(self, "action_labels", labels[1])
         set_attribute(self, "episodes", episodes)
         set_attribute(self, "_allowed", _check_allowed(allowed, episodes.terminal, labels[0]))
+        set_attribute(self, "measured", "reachable")
+        set_attribute(self, "_starts", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         alternative = "with_prior(...)" if name == "prior" else "World(...)"
