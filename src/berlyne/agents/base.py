@@ -20,7 +20,7 @@ import numpy as np
 
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.labels import ImpossibleTransitionError, Labels
-from berlyne.models.history import TerminalChange, TerminalChanges, iter_segments
+from berlyne.models.history import UNKNOWN, TerminalChange, TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import as_exact
 from berlyne.priors.refit import learned_values, refit_schedule
@@ -152,6 +152,13 @@ class Agent(ABC):
         ------
         ImpossibleTransitionError
             If the transition has probability zero under the prior. Nothing is learned then.
+        """
+
+    @abstractmethod
+    def observe_move(self, s: int, s_next: int) -> None:
+        """Go from state `s` to `s_next` without learning a transition, because the action is unknown.
+
+        Visits are counted. If `s_next` is unknown, it is negative, and so is the current state after it.
         """
 
     def _refitted(self, n_obs: int, *, at_once: bool = False) -> Any:
@@ -326,7 +333,7 @@ class Agent(ABC):
         Parameters
         ----------
         steps : ndarray of int, shape (T, 3)
-            Lines s, a, s_next.
+            Lines s, a, s_next. A line whose action or next state is `UNKNOWN` is valued, and not learned.
         ends : sequence, optional
             Changes of the terminal states, as `berlyne.models.history.iter_segments` takes them.
 
@@ -358,7 +365,8 @@ class Agent(ABC):
         for t in range(begin, until):
             if not self._replay_line(record, steps, t):
                 return t
-            missing = self._missing_after(missing, *steps[t].tolist())
+            if UNKNOWN not in steps[t]:
+                missing = self._missing_after(missing, *steps[t].tolist())
             record.missing[t + 1] = missing.sum()
         return until
 
@@ -373,7 +381,10 @@ class Agent(ABC):
         relocates = self.strategy.relocates
         record.probabilities[t] = self.pair_probabilities()[self.position(s)] if relocates else self.probabilities(s)
         try:
-            self.observe(s, a, s_next)
+            if UNKNOWN in (a, s_next):
+                self.observe_move(s, s_next)
+            else:
+                self.observe(s, a, s_next)
         except ImpossibleTransitionError:
             return False
         for begin in steps[t + 1 : t + 2, 0].tolist():

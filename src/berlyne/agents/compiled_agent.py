@@ -27,6 +27,7 @@ from berlyne.engine.loop import (
     follow_history,
     imagine,
     observe,
+    observe_move,
 )
 from berlyne.engine.own_methods import can_compile_method
 from berlyne.engine.records import ReplayRecord, RunRecord
@@ -154,6 +155,10 @@ class CompiledAgent(KnownStatesAgent):
             before = call(observe, self.block, s, a, s_next)
         if before == IMPOSSIBLE:
             raise impossible_transition(s, a, s_next)
+
+    def observe_move(self, s: int, s_next: int) -> None:
+        """Go from state `s` to `s_next` without learning a transition; see `Agent.observe_move`."""
+        call(observe_move, self.block, s, s_next)
 
     @property
     def current_state(self) -> int:

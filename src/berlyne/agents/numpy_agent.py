@@ -227,6 +227,13 @@ class NumpyAgent(KnownStatesAgent):
             self._last[s * self.n_actions + a] = s_next
             self._refit()
 
+    def observe_move(self, s: int, s_next: int) -> None:
+        """Go from state `s` to `s_next` without learning a transition; see `Agent.observe_move`."""
+        self._arrive(s)
+        self._current_state = s_next
+        if s_next >= 0:
+            self._own.visits[s_next] += 1
+
     def _refit(self) -> None:
         """Refit the prior if that is due; if it changes, estimate and value all rows again."""
         prior = self._refitted(self._n_obs)

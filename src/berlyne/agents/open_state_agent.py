@@ -21,7 +21,7 @@ from berlyne.agents.base import Agent, KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.labels import Labels
-from berlyne.models.history import TerminalChanges
+from berlyne.models.history import UNKNOWN, TerminalChanges
 from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.protocols import as_exact
 from berlyne.sparse import Counts
@@ -176,6 +176,13 @@ class OpenStateAgent(Agent):
             self.prior = prior
             self._rebuild()
 
+    def observe_move(self, s: int, s_next: int) -> None:
+        """Go from state `s` to `s_next` without learning a transition; discover both if they are new."""
+        for state in (s, s_next):
+            if state >= 0:
+                self.discover(state)
+        self._inner.observe_move(self._cell[s], self._cell.get(s_next, UNKNOWN))
+
     def action_values(self, s: int) -> FloatArray:
         """Value of each action in state `s` to the coordination method, (M,)."""
         return self._inner.action_values(self.position(s))
@@ -284,10 +291,10 @@ class OpenStateAgent(Agent):
 
     def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """Return a history with the cells that its states will have, and the lines that discover a state."""
-        order, cell = steps[:, ::2].ravel(), dict(self._cell)
+        order, cell = steps[:, ::2].ravel(), {UNKNOWN: UNKNOWN, **self._cell}
         states, first, index = np.unique(order, return_index=True, return_inverse=True)
         new = [i for i in np.argsort(first) if int(states[i]) not in cell]
-        cell.update({int(states[i]): len(cell) + k for k, i in enumerate(new)})
+        cell.update({int(states[i]): len(self._cell) + k for k, i in enumerate(new)})
         cells = steps.copy()
         cells[:, ::2] = np.array([cell[s] for s in states.tolist()], dtype=np.int64)[index].reshape(-1, 2)
         return cells, np.unique((first[new] - 1) // 2)  # a line discovers the state of the next line
@@ -306,7 +313,7 @@ class OpenStateAgent(Agent):
     def _replay_at_once(self, record: ReplayRecord, cells: IntArray, begin: int) -> int:
         """Replay lines from `begin` on, which discover no state; return the first one not replayed."""
         done = self._inner.replay_at_once(record, cells, begin, self._last_outcomes())
-        s, a, s_next = cells[begin:done].T
+        s, a, s_next = cells[begin:done][np.all(cells[begin:done] >= 0, axis=1)].T
         self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
         self.n_obs += len(s)
         return done

@@ -109,6 +109,15 @@ def leave(choice: ChoiceState, s: int, previous: int) -> None:
         choice.visits[-1] -= 1
 
 
+@inline
+def move(choice: ChoiceState, s: int) -> None:
+    """Count a visit to state s, to which an unknown action led; after it, the state is unknown if s is negative."""
+    choice.current_state[0] = s
+    if s >= 0:
+        choice.visits[s] += 1
+        choice.visits[-1] += 1
+
+
 # Choosing: functions of an agent state, the memory of its method, a state and two uniform numbers
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from berlyne.engine.action_selection import ChoiceState, arrive, leave
+from berlyne.engine.action_selection import ChoiceState, arrive, leave, move
 from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_index
 from berlyne.engine.argmax import Tree, best_row, softmax_total
 from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, call
@@ -174,6 +174,14 @@ def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
 
 
 @kernel
+def observe_move(agent: AgentState, s: int, s_next: int) -> None:
+    """Go from state s to s_next, which is negative if it is unknown, without learning a transition."""
+    arrive(agent.choice, s)
+    refresh_global_index(agent)
+    move(agent.choice, s_next)
+
+
+@kernel
 def evaluate_actions(agent: AgentState, s: int) -> None:
     """Write the values of the actions in state s into `choice.values`; no other side effects."""
     choice = agent.choice
@@ -243,7 +251,8 @@ def replay(
 ) -> tuple[int, int]:
     """Follow a recorded history from line `begin`; return the first line not learned, and why as `observe_step` does.
 
-    `known` has learned the lines before `begin`; its utility is novelty, and it has as much room as the agent.
+    `known` has learned the lines before `begin`; its utility is novelty, and it has as much room as the agent. A line
+    with a negative action or next state, which are unknown, is not learned; the next state is visited.
     """
     belief, choice, steps = agent.belief, agent.choice, history.steps
     stride = belief.graph.stride
@@ -256,6 +265,10 @@ def replay(
             record.values[t, b] = choice.values[b]
             record.utility[t, b] = belief.utility[s * stride + b]
         comparison.compare(agent, agent.memory, record, t)
+        if a < 0 or s_next < 0:
+            move(choice, s_next)
+            record.missing[t + 1] = record.missing[t]
+            continue
         before = observe_step(agent, s, a, s_next)
         if before < 0:
             return t, before

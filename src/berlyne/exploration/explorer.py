@@ -12,7 +12,7 @@ import threading
 from array import array
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -30,7 +30,17 @@ from berlyne.labels import (
     TransitionError,
     as_list,
 )
-from berlyne.models.history import Transition, read_single_subject, transitions
+from berlyne.models.frames import ColumnNames
+from berlyne.models.history import (
+    UNKNOWN,
+    History,
+    RawHistory,
+    Transition,
+    read_raw_history,
+    read_single_subject,
+    transitions,
+)
+from berlyne.models.history_checks import warn_jumps, warn_untold_ends, warn_unused
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
@@ -271,11 +281,14 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         if ended:
             self._mark_terminal([s_next])
 
-    def observe_many(self, history: Any) -> None:
+    def observe_many(self, history: Any, **columns: Unpack[ColumnNames]) -> None:
         """Learn a recorded history of transitions, for example as a warm start; if a line is invalid, learn nothing.
 
         The history need not be one path: each line sets the current state, so episodes need not be marked. Lines of
-        several subjects are refused, since one explorer has one memory.
+        several subjects are refused, since one explorer has one memory. A frame is checked as in `berlyne.replay`.
+
+        A line without its action teaches only that its next state exists, and that an episode ended there. A line
+        without its next state teaches nothing. Neither becomes part of `history`.
 
         Parameters
         ----------
@@ -283,22 +296,42 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             Any form that `berlyne.replay` accepts: lines (s, a, s_next) or (s, a, s_next, ended), such as `history` of
             another explorer or of a run; three arrays; a `Run`; or a frame. `ended`, also as a column of a frame, is
             used as in `observe`. The terminal states of a `Run` in a world are declared as by `ends_in`.
+        **columns : str
+            Names of the columns of a frame, as in `berlyne.replay`.
         """
+        raw = read_raw_history(history, columns)
         with self._lock:
             own_labels = self.state_labels
             labels = own_labels.copy() if isinstance(own_labels, GrowingLabels) else own_labels
-            lines = read_single_subject(history, labels, self.action_labels)
-            steps = zip(lines.steps.tolist(), lines.ended.tolist(), strict=True)
+            lines = read_single_subject(raw, labels, self.action_labels)
+            self._check_history(raw, lines, labels)
+            terminal: set[int] = set()
             if isinstance(own_labels, GrowingLabels):  # no transition is impossible; terminal states must be discovered
                 terminal = set(lines.terminal.tolist())
-                for (s, a, s_next), ended in steps:
-                    over = ended or s_next in terminal
+            else:
+                self.model.learn(lines.steps)  # on a copy: raises before anything is learned if a line is impossible
+                self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
+            for (s, a, s_next), ended in zip(lines.steps.tolist(), lines.ended.tolist(), strict=True):
+                over = ended or s_next in terminal
+                if UNKNOWN not in (a, s_next):
                     self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
-                return
-            self.model.learn(lines.steps)  # on a copy: raises before anything is learned if a line is impossible
-            self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
-            for (s, a, s_next), ended in steps:
-                self._observe(s, a, s_next, ended)
+                elif s_next != UNKNOWN:
+                    self._learn_without_action(labels[s], labels[s_next], over)
+
+    def _check_history(self, raw: RawHistory, lines: History, labels: Labels) -> None:
+        """Warn about likely mistakes in a history."""
+        warn_unused(raw)
+        if not self.strategy.relocates:
+            warn_jumps(raw, lines, labels)
+        known = {*self._terminal, *lines.terminal.tolist()}
+        warn_untold_ends(raw, lines, labels, known)
+
+    def _learn_without_action(self, s: Any, s_next: Any, ended: bool) -> None:
+        """Learn the states of a transition whose action is unknown, and whether the episode ended with it."""
+        if isinstance(self.state_labels, GrowingLabels):
+            self.discover([s, s_next])
+        if ended:
+            self.ends_in([s_next])
 
     def ends_in(self, states: Iterable[Any]) -> None:
         """Declare terminal states: episodes end there, and all their actions have value 0.

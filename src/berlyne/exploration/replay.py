@@ -7,7 +7,7 @@ probabilities of the actions. Then it learns the recorded transition, even if it
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,14 +15,16 @@ from berlyne.agents.base import Agent
 from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.engine.records import ReplayRecord
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
-from berlyne.models.history import COLUMNS, History, read_history
+from berlyne.models.frames import ColumnNames
+from berlyne.models.history import COLUMNS, UNKNOWN, History, RawHistory, read_history, read_raw_history
+from berlyne.models.history_checks import warn_jumps, warn_untold_ends, warn_unused
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
-from berlyne.strategies.coordination import CounterBased, LeastTaken
+from berlyne.strategies.coordination import CounterBased, LeastTaken, chooses_directly
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.strategies.utilities import UTILITIES
-from berlyne.validation import FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import NO_PRIOR, World
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def replay(
     states: Iterable[Hashable] | None = None,
     actions: Iterable[Hashable] | None = None,
     engine: Engine = "auto",
+    **columns: Unpack[ColumnNames],
 ) -> Dataset:
     """Replay a history: compute an explorer's action values and probabilities before each step, then learn the step.
 
@@ -49,17 +52,25 @@ def replay(
         A world, or only a prior. The explorer uses only the prior of a world, unless the strategy sees the true world.
     history : object
         Lines (s, a, s_next) or (s, a, s_next, ended) of labels (integers if there are no labels), such as `history` of
-        an explorer or a run; a list or tuple of three arrays; a `Run`; or a pandas frame. A frame has the columns or
-        index levels s, a and s_next, and optionally subject, episode and ended (true or false).
+        an explorer or a run; a list or tuple of three arrays; a `Run`; or a frame, such as a pandas frame. A frame has
+        the columns s, a and s_next, and optionally subject, episode, ended (true or false) and allowed (a list of the
+        actions that were possible, or text such as "left, right"). Levels of its index count as columns.
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)".
     n_states, n_actions : int, optional
-        Numbers of states and actions, needed only if the prior does not define them.
+        Numbers of states and actions. The number of states is needed only if the prior does not define it. If neither
+        the prior nor you define the actions, they are those that occur in the history.
     states, actions : iterable of hashable, optional
         Labels used in the history; by default those of the world or, if it has none, 0, 1, 2, ... With a prior that
         discovers states, `states` is optional; explorers know these states from the start.
     engine : {"auto", "compiled", "numpy"}
         As in `berlyne.explore`.
+    **columns : str
+        Names of the columns of a frame: `state`, `action`, `next_state`, `subject`, `episode`, `ended`, `allowed`,
+        `order` and `keep`. `ended` may also be a function of the frame, such as `lambda d: d.reward > 0`. `order` is a
+        column of numbers by which the lines of each subject are sorted before they are learned; if every episode counts
+        from the start, they are sorted by episode first. `keep` lists columns without a role, which are then not named
+        in a warning.
 
     Returns
     -------
@@ -70,14 +81,30 @@ def replay(
           `.probabilities` and `.utility` in the state of the step, before it is learned. A terminal state is treated as
           nonterminal here. Unembodied chooses a pair of a state and an action. For it, `probabilities` contains the
           entries of state s in the distribution over all pairs, so they need not sum to 1.
-        - `log_likelihood` (step): natural logarithm of the probability of the recorded action.
+        - `log_likelihood` (step): natural logarithm of the probability of the recorded action; NaN if the action or the
+          next state is missing.
         - `expected_missing_information`, `expected_missing_information_after` (step): E[D(theta || theta_hat)] of all
           rows of nonterminal states, before and after the step, in bits. NaN if the prior has no method
           `expected_missing_information`.
-        - `s`, `a`, `s_next` (step): the history, with the coordinates `subject` and `episode` if it has them.
+        - `s`, `a`, `s_next` (step): the history, with the coordinates `subject` and `episode` if it has them. All other
+          columns of a frame are coordinates, too. If the dataset has a variable of that name, an underscore follows.
+
+        Steps are in the order of the history, also if `order` is given.
 
     Notes
     -----
+    A frame is checked for likely mistakes. A `UserWarning` names columns without a role, lines that do not begin where
+    the line before them in the same episode led to, rows that seem to be in no order, and states that are only ever the
+    last of their episodes, if neither `ended` nor a world tells that episodes end there.
+
+    A line whose action is missing (NaN or None) has values and probabilities, but no likelihood. Its transition cannot
+    be counted, since its row is unknown, unless one action was allowed. The explorer still learns from it: the visit of
+    the next state, that this state exists, and that the episode ended there. A line whose next state is missing has no
+    likelihood either, and teaches nothing. The state of a line must not be missing.
+
+    If `allowed` lists the actions that were possible, the others have probability 0. Softmax, ties and lapses are among
+    the possible ones, as in `Explorer.probabilities(s, among=...)`. Plans assume that all actions are possible.
+
     Every subject has its own explorer, which learns through all episodes. Each line sets the current state, so a jump
     from the end of one line to the start of the next is not learned as a transition. CB counts a visit of the new
     state, unless the previous line already led to it.
@@ -98,7 +125,8 @@ def replay(
     """
     strategy = get_strategy(strategy)
     sizes, labels = (n_states, n_actions), (states, actions)
-    return _dataset(strategy, *_replay(world, history, strategy, sizes, labels, engine))
+    raw = read_raw_history(history, columns)
+    return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, engine))
 
 
 Part = tuple[IntArray, ReplayRecord]
@@ -107,7 +135,7 @@ Part = tuple[IntArray, ReplayRecord]
 
 def _replay(
     world: World | Prior,
-    history: Any,
+    history: RawHistory,
     strategy: Strategy,
     sizes: tuple[int | None, int | None],
     labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
@@ -124,6 +152,8 @@ def _replay(
         n_states, n_actions = true_world.n_states, true_world.n_actions
         states = true_world.state_labels.custom if states is None else states
         actions = true_world.action_labels.custom if actions is None else actions
+    if true_world is None and n_actions is None and actions is None and getattr(prior, "n_actions", None) is None:
+        actions = history.distinct_actions() or None
     if discovers_states(prior):
         if true_world is None and n_states is not None:
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
@@ -133,10 +163,10 @@ def _replay(
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
     known = named.state_labels, named.action_labels
-    lines = _with_terminal(read_history(history, *known), true_world)
+    lines = _read_checked(history, known, true_world, strategy)
     parts = [
         (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, known))
-        for indices in _by_subject(lines)
+        for indices in lines.by_subject()
     ]
     return lines, parts, known
 
@@ -150,7 +180,8 @@ def expected_missing_curve(
 ) -> FloatArray:
     """Return the expected missing information before the first and after every line of one subject, in bits."""
     strategy = get_strategy("Random")  # what is learned does not depend on the strategy
-    _, ((_, record),), _ = _replay(world, history, strategy, (n_states, n_actions), (states, None))
+    raw = read_raw_history(history, {})
+    _, ((_, record),), _ = _replay(world, raw, strategy, (n_states, n_actions), (states, None))
     return np.maximum(record.missing, 0.0)
 
 
@@ -164,17 +195,37 @@ def _growing_labels(states: Iterable[Hashable] | None) -> GrowingLabels:
 
 
 def _replay_open_states(
-    prior: Prior, strategy: Strategy, world: World | None, engine: Engine, history: Any, labels: tuple[Labels, Labels]
+    prior: Prior,
+    strategy: Strategy,
+    world: World | None,
+    engine: Engine,
+    history: RawHistory,
+    labels: tuple[Labels, Labels],
 ) -> tuple[History, list[Part], tuple[Labels, Labels]]:
     """Replay a history with a prior that discovers states."""
     n_initial = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
-    lines, parts = _with_terminal(read_history(history, *labels), world), []
-    for indices in _by_subject(lines):
+    lines, parts = _read_checked(history, labels, world, strategy), []
+    for indices in lines.by_subject():
         agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
         for s in range(n_initial):
             agent.discover(s)
         parts.append((indices, _replay_subject(agent, lines, indices, labels)))
     return lines, parts, labels
+
+
+def _read_checked(
+    history: RawHistory, labels: tuple[Labels, Labels], world: World | None, strategy: Strategy
+) -> History:
+    """Read a history in numbers, and warn about likely mistakes in it."""
+    lines, states = read_history(history, *labels), labels[0]
+    if strategy.relocates and lines.allowed is not None:
+        raise ValueError(f"{strategy} chooses among all pairs of a state and an action; drop the column allowed")
+    warn_unused(history)
+    if not strategy.relocates:
+        warn_jumps(history, lines, states)
+    if world is None:
+        warn_untold_ends(history, lines, states, lines.terminal.tolist())
+    return _with_terminal(lines, world)
 
 
 def _with_terminal(lines: History, world: World | None) -> History:
@@ -191,16 +242,6 @@ def _prior(world: World | Prior) -> Prior:
     if world.prior is None:
         raise ValueError(NO_PRIOR)
     return world.prior
-
-
-def _by_subject(lines: History) -> list[IntArray]:
-    """Return the indices of the lines of each subject, in order."""
-    subjects = lines.labels.get("subject")
-    if subjects is None or not subjects:
-        return [np.arange(len(lines.steps))]
-    number = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
-    numbers = np.array([number[subject] for subject in subjects])
-    return [np.flatnonzero(numbers == i) for i in range(len(number))]
 
 
 def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tuple[Labels, Labels]) -> ReplayRecord:
@@ -239,9 +280,11 @@ def _dataset(strategy: Strategy, lines: History, parts: list[Part], labels: tupl
 
     (states, actions), arrays = labels, _merge_records(parts)
     steps, by_action = lines.steps, ("step", "action")
+    if lines.allowed is not None:
+        arrays["probabilities"] = _among_allowed(strategy, arrays, lines.allowed)
     taken = arrays["probabilities"][np.arange(len(steps)), steps[:, 1]]
     with np.errstate(divide="ignore"):
-        log_likelihood = np.log(taken)
+        log_likelihood = np.where(lines.scored, np.log(taken), np.nan)
     missing = {"units": "bits", "long_name": "E[D(theta || theta_hat)] of all rows"}
     data = {
         "action_values": (by_action, arrays["values"], {"units": _unit_of_values(strategy)}),
@@ -258,12 +301,29 @@ def _dataset(strategy: Strategy, lines: History, parts: list[Part], labels: tupl
         "action": _apply_labels(np.arange(actions.size), actions),
     }
     coordinates.update({name: ("step", label_array(values)) for name, values in lines.labels.items()})
+    for name, values in lines.others.items():
+        while name in coordinates or name in data:
+            name += "_"
+        coordinates[name] = ("step", values)
     return Dataset(data, coordinates, {"strategy": strategy.name})
 
 
+def _among_allowed(strategy: Strategy, arrays: dict[str, FloatArray], allowed: BoolArray) -> FloatArray:
+    """Return the probabilities of the actions among the allowed ones, (T, M); see `Explorer.probabilities`."""
+    restricted = ~allowed.all(axis=1)
+    values, probabilities = arrays["values"][restricted], arrays["probabilities"].copy()
+    without_values = chooses_directly(strategy.coordinate) and strategy.temperature == strategy.lapse == 0.0
+    if np.any(np.isnan(values)) or without_values:
+        raise ValueError(f"{strategy} chooses without action values, so the column allowed cannot be used; drop it")
+    probabilities[restricted] = strategy.rule.probabilities(np.where(allowed[restricted], values, -np.inf))
+    return probabilities
+
+
 def _apply_labels(numbers: IntArray, labels: Labels) -> Any:
-    """Return the labels of these numbers, or the numbers if there are no labels."""
-    return numbers if labels.custom is None else label_array([labels[i] for i in numbers.tolist()])
+    """Return the labels of these numbers, or the numbers if there are no labels; NaN or None if unknown."""
+    if labels.custom is None:
+        return np.where(numbers == UNKNOWN, np.nan, numbers) if np.any(numbers == UNKNOWN) else numbers
+    return label_array([None if i == UNKNOWN else labels[i] for i in numbers.tolist()])
 
 
 def _unit(strategy: Strategy) -> str:

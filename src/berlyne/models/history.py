@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.labels import GrowingLabels, Labels
-from berlyne.validation import BoolArray, IndexArray, IntArray, is_index
+from berlyne.labels import GrowingLabels, Labels, without_numpy_scalars
+from berlyne.models.frames import ColumnNames, Frame, check_column_names, is_frame, is_missing, missing_mask, read_frame
+from berlyne.validation import BoolArray, IndexArray, IntArray, is_index, short_repr
 from berlyne.worlds.world import World
 
 
@@ -110,10 +113,10 @@ def iter_segments(n_steps: int, ends: TerminalChanges) -> Iterator[tuple[int, in
 
 
 COLUMNS = ("s", "a", "s_next")
-HISTORY_COLUMNS = (*COLUMNS, "subject", "episode", "ended")
-"""Names that are read from a DataFrame, from its columns and from the levels of its index."""
 FORM = "lines (s, a, s_next), three arrays, a Run, or a frame with columns s, a and s_next"
 LINE = "a line is (s, a, s_next) or (s, a, s_next, ended)"
+UNKNOWN = -1
+"""Number of a missing action or a missing next state."""
 
 
 class History(NamedTuple):
@@ -122,26 +125,53 @@ class History(NamedTuple):
     Attributes
     ----------
     steps : ndarray of shape (T, 3)
-        Lines s, a, s_next.
+        Lines s, a, s_next. A missing action or next state is `UNKNOWN`.
     labels : dict of str to list
         Subject and episode of each line, under "subject" and "episode", if recorded.
     ended : ndarray of bool, shape (T,)
         Whether the episode ended with each line.
     terminal : ndarray of int
         Numbers of the states that were known to be terminal from the start.
+    scored : ndarray of bool, shape (T,)
+        Whether the action and the next state were recorded, so that the choice has a likelihood.
+    allowed : ndarray of bool, shape (T, M), or None
+        Actions that were possible at each choice; None if all were.
+    others : dict of str to ndarray
+        All other columns of a frame.
+    order : ndarray of int or None
+        The lines in the order in which they were recorded; None if they are in order.
     """
 
     steps: IntArray
     labels: dict[str, list[Any]]
     ended: BoolArray
     terminal: IntArray
+    scored: BoolArray
+    allowed: BoolArray | None = None
+    others: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    order: IntArray | None = None
+
+    @property
+    def is_complete(self) -> BoolArray:
+        """Whether each line has a state, an action and a next state, so that its transition can be learned, (T,)."""
+        return np.asarray(np.all(self.steps >= 0, axis=1))
+
+    def by_subject(self) -> list[IntArray]:
+        """Return the lines of each subject, in the order in which they were recorded."""
+        order = np.arange(len(self.steps)) if self.order is None else self.order
+        subjects = self.labels.get("subject")
+        if subjects is None or not subjects:
+            return [order]
+        number = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
+        numbers = np.array([number[subject] for subject in subjects])[order]
+        return [order[numbers == i] for i in range(len(number))]
 
     def terminal_changes(self, lines: IntArray) -> list[TerminalChange]:
         """List the changes of terminal states that an explorer learns from some lines.
 
         A state is taken as terminal if it was known to be, or if an episode ended there. It is not terminal if an
-        action was taken there before, and it is no longer terminal once an action is taken there. `Explorer.observe`
-        follows the same rules.
+        action was taken there before, and it is no longer terminal once an action is taken there. A line without a next
+        state changes nothing. `Explorer.observe` follows the same rules.
 
         Parameters
         ----------
@@ -153,6 +183,8 @@ class History(NamedTuple):
         if not changes and not np.any(self.ended[lines]):
             return []
         for t, ((s, _, s_next), ended) in enumerate(zip(self.steps[lines].tolist(), self.ended[lines], strict=True)):
+            if s_next == UNKNOWN:
+                continue
             tried.add(s)
             if s in terminal:
                 terminal.remove(s)
@@ -163,48 +195,128 @@ class History(NamedTuple):
         return changes
 
 
+class RawHistory(NamedTuple):
+    """A history in the labels of the user, before it is checked.
+
+    Attributes
+    ----------
+    columns : list
+        Columns s, a, s_next.
+    ended : ndarray of bool, shape (T,), or None
+        Whether the episode ended with each line.
+    run : object or None
+        The `Run` that the columns come from; they contain numbers then.
+    frame : Frame or None
+        The columns of a frame.
+    """
+
+    columns: list[Any]
+    ended: BoolArray | None = None
+    run: Any = None
+    frame: Frame | None = None
+
+    def distinct_actions(self) -> list[Any]:
+        """Return the actions that were taken or allowed: sorted if they can be, otherwise as they first occur."""
+        if self.run is not None:
+            source = _source(self.run)
+            return list(range(int(max(self.columns[1], default=0)) + 1)) if source is None else list(source.actions)
+        taken = [without_numpy_scalars(a) for a in _as_values(self.columns[1]) if not is_missing(a)]
+        allowed = self.frame.columns.get("allowed", ()) if self.frame is not None else ()
+        listed = [a for value in allowed if not is_missing(value) and not isinstance(value, str) for a in value]
+        distinct = list(dict.fromkeys([*taken, *map(without_numpy_scalars, listed)]))
+        with suppress(TypeError):  # actions of several types
+            distinct.sort()
+        return distinct
+
+
+def read_raw_history(history: Any, names: ColumnNames) -> RawHistory:
+    """Read a history in any supported form.
+
+    Parameters
+    ----------
+    history : object
+        The history.
+    names : ColumnNames
+        Names of the columns of a frame.
+
+    Raises
+    ------
+    ValueError
+        If the form is not supported.
+    """
+    check_column_names(names)
+    is_run = all(hasattr(history, name) for name in ("states", "actions", "next_states"))
+    if names and (is_run or not is_frame(history)):
+        raise ValueError(f"{next(iter(names))}= names a column of a frame, but the history is {short_repr(history)}")
+    if is_run:
+        columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
+        return RawHistory(columns, getattr(history, "terminated", None), history)
+    if is_frame(history):
+        frame = read_frame(history, names)
+        ended = _read_ended(frame.columns["ended"].tolist()) if "ended" in frame.columns else None
+        return RawHistory([frame.columns[name] for name in COLUMNS], ended, frame=frame)
+    if isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
+        if isinstance(history, list) and all(len(column) == 3 for column in history):
+            raise ValueError(
+                "the history is a list of three arrays of length 3, which can be lines or columns; pass lines as one "
+                "array of shape (3, 3), or columns as a tuple"
+            )
+        return RawHistory([np.asarray(column) for column in history])
+    return _read_lines(history)
+
+
 def read_history(history: Any, states: Labels, actions: Labels) -> History:
     """Read and validate a history in any supported form.
+
+    Parameters
+    ----------
+    history : object
+        The history, or its `RawHistory`.
+    states, actions : Labels
+        Labels of states and actions.
 
     Raises
     ------
     ValueError
         If a line is invalid; the message contains the number of the first such line, counted from 0.
     """
-    labels: dict[str, list[Any]] = {}
-    ended = None
-    terminal: Any = np.empty(0, dtype=np.int64)
-    if all(hasattr(history, name) for name in ("states", "actions", "next_states")):  # a Run, or a similar object
-        columns: Any = [history.states[: len(history.actions)], history.actions, history.next_states]
-        ended = getattr(history, "terminated", None)
-        columns, terminal, states, actions = _read_run(history, columns, states, actions)
-    elif hasattr(history, "columns") and hasattr(history, "iloc"):
-        series = _read_frame(history)
-        columns = [series[name].to_numpy() for name in COLUMNS]
-        labels = {name: _read_names(name, series[name]) for name in ("subject", "episode") if name in series}
-        ended = _read_ended(series["ended"].tolist()) if "ended" in series else None
-    elif isinstance(history, list | tuple) and len(history) == 3 and all(map(_is_column, history)):
-        if isinstance(history, list) and all(len(column) == 3 for column in history):
-            raise ValueError(
-                "the history is a list of three arrays of length 3, which can be lines or columns; pass lines as one "
-                "array of shape (3, 3), or columns as a tuple"
-            )
-        columns = [np.asarray(column) for column in history]
-    else:
-        columns, ended = _read_lines(history)
+    raw = history if isinstance(history, RawHistory) else read_raw_history(history, {})
+    columns, terminal = raw.columns, np.empty(0, dtype=np.int64)
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have the same length")
+    all_actions = actions
+    if raw.run is not None:
+        columns, terminal, states, actions = _read_run(raw.run, columns, states, actions)
     column_labels = (states, actions, states)
     numbers = [_to_numbers(*column) for column in zip(COLUMNS, columns, column_labels, strict=True)]
     steps = np.stack(numbers, axis=1)
     if isinstance(states, GrowingLabels):  # a terminal state that does not occur in the history is not discovered
         terminal = np.array([s for s in map(states.number, terminal) if s < states.size], dtype=np.int64)
-    return History(steps, labels, np.zeros(len(steps), dtype=bool) if ended is None else ended, terminal)
+    ended = np.zeros(len(steps), dtype=bool) if raw.ended is None else raw.ended
+    lines = History(steps, {}, ended, terminal, np.all(steps >= 0, axis=1))
+    return lines if raw.frame is None else _with_columns(lines, raw.frame, all_actions)
+
+
+def _with_columns(lines: History, frame: Frame, actions: Labels) -> History:
+    """Return a history with the subjects, episodes, allowed actions and other columns of a frame.
+
+    If one action was allowed and none is recorded, it was this one; its transition is learned, and not scored.
+    """
+    columns = frame.columns
+    labels: dict[str, list[Any]] = {
+        name: _read_names(name, columns[name]) for name in ("subject", "episode") if name in columns
+    }
+    allowed, steps = None, lines.steps
+    if "allowed" in columns:
+        allowed = _read_allowed(columns["allowed"], steps[:, 1], actions)
+        forced = (steps[:, 1] == UNKNOWN) & (allowed.sum(axis=1) == 1)
+        steps[forced, 1] = allowed[forced].argmax(axis=1)
+    return lines._replace(steps=steps, labels=labels, allowed=allowed, others=frame.others, order=frame.order)
 
 
 def read_single_subject(history: Any, states: Labels, actions: Labels) -> History:
-    """Read the history of one subject.
+    """Read the history of one subject, with its lines in the order in which they were recorded.
 
     Raises
     ------
@@ -218,7 +330,11 @@ def read_single_subject(history: Any, states: Labels, actions: Labels) -> Histor
             f"the history has {len(subjects)} subjects, {subjects[0]!r} and others; "
             "select one of them, or drop the column subject to pool them"
         )
-    return lines
+    if lines.order is None:
+        return lines
+    labels = {name: [values[i] for i in lines.order.tolist()] for name, values in lines.labels.items()}
+    arrays = {name: getattr(lines, name)[lines.order] for name in ("steps", "ended", "scored")}
+    return lines._replace(labels=labels, order=None, **arrays)
 
 
 class _RunColumns(NamedTuple):
@@ -237,8 +353,7 @@ def _read_run(run: Any, columns: list[Any], states: Labels, actions: Labels) -> 
     The terminal states are known from the start if the run explored a world, and not if it explored an environment.
     """
     s, a, s_next = columns
-    explorer = getattr(run, "explorer", None)
-    source: Any = getattr(run, "world", None) if explorer is None else explorer
+    source = _source(run)
     terminal: Any = source.terminal if isinstance(source, World) else np.empty(0, dtype=np.int64)
     labelled = source is not None and actions.custom is not None and source.action_labels.custom is not None
     a, actions = ([source.actions[i] for i in a], actions) if labelled else (a, Labels("action", actions.size))
@@ -255,42 +370,21 @@ def _read_run(run: Any, columns: list[Any], states: Labels, actions: Labels) -> 
     return _RunColumns([s, a, s_next], terminal, states, actions)
 
 
+def _source(run: Any) -> Any:
+    """Return the explorer of a run, or its world; None if it has neither."""
+    explorer = getattr(run, "explorer", None)
+    return getattr(run, "world", None) if explorer is None else explorer
+
+
 def _is_column(values: Any) -> bool:
     """Whether `values` is an array or a series, rather than one line of a history."""
     return hasattr(values, "dtype") and np.ndim(values) == 1
 
 
-def _read_frame(frame: Any) -> dict[str, Any]:
-    """Return the columns and index levels of a DataFrame that belong to a history, as series by name."""
-    levels = [str(name) for name in frame.index.names if name is not None]
-    names = [str(name) for name in frame.columns] + levels
-    for name in names:
-        normalized = "".join(name.split()).casefold()
-        if name not in HISTORY_COLUMNS and normalized in HISTORY_COLUMNS:
-            raise ValueError(f"the history has a column {name!r}; rename it to {normalized}, or drop it")
-    repeated = [name for name in HISTORY_COLUMNS if names.count(name) > 1]
-    if repeated:
-        in_index = ", one of them in its index" if repeated[0] in levels else ""
-        raise ValueError(
-            f"the history has {names.count(repeated[0])} columns {repeated[0]}{in_index}; it must have one"
-        )
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise ValueError(
-            f"the history has the columns {', '.join(names)}, but no {' and no '.join(missing)}; "
-            "it must have s, a and s_next, and may have subject, episode and ended"
-        )
-    return {
-        name: frame.index.get_level_values(name).to_series() if name in levels else frame[name]
-        for name in HISTORY_COLUMNS
-        if name in names
-    }
-
-
 def _read_names(name: str, column: Any) -> list[Any]:
     """Read the subject or the episode of each line."""
     values: list[Any] = column.tolist()
-    unknown = np.flatnonzero(column.isna().to_numpy())
+    unknown = np.flatnonzero(missing_mask(column))
     if len(unknown):
         raise ValueError(f"{name} is missing in line {unknown[0]} of the history, counted from 0")
     for i, value in enumerate(values):
@@ -299,6 +393,31 @@ def _read_names(name: str, column: Any) -> list[Any]:
                 f"{name} is {value!r:.60} in line {i} of the history, counted from 0; it must be a number or a name"
             )
     return values
+
+
+def _read_allowed(column: Any, taken: IntArray, actions: Labels) -> BoolArray:
+    """Read which actions were possible at each choice, (T, M): a list, or text with a comma or a blank between them.
+
+    If the entry of a line is missing, all actions were possible.
+    """
+    allowed, by_text = np.ones((len(taken), actions.size), dtype=bool), {str(label): label for label in actions.all}
+    for i, value in enumerate(column.tolist()):
+        if is_missing(value):
+            continue
+        where = f"line {i} of the history, counted from 0: allowed"
+        if not isinstance(value, str) and not isinstance(value, Iterable):
+            raise ValueError(f"{where} is {value!r:.60}; it must be a list of actions, or text such as 'left, right'")
+        labels = re.findall(r"[^,;\s]+", value) if isinstance(value, str) else value
+        try:
+            numbers = [actions.number(by_text.get(x, x) if isinstance(x, str) else x, "an action") for x in labels]
+        except ValueError as error:
+            raise ValueError(f"{where} is {value!r:.60}; {error}") from None
+        allowed[i] = False
+        allowed[i, numbers] = True
+        if not numbers or (taken[i] != UNKNOWN and not allowed[i, taken[i]]):
+            a = "" if taken[i] == UNKNOWN else f" such as {actions[int(taken[i])]!r}, which was taken"
+            raise ValueError(f"{where} is {value!r:.60}; it must contain the actions that were possible{a}")
+    return allowed
 
 
 def _read_ended(values: list[Any]) -> BoolArray:
@@ -310,7 +429,7 @@ def _read_ended(values: list[Any]) -> BoolArray:
     return np.array(values, dtype=bool)
 
 
-def _read_lines(history: Any) -> tuple[list[Any], BoolArray | None]:
+def _read_lines(history: Any) -> RawHistory:
     """Read the columns s, a, s_next and, if it is recorded, `ended`, of an array or of any iterable of lines."""
     if isinstance(history, np.ndarray):
         if history.ndim != 2 or history.shape[1] not in (3, 4):
@@ -318,7 +437,8 @@ def _read_lines(history: Any) -> tuple[list[Any], BoolArray | None]:
                 f"the history is an array of shape {history.shape}; it must be (T, 3): s, a, s_next, or (T, 4): s, a, "
                 "s_next, ended"
             )
-        return list(history.T[:3]), _read_ended(history[:, 3].tolist()) if history.shape[1] == 4 else None
+        ended = _read_ended(history[:, 3].tolist()) if history.shape[1] == 4 else None
+        return RawHistory(list(history.T[:3]), ended)
     if not isinstance(history, Iterable) or isinstance(history, str | bytes | dict):
         raise ValueError(f"the history is {history!r:.60}; it must be {FORM}")
     lines = list(history)
@@ -326,17 +446,30 @@ def _read_lines(history: Any) -> tuple[list[Any], BoolArray | None]:
         if not hasattr(line, "__len__") or isinstance(line, str | bytes | dict) or len(line) not in (3, 4):
             raise ValueError(f"line {i} of the history, counted from 0, is {line!r:.60}; a history is {FORM}; {LINE}")
     if not lines:
-        return [np.empty(0, dtype=np.int64)] * 3, None
-    ended = [line[3] if len(line) == 4 else getattr(line, "ended", False) for line in lines]
-    return [[line[i] for line in lines] for i in range(3)], _read_ended(ended)
+        return RawHistory([np.empty(0, dtype=np.int64)] * 3)
+    ended = _read_ended([line[3] if len(line) == 4 else getattr(line, "ended", False) for line in lines])
+    return RawHistory([[line[i] for line in lines] for i in range(3)], ended)
+
+
+def _as_values(column: Any) -> list[Any]:
+    """Return the values of a column as a list; whole numbers are floats in a column with NaN, and become integers."""
+    values = list(column.tolist() if hasattr(column, "tolist") else column)
+    if getattr(getattr(column, "dtype", None), "kind", "O") == "f":
+        present = [value for value in values if value == value]
+        if len(present) < len(values) and all(value.is_integer() for value in present):
+            return [int(value) if value == value else None for value in values]
+    return values
 
 
 def _to_numbers(name: str, column: Any, labels: Labels) -> IntArray:
-    """Convert a column of labels to numbers."""
+    """Convert a column of labels to numbers; `UNKNOWN` for an action or a next state that is missing."""
     if labels.custom is None:
         return _to_indices(name, column, labels.size)
     numbers = []
-    for i, label in enumerate(column.tolist() if hasattr(column, "tolist") else column):
+    for i, label in enumerate(_as_values(column)):
+        if name != "s" and is_missing(label) and not (label is None and None in labels.all):
+            numbers.append(UNKNOWN)
+            continue
         try:
             numbers.append(labels.number(label, name))
             if isinstance(labels, GrowingLabels) and numbers[-1] == labels.size:
@@ -347,13 +480,14 @@ def _to_numbers(name: str, column: Any, labels: Labels) -> IntArray:
 
 
 def _to_indices(name: str, column: Any, size: int) -> IntArray:
-    """Convert a column to integers from 0 to `size - 1`."""
+    """Convert a column to integers from 0 to `size - 1`; `UNKNOWN` for an action or a next state that is missing."""
     array = np.asarray(column)
+    missing = missing_mask(array) if name != "s" else np.zeros(len(array), dtype=bool)
     if array.dtype.kind in "iuf":
         good = (array >= 0) & (array < size) & (array == np.floor(array))
     else:
         good = np.array([is_index(value, size) for value in array.tolist()], dtype=bool)
-    bad = np.flatnonzero(~good)
+    bad = np.flatnonzero(~(good | missing))
     if len(bad):
         value = array[bad[0]]
         plain = value.item() if isinstance(value, np.generic) else value
@@ -362,4 +496,4 @@ def _to_indices(name: str, column: Any, size: int) -> IntArray:
             f"it must be a whole number from 0 to {size - 1}"
             f"{', unless labels are given: states=, actions=' if isinstance(plain, str) else ''}"
         )
-    return array.astype(np.int64)
+    return np.where(missing, UNKNOWN, array).astype(np.int64)

@@ -10,14 +10,16 @@ of that last cell is divided evenly among the states of the world that are not d
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from berlyne.frozen import Frozen
 from berlyne.information import entropy
 from berlyne.labels import MAX_LABELS_SHOWN, DiscoveredLabels, Labelled, Labels, impossible_transition
-from berlyne.models.history import read_single_subject
+from berlyne.models.frames import ColumnNames
+from berlyne.models.history import UNKNOWN, read_raw_history, read_single_subject
+from berlyne.models.history_checks import warn_unused
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
@@ -128,20 +130,30 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         states, actions = self.state_labels, self.action_labels
         self._learn([[states.number(s, "s"), actions.number(a, "a"), states.number(s_next, "s_next")]], "")
 
-    def observe_many(self, history: Any) -> None:
+    def observe_many(self, history: Any, **columns: Unpack[ColumnNames]) -> None:
         """Learn a history of transitions in their order, in any form that `berlyne.replay` takes.
 
-        The columns s, a and s_next of a DataFrame are used. If any line is impossible, nothing is learned.
+        If any line is impossible, nothing is learned. A line without its action or next state teaches nothing.
+
+        Parameters
+        ----------
+        history : object
+            The history.
+        **columns : str
+            Names of the columns of a frame, as in `berlyne.replay`.
 
         Raises
         ------
         ValueError
             If a line is invalid or impossible, or if there are several subjects.
         """
-        self.learn(read_single_subject(history, self.state_labels, self.action_labels).steps)
+        raw = read_raw_history(history, columns)
+        lines = read_single_subject(raw, self.state_labels, self.action_labels)
+        warn_unused(raw)
+        self.learn(lines.steps)
 
     def learn(self, steps: IntArray) -> None:
-        """Learn lines of numbers s, a, s_next, (T, 3).
+        """Learn lines of numbers s, a, s_next, (T, 3); those with a missing action or next state are left out.
 
         Raises
         ------
@@ -155,6 +167,8 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         seen: dict[int, dict[int, int]] = {}
         last: dict[int, int] = {}
         for i, (s, a, s_next) in enumerate(lines):
+            if UNKNOWN in (a, s_next):
+                continue
             r = s * self.n_actions + a
             if r not in seen:
                 seen[r] = dict(self._seen.get(r, {}))

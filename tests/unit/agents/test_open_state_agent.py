@@ -179,7 +179,7 @@ def test_invalid_arguments_for_unknown_states_are_refused():
     assert explorer.n_states == 0
     with pytest.raises(ValueError, match="is not equal to itself, like NaN; use another"):
         explorer.observe(float("nan"), 0, 2)
-    for bad in (("b", 5, "c"), (["b"], 0, "c"), ("b", 0, float("nan"))):
+    for bad in (("b", 5, "c"), (["b"], 0, "c"), (float("nan"), 0, "b")):
         with pytest.raises(ValueError, match=r"line 1 of .*(from 0 to 1|not hashable|is not equal to itself)"):
             explorer.observe_many([("a", 0, "b"), bad])
     assert explorer.n_states == 0 and explorer.n_obs == 0  # nothing is learned if anything is wrong

@@ -68,6 +68,7 @@ SOME = {"Dirichlet": 8, "wide": 40, "1-2-3": 3, "restaurant": 25}
 """How many states come up in a history."""
 
 
+@pytest.mark.filterwarnings("ignore:the rows of the history seem to be in no order")
 @pytest.mark.parametrize("engine", ["auto", "numpy"])
 @pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(Q)", "PEIG(greedy)", "LTA", "CB", "Unembodied", "PMC(VI)"])
 @pytest.mark.parametrize("kind", PRIORS)

@@ -47,7 +47,7 @@ FORMS = {
     "three series": [FRAME.s, FRAME.a, FRAME.s_next],
     "a run": RUN,
     "a frame": FRAME,
-    "a frame in another order": FRAME[["s_next", "a", "s"]].assign(subject="anna", episode=np.arange(30) // 10, rt=0.3),
+    "a frame in another order": FRAME[["s_next", "a", "s"]].assign(subject="anna", episode=np.arange(30) // 10),
     "a frame with an index": FRAME.assign(subject=1).set_index(["subject", "s"]),
     "tuples of a frame": list(FRAME.itertuples(index=False)),
 }
