@@ -33,7 +33,8 @@ def log_likelihood(theta: Any, x: Any, allowed: Any, chosen: Any) -> float:
     """Sum of the log probability of the choices; those below 0 are not scored."""
     scored = chosen >= 0
     p = probabilities(theta, x, allowed)[scored]
-    return float(np.log(p[np.arange(len(p)), chosen[scored]]).sum())
+    with np.errstate(divide="ignore"):  # extreme weights give probability 0
+        return float(np.log(p[np.arange(len(p)), chosen[scored]]).sum())
 
 
 def gradient(theta: Any, x: Any, allowed: Any, chosen: Any) -> Any:
