@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -59,6 +59,8 @@ class Data:
         Likely mistakes.
     cache : dict
         Values of terms, by term and settings.
+    source : tuple of (Data, ndarray of int) or None
+        The data from which these lines were selected, and the lines.
     """
 
     frame: pd.DataFrame
@@ -71,6 +73,7 @@ class Data:
     begins_episode: BoolArray
     notes: tuple[str, ...] = ()
     cache: dict[Any, FloatArray] = field(default_factory=dict, repr=False)
+    source: tuple[Data, IntArray] | None = None
 
     def __repr__(self) -> str:
         n = int(self.scored.sum())
@@ -102,7 +105,6 @@ class Data:
         """Return the data of some people, given by their numbers."""
         numbers = [int(i) for i in people]
         lines = np.concatenate([np.arange(self.begin[i], self.begin[i + 1]) for i in numbers])
-        cache = {key: values[lines] for key, values in self.cache.items()}
         return Data(
             self.frame.iloc[lines].reset_index(drop=True),
             tuple(self.subjects[i] for i in numbers),
@@ -112,8 +114,17 @@ class Data:
             self.scored[lines],
             np.cumsum([0, *np.diff(self.begin)[numbers]]),
             self.begins_episode[lines],
-            cache=cache,
+            source=(self, lines),
         )
+
+    def cached(self, key: Hashable, compute: Callable[[Data], FloatArray]) -> FloatArray:
+        """Return values for each line (T, ...), computed once for these data and all selections from them."""
+        if self.source is not None:
+            whole, lines = self.source
+            return whole.cached(key, compute)[lines]
+        if key not in self.cache:
+            self.cache[key] = compute(self)
+        return self.cache[key]
 
     def check(self) -> DataCheck:
         """Check the data for gaps, order, actions never tried, people with few choices, and ends not told."""

@@ -7,6 +7,7 @@ recorded choices, and simulations along simulated ones.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -292,10 +293,9 @@ class Model:
         """Return the values of all terms before each choice, (T, A, K); replays are cached in the data."""
         columns = []
         for i, term in enumerate(self.terms):
-            key = (term, tuple(sorted(self.of_term(i, settings).items())))
-            if key not in data.cache:
-                data.cache[key] = term.values(data, self.of_term(i, settings))
-            columns.append(data.cache[key])
+            own = self.of_term(i, settings)
+            key = (term, tuple(sorted(own.items())))
+            columns.append(data.cached(key, functools.partial(term.values, settings=own)))
         return np.concatenate(columns, axis=2)
 
 
