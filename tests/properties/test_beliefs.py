@@ -32,7 +32,7 @@ def test_observed_outcomes_have_positive_probability(belief):
 def test_no_utility_is_negative(belief):
     """PIG, PEIG and novelty are mean divergences, PLC a mean distance, PMC is Jensen's inequality for the maximum."""
     model = learn(*belief)
-    for utility in UTILITIES.values():
+    for utility in (utility for utility in UTILITIES.values() if utility.index is None):
         assert np.all(utility.of(model) >= -ROUNDING), utility.name
 
 

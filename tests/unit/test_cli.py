@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -54,6 +55,22 @@ def test_privileges_are_printed(tmp_path):
     assert "anywhere" in " ".join(printed[printed.index(unembodied) :][:3])
     (random,) = (line for line in printed if line.startswith("Random"))
     assert "world" not in random and "anywhere" not in random
+
+
+@pytest.mark.parametrize("topic", ["worlds", "benchmarks", "strategies", "utilities", "measures", "assumptions"])
+@pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 120, 200])
+def test_lists_never_cut_text(topic, width):
+    from berlyne.commands.listing import _LISTS, format_listing
+
+    headings, lines = _LISTS[topic]()
+    text = format_listing(headings, lines, width)
+    words = Counter(text.split())
+    assert not Counter(" ".join(" ".join(line) for line in lines).split()) - words
+    printed = [f"{line} " for line in text.split("\n")]
+    assert all(any(line.startswith(f"{name} ") for line in printed) for name, *_ in lines)
+    longest = max(len(word) for line in lines for word in " ".join(line).split())
+    assert max(map(len, text.split("\n"))) <= max(width, longest + 4)
+    assert width < 120 or text.startswith(f"{headings[0]} ")  # a table where there is room
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])

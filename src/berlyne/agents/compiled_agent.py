@@ -21,6 +21,7 @@ from berlyne.engine.loop import (
     Draws,
     Imagined,
     act,
+    arrive_in,
     evaluate_actions,
     explore,
     explore_and_refit,
@@ -159,6 +160,10 @@ class CompiledAgent(KnownStatesAgent):
     def observe_move(self, s: int, s_next: int) -> None:
         """Go from state `s` to `s_next` without learning a transition; see `Agent.observe_move`."""
         call(observe_move, self.block, s, s_next)
+
+    def _arrive(self, s: int) -> None:
+        """Count a visit to a state that the last step did not lead to."""
+        call(arrive_in, self.block, s)
 
     @property
     def current_state(self) -> int:

@@ -22,7 +22,16 @@ from berlyne.models.internal_model import ROUNDING, InternalModel
 from berlyne.priors.protocols import as_exact, checked_estimate
 from berlyne.sparse import Counts
 from berlyne.strategies.coordination import View, chooses_directly, has_values
-from berlyne.strategies.indices import index_of_row, is_global, make_row
+from berlyne.strategies.indices import (
+    index_of_row,
+    is_global,
+    last_surprise,
+    make_row,
+    reads,
+    rows_by_index,
+    state_rarity,
+    surprise_of_row,
+)
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import (
     UTILITIES,
@@ -94,6 +103,8 @@ class NumpyAgent(KnownStatesAgent):
         self.dependent = not model.rows_are_independent
         self._index: Any = UTILITIES[strategy.utility].index if isinstance(strategy.utility, str) else None
         self._index_is_global = self._index is not None and is_global(self._index)
+        reads_surprise = self._index is not None and reads(self._index, "surprise")
+        self._surprise = last_surprise(model) if reads_surprise else np.empty(0)
         self._own = View(
             utility=self._utilities(model),
             theta_hat=model.theta_hat,
@@ -182,9 +193,8 @@ class NumpyAgent(KnownStatesAgent):
 
     def _index_values(self, visits: IntArray) -> FloatArray:
         """Compute an index for all rows, `[a, s]`, given the visits of all states."""
-        counts, t, values = self.view.counts, self.view.t, np.empty(self.view.utility.shape)
-        for a, s in np.ndindex(*values.shape):
-            values[a, s] = index_of_row(self._index, make_row(self.prior, counts[a, s], visits, t, a, s))
+        view = self.view
+        values = rows_by_index(self._index, self.prior, view.counts, visits, view.t, view.theta_hat, self._surprise)
         values[:, sorted(self.terminal)] = -np.inf if self.strategy.relocates else 0.0
         return values
 
@@ -207,6 +217,8 @@ class NumpyAgent(KnownStatesAgent):
             raise impossible_transition(s, a, s_next)
         self._arrive(s)
         before, reward = view.theta_hat[a, s].copy(), view.utility[a, s]
+        if self._surprise.size:
+            self._surprise[a, s] = -np.log2(before[s_next])
         view.counts[a, s, s_next] += 1
         self.view.t += 1
         others_changed = self._estimate(a, s)
@@ -244,7 +256,7 @@ class NumpyAgent(KnownStatesAgent):
         model, view = InternalModel.from_counts(prior, self.counts(), self._last), self._own
         view.theta_hat[...] = model.theta_hat
         if self.strategy.utility is not None:
-            view.utility[...] = self._utilities(model)
+            view.utility[...] = self._utilities(model) if self._index is None else self._index_values(view.visits)
             self._value_terminal()
         self._call("refit")
 
@@ -256,7 +268,7 @@ class NumpyAgent(KnownStatesAgent):
     def copy(self) -> NumpyAgent:
         """Return an independent copy."""
         clone = copy.copy(self)
-        clone.terminal, clone._last = set(self.terminal), dict(self._last)
+        clone.terminal, clone._last, clone._surprise = set(self.terminal), dict(self._last), self._surprise.copy()
         clone._own = replace(self._own, **{name: getattr(self._own, name).copy() for name in ARRAYS})
         clone.view = replace(self.view, **_locked(clone._own), memory=copy.deepcopy(self.view.memory))
         clone.coordinate = copy.deepcopy(self.coordinate)  # a custom method must not log imagined steps
@@ -405,8 +417,9 @@ class NumpyAgent(KnownStatesAgent):
         """Compute the utility of row (a, s) after its outcome `s_next`."""
         utility = self.strategy.utility
         if self._index is not None:
-            counts, visits = self.view.counts, self.view.visits
-            return index_of_row(self._index, make_row(self.prior, counts[a, s], visits, self.view.t, a, s))
+            counts, visits, theta_hat = self.view.counts[a, s], self.view.visits, self.view.theta_hat[a, s]
+            measures = float(theta_hat @ state_rarity(visits)), surprise_of_row(self._surprise, theta_hat, a, s)
+            return index_of_row(self._index, make_row(self.prior, counts, visits, self.view.t, a, s, *measures))
         if isinstance(utility, str) and self.exact is not None:
             try:
                 return self.exact.row_utility(utility, self.view.counts[a, s], a, s, s_next)

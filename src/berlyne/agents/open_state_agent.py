@@ -289,6 +289,11 @@ class OpenStateAgent(Agent):
                 return t
         return until
 
+    def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> bool:
+        """Replay line `t` after arriving in its state; see `Agent._replay_line`."""
+        self._inner._arrive(self._cell[int(steps[t, 0])])
+        return super()._replay_line(record, steps, t)
+
     def _history_in_cells(self, steps: IntArray) -> tuple[IntArray, IntArray]:
         """Return a history with the cells that its states will have, and the lines that discover a state."""
         order, cell = steps[:, ::2].ravel(), {UNKNOWN: UNKNOWN, **self._cell}

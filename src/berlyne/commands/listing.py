@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import shutil
+import textwrap
 from collections.abc import Callable
+from itertools import zip_longest
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 import berlyne
 from berlyne.commands.help import Command
 from berlyne.experiments.measures import MEASURES, OPTIONAL_MEASURES
 
+GAP = 2
+"""Blanks between two columns of a table."""
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
@@ -27,11 +30,38 @@ def list_(topic: str) -> None:
     literature. Assumptions are settings of the reproduction that you can change with `berlyne reproduce --set`.
     """
     headings, lines = _LISTS[topic]()
-    table = Table(*headings, box=None, pad_edge=False)
-    table.columns[0].min_width = max(len(line[0]) for line in lines)  # names are not shortened: users type them
-    for line in lines:
-        table.add_row(*line)
-    Console().print(table, markup=False)
+    click.echo(format_listing(headings, lines, shutil.get_terminal_size().columns))
+
+
+def format_listing(headings: tuple[str, ...], lines: list[tuple[str, ...]], width: int) -> str:
+    """Format lines as a table of this width; texts are wrapped between words and never cut.
+
+    Names in the first column stay whole, because users type them. If the longest words do not fit side by side, the
+    columns follow one below the other.
+    """
+    columns = list(zip(headings, *lines, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    smallest = [widths[0], *(max(map(len, " ".join(column).split())) for column in columns[1:])]
+    room = width - GAP * (len(headings) - 1)
+    if sum(smallest) > room:
+        return "\n".join(_format_stacked(headings, line, width) for line in lines)
+    while sum(widths) > room:  # narrow the widest column that can be narrowed
+        widths[max((w, i) for i, w in enumerate(widths) if w > smallest[i])[1]] -= 1
+    return "\n".join(_format_row(line, widths) for line in [headings, *lines])
+
+
+def _format_row(cells: tuple[str, ...], widths: list[int]) -> str:
+    """Format one row of a table, whose texts have as many lines as they need."""
+    wrapped = [textwrap.wrap(cell, n, break_on_hyphens=False) for cell, n in zip(cells, widths, strict=True)]
+    texts = zip_longest(*wrapped, fillvalue="")
+    return "\n".join((" " * GAP).join(map(str.ljust, text, widths)).rstrip() for text in texts)
+
+
+def _format_stacked(headings: tuple[str, ...], line: tuple[str, ...], width: int) -> str:
+    """Format one line: its name, then every other column with its heading, indented and wrapped."""
+    parts = [f"{heading}: {text}" for heading, text in zip(headings[1:], line[1:], strict=True) if text]
+    wrapper = textwrap.TextWrapper(max(width, 10), "  ", "    ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join([line[0], *map(wrapper.fill, parts)])  # the terminal wraps a word that is longer than a line
 
 
 def _worlds() -> Listing:

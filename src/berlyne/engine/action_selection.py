@@ -67,6 +67,8 @@ class ChoiceState(NamedTuple):
         Number of observations.
     terminal : ndarray of shape (N,)
         Whether episodes end in each state.
+    predicted : ndarray of shape (1,)
+        Probability that the last outcome had before it was learned, if the utility is an index.
     """
 
     temperature: float
@@ -76,6 +78,7 @@ class ChoiceState(NamedTuple):
     current_state: IntArray
     n_obs: IntArray
     terminal: BoolArray
+    predicted: FloatArray
 
 
 def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int) -> ChoiceState:
@@ -88,6 +91,7 @@ def new_choice_state(rule: ChoiceRule, n_states: int, n_actions: int) -> ChoiceS
         np.array([-1], dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(n_states, dtype=np.bool_),
+        np.ones(1),
     )
 
 

@@ -42,9 +42,10 @@ from berlyne.engine.successor_graph import Graph, growing_graph, round_up, slot_
 from berlyne.engine.value_iteration import Plan
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
+from berlyne.sparse import Counts
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import TrueModel
-from berlyne.strategies.indices import is_global
+from berlyne.strategies.indices import is_global, probability_of_last
 from berlyne.strategies.utilities import UTILITIES, compute_utility
 from berlyne.validation import OWN_UTILITY, IntArray
 from berlyne.worlds.world import World
@@ -205,7 +206,7 @@ def _index_fields(index: Any, family: Family, parts: tuple[Any, ...], n_states: 
         return NoMemory(), NoFunction(_APPLY_INDEX), NO_INDEX
     kind = GLOBAL_INDEX if is_global(index) else ROW_INDEX
     belief, choice = (Block.of(part).type for part in parts[:2]) if COMPILING else (None, None)
-    record = new_index(index, family, belief, n_states)
+    record = new_index(index, family, belief, n_states, len(parts[0].utility))
     if not COMPILING:
         return record, apply_index, kind
     return record, CompiledFunction(apply_index, belief, choice, Opaque(Block.of(record).type), _I, _I), kind
@@ -298,6 +299,13 @@ def restore(block: Block, prior: CompiledPrior, counts: IntArray, last: IntArray
             CompiledFunction(family.restore_row, belief, _I, _I, _I, _I),
         )
     )
+    surprise = getattr(block.record.index, "surprise", np.empty(0))
+    if len(surprise):
+        n_actions = prior.n_actions
+        before = Counts.from_keys(n_actions, prior.n_states, counts[:, 0] * prior.n_states + counts[:, 1], counts[:, 2])
+        s, a = np.divmod(last[:, 0], n_actions)
+        at = s * block.record.belief.graph.stride + a
+        surprise[at] = -np.log2(probability_of_last(prior, before, last[:, 0], last[:, 1]))
     return bool(call(_restore, block, functions, Block.around(Observed(counts, last))))
 
 

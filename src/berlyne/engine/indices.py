@@ -16,12 +16,12 @@ from berlyne.engine.action_selection import ChoiceState
 from berlyne.engine.blocks import CompiledFunction
 from berlyne.engine.jit import COMPILING, callback, inline, user_function, why_not_compiled
 from berlyne.engine.row_beliefs import SEEN, TOTAL, Belief, Family
-from berlyne.strategies.indices import Row
-from berlyne.validation import OWN_UTILITY, IntArray
+from berlyne.strategies.indices import Row, reads
+from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
 _I, _F = types.int64, types.float64
 _COUNTS = types.Array(_I, 1, "C")
-_ROW: Any = types.NamedTuple((_I, _F, _I, _I, _COUNTS, _COUNTS, _I), Row)  # type: ignore[no-untyped-call]  # Numba has no types
+_ROW: Any = types.NamedTuple((_I, _F, _I, _I, _COUNTS, _COUNTS, _I, _F, _F), Row)  # type: ignore[no-untyped-call]  # Numba has no types
 
 NOT_FINITE = f"an index returned a value that is not finite; it must return a finite number for every row{OWN_UTILITY}"
 NO_INDEX, ROW_INDEX, GLOBAL_INDEX = 0, 1, 2
@@ -39,18 +39,27 @@ class CompiledIndex(NamedTuple):
         Of the prior, see `berlyne.engine.row_beliefs.Family`.
     counts, visits : ndarray of int, shape (N,)
         Scratch for the fields of a row.
+    log_visits : ndarray of shape (N + 1,)
+        log2(1 + visits) of every state, then their sum, when all rows are computed; empty if rarity is not read.
+    surprise : ndarray of shape (rows,)
+        Surprise of the last outcome of each row in bits, NaN if it was never tried; empty if surprise is not read.
     """
 
     value: Any
     kappa: Any
     counts: IntArray
     visits: IntArray
+    log_visits: FloatArray
+    surprise: FloatArray
 
 
-def new_index(function: Callable[..., Any], family: Family, belief: Any, n_states: int) -> CompiledIndex:
-    """Return an index for beliefs of type `belief`."""
+def new_index(function: Callable[..., Any], family: Family, belief: Any, n_states: int, n_rows: int) -> CompiledIndex:
+    """Return an index for beliefs of type `belief`, with this number of rows, padding included."""
     scratch = np.zeros(n_states, dtype=np.int64), np.zeros(n_states, dtype=np.int64)
-    return CompiledIndex(compile_index(function), CompiledFunction(family.kappa, belief, _I, _I), *scratch)
+    log_visits = np.zeros(n_states + 1 if reads(function, "rarity") else 0)
+    surprise = np.full(n_rows if reads(function, "surprise") else 0, np.nan)
+    functions = compile_index(function), CompiledFunction(family.kappa, belief, _I, _I)
+    return CompiledIndex(*functions, *scratch, log_visits, surprise)
 
 
 @cache
@@ -81,6 +90,54 @@ def can_compile_index(name: str, function: Callable[..., Any]) -> bool:
 
 
 @inline
+def rarity_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: int, a: int) -> float:
+    """Compute the expected rarity of the next state of row (a, s); NaN if the index does not read it."""
+    if len(index.log_visits) == 0:
+        return math.nan
+    graph, n_states = belief.graph, len(belief.graph.start)
+    base_weight = belief.base_weight[s * graph.stride + a] if len(belief.base_weight) else 0.0
+    total, others, first = 0.0, index.log_visits[n_states], graph.start[s]
+    for k in range(first, first + graph.length[s]):
+        log_visits = index.log_visits[graph.succ[k]]
+        total += (base_weight + belief.weight[k * graph.stride + a]) * log_visits
+        others -= log_visits
+    rarity: float = math.log2(choice.visits[-1] + n_states) - total - base_weight * others
+    return rarity
+
+
+@inline
+def surprise_of_row(belief: Belief, index: CompiledIndex, s: int, a: int) -> float:
+    """Return the surprise of the last outcome of row (a, s), or its entropy if untried; NaN if it is not read."""
+    if len(index.surprise) == 0:
+        return math.nan
+    graph = belief.graph
+    r, first = s * graph.stride + a, graph.start[s]
+    known: float = index.surprise[r]
+    if not math.isnan(known):
+        return known
+    base_weight = belief.base_weight[r] if len(belief.base_weight) else 0.0
+    bits, n_others = 0.0, len(graph.start) - graph.length[s]
+    for k in range(first, first + graph.length[s]):
+        p = base_weight + belief.weight[k * graph.stride + a]
+        if p > 0.0:
+            bits -= p * math.log2(p)
+    if base_weight > 0.0:
+        bits -= n_others * base_weight * math.log2(base_weight)
+    return bits
+
+
+@inline
+def estimated_probability(belief: Belief, s: int, a: int, s_next: int) -> float:
+    """Estimated probability of the outcome s_next of row (a, s)."""
+    graph = belief.graph
+    p: float = belief.base_weight[s * graph.stride + a] if len(belief.base_weight) else 0.0
+    for k in range(graph.start[s], graph.start[s] + graph.length[s]):
+        if graph.succ[k] == s_next:
+            p += belief.weight[k * graph.stride + a]
+    return p
+
+
+@inline
 def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: int, a: int) -> float:
     """Compute the index of row (a, s)."""
     graph, counts, visits, n_seen = belief.graph, index.counts, index.visits, 0
@@ -94,7 +151,9 @@ def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: i
     n_row: Any = np.int64(belief.row_stats[r, TOTAL])  # counts are int32
     n_outcomes: Any = np.int64(belief.row_stats[r, SEEN])
     lists = counts[:n_seen], visits[:n_seen]
-    row = Row(n_row, index.kappa(belief, s, a), n_outcomes, choice.n_obs[0], lists[0], lists[1], choice.visits[s])
+    kappa, n_obs, n_visits = index.kappa(belief, s, a), choice.n_obs[0], choice.visits[s]
+    rarity, surprise = rarity_of_row(belief, choice, index, s, a), surprise_of_row(belief, index, s, a)
+    row = Row(n_row, kappa, n_outcomes, n_obs, lists[0], lists[1], n_visits, rarity, surprise)
     value: float = index.value(row)
     if not math.isfinite(value):
         raise ValueError(NOT_FINITE)
@@ -103,9 +162,20 @@ def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: i
 
 @callback
 def apply_index(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: int, a: int) -> None:
-    """Set the utility of row (a, s), or of all rows if s is negative; those of terminal states stay as they are."""
+    """Set the utility of row (a, s), or of all rows if s is negative; those of terminal states stay as they are.
+
+    If the index reads surprise, that of row (a, s) follows from `choice.predicted`, the probability of its outcome.
+    """
     stride = belief.graph.stride
+    if len(index.log_visits):
+        sum_of_logs = 0.0
+        for state in range(len(belief.graph.start)):
+            index.log_visits[state] = math.log2(1.0 + choice.visits[state])
+            sum_of_logs += index.log_visits[state]
+        index.log_visits[-1] = sum_of_logs
     if s >= 0:
+        if len(index.surprise):
+            index.surprise[s * stride + a] = -math.log2(choice.predicted[0])
         belief.utility[s * stride + a] = value_of_row(belief, choice, index, s, a)
         return
     for state in range(len(belief.graph.start)):

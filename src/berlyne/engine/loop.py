@@ -16,7 +16,7 @@ from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_i
 from berlyne.engine.argmax import Tree, best_row, softmax_total
 from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, call
 from berlyne.engine.environment import Truth, draw
-from berlyne.engine.indices import ROW_INDEX
+from berlyne.engine.indices import NO_INDEX, estimated_probability
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import Belief
@@ -47,10 +47,12 @@ def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
     belief, choice = agent.belief, agent.choice
     r = s * belief.graph.stride + a
     predicted = belief.utility[r]
+    if agent.index_kind != NO_INDEX:
+        choice.predicted[0] = estimated_probability(belief, s, a, s_next)
     before: int = agent.learn(belief, s, a, s_next)
     if before >= 0:
         choice.n_obs[0] += 1
-        if agent.index_kind == ROW_INDEX:
+        if agent.index_kind != NO_INDEX:
             agent.apply_index(belief, choice, agent.index, s, a)
         reward = belief.utility[r] if belief.realised else predicted  # reading R7
         agent.after_observation(belief, choice, agent.memory, s, a, s_next, reward)
@@ -171,6 +173,13 @@ def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
     elif agent.learns:
         refit(agent, s, a, s_next, before)
     return before
+
+
+@kernel
+def arrive_in(agent: AgentState, s: int) -> None:
+    """Count a visit to state s, unless the last step led there."""
+    arrive(agent.choice, s)
+    refresh_global_index(agent)
 
 
 @kernel

@@ -25,6 +25,7 @@ from berlyne.sparse import Counts
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import Seed, check_count
 from berlyne.worlds.episodes import draw_initial_state
+from berlyne.worlds.from_gymnasium import is_environment
 from berlyne.worlds.structure import warn_if_unreachable
 from berlyne.worlds.world import NO_PRIOR, World, check_world
 
@@ -50,7 +51,8 @@ def explore(
     Parameters
     ----------
     world : World
-        World to explore; it must have a prior.
+        World to explore; it must have a prior. A Gymnasium environment is explored by `berlyne.explore_env`, with its
+        default settings.
     strategy : str or Strategy
         A strategy, or its name, such as "PIG(VI)".
     n_steps : int
@@ -84,6 +86,12 @@ def explore(
     2501
     """
     strategy = get_strategy(strategy)
+    if is_environment(world):
+        if start is not None or tuple(snapshots) or engine != "auto":
+            raise ValueError("start, snapshots and engine are not available in an environment; leave them out")
+        from berlyne.exploration.explore_env import explore_env  # it imports this module
+
+        return explore_env(world, strategy, n_steps, seed)
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
     n_steps, times = _check_times(n_steps, snapshots)

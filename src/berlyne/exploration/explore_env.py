@@ -7,8 +7,9 @@ validated before the explorer learns from it.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -27,6 +28,10 @@ from berlyne.validation import OWN_WORLDS, UNKNOWN_STATES, BoolArray, IndexArray
 from berlyne.worlds.from_gymnasium import as_env, from_gymnasium
 from berlyne.worlds.world import World
 
+MAX_TUPLE = 64
+"""Largest number of entries of an array that becomes a tuple of numbers, which is easy to read."""
+MAX_OBSERVE_ARGUMENTS = 3
+
 
 def explore_env(
     env: Any,
@@ -36,7 +41,7 @@ def explore_env(
     *,
     prior: Prior | None = None,
     states: Iterable[Hashable] | None = None,
-    observe: Callable[[Any], Hashable] | None = None,
+    observe: Callable[..., Hashable] | None = None,
 ) -> Run:
     """Explore an environment by acting in it, with episodes and resets.
 
@@ -58,8 +63,10 @@ def explore_env(
     states : iterable of hashable, optional
         All possible states. Not needed if the observation space is `Discrete`, or if states are to be discovered.
     observe : callable, optional
-        Function that converts an observation to a state, a hashable value. By default the state is the observation
-        itself, with NumPy numbers as Python numbers, and arrays and lists as tuples.
+        Function that converts an observation to a state, a hashable value. It takes the observation, or the observation
+        and `info`, or these and the environment: `lambda obs, info, env: env.unwrapped.agent_pos`. By default the state
+        is the observation itself, with NumPy numbers as Python numbers, arrays and lists as tuples, and dicts as tuples
+        of their items, sorted by key. Large arrays are represented by their type, shape and bytes.
 
     Returns
     -------
@@ -168,7 +175,7 @@ class _Path:
         self,
         env: Any,
         explorer: Explorer,
-        observe: Callable[[Any], Hashable] | None,
+        observe: Callable[..., Hashable] | None,
         n_steps: int,
         table_world: World | None,
     ) -> None:
@@ -184,7 +191,8 @@ class _Path:
         """Start an episode."""
         n = self.finished[0]
         self.place = f"before step {n}"
-        label, s = self.encoder.find(reset(self.env, **options))
+        observation, info = reset(self.env, **options)
+        label, s = self.encoder.find(observation, info, self.env)
         self.explorer_busy = True
         self.encoder.discover(label, s)
         self.finished = n, self.explorer.n_states, s
@@ -198,7 +206,7 @@ class _Path:
         action = explorer.act(state)
         self.place, self.explorer_busy = f"step {t}, action {action!r}", False
         outcome = step(self.env, action)
-        label, s_next = self.encoder.find(outcome.observation)
+        label, s_next = self.encoder.find(outcome.observation, outcome.info, self.env)
         self.explorer_busy = True
         next_state = label if s_next == explorer.n_states else explorer.states[s_next]  # a new one is discovered now
         explorer.observe(state, action, next_state, ended=outcome.terminated)
@@ -240,17 +248,19 @@ class ObservationEncoder:
     explorer : Explorer
         The explorer whose states are used.
     observe : callable or None
-        Function that converts an observation to a state; None to use the observation itself.
+        Function that converts an observation, and optionally `info` and the environment, to a state; None to use the
+        observation itself.
     """
 
-    def __init__(self, explorer: Explorer, observe: Callable[[Any], Hashable] | None) -> None:
+    def __init__(self, explorer: Explorer, observe: Callable[..., Hashable] | None) -> None:
         self.explorer, self.labels = explorer, explorer.state_labels
-        self.observe = observe or _as_plain
+        self.observe: Callable[..., Any] = observe or _as_plain
+        self.n_arguments = _n_arguments(self.observe)
 
-    def find(self, observation: Any) -> tuple[Any, int]:
+    def find(self, observation: Any, info: Any = None, env: Any = None) -> tuple[Any, int]:
         """Return the label and the number of the state of an observation, without discovering it."""
         try:
-            label = self.observe(observation)
+            label = self.observe(*(observation, info, env)[: self.n_arguments])
         except Exception as error:
             reason = f"observe= raised {short_repr(error)} for the observation {short_repr(observation)}"
             raise ValueError(f"{reason}; it must return a state") from error
@@ -267,10 +277,31 @@ class ObservationEncoder:
             self.explorer.discover([label])
 
 
+def _n_arguments(observe: Callable[..., Hashable]) -> int:
+    """Return how many of (observation, info, environment) a function takes: its parameters without a default."""
+    try:
+        parameters = inspect.signature(observe).parameters.values()
+    except (TypeError, ValueError):  # some functions written in C have no signature
+        return 1
+    n = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+    if n > MAX_OBSERVE_ARGUMENTS:
+        raise ValueError(f"observe takes {n} arguments; it must take an observation, and may take info and env")
+    return max(n, 1)
+
+
 def _as_plain(observation: Any) -> Any:
-    """Convert NumPy scalars to Python numbers, and arrays and lists to tuples; return other observations unchanged."""
+    """Return a hashable state for an observation of discrete values.
+
+    NumPy scalars become Python numbers, arrays and lists tuples, dicts tuples of their items sorted by key, and large
+    arrays a tuple of their type, shape and bytes. Other observations are returned unchanged.
+    """
+    if isinstance(observation, np.ndarray) and observation.size > MAX_TUPLE and observation.dtype.kind in "biu":
+        return str(observation.dtype), observation.shape, observation.tobytes().hex()
     if isinstance(observation, np.ndarray):
         observation = observation.item() if observation.ndim == 0 else tuple(observation.tolist())
+    if isinstance(observation, Mapping):
+        items = sorted(observation.items(), key=lambda item: str(item[0]))
+        return tuple((_as_plain(key), _as_plain(value)) for key, value in items)
     if isinstance(observation, tuple | list):
         return tuple(_as_plain(part) for part in observation)
     return observation.item() if isinstance(observation, np.generic) else observation
@@ -386,23 +417,26 @@ class Outcome(NamedTuple):
         The reward, which may be NaN or infinite.
     terminated, truncated : bool
         Whether the episode ended, and whether it was cut short.
+    info : object
+        The last value, unchanged.
     """
 
     observation: Any
     reward: float
     terminated: bool
     truncated: bool
+    info: Any
 
 
-def reset(env: Any, **options: Any) -> Any:
-    """Start an episode and return its first observation; raise a ValueError if that fails."""
+def reset(env: Any, **options: Any) -> tuple[Any, Any]:
+    """Start an episode and return its first observation and `info`; raise a ValueError if that fails."""
     try:
         answer = env.reset(**options)
     except Exception as error:
         raise ValueError(f"reset() raised {short_repr(error)}; {RESET}") from error
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise ValueError(f"reset() returned {short_repr(answer)}; {RESET}")
-    return answer[0]
+    return answer
 
 
 def step(env: Any, action: Any) -> Outcome:
@@ -413,8 +447,8 @@ def step(env: Any, action: Any) -> Outcome:
         raise ValueError(f"step() raised {short_repr(error)}; {STEP}") from error
     if not isinstance(answer, tuple) or len(answer) != 5:
         raise ValueError(f"step() returned {short_repr(answer)}; {STEP}")
-    observation, reward, terminated, truncated, _ = answer
-    return Outcome(observation, _real(reward), _bool("terminated", terminated), _bool("truncated", truncated))
+    observation, reward, terminated, truncated, info = answer
+    return Outcome(observation, _real(reward), _bool("terminated", terminated), _bool("truncated", truncated), info)
 
 
 def _real(reward: Any) -> float:

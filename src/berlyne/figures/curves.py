@@ -5,6 +5,7 @@ A band is one standard error wide on each side. Bands can show any measure over 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from berlyne.exploration.run import Run
 
 
+MAX_COLUMNS = 4
+"""Largest number of panels in a row; more classes are wrapped into rows."""
 LABELS = {"missing_information": "missing information (bits)", "l1_distance": "L1 distance"}
 UNITS = {"missing_information": " (bits)"}
 LINEAR_THRESHOLD = 1.0
@@ -178,6 +181,8 @@ def draw_bands(
 ) -> list[Axes]:
     """Draw mean curves with bands of one standard error, one panel per class of worlds.
 
+    Five classes or more are drawn in several rows.
+
     Parameters
     ----------
     curves : mapping of str to Dataset
@@ -204,7 +209,9 @@ def draw_bands(
                 _draw_band(panel, looks[name], curve.sel(strategy=name))
             _label(panel, title(world_class), curve.sizes["time"] - 1)
             previous, label = label, measure if isinstance(measure, str) else measure[world_class]
-            if label != previous:  # a panel without a label shows the same measure as the one before it
+            grid = panel.get_subplotspec()
+            begins_row = legend and grid is not None and grid.is_first_col()
+            if label != previous or begins_row:  # a panel without a label shows the same measure as the one before it
                 panel.set_ylabel(label.replace("_", " ") + (f" ({units})" if units not in ("", "1") else ""))
         if legend and names:
             figure = axes[0].get_figure(root=True)
@@ -218,7 +225,12 @@ def draw_bands(
 def _axes(classes: list[str], ax: Any) -> tuple[list[Axes], bool]:
     """Return a panel for each class, and whether the figure is new and needs one legend below all panels."""
     if ax is None:
-        return panels(len(classes), height=3.2)[1], True
+        rows = math.ceil(len(classes) / MAX_COLUMNS)
+        columns = math.ceil(len(classes) / rows)
+        axes = panels(columns, height=3.2 if rows == 1 else 2.6 * rows, rows=rows)[1]
+        for unused in axes[len(classes) :]:
+            unused.remove()
+        return axes[: len(classes)], True
     axes = list(np.ravel(np.array(ax, dtype=object))) if isinstance(ax, list | tuple | np.ndarray) else [ax]
     for panel in axes:
         check_axes(panel, optional=False)

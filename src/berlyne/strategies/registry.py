@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from berlyne.strategies import drives  # noqa: F401  # registers its utilities
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
     METHODS_BY_NAME,
@@ -166,7 +167,8 @@ PAPER_STRATEGIES = (
 def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     """Return the strategy called `name`, with parameters that differ from the paper's if given.
 
-    Any built-in utility combines with any built-in method: `"PMC(Q)"`, `"novelty(VI)"`.
+    Any built-in utility combines with any built-in method: `"PMC(Q)"`, `"novelty(VI)"`. Upper and lower case are the
+    same, unless two names differ in nothing else.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     if not parameters and name in STRATEGIES:
         return STRATEGIES[name]
     plain_name, parsed = _parse(name)
-    parameters = {**parsed, **parameters}
+    plain_name, parameters = _with_case(plain_name), {**parsed, **parameters}
     base = STRATEGIES.get(plain_name) or _compose(plain_name)
     return _with_parameters(base, parameters) if parameters else base
 
@@ -234,6 +236,22 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
     except ValueError:
         raise ValueError(f"the parameters in {name!r} must be numbers") from None
     return (f"{match[1]}({method})" if method else match[1]), parameters
+
+
+def _with_case(name: str) -> str:
+    """Return the name of a strategy with upper and lower case as defined, such as "PIG(VI)" for "pig(vi)"."""
+    whole = _find_name(name, (*STRATEGIES, *OWN_METHODS))
+    match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
+    if whole != name or match is None:
+        return whole
+    return f"{_find_name(match[1], UTILITIES)}({_find_name(match[2], METHODS_BY_NAME)})"
+
+
+def _find_name(name: str, known: Iterable[str]) -> str:
+    """Return the known name that differs from `name` in case only; `name` itself if it is known or there is none."""
+    names = list(known)
+    same = [other for other in names if other.casefold() == name.casefold()]
+    return same[0] if len(same) == 1 and name not in names else name
 
 
 def _number(text: str) -> int | float:

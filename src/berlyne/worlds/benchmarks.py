@@ -67,14 +67,15 @@ def river_swim(n_states: int = 6, alpha: Alpha = 1.0) -> World:
     return _world(theta, alpha, "RiverSwim", actions=["left", "right"], start={1: 0.5, 2: 0.5}, positions=_line(n))
 
 
-def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.1, alpha: Alpha = 1.0) -> World:
+def double_chain_kaufmann(n_states: int = 31, p_fail: float = 0.05, alpha: Alpha = 1.0) -> World:
     """DoubleChain of Kaufmann et al.: a corridor entered in the middle, with noisy steps.
 
     Kaufmann et al. (2021), Adaptive reward-free exploration, and Ménard et al. (2021): two chains of equal length that
     share their first state. An action moves left or right, or with probability `p_fail` in the opposite direction. At
     an end of the corridor, a step outwards leaves the agent where it is. The definition is that of the code published
-    with the first paper. Its settings are 31 states and 0.1 in some versions, 33 states and 0.05 in another. It is not
-    known which of them was used for the figures of that paper.
+    with the first paper, and `p_fail` is 0.05 as in its configuration; Tiapkin et al. (2023), Fast rates for maximum
+    entropy exploration, use 0.1. The length is 31 in some versions of the code and 33 in another. It is not known which
+    of them was used for the figures of that paper.
 
     Parameters
     ----------

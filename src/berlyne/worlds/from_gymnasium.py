@@ -18,6 +18,8 @@ ACTIONS: dict[str, tuple[str, ...]] = {
     "TaxiEnv": ("south", "north", "east", "west", "pickup", "dropoff"),
 }
 """Names of the actions of Gymnasium's toy-text environments, in their order."""
+REGISTERED_BY = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid", "MiniWorld-": "miniworld", "ALE/": "ale_py"}
+"""Modules that register environments when they are imported, by the start of the id."""
 NO_GYMNASIUM = "Gymnasium is not installed; in a clone of berlyne: pip install '.[gym]'"
 
 
@@ -124,7 +126,14 @@ def as_env(env: Any) -> Any:
         except ImportError:
             raise ValueError(NO_GYMNASIUM) from None
         # Gymnasium imports the module before the colon, which registers the environments of berlyne
-        return gymnasium.make(f"berlyne.envs:{env}" if env.startswith("berlyne/") else env)
+        try:
+            return gymnasium.make(f"berlyne.envs:{env}" if env.startswith("berlyne/") else env)
+        except gymnasium.error.UnregisteredEnv as error:
+            modules = [module for prefix, module in REGISTERED_BY.items() if env.startswith(prefix)]
+            if not modules:
+                raise
+            hint = f"import {modules[0]} first, or write '{modules[0]}:{env}'"
+            raise type(error)(f"{str(error).rstrip('.')}; {hint}") from None
     if not is_environment(env):
         raise ValueError(f"env is {env!r}; it must be a Gymnasium environment, or the id of one")
     return env

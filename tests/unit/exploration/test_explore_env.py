@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import berlyne
 from berlyne import (
     ChineseRestaurant,
     Dirichlet,
@@ -23,6 +26,7 @@ from berlyne import (
     replay,
 )
 from berlyne.experiments.spec import SettingsError
+from berlyne.exploration.explore_env import _as_plain
 
 gymnasium = pytest.importorskip("gymnasium")
 from berlyne.envs.world_env import WorldEnv  # noqa: E402  # needs Gymnasium
@@ -461,3 +465,81 @@ def test_an_environment_is_seeded_once_and_apart_from_the_agent():
     root = np.random.SeedSequence(11)
     for_world = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=(2,)))
     assert env.seeds == [int(for_world.integers(2**31)), None, None]
+
+
+def test_explore_explores_an_environment():
+    env = gymnasium.make("FrozenLake-v1")
+    one, other = berlyne.explore(env, "LTA", 50, 3), explore_env(gymnasium.make("FrozenLake-v1"), "LTA", 50, 3)
+    assert one.history == other.history and one.n_steps == 50
+    for options in ({"start": 0}, {"snapshots": [3]}, {"engine": "numpy"}):
+        with pytest.raises(ValueError, match="start, snapshots and engine are not available in an environment"):
+            berlyne.explore(env, "LTA", 50, **options)
+
+
+class Told(Little):
+    """An environment that shows nothing, and tells its state in `info`."""
+
+    def reset(self, **options):
+        _, info = super().reset(**options)
+        return 7, {**info, "place": self.s}
+
+    def step(self, action):
+        _, *rest, info = super().step(action)
+        return 7, *rest, {**info, "place": self.s}
+
+
+@pytest.mark.parametrize(
+    "observe",
+    [
+        lambda obs, info: info["place"],
+        lambda obs, info, env: env.unwrapped.s,
+        lambda obs, info, env, scale=1: env.unwrapped.s * scale,
+    ],
+)
+def test_states_from_info_and_from_the_environment(observe):
+    run = explore_env(Told(RING, lambda s: s + 7), "LTA", 30, observe=observe, states=[0, 1, 2])
+    assert all((s + a) % 3 == s_next for s, a, s_next in run.history) and len(set(run.states)) == 3
+
+
+def test_a_function_of_too_many_arguments_is_refused():
+    with pytest.raises(ValueError, match=r"observe takes 4 arguments; .*info and env"):
+        explore_env(Told(RING, lambda s: s + 7), observe=lambda obs, info, env, more: 0)
+
+
+def test_observations_of_discrete_parts_are_states():
+    """A dict by its items in the order of its keys, a large array by type, shape and bytes."""
+    spaces = gymnasium.spaces
+    picture = spaces.Box(0, 9, (9, 8), dtype=np.uint8)
+    space = spaces.Dict(facing=spaces.Discrete(3), image=picture, words=spaces.Text(5))
+
+    def show(s):
+        image = np.zeros((9, 8), dtype=np.uint8)
+        image[s, s] = 5
+        parts = {"image": image, "facing": np.int64(s), "words": "go"}
+        return parts if s % 2 else dict(reversed(parts.items()))
+
+    run = explore_env(Little(space, show), n_steps=30, seed=0)
+    facing = {dict(state)["facing"] for state in run.explorer.states}
+    assert run.explorer.n_states == 3 and facing == {0, 1, 2}
+    kind, shape, data = dict(run.explorer.states[0])["image"]
+    assert (kind, shape) == ("uint8", (9, 8)) and bytes.fromhex(data).count(5) == 1
+    plain = [[0, [1, np.int8(2)]], np.array([3, 4])]
+    assert _as_plain(plain) == ((0, (1, 2)), (3, 4))
+    grey, wide = np.zeros(80, dtype=np.uint8), np.zeros(80, dtype=np.int8)
+    assert len({_as_plain(a) for a in (grey, wide, grey.reshape(8, 10), grey + 1, grey.copy())}) == 4
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # of MiniGrid's own
+def test_all_that_is_to_be_seen_in_a_level_of_minigrid_is_a_state(tmp_path):
+    wrappers = pytest.importorskip("minigrid.wrappers")
+    env = wrappers.FullyObsWrapper(gymnasium.make("MiniGrid-Empty-5x5-v0"))
+    run = explore_env(env, "PIG(VI)", n_steps=400, seed=0)
+    assert run.explorer.n_states > 20  # 9 squares and 4 directions
+    run.explorer.save(tmp_path / "explorer.npz")
+    assert Explorer.load(tmp_path / "explorer.npz").states == run.explorer.states
+
+
+def test_an_id_that_a_package_registers_names_its_import():
+    code = "import berlyne; berlyne.explore_env('MiniGrid-Empty-5x5-v0')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "import minigrid" in done.stderr and "'minigrid:MiniGrid-Empty-5x5-v0'" in done.stderr

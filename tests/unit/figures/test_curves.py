@@ -122,3 +122,16 @@ def test_the_curves_of_the_paper_have_all_their_names_in_the_figure(minus: str |
     assert_in_sight(figure)
     drawn = [line for line in figure.axes[0].get_lines() if not str(line.get_label()).startswith("_")]
     assert len({line.get_color() for line in drawn}) == len(names) == 6  # all but Random are variants of one
+
+
+@pytest.mark.parametrize(("n", "columns", "rows"), [(1, 1, 1), (4, 4, 1), (5, 3, 2), (7, 4, 2), (9, 3, 3)])
+def test_five_classes_or_more_are_drawn_in_rows(n, columns, rows):
+    times = xr.Dataset(
+        {name: (("strategy", "time"), np.ones((1, 3))) for name in ("mean", "sem")}, {"strategy": ["Random"]}
+    )
+    axes = draw_bands({f"class {i}": times for i in range(n)}, "missing_information", "bits")
+    grids = [ax.get_subplotspec() for ax in axes]
+    assert [(grid.rowspan.start, grid.colspan.start) for grid in grids] == [divmod(i, columns) for i in range(n)]
+    assert grids[-1].rowspan.stop == rows and axes[0].figure.axes == axes  # empty places have no panel
+    labelled = [bool(ax.get_ylabel()) for ax in axes]
+    assert labelled == [i % columns == 0 for i in range(n)]

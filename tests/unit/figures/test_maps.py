@@ -100,7 +100,7 @@ def _paths(ax):
         (
             "boredom",
             {},
-            r"^`what` is 'boredom'; it must be an array, or one of missing information, expected .* novelty$",
+            r"^`what` is 'boredom'; it must be an array, or one of missing information, expected .* rarity, .*$",
         ),
         (
             np.zeros(3),

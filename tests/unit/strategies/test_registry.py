@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import berlyne
 from berlyne import STRATEGIES, UTILITIES, Strategy, explore, maze, replay
 from berlyne.strategies.coordination import METHODS_BY_NAME, Greedy, QLearning, TrueModel, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES, get_strategy
@@ -81,7 +82,7 @@ def test_parameters_change_the_actions():
     ("name", "message"),
     [
         ("PIG(IV)", r"there is no strategy 'PIG\(IV\)'; did you mean PIG\(VI\) or .*\?"),
-        ("pig(vi)", r"there is no strategy 'pig\(vi\)'; .*"),
+        ("pg(vj)", r"there is no strategy 'pg\(vj\)'; .*"),
         ("Unembodied+", r"there is no strategy 'Unembodied\+'; did you mean Unembodied.*\?"),
         ("Randon", r"there is no strategy 'Randon'; did you mean Random\?"),
         ("PEG(VI)", r"there is no strategy 'PEG\(VI\)'; did you mean .*PEIG\(VI\).*\?"),
@@ -119,7 +120,9 @@ def test_bad_parameters_are_refused(name, parameters, message):
 
 
 def test_strategies_are_checked_when_they_are_made():
-    with pytest.raises(ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, PMC, PLC, novelty; see"):
+    with pytest.raises(
+        ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, .* rarity, .*; see"
+    ):
         Strategy("mine", Greedy(), "FUN")
     with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function, or an .* values or choose; see"):
         Strategy("mine", 3, "PIG")
@@ -128,3 +131,31 @@ def test_strategies_are_checked_when_they_are_made():
     message = r"^parameters are allowed only with the name of a strategy, not with a Strategy object$"
     with pytest.raises(ValueError, match=message):
         get_strategy(STRATEGIES["PIG(VI)"], gamma=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("pig(vi)", "PIG(VI)"),
+        ("PIG(vi)", "PIG(VI)"),
+        ("Pig(Greedy)", "PIG(greedy)"),
+        ("unembodied", "Unembodied"),
+        ("lta", "LTA"),
+        ("pmc(q)", "PMC(Q)"),
+        ("pig(vi, gamma=0.9)", "PIG(VI, gamma=0.9)"),
+        ("pig(vi+)", "PIG(VI+)"),
+    ],
+)
+def test_names_of_strategies_without_regard_to_case(text, name):
+    assert berlyne.strategy(text) == berlyne.strategy(name) and berlyne.strategy(text).name == name
+
+
+def test_two_names_that_differ_in_case_only_are_told_apart():
+    for name in ("Bonus", "bonus"):
+        berlyne.index(name)(lambda row: 1.0 / (1.0 + row.n))
+    try:
+        assert berlyne.strategy("bonus(VI)").utility == "bonus" and berlyne.strategy("Bonus(vi)").utility == "Bonus"
+        with pytest.raises(ValueError, match=r"there is no strategy 'BONUS\(VI\)'; did you mean .*onus"):
+            berlyne.strategy("BONUS(VI)")
+    finally:
+        del berlyne.UTILITIES["Bonus"], berlyne.UTILITIES["bonus"]

@@ -49,9 +49,9 @@ def test_river_swim():
 def test_double_chain_of_kaufmann():
     world = double_chain_kaufmann()
     assert world.n_states == 31 and world.start == 15
-    assert row(world, 15, "left") == {14: 0.9, 16: 0.1} and row(world, 15, "right") == {14: 0.1, 16: 0.9}
-    assert row(world, 0, "left") == {0: 0.9, 1: 0.1} and row(world, 30, "left") == {29: 0.9, 30: 0.1}
-    assert row(world, 0, "right") == {0: 0.1, 1: 0.9} and row(world, 30, "right") == {30: 0.9, 29: 0.1}
+    assert row(world, 15, "left") == {14: 0.95, 16: 0.05} and row(world, 15, "right") == {14: 0.05, 16: 0.95}
+    assert row(world, 0, "left") == {0: 0.95, 1: 0.05} and row(world, 30, "left") == {29: 0.95, 30: 0.05}
+    assert row(world, 0, "right") == {0: 0.05, 1: 0.95} and row(world, 30, "right") == {30: 0.95, 29: 0.05}
 
 
 def test_double_chain_of_russo():
