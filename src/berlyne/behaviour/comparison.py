@@ -26,10 +26,12 @@ from berlyne.behaviour.group import posterior
 from berlyne.behaviour.logit import make_parameters
 from berlyne.behaviour.model_selection import ModelFrequencies, bms
 from berlyne.behaviour.terms import Model
+from berlyne.plotting import figures_package
 from berlyne.validation import FloatArray, IntArray, check_count, short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,11 @@ class Comparison:
         se = float(np.sqrt(len(d)) * d.std(ddof=1)) if len(d) > 1 else np.nan
         name = self.criteria[0] if by is None else str(by)
         return Difference(first, second, float(d.sum()), se, int((d > 0).sum()), int((d < 0).sum()), name)
+
+    def plot(self, first: str, second: str, by: str | None = None) -> Figure:
+        """Draw the difference between two models for each person, sorted."""
+        drawn: Figure = figures_package().draw_differences(self, first, second, by)
+        return drawn
 
     def bms(
         self,

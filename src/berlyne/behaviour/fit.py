@@ -14,11 +14,13 @@ from berlyne.behaviour.group import GroupFit, fit_group
 from berlyne.behaviour.logit import Design, LogitFit, fit_logit, make_design, make_parameters
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.terms import Model
+from berlyne.plotting import figures_package
 from berlyne.validation import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from matplotlib.figure import Figure
 
 Pool = Literal["none", "all", "group"]
 POOLS = ("none", "all", "group")
@@ -165,6 +167,19 @@ class Fit:
         coordinates: dict[str, Any] = {"action": list(self.data.actions), "weight": names}
         coordinates |= {name: ("step", column.to_numpy()) for name, column in self.data.frame.items()}
         return xr.Dataset(variables, coordinates, {"model": repr(self.model), "pool": self.pool})
+
+    def plot(self, what: str = "weights") -> Figure:
+        """Draw the weights of people with the line of zero, or the profile over settings.
+
+        Parameters
+        ----------
+        what : {"weights", "settings"}
+            What to draw.
+        """
+        check_option("what", what, ("weights", "settings"))
+        figures = figures_package()
+        drawn: Figure = figures.draw_weights(self) if what == "weights" else figures.draw_profile(self)
+        return drawn
 
     def to_arviz(self, n_draws: int = 1000, seed: int = 0) -> xr.DataTree:
         """Return draws from the Laplace approximation in the form that ArviZ reads, from version 1.0 on.

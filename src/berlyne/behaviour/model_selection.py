@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from berlyne.plotting import figures_package
 from berlyne.validation import FloatArray, IntArray, check_number, short_repr
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX_ROUNDS = 10_000
 TOLERANCE = 1e-10
@@ -66,6 +70,11 @@ class ModelFrequencies:
         return "\n".join(lines) + (f"\n\nfamilies\n{self.families}" if self.families else "")
 
     __repr__ = __str__
+
+    def plot(self) -> Figure:
+        """Draw expected frequencies and protected exceedance probabilities."""
+        drawn: Figure = figures_package().draw_frequencies(self)
+        return drawn
 
 
 def bms(

@@ -202,7 +202,9 @@ class Drive(Term):
         prior, strategy = self.at(settings)
         if isinstance(prior, World):
             assert prior.prior is not None  # checked by `model`
-            explorer = Explorer(prior.prior, strategy, states=prior.state_labels.all, actions=range(len(actions)))
+            states = prior.state_labels.all
+            explorer = Explorer(prior.prior, strategy, states=states, actions=range(len(actions)))
+            explorer.ends_in([states[s] for s in prior.terminal])  # as in a replay, which knows the ends of a world
         else:
             explorer = Explorer(prior, strategy, actions=range(len(actions)))
         return _DriveMemory(explorer)

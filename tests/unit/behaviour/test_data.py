@@ -73,3 +73,8 @@ def test_a_group_must_not_change_within_a_person() -> None:
         data.groups("goal")
     with pytest.raises(ValueError, match="no column 'age'"):
         data.groups("age")
+
+
+def test_an_episode_begins_after_an_end_also_without_a_column_of_episodes() -> None:
+    frame = pd.DataFrame({"s": [0, 1, 0], "a": [0, 1, 1], "s_next": [1, 2, 1], "ended": [False, True, False]})
+    assert bb.read(frame).begins_episode.tolist() == [True, False, True]

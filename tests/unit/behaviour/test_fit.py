@@ -126,3 +126,11 @@ def test_draws_for_arviz_have_the_estimates_and_standard_errors(data: bb.Data) -
     )
     assert posterior.std(("chain", "draw")).to_numpy() == pytest.approx(errors, rel=0.1)
     assert float(tree["log_likelihood"]["choice"].sum()) == pytest.approx(fit.log_likelihood.sum())
+
+
+def test_the_weights_are_those_of_the_best_settings(data: bb.Data) -> None:
+    """The people plan without a discount."""
+    fit = bb.fit(data, bb.model("PIG(VI)", WORLD.prior, gamma=[0.01, 0.99]), pool="all")
+    alone = bb.fit(data, bb.model("PIG(VI)", WORLD.prior, gamma=0.99), pool="all")
+    assert fit.best_settings == {"PIG(VI): gamma": 0.99}
+    assert fit.estimates == pytest.approx(alone.estimates)

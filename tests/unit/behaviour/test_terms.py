@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import berlyne
@@ -96,3 +97,8 @@ def test_invalid_terms_are_named(make: object, words: list[str]) -> None:
 def test_grids_are_logarithmic_unless_they_begin_at_zero() -> None:
     assert bb.grid(0.1, 10, 3).values == (0.1, 1.0, 10.0)
     assert bb.grid(0, 0.9, 4).values == (0.0, 0.3, 0.6, 0.9)
+
+
+def test_a_new_episode_begins_without_a_last_action() -> None:
+    frame = pd.DataFrame({"s": 0, "a": [0, 1, 1, 0], "s_next": 0, "episode": [1, 1, 2, 2]})
+    assert bb.repeat().values(bb.read(frame), {})[:, :, 0].tolist() == [[0, 0], [1, 0], [0, 0], [0, 1]]

@@ -120,9 +120,7 @@ def test_bad_parameters_are_refused(name, parameters, message):
 
 
 def test_strategies_are_checked_when_they_are_made():
-    with pytest.raises(
-        ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, .* rarity, .*; see"
-    ):
+    with pytest.raises(ValueError, match=r"^there is no utility 'FUN'; there are PIG, PEIG, .* rarity, .*; see"):
         Strategy("mine", Greedy(), "FUN")
     with pytest.raises(ValueError, match=r"^coordinate is 3; it must be a function, or an .* values or choose; see"):
         Strategy("mine", 3, "PIG")
