@@ -20,7 +20,7 @@ from berlyne.strategies.indices import index
 from berlyne.strategies.own_methods import method
 from berlyne.strategies.registry import STRATEGIES, Strategy
 from berlyne.strategies.registry import get_strategy as strategy
-from berlyne.strategies.utilities import UTILITIES, novelty, peig, pig, plc, pmc
+from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, parameter_gain, peig, pig, plc, pmc
 from berlyne.watch import watch
 from berlyne.worlds import (
     World,
@@ -60,7 +60,9 @@ else:
             return importlib.import_module(f"berlyne.{name}")
         import sys
 
-        raise AttributeError(f"module 'berlyne' has no attribute {name!r}", name=name, obj=sys.modules["berlyne"])
+        reason = f"; {TWO_NOVELTIES}" if name == "novelty" else ""
+        message = f"module 'berlyne' has no attribute {name!r}{reason}"
+        raise AttributeError(message, name=name, obj=sys.modules["berlyne"])
 
 
 def __dir__() -> list[str]:
@@ -106,9 +108,9 @@ __all__ = [
     "method",
     "missing_information",
     "noisy_tv",
-    "novelty",
     "one_two_three_world",
     "open_results",
+    "parameter_gain",
     "peig",
     "pig",
     "plc",

@@ -49,7 +49,7 @@ def test_beliefs_of_a_person_are_those_of_the_model(name: str, opened: Open, run
     shape = world.n_states, world.n_actions, world.n_states
     theta_hat = np.array([row[0] for row in believed]).reshape(shape).transpose(1, 0, 2)
     np.testing.assert_allclose(theta_hat, model.theta_hat, atol=1e-9)
-    for column, of in ((1, berlyne.pig), (2, berlyne.novelty)):
+    for column, of in ((1, berlyne.pig), (2, berlyne.parameter_gain)):
         values = np.array([row[column] for row in believed]).reshape(shape[:2]).T
         known = of(model)
         known[:, world.terminal] = 0.0
@@ -115,7 +115,7 @@ def test_the_truth_is_hidden_from_a_person(opened: Open, runs: Runs) -> None:
     model = berlyne.InternalModel(world.prior)
     path = page.evaluate("() => [berlyne.person.states, berlyne.person.actions, berlyne.person.nextStates]")
     model.observe_many(np.stack([path[0][:-1], path[1], path[2]], axis=1))
-    np.testing.assert_allclose(shade, berlyne.novelty(model).sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(shade, berlyne.parameter_gain(model).sum(axis=0), atol=1e-9)
     assert (
         page.evaluate("() => berlyne.takeover.panel.map._transitionProbabilities().size") == 0
     )  # no arrows that tell where one leads

@@ -39,7 +39,7 @@ def estimate(c: Sequence[Fraction]) -> list[float]:
 
 
 def utilities(c: Sequence[Fraction]) -> dict[str, float]:
-    """PIG and novelty in bits, PMC and PLC, of a row with positive pseudo-counts."""
+    """PIG and parameter_gain in bits, PMC and PLC, of a row with positive pseudo-counts."""
     total = sum(c)
     now = [x / total for x in c]
     pmc = plc = Fraction(0)
@@ -55,7 +55,7 @@ def utilities(c: Sequence[Fraction]) -> dict[str, float]:
             p * (digamma(x + 1) - digamma(_of(total) + 1) - p.ln())
             for p, x in zip(decimals(now), decimals(c), strict=True)
         )
-        return {"PIG": float(pig / ln2), "novelty": float(left / ln2), "PMC": float(pmc), "PLC": float(plc)}
+        return {"PIG": float(pig / ln2), "parameter_gain": float(left / ln2), "PMC": float(pmc), "PLC": float(plc)}
 
 
 def peig(before: Sequence[Fraction], outcome: int) -> float:

@@ -36,7 +36,7 @@ def compiled_values(agent, n_states):
 
 @pytest.mark.pairwise
 @pytest.mark.parametrize("n_steps", [0, 40, 600])
-@pytest.mark.parametrize("utility", ["PIG", "PMC", "PLC", "novelty"])
+@pytest.mark.parametrize("utility", ["PIG", "PMC", "PLC", "parameter_gain"])
 @pytest.mark.parametrize("kind", WORLDS)
 def test_value_iteration_is_backward_induction_of_eleven_terms(kind, utility, n_steps):
     world = WORLDS[kind](9)

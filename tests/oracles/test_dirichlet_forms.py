@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from berlyne import Dirichlet, InternalModel, novelty, peig, pig, plc, pmc
+from berlyne import Dirichlet, InternalModel, parameter_gain, peig, pig, plc, pmc
 from oracles import dirichlet_row as oracle
 
-UTILITIES = {"PIG": pig, "PMC": pmc, "PLC": plc, "novelty": novelty}
+UTILITIES = {"PIG": pig, "PMC": pmc, "PLC": plc, "parameter_gain": parameter_gain}
 
 
 def random_models(seed, n=12):
@@ -53,7 +53,7 @@ def test_utilities_equal_their_definitions_written_out():
                 "PIG": oracle.pig(ci),
                 "PMC": oracle.pmc(ci),
                 "PLC": oracle.plc(ci, n_states=5),
-                "novelty": stats.entropy(oracle.mean(ci), base=2) - oracle.expected_entropy(ci),
+                "parameter_gain": stats.entropy(oracle.mean(ci), base=2) - oracle.expected_entropy(ci),
             }
             for name, value in expected.items():
                 assert arrays[name][a, s] == pytest.approx(value, rel=1e-9, abs=1e-12), name
@@ -76,20 +76,20 @@ def test_peig_is_the_divergence_made_by_the_last_outcome():
             assert peig(model, untried=7.0)[a, s] == peig(model)[a, s]
 
 
-def test_novelty_falls_by_pig_on_average():
+def test_parameter_gain_falls_by_pig_on_average():
     for model, _, _, c in random_models(4, n=6):
-        now, gain = novelty(model), pig(model)
+        now, gain = parameter_gain(model), pig(model)
         for (a, s), ci in c.items():
             later = [oracle.expected_missing(after, oracle.mean(after)) for after in ci + np.eye(len(ci))]
             assert now[a, s] - np.dot(oracle.mean(ci), later) == pytest.approx(gain[a, s], abs=1e-10)
 
 
-def test_novelty_of_the_uniform_prior_follows_from_scipys_expected_entropy():
+def test_parameter_gain_of_the_uniform_prior_follows_from_scipys_expected_entropy():
     """Dir(1) over N states: E[H] = (psi(N + 1) - psi(2)) / ln 2."""
     for n_states in (2, 5, 10):
         expected = np.log2(n_states) - (special.digamma(n_states + 1) - special.digamma(2)) / np.log(2)
         model = InternalModel(Dirichlet(1.0, n_states=n_states, n_actions=1))
-        assert novelty(model) == pytest.approx(np.full((1, n_states), expected), rel=1e-12)
+        assert parameter_gain(model) == pytest.approx(np.full((1, n_states), expected), rel=1e-12)
 
 
 def test_expected_entropy_by_quadrature_agrees_with_draws_of_scipy():

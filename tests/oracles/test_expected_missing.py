@@ -91,7 +91,9 @@ def test_draws_of_all_rows_are_those_of_enumeration():
 def test_the_whole_is_the_sum_of_the_rows_and_has_quantiles_of_a_gamma():
     model = berlyne.explore(berlyne.maze(3), "Random", n_steps=300, seed=1).model
     missing = model.expected_missing_information(level=0.8)
-    assert missing.bits == pytest.approx(missing.rows.sum()) and np.array_equal(missing.rows, berlyne.novelty(model))
+    assert missing.bits == pytest.approx(missing.rows.sum()) and np.array_equal(
+        missing.rows, berlyne.parameter_gain(model)
+    )
     assert missing.variance == pytest.approx(model.prior.missing_information_variance(model.counts).sum())
     gamma = stats.gamma(missing.bits**2 / missing.variance, scale=missing.variance / missing.bits)
     assert (missing.low, missing.high) == pytest.approx((gamma.ppf(0.1), gamma.ppf(0.9)))

@@ -13,7 +13,7 @@ from oracles.decimal_row import estimate, peig, utilities
 
 LEAST, MOST = 1e-140, 1e12
 SEEN = [[], [1], [3], [2, 1], [100_000, 1, 1]]
-UTILITIES = ["PIG", "novelty", "PMC", "PLC"]
+UTILITIES = ["PIG", "parameter_gain", "PMC", "PLC"]
 
 
 def tolerance(c):
@@ -59,7 +59,9 @@ def test_a_row_under_a_dirichlet_prior(alpha):
             assert prior.row_utility(name, counts[0, 0], 0, 0, -1) == near, name
 
 
-@pytest.mark.parametrize("name", ["PIG(greedy)", "PEIG(greedy)", "PMC(greedy)", "PLC(greedy)", "novelty(greedy)"])
+@pytest.mark.parametrize(
+    "name", ["PIG(greedy)", "PEIG(greedy)", "PMC(greedy)", "PLC(greedy)", "parameter_gain(greedy)"]
+)
 @pytest.mark.parametrize(("c", "d"), [(LEAST, 0.0), (1e-17, 0.0), (LEAST, 1e-300), (1e-20, 0.999999), (MOST, 0.5)])
 def test_kernels_value_such_rows_as_the_oracle_does(c, d, name):
     strategy = get_strategy(name, untried=0.0) if name.startswith("PEIG") else get_strategy(name)

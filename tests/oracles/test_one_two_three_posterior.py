@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from berlyne import InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
+from berlyne import InternalModel, OneTwoThree, parameter_gain, peig, pig, plc, pmc
 from oracles import enumerate_123 as exact
 
 EXACT = {"rel": 1e-12, "abs": 1e-12}
@@ -62,8 +62,8 @@ def test_utilities_equal_enumeration_for_every_reachable_history(n_states, n_tar
         assert pmc(model)[a, s] == pytest.approx(float(exact.pmc(row)), **EXACT)
         assert plc(model)[a, s] == pytest.approx(float(exact.plc(row)), **EXACT)
         missing = row.expected_missing(row.estimate())
-        assert novelty(model)[a, s] == pytest.approx(missing, **EXACT)
-        for name, utility in (("PIG", pig), ("PMC", pmc), ("PLC", plc), ("novelty", novelty)):
+        assert parameter_gain(model)[a, s] == pytest.approx(missing, **EXACT)
+        for name, utility in (("PIG", pig), ("PMC", pmc), ("PLC", plc), ("parameter_gain", parameter_gain)):
             assert prior.row_utility(name, model.counts[a, s], a, s, 0) == pytest.approx(utility(model)[a, s], **EXACT)
         realised = exact.peig(start.seeing(*history[:-1]), history[-1]) if history else exact.pig(row)
         assert peig(model)[a, s] == pytest.approx(realised, **EXACT)
@@ -89,13 +89,13 @@ def test_impossible_histories_have_likelihood_minus_infinity_and_no_estimate(p_e
 
 
 @pytest.mark.parametrize("formula", ["exact", "printed"])
-def test_novelty_of_either_formula_is_its_expected_missing_information_under_the_true_posterior(formula):
+def test_parameter_gain_of_either_formula_is_its_expected_missing_information_under_the_true_posterior(formula):
     prior = OneTwoThree(6, formula=formula)
     for n_targets in (1, 2, 3):
         for history, row in reachable(6, n_targets, Fraction(3, 4)):
             model = learned(prior, n_targets - 1, 0, history)
             expected = row.expected_missing(model.theta_hat_row(n_targets - 1, 0).tolist())
-            assert novelty(model)[n_targets - 1, 0] == pytest.approx(expected, **EXACT)
+            assert parameter_gain(model)[n_targets - 1, 0] == pytest.approx(expected, **EXACT)
 
 
 def test_the_printed_formula_is_the_papers_expression():

@@ -51,7 +51,7 @@ def test_information_gain_keeps_its_digits(alpha, counts):
 
 
 @pytest.mark.parametrize("alpha", [1e-300, 1e-16, 1e-12, 1e-4, 1.0, 1e6])
-@pytest.mark.parametrize("name", ["PIG", "PEIG", "PMC", "PLC", "novelty"])
+@pytest.mark.parametrize("name", ["PIG", "PEIG", "PMC", "PLC", "parameter_gain"])
 def test_compiled_and_plain_agree_for_any_concentration(alpha, name):
     prior = Dirichlet(alpha, n_states=3, n_actions=2)
     explorer, model = Explorer(prior, f"{name}(greedy)"), InternalModel(prior)

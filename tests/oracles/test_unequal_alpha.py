@@ -19,7 +19,7 @@ from berlyne import (
     World,
     explore,
     maze,
-    novelty,
+    parameter_gain,
     peig,
     pig,
     plc,
@@ -30,7 +30,7 @@ from berlyne.strategies.registry import get_strategy
 from oracles import decimal_row
 from oracles import dirichlet_row as oracle
 
-VALUES = {"PIG": pig, "PMC": pmc, "PLC": plc, "novelty": novelty}
+VALUES = {"PIG": pig, "PMC": pmc, "PLC": plc, "parameter_gain": parameter_gain}
 
 
 def random_models(seed, n=8):
@@ -91,7 +91,7 @@ def test_utilities_equal_their_definitions_in_numpy_and_in_kernels():
             expected["PIG"][a, s] = oracle.pig(ci)
             expected["PMC"][a, s] = oracle.pmc(ci)
             expected["PLC"][a, s] = oracle.plc(ci, n_states=5)
-            expected["novelty"][a, s] = stats.entropy(oracle.mean(ci), base=2) - oracle.expected_entropy(ci)
+            expected["parameter_gain"][a, s] = stats.entropy(oracle.mean(ci), base=2) - oracle.expected_entropy(ci)
         for name, utility in VALUES.items():
             assert utility(model) == pytest.approx(expected[name], rel=1e-9, abs=1e-12), name
             by_row = [[model.prior.row_utility(name, model.counts[a, s], a, s, 0) for s in range(5)] for a in range(3)]

@@ -64,7 +64,7 @@ def random_prior(rng, n_actions, n_states):
 
 def random_strategy(rng, grows):
     """Any strategy that kernels know with the prior."""
-    utility = str(rng.choice(["PIG", "PEIG", "PMC", "PLC", "novelty"]))
+    utility = str(rng.choice(["PIG", "PEIG", "PMC", "PLC", "parameter_gain"]))
     chance = {"temperature": float(rng.choice([0.0, 0.01, 0.3])), "lapse": float(rng.choice([0.0, 0.2]))}
     if utility == "PEIG" and rng.random() < 0.5:
         chance["untried"] = float(rng.uniform(0.0, 1.0))

@@ -57,7 +57,7 @@ def test_with_counts_beyond_the_table_of_logarithms(monkeypatch):
     monkeypatch.setattr(closed_forms, "TABLE_SIZE", 3)
     monkeypatch.setattr(caches, "_SHARED_CACHES", OrderedDict())
     closed_forms.table_over_counts.cache_clear()
-    for utility in ("PIG", "PEIG", "novelty", "PLC"):
+    for utility in ("PIG", "PEIG", "parameter_gain", "PLC"):
         for kind in ("1 action", "33 states", "5 actions"):
             check_parity(AWKWARD[kind](2), f"{utility}(VI)", 300, 2)
     assert closed_forms.table_over_counts(1.0, "PIG").shape == (3, 2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, novelty, replay
+from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, parameter_gain, replay
 from berlyne.strategies.coordination import QLearning
 from berlyne.strategies.registry import get_strategy
 from parity.cases import AWKWARD, CLASSES, VARIANTS
@@ -96,7 +96,7 @@ def test_expected_missing_information_is_that_of_the_model_at_the_time(kind):
     after = seen.expected_missing_information_after.values
     assert np.array_equal(before[1:], after[:-1])
     for t, counts in run.snapshots.items():
-        expected = novelty(InternalModel.from_counts(world.prior, counts, {})).sum()
+        expected = parameter_gain(InternalModel.from_counts(world.prior, counts, {})).sum()
         assert (before[t] if t < 120 else after[t - 1]) == pytest.approx(expected, abs=1e-9)
 
 

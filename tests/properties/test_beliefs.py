@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berlyne import UTILITIES, Dirichlet, InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
+from berlyne import UTILITIES, Dirichlet, InternalModel, OneTwoThree, parameter_gain, peig, pig, plc, pmc
 from properties.strategies import ALPHAS, dirichlet_histories, learn, one_two_three_histories
 
 BELIEFS = dirichlet_histories() | one_two_three_histories()
@@ -30,7 +30,7 @@ def test_observed_outcomes_have_positive_probability(belief):
 
 @given(BELIEFS)
 def test_no_utility_is_negative(belief):
-    """PIG, PEIG and novelty are mean divergences, PLC a mean distance, PMC is Jensen's inequality for the maximum."""
+    """PIG, PEIG and parameter_gain are mean divergences, PLC a mean distance, PMC is Jensen's inequality."""
     model = learn(*belief)
     for utility in (utility for utility in UTILITIES.values() if utility.index is None):
         assert np.all(utility.of(model) >= -ROUNDING), utility.name
@@ -40,19 +40,19 @@ def test_no_utility_is_negative(belief):
 def test_pig_exceeds_neither_what_is_missing_nor_the_uncertainty_of_the_next_outcome(belief):
     """It is the mutual information of the next two outcomes."""
     model = learn(*belief)
-    assert np.all(pig(model) <= novelty(model) + ROUNDING)
+    assert np.all(pig(model) <= parameter_gain(model) + ROUNDING)
     assert np.all(pig(model) <= model.entropy() + ROUNDING)
 
 
 @given(BELIEFS)
-def test_novelty_falls_by_pig_on_average(belief):
+def test_parameter_gain_falls_by_pig_on_average(belief):
     prior, history = belief
     model = learn(prior, history)
-    now, a, s = novelty(model), 0, 0
+    now, a, s = parameter_gain(model), 0, 0
     later = 0.0
     for s_star, p in enumerate(model.theta_hat_row(a, s)):
         if p > 0:
-            later += p * novelty(learn(prior, [*history, (s, a, s_star)]))[a, s]
+            later += p * parameter_gain(learn(prior, [*history, (s, a, s_star)]))[a, s]
     assert now[a, s] - later == pytest.approx(pig(model)[a, s], abs=1e-10)
 
 
@@ -110,7 +110,7 @@ def assert_relabelled(model, prior, history, new):
     renamed = learn(prior, [(new[s], a, new[s_next]) for s, a, s_next in history])
     rows = np.ix_(range(model.n_actions), new, new)
     assert renamed.theta_hat[rows] == pytest.approx(model.theta_hat, abs=1e-14)
-    for utility in (pig, peig, pmc, plc, novelty):
+    for utility in (pig, peig, pmc, plc, parameter_gain):
         assert utility(renamed)[:, new] == pytest.approx(utility(model), rel=1e-9, abs=1e-12)
     likelihoods = [m.prior.log_marginal_likelihood(m.counts) for m in (renamed, model)]
     assert likelihoods[0] == pytest.approx(likelihoods[1])

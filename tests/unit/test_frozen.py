@@ -199,7 +199,12 @@ def test_nothing_that_a_run_leaves_behind_can_be_written_to(kind):
 
 def test_tables_that_priors_share_are_read_only():
     prior = OneTwoThree(6)
-    for array in (prior.table("PIG"), prior.table("novelty"), table_over_counts(1.0, "PIG"), prior.support.sizes):
+    for array in (
+        prior.table("PIG"),
+        prior.table("parameter_gain"),
+        table_over_counts(1.0, "PIG"),
+        prior.support.sizes,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 

@@ -27,7 +27,7 @@ from berlyne.priors.refit import learned_values, refit_schedule
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
-from berlyne.strategies.utilities import novelty
+from berlyne.strategies.utilities import parameter_gain
 from berlyne.validation import OWN_PRIOR, FloatArray, IntArray
 from berlyne.worlds.world import World
 
@@ -472,7 +472,7 @@ class KnownStatesAgent(Agent):
         model = self.model()
         if model.exact is None and not hasattr(self.prior, "expected_missing_information"):
             return np.full((self.n_actions, self.n_states), np.nan)
-        missing = novelty(model)
+        missing = parameter_gain(model)
         missing[:, sorted(self.terminal)] = 0.0
         return missing
 

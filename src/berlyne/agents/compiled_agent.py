@@ -261,15 +261,15 @@ class CompiledAgent(KnownStatesAgent):
         """Replay a history in kernels, and record values and probabilities before each step; see `Agent.replay`."""
         self._reserve(len(steps))
         known, done = self._new_known(len(steps)), 0
-        expected = float(self._row_novelty(known).sum())
+        expected = float(self._missing_by_row(known).sum())
         record = ReplayRecord.allocate(len(steps), self.n_actions, expected, self.strategy.relocates)
         for begin, until, closed, opened in iter_segments(len(steps), ends):
             if closed:
-                record.missing[begin] -= self._row_novelty(known)[closed].sum()
+                record.missing[begin] -= self._missing_by_row(known)[closed].sum()
                 self.mark_terminal(np.array(closed, dtype=np.int64))
             before = record.missing[begin]
             for s in opened:  # when the line is made; until then its state was terminal
-                record.missing[begin] += self._row_novelty(known)[s].sum()
+                record.missing[begin] += self._missing_by_row(known)[s].sum()
                 self.unmark_terminal(s)
             known, done = self._replay_lines(known, record, steps[:until], begin)
             record.missing[begin] = before
@@ -279,15 +279,15 @@ class CompiledAgent(KnownStatesAgent):
 
     def replay_at_once(self, record: ReplayRecord, steps: IntArray, begin: int, last: IntArray) -> int:
         """Replay the lines from `begin` on in a kernel; see `KnownStatesAgent.replay_at_once`."""
-        return self._replay_lines(self._copy_with_novelty(last), record, steps, begin)[1]
+        return self._replay_lines(self._copy_with_missing(last), record, steps, begin)[1]
 
     def _new_known(self, n_obs: int = 0) -> Block:
-        """An agent before any data, with room for `n_obs`, whose utility is novelty: expected missing information."""
-        known = new_agent_state(self._blank, "novelty", None, UniformChoice(), ChoiceRule(), self._world)
+        """An agent before any data, with room for `n_obs`, whose utility is expected missing information."""
+        known = new_agent_state(self._blank, "parameter_gain", None, UniformChoice(), ChoiceRule(), self._world)
         return reserve(known, self._prior, n_obs)
 
-    def _copy_with_novelty(self, last: IntArray) -> Block:
-        """Return an agent that knows what this one knows, with novelty as its utility; `last` as in `load_state`."""
+    def _copy_with_missing(self, last: IntArray) -> Block:
+        """Return an agent that knows what this one knows, as from `_new_known`; `last` as in `load_state`."""
         known = self._new_known()
         if known.record.belief.graph.capacity < self.belief.graph.capacity:
             known = widened(known, self.belief.graph.capacity)
@@ -300,7 +300,7 @@ class CompiledAgent(KnownStatesAgent):
         Parameters
         ----------
         known : Block
-            An agent that knows the lines before `begin`, with novelty as its utility.
+            An agent that knows the lines before `begin`, whose utility is expected missing information.
         record : ReplayRecord
             What is written.
         steps : ndarray of shape (T, 3)
@@ -322,8 +322,8 @@ class CompiledAgent(KnownStatesAgent):
         record.probabilities[begin:done] = self._replay_probabilities(record, steps, slice(begin, done))
         return known, done
 
-    def _row_novelty(self, known: Block) -> FloatArray:
-        """Expected missing information of every row, (N, M), from an agent whose utility is novelty."""
+    def _missing_by_row(self, known: Block) -> FloatArray:
+        """Expected missing information of every row, (N, M), from such an agent."""
         belief = known.record.belief
         by_state: FloatArray = belief.utility.reshape(-1, belief.graph.stride)[:, : self.n_actions]
         return by_state

@@ -344,7 +344,7 @@ class NumpyAgent(KnownStatesAgent):
         """Return the expected missing information after a step; one row changes if the prior is exact and fixed."""
         if self.exact is None or self.schedule is not None:
             return self.expected_missing()
-        missing[a, s] = self.exact.row_utility("novelty", self.view.counts[a, s], a, s, s_next)
+        missing[a, s] = self.exact.row_utility("parameter_gain", self.view.counts[a, s], a, s, s_next)
         return missing
 
     def _estimate(self, a: int, s: int) -> bool:

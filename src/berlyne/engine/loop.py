@@ -245,7 +245,7 @@ def follow_history(
 
 @inline
 def expected_missing(belief: Belief, choice: ChoiceState) -> float:
-    """Sum the utilities of all rows of nonterminal states; if they are novelty, the expected missing information."""
+    """Sum the utilities of all rows of nonterminal states; for `parameter_gain`, the expected missing information."""
     total = 0.0
     for s in range(len(belief.graph.start)):
         if not choice.terminal[s]:
@@ -260,8 +260,9 @@ def replay(
 ) -> tuple[int, int]:
     """Follow a recorded history from line `begin`; return the first line not learned, and why as `observe_step` does.
 
-    `known` has learned the lines before `begin`; its utility is novelty, and it has as much room as the agent. A line
-    with a negative action or next state, which are unknown, is not learned; the next state is visited.
+    `known` has learned the lines before `begin`; its utility is expected missing information, and it has as much room
+    as the agent. A line with a negative action or next state, which are unknown, is not learned; the next state is
+    visited.
     """
     belief, choice, steps = agent.belief, agent.choice, history.steps
     stride = belief.graph.stride

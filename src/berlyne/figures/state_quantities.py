@@ -11,7 +11,7 @@ import numpy as np
 from berlyne.labels import DiscoveredLabels
 from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.sparse import by_action
-from berlyne.strategies.utilities import UTILITIES
+from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES
 from berlyne.validation import FloatArray, check_flag
 from berlyne.worlds import World
 
@@ -141,6 +141,8 @@ def _named(model: InternalModel, name: str, world: World | None) -> Quantity:
             return _mask_undiscovered(model, Quantity(visits, name))
         case "utility":
             name = "PIG"
+    if name == "novelty" and name not in UTILITIES:
+        raise ValueError(TWO_NOVELTIES)
     if name not in UTILITIES:
         raise ValueError(f"`what` is {name!r}; it must be an array, or one of {', '.join(NAMES)}")
     unit = _unit(name)

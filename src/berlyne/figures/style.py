@@ -34,13 +34,13 @@ UTILITY_COLOURS = {
     "PEIG": "#c51b9b",
     "PMC": "#2b55c4",
     "PLC": "#18b3c9",
-    "novelty": "#7a5230",
+    "parameter_gain": "#7a5230",
     "LTA": "#f07f13",
     "CB": "#d9b90d",
     "Unembodied": "#000000",
     "Random": "#d7191c",
 }
-FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "novelty": "right"}
+FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "parameter_gain": "right"}
 """Filled part of the marker by utility; markers of PIG are not filled."""
 METHOD_LOOKS: dict[str, tuple[Any, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
@@ -61,7 +61,7 @@ ERROR_LINE: dict[str, Any] = {"linestyle": ":", "linewidth": 0.7}
 """Keywords for the lines one standard error above and below a curve."""
 N_MARKERS = 6
 STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6}
-UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "novelty": 0.8}
+UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "parameter_gain": 0.8}
 """Number of markers on a curve, and their shift by marker and by utility, so that those of different curves differ."""
 CLASS_LOOKS = {"dense": ("#4d4d4d", "s"), "maze": ("#d95f0e", "^"), "1-2-3": ("#2c7fb8", "o")}
 OTHER_CLASS_LOOKS = (("#7b3294", "D"), ("#1b7837", "v"), ("#a6611a", "P"), ("#c51b7d", "X"))

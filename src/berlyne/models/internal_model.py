@@ -258,9 +258,9 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
     ) -> MissingInformationEstimate:
         """Compute the missing information that the model itself expects, in bits, with an interval.
 
-        This is E[D(theta || theta_hat)] over worlds drawn from the posterior. `berlyne.novelty` returns it for each
-        row. Your own prior needs a method `expected_missing_information(counts)`, which returns bits `[a, s]`. For an
-        interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If a few
+        This is E[D(theta || theta_hat)] over worlds drawn from the posterior. `berlyne.parameter_gain` returns it for
+        each row. Your own prior needs a method `expected_missing_information(counts)`, which returns bits `[a, s]`. For
+        an interval it also needs `missing_information_variance(counts)`, which returns bits squared `[a, s]`. If a few
         rows dominate the sum, an interval from the variance is inaccurate. To improve it, the prior can define
         `draw_missing_information(counts)`, which returns random draws of the sum.
 

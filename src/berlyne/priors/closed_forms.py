@@ -182,11 +182,11 @@ def mean_of_all(row: Sums) -> Any:
     return row.total / row.kappa
 
 
-def _novelty_term(c: Any) -> Any:
+def _parameter_gain_term(c: Any) -> Any:
     return c * (digamma(c + 1.0) - np.log(c))
 
 
-def _novelty(row: Sums) -> Any:
+def _parameter_gain(row: Sums) -> Any:
     """Entropy of the estimate minus expected entropy of the row: E[D(theta || theta_hat)], in bits.
 
     It is computed as (sum c d(c) - kappa d(kappa)) / kappa with d(c) = digamma(c + 1) - log c.
@@ -200,7 +200,7 @@ FORMS: dict[str, Form] = {
     "PEIG": Form(_no_term, _peig),
     "PMC": Form(_no_term, _pmc, uses_largest=True),
     "PLC": Form(_plc_term, _plc),
-    "novelty": Form(_novelty_term, _novelty),
+    "parameter_gain": Form(_parameter_gain_term, _parameter_gain),
 }
 """Closed form of every utility, by name; only for priors with pseudo-counts, such as `Dirichlet`."""
 

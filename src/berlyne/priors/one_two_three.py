@@ -180,7 +180,7 @@ class OneTwoThree(Frozen):
         Every possible row of action a has entropy log2(a + 1). So this is the cross-entropy of the posterior mean and
         the estimate, minus log2(a + 1).
         """
-        return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self.n_actions))
+        return np.asarray(by_action(self.utility("parameter_gain", self._checked(counts)), self.n_actions))
 
     def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
         """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`."""
@@ -227,7 +227,7 @@ class OneTwoThree(Frozen):
             )
 
     def utility(self, name: str, counts: Counts) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row, from a table over knowledge."""
+        """PIG, PMC, PLC or parameter_gain of each row, from a table over knowledge."""
         return np.asarray(self.table(name)[self._knowledge(counts)])
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
@@ -350,13 +350,16 @@ class OneTwoThree(Frozen):
     def table(self, name: str) -> FloatArray:
         """Utility of a row by the knowledge about it, `[a, T, first_seen]`; a `KeyError` if the name is unknown."""
         if name not in self._tables:
-            values = self._novelty() if name == "novelty" else np.prod(self._outcome_values(name), axis=0).sum(-1)
+            if name == "parameter_gain":
+                values = self._parameter_gain()
+            else:
+                values = np.prod(self._outcome_values(name), axis=0).sum(-1)
             self._tables[name] = read_only(values)
         return self._tables[name]
 
-    def _novelty(self) -> FloatArray:
+    def _parameter_gain(self) -> FloatArray:
         """Novelty of a row by the knowledge about it, in bits, `[a, T, first_seen]`."""
-        novelty = np.zeros((self.n_actions, self.n_actions + 1, 2))
+        parameter_gain = np.zeros((self.n_actions, self.n_actions + 1, 2))
         exact_first = first_unseen(self.n_actions, self.p_escape, "exact")
         exact_other = other_unseen(self.n_states, exact_first)
         for a, t, first in self._all_knowledge():
@@ -365,8 +368,8 @@ class OneTwoThree(Frozen):
             exact = np.array([1.0 / (a + 1), exact_other[a, t, first], p0, exact_other[a, t, first]])
             possible = (multiplicity > 0) & (exact > 0)
             cross_entropy = -np.dot((multiplicity * exact)[possible], np.log2(estimate[possible]))
-            novelty[a, t, first] = clip_rounding_noise(cross_entropy - np.log2(a + 1), cross_entropy)
-        return novelty
+            parameter_gain[a, t, first] = clip_rounding_noise(cross_entropy - np.log2(a + 1), cross_entropy)
+        return parameter_gain
 
     def compiled_spec(self, utility: str | None) -> CompiledSpec:
         """Return the prior and a utility as numbers for kernels, with a table over knowledge.

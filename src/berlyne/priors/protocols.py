@@ -162,7 +162,7 @@ class ExactPrior(Prior, Protocol):
         ...
 
     def utility(self, name: str, counts: Counts, /) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row (Eqs. 11, 19, 20); a `KeyError` if there is no closed form of it."""
+        """PIG, PMC, PLC or parameter_gain of each row (Eqs. 11, 19, 20); a `KeyError` if it has no closed form."""
         ...
 
     def peig(self, counts: Counts, last: IntArray, /) -> FloatArray:

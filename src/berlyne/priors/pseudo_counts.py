@@ -45,7 +45,7 @@ class PseudoCounts(NamedTuple):
         return np.asarray(np.bincount(self.row, self.times * values, len(self.kappa)))
 
     def utility(self, name: str, n_states: int) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row, in closed form, `(n_rows,)`; `n_states` is N."""
+        """PIG, PMC, PLC or parameter_gain of each row, in closed form, `(n_rows,)`; `n_states` is N."""
         form, largest = FORMS[name], np.zeros(len(self.kappa))
         np.maximum.at(largest, self.row, np.where(self.times > 0, self.c, 0.0))
         runners_up: Any = np.nan
@@ -167,7 +167,7 @@ class PseudoCountPrior(Frozen):
         return float(row.utility(name, self._possible.n_states)[0])
 
     def utility(self, name: str, counts: Counts) -> FloatArray:
-        """PIG, PMC, PLC or novelty of each row, in closed form."""
+        """PIG, PMC, PLC or parameter_gain of each row, in closed form."""
         return self._pseudo_counts(counts).utility(name, self._possible.n_states)
 
     def peig(self, counts: Counts, last: IntArray) -> FloatArray:
@@ -184,7 +184,7 @@ class PseudoCountPrior(Frozen):
         This is the entropy of the estimate minus the expected entropy of the row. PIG is its expected decrease over one
         observation.
         """
-        return np.asarray(by_action(self.utility("novelty", self._checked(counts)), self._possible.n_actions))
+        return np.asarray(by_action(self.utility("parameter_gain", self._checked(counts)), self._possible.n_actions))
 
     def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
         """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`."""

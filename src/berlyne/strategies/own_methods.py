@@ -91,8 +91,8 @@ def method(name: str, *, learn: Callable[..., None] | None = None, initial: floa
     Parameters
     ----------
     name : str
-        Name of the method, such as "rare" for the strategies "PIG(rare)" and "novelty(rare)". "rare" alone is the
-        strategy without a utility.
+        Name of the method, such as "rare" for the strategies "PIG(rare)" and "PMC(rare)". "rare" alone is the strategy
+        without a utility.
     learn : callable, optional
         Function `learn(view, s, a, s_next, reward)`, which may change `view.memory` after each observation. `reward` is
         the utility of the observation.

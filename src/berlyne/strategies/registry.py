@@ -31,7 +31,7 @@ from berlyne.strategies.coordination import (
     has_values,
 )
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
-from berlyne.strategies.utilities import UTILITIES, as_row_function
+from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
 MAX_TEMPERATURE = 1e12
@@ -74,6 +74,8 @@ class Strategy:
     lapse: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.utility == "novelty" and self.utility not in UTILITIES:
+            raise ValueError(TWO_NOVELTIES)
         if isinstance(self.utility, str) and self.utility not in UTILITIES:
             raise ValueError(f"there is no utility {self.utility!r}; there are {', '.join(UTILITIES)}{OWN_UTILITY}")
         if callable(self.utility):
@@ -167,8 +169,8 @@ PAPER_STRATEGIES = (
 def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
     """Return the strategy called `name`, with parameters that differ from the paper's if given.
 
-    Any built-in utility combines with any built-in method: `"PMC(Q)"`, `"novelty(VI)"`. Upper and lower case are the
-    same, unless two names differ in nothing else.
+    Any built-in utility combines with any built-in method: `"PMC(Q)"`, `"parameter_gain(VI)"`. Upper and lower case are
+    the same, unless two names differ in nothing else.
 
     Parameters
     ----------
@@ -271,6 +273,8 @@ def _compose(name: str) -> Strategy:
         return Strategy(name, METHODS_BY_NAME[match[2]](), match[1])
     if name in OWN_METHODS:
         return Strategy(name, RegisteredMethod(name))
+    if match and match[1].casefold() == "novelty":
+        raise ValueError(f"there is no strategy {name!r}: {TWO_NOVELTIES}")
     names = [*STRATEGIES, *OWN_METHODS, *(f"{u}({m})" for u in UTILITIES for m in METHODS_BY_NAME)]
     near = difflib.get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.4)
     parts = [] if match is None else [(match[1], UTILITIES), (match[2], METHODS_BY_NAME)]

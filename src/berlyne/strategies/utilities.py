@@ -1,4 +1,4 @@
-"""Utilities of an observation: PIG, PEIG, PMC, PLC and novelty, as arrays `[a, s]`.
+"""Utilities of an observation: PIG, PEIG, PMC, PLC and parameter_gain, as arrays `[a, s]`.
 
 A utility is the value, to the explorer, of trying action a in state s. It depends on the internal model alone.
 
@@ -8,7 +8,7 @@ A utility is the value, to the explorer, of trying action a in state s. It depen
 | PEIG | information gained by the last observation, in bits | Eq. 18 (`eq:PEIG`) |
 | PMC | expected rise of the most probable outcome's probability | Eq. 19 (`eq:PMC`) |
 | PLC | expected L1 change of the estimate, divided by N | Eq. 20 (`eq:PLC`) |
-| novelty | expected missing information of the row, in bits | E[D(theta || theta_hat)]; PIG is its expected decrease |
+| parameter_gain | expected missing information of the row, in bits | E[D(theta || theta_hat)]; PIG is its decrease |
 
 The paper's priors have closed forms. For any other prior the definitions are evaluated from its estimates.
 """
@@ -27,6 +27,10 @@ from berlyne.priors.outcome_value import expected_outcome_value
 from berlyne.sparse import by_action
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
+TWO_NOVELTIES = (
+    "novelty has two meanings, so no utility has this name; use parameter_gain, the expected missing information of "
+    "the row, or rarity, the novelty of the next state"
+)
 RowDefinition = Callable[[FloatArray, FloatArray], float]
 """Function that returns the utility of one row from `theta_hat` (N,) and `theta_hat_after` (N, N), row s_star."""
 CountedDefinition = Callable[[FloatArray, FloatArray, IntArray], float]
@@ -160,7 +164,7 @@ def peig(model: InternalModel, untried: float | None = None) -> FloatArray:
     return gain
 
 
-def novelty(model: InternalModel) -> FloatArray:
+def parameter_gain(model: InternalModel) -> FloatArray:
     r"""Expected missing information of every row, in bits, `[a, s]`.
 
     $$E[D(\theta \Vert \hat\theta) \mid d]$$
@@ -336,7 +340,7 @@ UTILITIES: dict[str, Utility] = {
         Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True, unit="bits"),
         Utility("PMC", pmc, "predicted mode change (Eq. 19)", pmc_of_row),
         Utility("PLC", plc, "predicted L1 change (Eq. 20)", plc_of_row),
-        Utility("novelty", novelty, "expected missing information of the row, bits", unit="bits"),
+        Utility("parameter_gain", parameter_gain, "expected missing information of the row, bits", unit="bits"),
     )
 }
 """Utilities by name: the built-in ones, and those that `berlyne.index` registers."""

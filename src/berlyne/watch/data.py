@@ -198,6 +198,6 @@ def _belief(prior: Prior) -> dict[str, Any] | None:
     if type(prior) is OneTwoThree:
         table = prior.compiled_spec("PIG").table
         columns = {"first": table[:, 0], "other": table[:, 1], "pig": table[:, 4]}
-        columns["expected"] = prior.compiled_spec("novelty").table[:, 4]
+        columns["expected"] = prior.compiled_spec("parameter_gain").table[:, 4]
         return {"kind": "targets", **{name: encode_array(column) for name, column in columns.items()}}
     return None

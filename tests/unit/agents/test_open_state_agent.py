@@ -14,7 +14,7 @@ from berlyne.strategies.registry import get_strategy
 TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PLC(VI)", "PIG(Q)", "CB", "LTA", "Random"]
 
 
-@pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, "novelty(greedy)", "PMC(greedy)"])
+@pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, "parameter_gain(greedy)", "PMC(greedy)"])
 @pytest.mark.parametrize("d", [0.0, 0.3])
 def test_kernels_and_plain_numpy_agree(strategy, d):
     prior, rng, s = ChineseRestaurant(1.3, d, n_actions=3, n_states=7), np.random.default_rng(0), 0
@@ -34,9 +34,9 @@ def test_kernels_and_plain_numpy_agree(strategy, d):
 def _utility(strategy, prior, agent):
     name = strategy.partition("(")[0]
     model = InternalModel.from_counts(prior, agent.counts(), {})
-    known = {"PIG": berlyne.pig, "PLC": berlyne.plc, "PMC": berlyne.pmc, "novelty": berlyne.novelty}
+    known = {"PIG": berlyne.pig, "PLC": berlyne.plc, "PMC": berlyne.pmc, "parameter_gain": berlyne.parameter_gain}
     values = known[name](model) if name in known else agent.utility()
-    if name == "novelty":
+    if name == "parameter_gain":
         values[:, -1] = agent.utility()[:, -1]  # nothing is said to be missing elsewhere
     return values
 

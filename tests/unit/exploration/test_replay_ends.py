@@ -188,7 +188,7 @@ def test_impossible_transitions_are_named_before_later_terminal_states(engine):
 
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 def test_a_line_that_begins_in_a_terminal_state_makes_it_non_terminal(engine):
-    """By hand: novelty of an untried row of three is 0.38272 bits, after one observation 0.2977."""
+    """By hand: parameter_gain of an untried row of three is 0.38272 bits, after one observation 0.2977."""
     world = World(np.full((2, 3, 3), 1 / 3), Dirichlet(1.0, n_states=3, n_actions=2), terminal=[2], start=0)
     lines = [(2, 0, 1), (1, 1, 2), (2, 1, 0)]
     led = berlyne.replay(world, lines, "PIG(VI)", engine=engine)

@@ -75,7 +75,7 @@ def test_visits_are_counted_and_utilities_have_a_part_for_each_action(run):
 
 def test_expected_missing_information_needs_no_world(run):
     ax = run.model.plot()
-    np.testing.assert_allclose(coloured(ax), berlyne.novelty(run.model).sum(axis=0))
+    np.testing.assert_allclose(coloured(ax), berlyne.parameter_gain(run.model).sum(axis=0))
     assert bar_label(ax) == "expected missing information (bits)" and artists(ax, "labels")
 
 

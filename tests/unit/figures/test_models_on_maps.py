@@ -189,7 +189,7 @@ def test_elsewhere_is_the_only_cell_before_any_discovery():
 
 
 @pytest.mark.parametrize("prior", [ChineseRestaurant(), Dirichlet(1.0, n_states=4, n_actions=2)])
-@pytest.mark.parametrize("quantity", ["PIG", "PMC", "novelty"])
+@pytest.mark.parametrize("quantity", ["PIG", "PMC", "parameter_gain"])
 def test_no_utility_has_a_value_in_known_terminal_states(prior, quantity):
     explorer = with_an_end(prior=prior)
     values = coloured(explorer.plot(quantity, rows=False))

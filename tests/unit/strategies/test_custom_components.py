@@ -95,7 +95,7 @@ def test_a_custom_utility(kind):
     same_actions(SMALL[kind](1), Strategy("mine", Relocating(), my_pig), "Unembodied", n_steps=60)
 
 
-@pytest.mark.parametrize("utility", ["PIG", "PEIG", "PMC", "PLC", "novelty"])
+@pytest.mark.parametrize("utility", ["PIG", "PEIG", "PMC", "PLC", "parameter_gain"])
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_function_as_coordination(kind, utility):
     same_actions(CLASSES[kind](2), Strategy("mine", my_greedy, utility), f"{utility}(greedy)")

@@ -73,7 +73,7 @@ def registered():
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be reached")
-@pytest.mark.parametrize("strategy", ["PIG({})", "novelty({}, temperature=0.1, lapse=0.1)", "{}", "rows({})"])
+@pytest.mark.parametrize("strategy", ["PIG({})", "parameter_gain({}, temperature=0.1, lapse=0.1)", "{}", "rows({})"])
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", WORLDS)
 def test_compiled_and_plain_agents_take_the_same_actions(kind, name, strategy):
@@ -135,7 +135,7 @@ def test_a_method_that_learns_like_q_learning_is_q_learning(kind):
 
 
 def test_a_method_that_plans_like_value_iteration_is_value_iteration():
-    strategies = "novelty(plan)", "novelty(VI, steps_back=4, gamma=0.9)"
+    strategies = "parameter_gain(plan)", "parameter_gain(VI, steps_back=4, gamma=0.9)"
     mine, theirs = (explore(berlyne.maze(3), name, 400, 4) for name in strategies)
     assert np.array_equal(mine.actions, theirs.actions)
 

@@ -157,3 +157,18 @@ def test_two_names_that_differ_in_case_only_are_told_apart():
             berlyne.strategy("BONUS(VI)")
     finally:
         del berlyne.UTILITIES["Bonus"], berlyne.UTILITIES["bonus"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: berlyne.strategy("novelty(VI)"),
+        lambda: berlyne.strategy("Novelty(greedy, temperature=0.1)"),
+        lambda: Strategy("mine", Greedy(), "novelty"),
+        lambda: explore(maze(0), "LTA", 5).model.plot("novelty"),
+        lambda: berlyne.novelty,
+    ],
+)
+def test_novelty_is_refused_with_both_of_its_meanings(use):
+    with pytest.raises((ValueError, AttributeError), match=r"novelty.*parameter_gain.*rarity"):
+        use()

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from berlyne import UTILITIES, Dirichlet, InternalModel, OneTwoThree, novelty, peig, pig, plc, pmc
+from berlyne import UTILITIES, Dirichlet, InternalModel, OneTwoThree, parameter_gain, peig, pig, plc, pmc
 from berlyne.strategies.utilities import pig_as_printed_of_row, pig_of_row, plc_of_row, pmc_of_row
 from oracles import enumerate_123
 
@@ -57,21 +57,21 @@ def test_peig_of_a_pair_never_tried_is_its_pig_or_a_constant():
     assert peig(coin(0), untried=0.0)[0, 1] == 0.0
 
 
-def test_novelty_of_a_coin():
+def test_parameter_gain_of_a_coin():
     """E[H] of a uniform coin is 1 / (2 ln 2) bits."""
-    assert novelty(coin())[0, 0] == pytest.approx(1 - 1 / (2 * np.log(2)))
+    assert parameter_gain(coin())[0, 0] == pytest.approx(1 - 1 / (2 * np.log(2)))
 
 
 def test_a_deterministic_action_of_a_1_2_3_world():
     """Four states: (1/4, 1/4, 1/4, 1/4) becomes certain, two bits; then nothing is left to learn."""
     model = InternalModel(OneTwoThree(4))
     assert model.theta_hat[0, 0] == pytest.approx([0.25] * 4)
-    assert pig(model)[0, 0] == pytest.approx(2.0) == novelty(model)[0, 0]
+    assert pig(model)[0, 0] == pytest.approx(2.0) == parameter_gain(model)[0, 0]
     assert pmc(model)[0, 0] == pytest.approx(0.75)
     assert plc(model)[0, 0] == pytest.approx((0.75 + 3 * 0.25) / 4)
     model.observe(0, 0, 2)
     assert peig(model)[0, 0] == pytest.approx(2.0)
-    for utility in (pig, pmc, plc, novelty):
+    for utility in (pig, pmc, plc, parameter_gain):
         assert utility(model)[0, 0] == 0.0
     model.observe(0, 0, 2)
     assert peig(model)[0, 0] == 0.0
@@ -130,7 +130,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("steps", [0, 1, 3, 6])
 @pytest.mark.parametrize("pair", PAIRS)
-def test_estimates_alone_are_enough_for_all_utilities_but_novelty(pair, steps):
+def test_estimates_alone_are_enough_for_all_utilities_but_parameter_gain(pair, steps):
     models = [InternalModel(prior, n_states=4, n_actions=2) for prior in PAIRS[pair]]
     for model in models:
         model.observe_many(HISTORY[:steps])
@@ -139,14 +139,14 @@ def test_estimates_alone_are_enough_for_all_utilities_but_novelty(pair, steps):
     for utility in (pig, peig, pmc, plc):
         assert utility(slow) == pytest.approx(utility(quick), rel=1e-10, abs=1e-13)
     with pytest.raises(ValueError, match=r"add a method expected_missing_information\(counts\)"):
-        novelty(slow)
+        parameter_gain(slow)
 
 
-def test_a_prior_may_bring_its_own_novelty():
+def test_a_prior_may_bring_its_own_parameter_gain():
     class Novel(Smoothed):
         def expected_missing_information(self, counts):
             return counts.sum(axis=-1)
 
     model = InternalModel(Novel(1.0, SUPPORT))
     model.observe_many(HISTORY)
-    assert novelty(model).tolist() == model.counts.sum(axis=-1).tolist()
+    assert parameter_gain(model).tolist() == model.counts.sum(axis=-1).tolist()

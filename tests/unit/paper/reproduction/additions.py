@@ -12,7 +12,7 @@ from berlyne.strategies.registry import STRATEGIES, Strategy
 from berlyne.worlds import WORLDS, dense_world
 from berlyne.worlds.registry import WorldKind
 
-STRATEGY = Strategy("novelty(VI+)", Greedy(), "novelty")  # a name that the paper's own could be mistaken for
+STRATEGY = Strategy("parameter_gain(VI+)", Greedy(), "parameter_gain")  # a name like the paper's own
 WORLD = WorldKind("mine", "Worlds of mine", dense_world, 7)
 
 

@@ -54,7 +54,7 @@ def test_settings_pools_and_claims_of_the_paper_ignore_additions() -> None:
     assert (without.stderr, beside.stderr) == ("15 3\n", "16 4\n")
 
 
-@pytest.mark.parametrize(("table", "name"), [("worlds", "mine"), ("strategies", "novelty(VI+)")])
+@pytest.mark.parametrize(("table", "name"), [("worlds", "mine"), ("strategies", "parameter_gain(VI+)")])
 def test_lists_name_additions(table: str, name: str) -> None:
     script = Path(__file__).with_name("additions.py")
     done = subprocess.run(
