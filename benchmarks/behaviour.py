@@ -91,14 +91,12 @@ def main() -> None:
     criteria = [bb.cv("people", 3, stratify="goal"), bb.cv("blocks", 3, pool="all")]
     for habit in (True, False):
         start = time.process_time()
-        scores: dict[str, dict[str, str]] = {}
-        compared = models(arguments.quick, habit)
-        base = compared.pop("nuisance")
-        for name, model in compared.items():
-            result = bb.compare(data, {"nuisance": base, name: model}, by=criteria, weights="positive")
-            differences = [result.difference(name, "nuisance", by) for by in result.criteria]
-            scores[name] = {d.criterion: f"{d.nats:+.0f} ± {d.se:.0f} ({d.n_for}:{d.n_against})" for d in differences}
-            print(habit, name, scores[name], flush=True)
+        result = bb.compare(data, models(arguments.quick, habit), by=criteria, weights="positive")
+        names = [name for name in result.scores() if name != "nuisance"]
+        differences = [result.difference(name, "nuisance", by) for name in names for by in result.criteria]
+        scores: dict[str, dict[str, str]] = {name: {} for name in names}
+        for d in differences:
+            scores[d.first][d.criterion] = f"{d.nats:+.0f} ± {d.se:.0f} ({d.n_for}:{d.n_against})"
         print(f"\n{'with' if habit else 'without'} the habit term, {time.process_time() - start:.0f} s of CPU time")
         print(pd.DataFrame(scores).T.to_string(), "\n", flush=True)
 

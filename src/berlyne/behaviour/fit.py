@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from berlyne.behaviour.data import Data, pandas
 from berlyne.behaviour.group import GroupFit, fit_group
-from berlyne.behaviour.logit import Design, LogitFit, fit_logit, make_design, make_parameters
+from berlyne.behaviour.logit import Design, LogitFit, fit_logit, make_design, make_parameters, near_starts
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.terms import Model
 from berlyne.plotting import figures_package
@@ -140,7 +140,8 @@ class Fit:
         else:
             scales = ["linear"] * len(self.names)
             mean = np.nanmean(self.estimates, axis=0)
-            sd = np.nanstd(self.estimates, axis=0, ddof=1 if len(self.estimates) > 1 else 0)
+            several = self.pool == "none" and len(self.estimates) > 1
+            sd = np.nanstd(self.estimates, axis=0, ddof=1) if several else np.full(len(mean), np.nan)
             se = self.standard_errors[0] if self.pool == "all" else sd / np.sqrt(len(self.estimates))
         typical = [float(to_natural(x, scale)) for x, scale in zip(mean, scales, strict=True)]
         columns = {"scale": scales, "mean": mean, "sd": sd, "se": se, "typical": typical}
@@ -180,6 +181,34 @@ class Fit:
         figures = figures_package()
         drawn: Figure = figures.draw_weights(self) if what == "weights" else figures.draw_profile(self)
         return drawn
+
+    def to_netcdf(self) -> bytes:
+        """Return the estimates, the group and the profile over settings as the bytes of a NetCDF file."""
+        import xarray as xr
+
+        by_person, tried = ("subject", "parameter"), self.settings
+        variables = {
+            "estimate": (by_person, self.estimates),
+            "standard_error": (by_person, self.standard_errors),
+            "log_likelihood": ("subject", self.log_likelihood, {"units": "nats"}),
+            "n_choices": ("subject", self.people["n"].to_numpy(np.int32)),
+            "converged": ("subject", self.people["converged"].to_numpy(np.int8)),
+            "setting": (("trial", "name"), tried.drop(columns="score").to_numpy(float)),
+            "score": ("trial", tried["score"].to_numpy(float), {"units": "nats"}),
+        }
+        variables |= {f"group_{name}": ("parameter", self.group[name].to_numpy(float)) for name in ("mean", "sd", "se")}
+        coordinates = {
+            "subject": [str(subject) for subject in self.data.subjects],
+            "parameter": self.names,
+            "scale": ("parameter", self.group["scale"].tolist()),
+        }
+        names = [name for name in tried.columns if name != "score"]
+        if names:
+            coordinates["name"] = names
+        else:
+            del variables["setting"]
+        attributes = {"model": repr(self.model), "pool": self.pool, "weights": self.weights}
+        return bytes(xr.Dataset(variables, coordinates, attributes).to_netcdf(engine="scipy"))
 
     def to_arviz(self, n_draws: int = 1000, seed: int = 0) -> xr.DataTree:
         """Return draws from the Laplace approximation in the form that ArviZ reads, from version 1.0 on.
@@ -241,27 +270,43 @@ def fit(data: Data, model: Model, *, weights: str = "free", pool: Pool = "none")
     check_option("pool", pool, POOLS)
     positive = positive_weights(data, model, weights)
     check_scored(data, model)
-    results: dict[tuple[float, ...], tuple[LogitFit, GroupFit | None]] = {}
+    last: list[_Fitted] = []
+
+    def fitted(settings: dict[str, float], near: _Fitted | None) -> _Fitted:
+        return _fit_design(design_of(data, model, settings), positive, model.has_lapse, pool, near)
 
     def score(settings: dict[str, float]) -> float:
-        design = design_of(data, model, settings)
-        result = _fit_design(design, positive, model.has_lapse, pool)
-        results[tuple(settings.values())] = result
-        logit, group = result
-        return float(logit.log_likelihood.sum() if group is None else group.log_evidence.sum())
+        last[:] = [fitted(settings, last[0] if last else None)]
+        return last[0].score
 
     best, profile = search_settings(model.settings(), score)
-    logit, group = results[tuple(best.values())]
-    return Fit(data, model, best, weights, pool, logit, group, profile)
+    final = last[0] if len(profile) == 1 else fitted(best, None)  # from all starts
+    tried = [line for line in profile if any(line[name] != value for name, value in best.items())]
+    profile = [*tried, {**best, "score": final.score}]
+    return Fit(data, model, best, weights, pool, final.logit, final.group, profile)
 
 
-def _fit_design(design: Design, positive: BoolArray, has_lapse: bool, pool: Pool) -> tuple[LogitFit, GroupFit | None]:
-    """Fit the weights for given settings."""
+class _Fitted(NamedTuple):
+    """A fit with given settings."""
+
+    design: Design
+    logit: LogitFit
+    group: GroupFit | None
+
+    @property
+    def score(self) -> float:
+        """Log-likelihood of all people; as a group, their log evidence."""
+        return float(self.logit.log_likelihood.sum() if self.group is None else self.group.log_evidence.sum())
+
+
+def _fit_design(design: Design, positive: BoolArray, has_lapse: bool, pool: Pool, near: _Fitted | None) -> _Fitted:
+    """Fit the weights for given settings; `near` is a fit with other settings, from which the search may start."""
     if pool == "group":
-        group = fit_group(design, positive, has_lapse)
-        return group.people, group
+        group = fit_group(design, positive, has_lapse, None if near is None else near.group)
+        return _Fitted(design, group.people, group)
     pooled = design.together() if pool == "all" else design
-    return fit_logit(pooled, make_parameters(pooled, positive, has_lapse)), None
+    starts = None if near is None else near_starts(near.logit.theta, near.design, pooled)
+    return _Fitted(pooled, fit_logit(pooled, make_parameters(pooled, positive, has_lapse), starts), None)
 
 
 def design_of(data: Data, model: Model, settings: Mapping[str, float]) -> Design:

@@ -49,7 +49,7 @@ class GroupFit:
     converged: bool
 
 
-def fit_group(design: Design, positive: BoolArray, has_lapse: bool) -> GroupFit:
+def fit_group(design: Design, positive: BoolArray, has_lapse: bool, near: GroupFit | None = None) -> GroupFit:
     """Fit the distribution of the parameters among people.
 
     Parameters
@@ -60,11 +60,17 @@ def fit_group(design: Design, positive: BoolArray, has_lapse: bool) -> GroupFit:
         Whether each weight is positive; its logarithm then has a Gaussian distribution.
     has_lapse : bool
         Whether there is a lapse.
+    near : GroupFit, optional
+        A fit of the same people with other values, near which the iteration starts.
     """
     parameters = make_parameters(design, positive, has_lapse, log=True)
-    mean, unit = _start(design, positive, has_lapse)
-    sd, evidence, converged = unit.copy(), -np.inf, False
-    theta = np.tile(mean, (design.n_people, 1))
+    if near is None:
+        mean, sd = _start(design, positive, has_lapse)
+        theta = np.tile(mean, (design.n_people, 1))
+    else:
+        mean, sd, theta = near.mean, near.sd, near.people.theta
+    smallest = SMALLEST_SD * _scale(design, positive, has_lapse)
+    evidence, converged = -np.inf, False
     for _ in range(MAX_ROUNDS):
         people, log_evidence, covariance = posterior(design, parameters, mean, sd, theta)
         theta, change = people.theta, log_evidence.sum() - evidence
@@ -74,7 +80,7 @@ def fit_group(design: Design, positive: BoolArray, has_lapse: bool) -> GroupFit:
         variance = np.diagonal(covariance, axis1=1, axis2=2)
         mean = theta.mean(axis=0)
         sd = np.sqrt(np.mean((theta - mean) ** 2 + variance, axis=0))
-        sd = np.maximum(sd, SMALLEST_SD * unit)
+        sd = np.maximum(sd, smallest)
     return GroupFit(mean, sd, _standard_error(sd, covariance), people, log_evidence, converged)
 
 
@@ -103,10 +109,15 @@ def _start(design: Design, positive: BoolArray, has_lapse: bool) -> tuple[FloatA
     n_values = len(positive)
     unit = 1.0 / np.where(together.spread[0] > 0, together.spread[0], 1.0)
     weights = np.where(positive, np.log(np.maximum(theta[:n_values], 0.05 * unit)), theta[:n_values])
-    scale = np.where(positive, 1.0, unit)
-    if not has_lapse:
-        return weights, scale
-    return np.append(weights, np.clip(theta[-1], *START_LOGITS)), np.append(scale, 1.0)
+    start = np.append(weights, np.clip(theta[-1], *START_LOGITS)) if has_lapse else weights
+    return start, _scale(design, positive, has_lapse)
+
+
+def _scale(design: Design, positive: BoolArray, has_lapse: bool) -> FloatArray:
+    """Return the scale of each parameter: one over the spread of the values, and 1 for logarithms and logits, (P,)."""
+    spread = design.together().spread[0]
+    scale = np.where(positive, 1.0, 1.0 / np.where(spread > 0, spread, 1.0))
+    return np.append(scale, 1.0) if has_lapse else scale
 
 
 def _standard_error(sd: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -198,6 +198,22 @@ def default_starts(design: Design, parameters: Parameters) -> FloatArray:
     return np.stack([best, *starts], axis=1)
 
 
+def near_starts(theta: FloatArray, before: Design, design: Design) -> FloatArray:
+    """Return starts (people, S, P) near the parameters (people, P) of other values, rescaled by their spread.
+
+    Without a lapse the log-likelihood is concave. With one, a second start has more lapses.
+    """
+    n_values = before.spread.shape[1]
+    ratio = np.where(design.spread > 0, before.spread / np.where(design.spread > 0, design.spread, 1.0), 1.0)
+    near = theta.copy()
+    near[:, :n_values] *= ratio
+    if theta.shape[1] == n_values:
+        return near[:, None]
+    more = near.copy()
+    more[:, -1] = np.maximum(near[:, -1], _logit(LAPSES[0]))
+    return np.stack([near, more], axis=1)
+
+
 def _unit(design: Design) -> FloatArray:
     """Return the weights (people, K) at which each value has the spread 1."""
     return 1.0 / np.where(design.spread > 0, design.spread, 1.0)
