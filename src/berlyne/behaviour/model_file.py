@@ -76,7 +76,7 @@ def load_model_file(path: Path) -> ModelFile:
         models = {name: _model(f"{path}, [models.{name}]", table) for name, table in content["models"].items()}
     else:
         models = {"model": _model(str(path), {name: content[name] for name in OF_MODEL if name in content})}
-    options = {name: content[name] for name in ("weights", "pool") if name in content}
+    options: dict[str, Any] = {name: content[name] for name in ("weights", "pool") if name in content}
     if "by" in content:
         options["by"] = [_criterion(text) for text in content["by"]]
     return ModelFile(content.get("columns", {}), models, options)
