@@ -16,7 +16,7 @@ from berlyne.engine.action_selection import ChoiceState
 from berlyne.engine.blocks import CompiledFunction
 from berlyne.engine.jit import COMPILING, callback, inline, user_function, why_not_compiled
 from berlyne.engine.row_beliefs import SEEN, TOTAL, Belief, Family
-from berlyne.strategies.indices import Row, reads
+from berlyne.strategies.indices import NO_SURPRISE, Row, reads
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
 _I, _F = types.int64, types.float64
@@ -39,8 +39,8 @@ class CompiledIndex(NamedTuple):
         Of the prior, see `berlyne.engine.row_beliefs.Family`.
     counts, visits : ndarray of int, shape (N,)
         Scratch for the fields of a row.
-    log_visits : ndarray of shape (N + 1,)
-        log2(1 + visits) of every state, then their sum, when all rows are computed; empty if rarity is not read.
+    state_rarity : ndarray of shape (N + 1,)
+        Rarity of every state in bits, then their sum; empty if the index does not read rarity.
     surprise : ndarray of shape (rows,)
         Surprise of the last outcome of each row in bits, NaN if it was never tried; empty if surprise is not read.
     """
@@ -49,17 +49,17 @@ class CompiledIndex(NamedTuple):
     kappa: Any
     counts: IntArray
     visits: IntArray
-    log_visits: FloatArray
+    state_rarity: FloatArray
     surprise: FloatArray
 
 
 def new_index(function: Callable[..., Any], family: Family, belief: Any, n_states: int, n_rows: int) -> CompiledIndex:
     """Return an index for beliefs of type `belief`, with this number of rows, padding included."""
     scratch = np.zeros(n_states, dtype=np.int64), np.zeros(n_states, dtype=np.int64)
-    log_visits = np.zeros(n_states + 1 if reads(function, "rarity") else 0)
+    state_rarity = np.zeros(n_states + 1 if reads(function, "rarity") else 0)
     surprise = np.full(n_rows if reads(function, "surprise") else 0, np.nan)
     functions = compile_index(function), CompiledFunction(family.kappa, belief, _I, _I)
-    return CompiledIndex(*functions, *scratch, log_visits, surprise)
+    return CompiledIndex(*functions, *scratch, state_rarity, surprise)
 
 
 @cache
@@ -90,19 +90,18 @@ def can_compile_index(name: str, function: Callable[..., Any]) -> bool:
 
 
 @inline
-def rarity_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: int, a: int) -> float:
+def rarity_of_row(belief: Belief, index: CompiledIndex, s: int, a: int) -> float:
     """Compute the expected rarity of the next state of row (a, s); NaN if the index does not read it."""
-    if len(index.log_visits) == 0:
+    if len(index.state_rarity) == 0:
         return math.nan
     graph, n_states = belief.graph, len(belief.graph.start)
     base_weight = belief.base_weight[s * graph.stride + a] if len(belief.base_weight) else 0.0
-    total, others, first = 0.0, index.log_visits[n_states], graph.start[s]
+    total, others, first = 0.0, index.state_rarity[n_states], graph.start[s]
     for k in range(first, first + graph.length[s]):
-        log_visits = index.log_visits[graph.succ[k]]
-        total += (base_weight + belief.weight[k * graph.stride + a]) * log_visits
-        others -= log_visits
-    rarity: float = math.log2(choice.visits[-1] + n_states) - total - base_weight * others
-    return rarity
+        rarity = index.state_rarity[graph.succ[k]]
+        total += (base_weight + belief.weight[k * graph.stride + a]) * rarity
+        others -= rarity
+    return total + base_weight * others if graph.length[s] < n_states else total
 
 
 @inline
@@ -114,7 +113,7 @@ def surprise_of_row(belief: Belief, index: CompiledIndex, s: int, a: int) -> flo
     r, first = s * graph.stride + a, graph.start[s]
     known: float = index.surprise[r]
     if not math.isnan(known):
-        return known
+        return known if known > NO_SURPRISE else 0.0
     base_weight = belief.base_weight[r] if len(belief.base_weight) else 0.0
     bits, n_others = 0.0, len(graph.start) - graph.length[s]
     for k in range(first, first + graph.length[s]):
@@ -123,7 +122,7 @@ def surprise_of_row(belief: Belief, index: CompiledIndex, s: int, a: int) -> flo
             bits -= p * math.log2(p)
     if base_weight > 0.0:
         bits -= n_others * base_weight * math.log2(base_weight)
-    return bits
+    return bits if bits > NO_SURPRISE else 0.0
 
 
 @inline
@@ -152,7 +151,7 @@ def value_of_row(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: i
     n_outcomes: Any = np.int64(belief.row_stats[r, SEEN])
     lists = counts[:n_seen], visits[:n_seen]
     kappa, n_obs, n_visits = index.kappa(belief, s, a), choice.n_obs[0], choice.visits[s]
-    rarity, surprise = rarity_of_row(belief, choice, index, s, a), surprise_of_row(belief, index, s, a)
+    rarity, surprise = rarity_of_row(belief, index, s, a), surprise_of_row(belief, index, s, a)
     row = Row(n_row, kappa, n_outcomes, n_obs, lists[0], lists[1], n_visits, rarity, surprise)
     value: float = index.value(row)
     if not math.isfinite(value):
@@ -167,12 +166,13 @@ def apply_index(belief: Belief, choice: ChoiceState, index: CompiledIndex, s: in
     If the index reads surprise, that of row (a, s) follows from `choice.predicted`, the probability of its outcome.
     """
     stride = belief.graph.stride
-    if len(index.log_visits):
-        sum_of_logs = 0.0
-        for state in range(len(belief.graph.start)):
-            index.log_visits[state] = math.log2(1.0 + choice.visits[state])
-            sum_of_logs += index.log_visits[state]
-        index.log_visits[-1] = sum_of_logs
+    if len(index.state_rarity):
+        total, n_states = 0.0, len(belief.graph.start)
+        largest = math.log2(choice.visits[-1] + n_states)
+        for state in range(n_states):
+            index.state_rarity[state] = largest - math.log2(1.0 + choice.visits[state])
+            total += index.state_rarity[state]
+        index.state_rarity[n_states] = total
     if s >= 0:
         if len(index.surprise):
             index.surprise[s * stride + a] = -math.log2(choice.predicted[0])

@@ -63,6 +63,8 @@ class Row(NamedTuple):
 
 BUILT_IN = frozenset({"rarity", "surprise", "count_bonus", "log_count"})
 """Names of the indices in `berlyne.strategies.drives`."""
+NO_SURPRISE = 1e-12
+"""Surprise in bits up to which it is rounding of a probability of one."""
 GLOBAL_FIELDS = frozenset({"t", "visits", "state_visits", "rarity"})
 """Fields that an observation can change in all rows at once."""
 
@@ -255,4 +257,5 @@ def surprise_of_row(surprise: FloatArray, theta_hat: FloatArray, a: int, s: int)
     """Surprise of the last outcome of row (a, s), or its expected surprise if it was never tried; NaN if not asked."""
     if not surprise.size:
         return math.nan
-    return float(entropy(theta_hat)) if np.isnan(surprise[a, s]) else float(surprise[a, s])
+    bits = float(entropy(theta_hat)) if np.isnan(surprise[a, s]) else float(surprise[a, s])
+    return bits if bits > NO_SURPRISE else 0.0
