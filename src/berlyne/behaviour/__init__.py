@@ -2,9 +2,9 @@
 
 from berlyne.behaviour.comparison import Comparison, CrossValidation, Difference, compare, cv
 from berlyne.behaviour.data import Data, read
-from berlyne.behaviour.fit import Fit, fit
+from berlyne.behaviour.fitting import Fit, fit
 from berlyne.behaviour.model_selection import ModelFrequencies, bms
-from berlyne.behaviour.predictive import Predictive, predictive
+from berlyne.behaviour.prediction import Predictive, predictive
 from berlyne.behaviour.recovery import Confusion, Recovery, confuse, recover
 from berlyne.behaviour.separation import Separation, separate
 from berlyne.behaviour.settings import crp, grid

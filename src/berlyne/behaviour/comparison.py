@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.behaviour.data import Data, pandas
-from berlyne.behaviour.fit import (
+from berlyne.behaviour.fitting import (
     POOLS,
     WEIGHTS,
     Fit,

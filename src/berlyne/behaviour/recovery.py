@@ -11,7 +11,7 @@ import numpy as np
 
 from berlyne.behaviour.comparison import CrossValidation, compare
 from berlyne.behaviour.data import Data, pandas
-from berlyne.behaviour.fit import Fit, Pool, fit
+from berlyne.behaviour.fitting import Fit, Pool, fit
 from berlyne.behaviour.simulation import Simulation, draw_person, simulate_people
 from berlyne.behaviour.terms import Model
 from berlyne.plotting import figures_package

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.behaviour.data import pandas
-from berlyne.behaviour.fit import fit
+from berlyne.behaviour.fitting import fit
 from berlyne.behaviour.recovery import people_who_follow
 from berlyne.behaviour.terms import model
 from berlyne.plotting import figures_package

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.behaviour.data import Data, pandas, read
-from berlyne.behaviour.fit import Fit, to_natural
+from berlyne.behaviour.fitting import Fit, to_natural
 from berlyne.behaviour.terms import Model
 from berlyne.validation import FloatArray, check_count
 from berlyne.worlds.world import World, check_world

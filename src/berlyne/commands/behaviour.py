@@ -24,7 +24,7 @@ def _print(text: str) -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="NetCDF file for the results.")
 def fit(frame: Path, model: Path, output: Path | None) -> None:
     """Fit the model of the TOML file MODEL to the choices in the CSV file FRAME."""
-    from berlyne.behaviour.fit import fit as fit_model
+    from berlyne.behaviour.fitting import fit as fit_model
     from berlyne.behaviour.model_file import load_model_file
 
     described = load_model_file(model)

@@ -10,7 +10,7 @@ import pytest
 
 import berlyne
 import berlyne.behaviour as bb
-from berlyne.behaviour.fit import choice_probabilities
+from berlyne.behaviour.fitting import choice_probabilities
 from berlyne.behaviour.simulation import simulate_people
 from unit.behaviour.people import WORLD, walkers
 

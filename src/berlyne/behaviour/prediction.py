@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.behaviour.data import pandas
-from berlyne.behaviour.fit import Fit
+from berlyne.behaviour.fitting import Fit
 from berlyne.behaviour.simulation import simulate
 from berlyne.plotting import figures_package
 from berlyne.validation import FloatArray
