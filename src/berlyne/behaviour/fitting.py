@@ -169,6 +169,27 @@ class Fit:
         coordinates |= {name: ("step", column.to_numpy()) for name, column in self.data.frame.items()}
         return xr.Dataset(variables, coordinates, {"model": repr(self.model), "pool": self.pool})
 
+    def check(self) -> str:
+        """Return sentences about people who did not converge, weights without an estimate, and a useless model."""
+        notes = []
+        converged = np.broadcast_to(self.logit.converged, len(self.theta))
+        failed = [str(self.data.subjects[i]) for i in np.flatnonzero(~converged)]
+        if failed:
+            notes.append(f"the search did not converge for {', '.join(failed)}")
+        varies, at_bound = (np.broadcast_to(x, self.theta.shape) for x in (self.logit.varies, self.logit.at_bound))
+        for i, name in enumerate(self.names):
+            if not varies[:, i].all():
+                notes.append(f"{name} does not vary for {(~varies[:, i]).sum()} people, so they have no estimate")
+            ran_off = at_bound[:, i] & (np.abs(np.nan_to_num(self.estimates[:, i])) > 0) & (name != "lapse")
+            if ran_off.any():
+                notes.append(f"the weight of {name} ran off for {ran_off.sum()} people; their choices do not limit it")
+        n_allowed = self.data.allowed[self.data.scored].sum(axis=1)
+        gain = float(self.log_likelihood.sum() + np.log(n_allowed).sum())
+        n_fitted = int(self.logit.varies.sum())
+        if gain < n_fitted:
+            notes.append(f"the model explains nothing: {gain:.1f} nats above chance with {n_fitted} parameters")
+        return "\n".join(f"- {note}" for note in notes) or "- no problems"
+
     def plot(self, what: str = "weights") -> Figure:
         """Draw the weights of people with the line of zero, or the profile over settings.
 

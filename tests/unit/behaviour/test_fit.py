@@ -134,3 +134,14 @@ def test_the_weights_are_those_of_the_best_settings(data: bb.Data) -> None:
     alone = bb.fit(data, bb.model("PIG(VI)", WORLD.prior, gamma=0.99), pool="all")
     assert fit.best_settings == {"PIG(VI): gamma": 0.99}
     assert fit.estimates == pytest.approx(alone.estimates)
+
+
+def test_check_names_problems_of_a_fit(data: bb.Data) -> None:
+    assert bb.fit(data, MODEL, pool="all").check() == "- no problems"
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame({"s": 0, "a": rng.integers(0, 2, 200), "s_next": 0})
+    assert "explains nothing" in bb.fit(bb.read(noise), bb.repeat()).check()
+    always = pd.DataFrame({"s": 0, "a": [1] * 40, "s_next": 0})
+    assert "bias[1] ran off for 1 people" in bb.fit(bb.read(always, actions=[0, 1]), bb.bias()).check()
+    new_states = pd.DataFrame({"s": range(30), "a": [0, 1, 1] * 10, "s_next": range(1, 31)})
+    assert "habit does not vary for 1 people" in bb.fit(bb.read(new_states), bb.bias() + bb.habit()).check()

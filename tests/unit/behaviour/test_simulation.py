@@ -12,6 +12,7 @@ import berlyne
 import berlyne.behaviour as bb
 from berlyne.behaviour.fitting import choice_probabilities
 from berlyne.behaviour.simulation import simulate_people
+from berlyne.behaviour.terms import Term
 from unit.behaviour.people import WORLD, walkers
 
 NUISANCE = bb.bias() + bb.repeat() + bb.habit()
@@ -161,3 +162,24 @@ def test_separation_is_small_for_strategies_that_agree() -> None:
         bb.separate(["PIG(VI)"], [WORLD])
     with pytest.raises(ValueError, match="candidates"):
         bb.separate(["PIG(VI)", "CB"], [])
+
+
+def test_lapses_are_uniform() -> None:
+    """Without lapses the action would always be right."""
+    theta = np.array([50.0, 0.4])
+    sim = simulate_people(bb.bias() + bb.lapse(), {}, lambda rng: theta, CORRIDOR, (2000, None), [0])
+    assert (sim.frame.a == "left").mean() == pytest.approx(0.2, abs=4 * np.sqrt(0.2 * 0.8 / 2000))
+
+
+def test_a_new_episode_forgets_the_last_action() -> None:
+    """Who repeats left stays in the corridor for ever; each new episode is a new chance to do so."""
+    sim = simulate_people(bb.repeat(), {}, lambda rng: np.array([50.0]), CORRIDOR, (120, None), range(8))
+    assert (sim.frame.groupby("subject").a.last() == "left").all()
+    assert (sim.frame.groupby("subject").a.first() == "right").any()
+
+
+def test_explorers_of_a_world_know_its_ends_as_in_a_replay() -> None:
+    model = bb.model("PIG(VI)", CORRIDOR)
+    sim = simulate_people(model, {}, lambda rng: np.array([1.0]), CORRIDOR, (60, None), range(2))
+    (drive,) = model.terms
+    assert drive.values(sim.data, {}) == pytest.approx(Term.values(drive, sim.data, {}))
