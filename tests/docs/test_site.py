@@ -28,7 +28,10 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
-DOCUMENTED = ("berlyne", *(f"berlyne.{name}" for name in ("worlds", "priors", "experiments", "figures", "claims")))
+DOCUMENTED = (
+    "berlyne",
+    *(f"berlyne.{name}" for name in ("worlds", "priors", "experiments", "behaviour", "figures", "claims")),
+)
 """Packages of which every name in `__all__` is public."""
 
 

@@ -29,8 +29,10 @@ def test_every_help_ends_in_an_example_that_parses(path, tmp_path, monkeypatch):
     lines = output.split("\nExample:\n")[1].splitlines()
     assert lines and all(line.startswith(f"  {' '.join(path)} ") for line in lines)
     monkeypatch.chdir(tmp_path)
-    for name in ("study.toml", "results.zarr", "reproduction"):
-        (tmp_path / name).mkdir() if name != "study.toml" else (tmp_path / name).touch()
+    for name in ("results.zarr", "reproduction"):
+        (tmp_path / name).mkdir()
+    for name in ("study.toml", "choices.csv", "model.toml", "models.toml"):
+        (tmp_path / name).touch()
     for line in lines:
         words, group = shlex.split(line)[1:], commands
         while isinstance(group, click.Group):

@@ -5,6 +5,16 @@ This package only draws its arguments: it runs no experiments and computes no ra
 """
 
 from berlyne.figures.animation import animate_run
+from berlyne.figures.behaviour import (
+    draw_confusion,
+    draw_differences,
+    draw_frequencies,
+    draw_predictive,
+    draw_profile,
+    draw_recovery,
+    draw_separation,
+    draw_weights,
+)
 from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.curves import draw_bands, draw_curves, draw_run
@@ -25,8 +35,11 @@ __all__ = [
     "card",
     "draw_bands",
     "draw_concentration",
+    "draw_confusion",
     "draw_curves",
+    "draw_differences",
     "draw_explorer",
+    "draw_frequencies",
     "draw_graph",
     "draw_index_by_length",
     "draw_maze",
@@ -34,11 +47,16 @@ __all__ = [
     "draw_model",
     "draw_path",
     "draw_prediction",
+    "draw_predictive",
+    "draw_profile",
     "draw_ranks",
     "draw_ranks_by_time",
+    "draw_recovery",
     "draw_run",
     "draw_sensitivity",
+    "draw_separation",
     "draw_structure",
+    "draw_weights",
     "draw_world",
     "shade_rooms",
     "telling_rows",

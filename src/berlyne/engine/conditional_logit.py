@@ -1,0 +1,295 @@
+"""Conditional logit with lapses: exact derivatives, and a damped Newton method with bounds, for one person or many.
+
+A choice among the allowed actions has the probability (1 - lapse) softmax(x w)[a] + lapse / n_allowed. Here x[a, k] are
+values and w their weights. A parameter is a weight, the logarithm of a weight, or the logit of the lapse. The lapse is
+the last parameter, if there is one. Parameters may have a Gaussian prior; its precision is zero if there is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from berlyne.engine.jit import inline, kernel
+from berlyne.validation import BoolArray, FloatArray, IntArray
+
+MAX_STEPS = 500
+SMALL_GAIN = 1e-10
+"""Expected gain of the next Newton step, in nats, below which the method stops."""
+FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e12
+ROUNDING = 1e-8
+"""Expected gain, in nats, that may be lost in the rounding of the log posterior."""
+SAME_MAXIMUM = 1e-6
+"""Largest difference in nats between starts that reached one maximum."""
+
+
+class Choices(NamedTuple):
+    """Choices of all people, one after another.
+
+    Attributes
+    ----------
+    x : ndarray of shape (T, A, K)
+        Value k of each action; ignored where an action is not allowed.
+    allowed : ndarray of bool, shape (T, A)
+        Whether an action could be chosen.
+    chosen : ndarray of int, shape (T,)
+        The chosen action; negative if the choice is not scored.
+    begin : ndarray of int, shape (people + 1,)
+        First choice of each person, and T.
+    """
+
+    x: FloatArray
+    allowed: BoolArray
+    chosen: IntArray
+    begin: IntArray
+
+
+class Parameters(NamedTuple):
+    """The P = K parameters, or K + 1 with a lapse: their scales, bounds and Gaussian prior.
+
+    Attributes
+    ----------
+    is_log : ndarray of bool, shape (P,)
+        Whether the parameter is the logarithm of a weight.
+    low, high : ndarray of shape (people, P)
+        Bounds.
+    mean, precision : ndarray of shape (P,)
+        Mean and precision of the prior; precision 0 for none.
+    """
+
+    is_log: BoolArray
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+    precision: FloatArray
+
+
+class Maximum(NamedTuple):
+    """The maximum that a search found, for each person; arrays to fill.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (people, P)
+        Parameters.
+    value : ndarray of shape (people,)
+        Log-likelihood plus log prior density without its constant, in nats.
+    gradient : ndarray of shape (people, P)
+        Derivatives; nonzero at active bounds.
+    hessian : ndarray of shape (people, P, P)
+        Second derivatives.
+    gain : ndarray of shape (people,)
+        Expected gain of one more Newton step, in nats; NaN if the search has not converged.
+    n_starts, n_best : ndarray of int, shape (people,)
+        Number of starts, and of those that reached this maximum.
+    """
+
+    theta: FloatArray
+    value: FloatArray
+    gradient: FloatArray
+    hessian: FloatArray
+    gain: FloatArray
+    n_starts: IntArray
+    n_best: IntArray
+
+
+@inline
+def _weights(theta: FloatArray, is_log: BoolArray, w: FloatArray) -> None:
+    """Write the weights of the values into `w` (K,)."""
+    for k in range(len(w)):
+        w[k] = np.exp(theta[k]) if is_log[k] else theta[k]
+
+
+@inline
+def _softmax(x: FloatArray, allowed: BoolArray, w: FloatArray, p: FloatArray) -> int:
+    """Write the softmax of x w over the allowed actions into `p` (A,); return their number."""
+    n_allowed, largest, total = 0, -np.inf, 0.0
+    for a in range(len(p)):
+        p[a] = -np.inf
+        if allowed[a]:
+            n_allowed += 1
+            p[a] = 0.0
+            for k in range(len(w)):
+                p[a] += x[a, k] * w[k]
+            largest = max(largest, p[a])
+    for a in range(len(p)):
+        p[a] = np.exp(p[a] - largest)
+        total += p[a]
+    for a in range(len(p)):
+        p[a] /= total
+    return n_allowed
+
+
+@inline
+def _mean_values(x: FloatArray, p: FloatArray, mean: FloatArray) -> None:
+    """Write the mean of the values under `p` into `mean` (K,)."""
+    mean[:] = 0.0
+    for a in range(len(p)):
+        if p[a] > 0.0:
+            for k in range(len(mean)):
+                mean[k] += p[a] * x[a, k]
+
+
+@inline
+def _add_choice(x: FloatArray, p: FloatArray, mean: FloatArray, a: int, r: float, g: FloatArray, h: FloatArray) -> None:
+    """Add the derivatives of one choice with respect to the weights; `r` is the probability that it was no lapse."""
+    n = len(mean)
+    for i in range(n):
+        d = x[a, i] - mean[i]
+        g[i] += r * d
+        for j in range(i + 1):
+            h[i, j] += r * (1.0 - r) * d * (x[a, j] - mean[j])
+    for b in range(len(p)):
+        if p[b] > 0.0:
+            for i in range(n):
+                d = r * p[b] * (x[b, i] - mean[i])
+                for j in range(i + 1):
+                    h[i, j] -= d * (x[b, j] - mean[j])
+
+
+@kernel
+def derivatives(
+    theta: FloatArray, choices: Choices, person: int, parameters: Parameters, g: FloatArray, h: FloatArray
+) -> float:
+    """Return the log posterior of one person, and write its gradient (P,) and Hessian (P, P).
+
+    The constant of the prior is left out. Write q for the probability of the choice, d for the values of the chosen
+    action minus their mean under the softmax, V for their covariance, and r for the probability that the choice was no
+    lapse. Then the gradient is r d and (1 - r) - lapse, and the second derivatives are r (1 - r) d d' - r V,
+    -r (1 - r) d, and r (1 - r) - lapse (1 - lapse).
+    """
+    n_actions, n_values = choices.x.shape[1:]
+    has_lapse = len(theta) > n_values
+    lapse = 1.0 / (1.0 + np.exp(-theta[n_values])) if has_lapse else 0.0
+    w, p, mean = np.empty(n_values), np.empty(n_actions), np.empty(n_values)
+    _weights(theta, parameters.is_log, w)
+    g[:], h[:] = 0.0, 0.0
+    value, last = 0.0, n_values
+    for t in range(choices.begin[person], choices.begin[person + 1]):
+        a = choices.chosen[t]
+        if a < 0:
+            continue
+        x = choices.x[t]
+        n_allowed = _softmax(x, choices.allowed[t], w, p)
+        _mean_values(x, p, mean)
+        q, r = p[a], 1.0
+        if has_lapse:
+            q = (1.0 - lapse) * p[a] + lapse / n_allowed
+            r = (1.0 - lapse) * p[a] / q
+            g[last] += (1.0 - r) - lapse
+            h[last, last] += r * (1.0 - r) - lapse * (1.0 - lapse)
+            for k in range(n_values):
+                h[last, k] -= r * (1.0 - r) * (x[a, k] - mean[k])
+        value += np.log(q)
+        _add_choice(x, p, mean, a, r, g, h)
+    return value + _add_prior(theta, w, parameters, g, h)
+
+
+@inline
+def _add_prior(theta: FloatArray, w: FloatArray, parameters: Parameters, g: FloatArray, h: FloatArray) -> float:
+    """Change derivatives to those by the parameters, add the prior, complete the Hessian; return the log prior."""
+    value = 0.0
+    for i in range(len(theta)):
+        for j in range(i):
+            h[i, j] *= (w[i] if parameters.is_log[i] else 1.0) * (w[j] if parameters.is_log[j] else 1.0)
+            h[j, i] = h[i, j]
+        if parameters.is_log[i]:
+            g[i] *= w[i]
+            h[i, i] = h[i, i] * w[i] * w[i] + g[i]
+    for i in range(len(theta)):
+        distance = theta[i] - parameters.mean[i]
+        value -= 0.5 * parameters.precision[i] * distance * distance
+        g[i] -= parameters.precision[i] * distance
+        h[i, i] -= parameters.precision[i]
+    return value
+
+
+@inline
+def _solve(h: FloatArray, g: FloatArray, free: BoolArray, damping: float, step: FloatArray) -> bool:
+    """Solve (-h + damping D) step = g for the free parameters by Cholesky; D is the diagonal of |h|.
+
+    Return whether the matrix is positive definite.
+    """
+    n = len(g)
+    lower = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            if not (free[i] and free[j]):
+                lower[i, j] = 1.0 if i == j else 0.0
+                continue
+            entry = -h[i, j] + (damping * abs(h[i, i]) if i == j else 0.0)
+            total = entry
+            for k in range(j):
+                total -= lower[i, k] * lower[j, k]
+            if i > j:
+                lower[i, j] = total / lower[j, j]
+            elif total <= 1e-13 * abs(entry) or not total > 0.0:
+                return False
+            else:
+                lower[i, i] = np.sqrt(total)
+    for i in range(n):
+        step[i] = g[i] if free[i] else 0.0
+        for k in range(i):
+            step[i] -= lower[i, k] * step[k]
+        step[i] /= lower[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            step[i] -= lower[k, i] * step[k]
+        step[i] /= lower[i, i]
+    return True
+
+
+@kernel
+def newton(theta: FloatArray, choices: Choices, person: int, parameters: Parameters) -> tuple[float, float]:
+    """Maximise the log posterior of one person from `theta`, which is changed; return its value and the last gain.
+
+    A parameter at a bound is held there while the gradient points outwards. Damping grows until a step raises the log
+    posterior. The gain is NaN if the method stopped before it was small.
+    """
+    n = len(theta)
+    low, high = parameters.low[person], parameters.high[person]
+    g, h, step, proposal = np.empty(n), np.empty((n, n)), np.empty(n), np.empty(n)
+    g_new, h_new, free = np.empty(n), np.empty((n, n)), np.empty(n, dtype=np.bool_)
+    value, damping = derivatives(theta, choices, person, parameters, g, h), 0.0
+    for _ in range(MAX_STEPS):
+        for k in range(n):
+            inwards = (theta[k] > low[k] or g[k] > 0.0) and (theta[k] < high[k] or g[k] < 0.0)
+            free[k] = inwards and low[k] < high[k] and h[k, k] != 0.0
+        while not _solve(h, g, free, damping, step):
+            damping = max(10.0 * damping, FIRST_DAMPING)
+            if damping > MAX_DAMPING:
+                return value, np.nan
+        gain = 0.0
+        for k in range(n):
+            gain += 0.5 * g[k] * step[k]
+            proposal[k] = min(max(theta[k] + step[k], low[k]), high[k])
+        if gain < SMALL_GAIN and damping <= 1.0:
+            return value, gain
+        value_new = derivatives(proposal, choices, person, parameters, g_new, h_new)
+        if value_new > value:
+            value, damping = value_new, 0.0 if damping < 2 * FIRST_DAMPING else damping / 10.0
+            theta[:], g[:], h[:] = proposal, g_new, h_new
+        elif gain < ROUNDING:
+            return value, gain
+        else:
+            damping = max(10.0 * damping, FIRST_DAMPING)
+            if damping > MAX_DAMPING:
+                return value, np.nan
+    return value, np.nan
+
+
+@kernel
+def maximize(choices: Choices, parameters: Parameters, starts: FloatArray, best: Maximum) -> None:
+    """Maximise the log posterior of every person from each of the starts (people, S, P), and keep the best maximum."""
+    for person in range(len(best.value)):
+        best.value[person], best.n_best[person], best.n_starts[person] = -np.inf, 0, starts.shape[1]
+        for start in starts[person]:
+            theta = np.minimum(np.maximum(start, parameters.low[person]), parameters.high[person])
+            value, gain = newton(theta, choices, person, parameters)
+            if value > best.value[person] + SAME_MAXIMUM:
+                best.n_best[person] = 0
+            if value > best.value[person] - SAME_MAXIMUM:
+                best.n_best[person] += 1
+            if value > best.value[person]:
+                best.value[person], best.gain[person], best.theta[person] = value, gain, theta
+        derivatives(best.theta[person], choices, person, parameters, best.gradient[person], best.hessian[person])

@@ -1,0 +1,61 @@
+"""Values without variation, choices that are not scored, and weights that run off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from berlyne.behaviour.logit import LogitFit, fit_logit, make_design, make_parameters
+
+
+def fit(x: Any, allowed: Any, chosen: Any, *, positive: bool = False, lapse: bool = False) -> LogitFit:
+    design = make_design(x, np.broadcast_to(allowed, x.shape[:2]).copy(), chosen, np.array([0, len(x)]))
+    return fit_logit(design, make_parameters(design, np.full(x.shape[2], positive), lapse))
+
+
+def test_two_actions_and_one_value_have_a_closed_form() -> None:
+    """With x = 1 for action 1 and 0 for action 0, the weight is the log odds of the choices."""
+    x = np.tile([[[0.0], [1.0]]], (40, 1, 1))
+    chosen = (np.arange(40) < 30).astype(np.int64)
+    result = fit(x, True, chosen)
+    assert result.theta[0, 0] == pytest.approx(np.log(3))
+    assert result.standard_errors()[0, 0] == pytest.approx(np.sqrt(1 / 30 + 1 / 10))
+    negative = fit(-x, True, chosen, positive=True)
+    assert negative.theta[0, 0] == 0.0 and negative.at_bound[0, 0] and not result.at_bound[0, 0]
+    assert np.isnan(negative.standard_errors()[0, 0])
+
+
+def test_choices_that_are_not_scored_change_nothing() -> None:
+    rng = np.random.default_rng(0)
+    x, chosen, scored = rng.normal(size=(60, 3, 2)), rng.integers(0, 3, 60), np.arange(60) % 3 > 0
+    some, only = fit(x, True, np.where(scored, chosen, -1)), fit(x[scored], True, chosen[scored])
+    assert some.theta == pytest.approx(only.theta)
+    assert some.log_likelihood == pytest.approx(only.log_likelihood)
+
+
+def test_actions_that_are_not_allowed_are_ignored() -> None:
+    rng = np.random.default_rng(1)
+    x, chosen = rng.normal(size=(40, 3, 2)), rng.integers(0, 2, 40)
+    x[:, 2] = np.nan
+    three = fit(x, [True, True, False], chosen, lapse=True)
+    assert three.log_likelihood == pytest.approx(fit(x[:, :2], True, chosen, lapse=True).log_likelihood)
+
+
+def test_a_value_without_variation_has_no_estimate_and_does_not_disturb() -> None:
+    rng = np.random.default_rng(2)
+    x, chosen = rng.normal(size=(40, 3, 2)), rng.integers(0, 3, 40)
+    x[:, :, 1] = 0.1 * np.arange(40)[:, None]  # equal for all actions
+    result = fit(x, True, chosen)
+    assert result.varies.tolist() == [[True, False]] and result.converged.all()
+    assert np.isnan(result.standard_errors()).tolist() == [[False, True]]
+    assert result.log_likelihood == pytest.approx(fit(x[:, :, :1], True, chosen).log_likelihood)
+
+
+def test_a_weight_that_runs_off_is_marked() -> None:
+    """The chosen action always has the largest value, so the largest weight is best."""
+    x = np.random.default_rng(3).normal(size=(40, 3, 1))
+    result = fit(x, True, x[:, :, 0].argmax(axis=1))
+    assert result.at_bound[0, 0] and result.converged[0]
+    assert result.theta[0, 0] == pytest.approx(20 / np.sqrt(x.var(axis=1).mean()))
