@@ -114,7 +114,7 @@ class World(Labelled, HtmlReprMixin):
     action_labels: Labels
     episodes: Episodes
     _allowed: BoolArray | None
-    measured: MeasuredRows = "reachable"
+    measured: MeasuredRows
     _starts: IntArray | None = None
 
     def __init__(
@@ -152,6 +152,7 @@ class World(Labelled, HtmlReprMixin):
         set_attribute(self, "state_labels", labels[0])
         set_attribute(self, "action_labels", labels[1])
         set_attribute(self, "episodes", episodes)
+        set_attribute(self, "measured", "reachable")
         set_attribute(self, "_allowed", _check_allowed(allowed, episodes.terminal, labels[0]))
 
     def __setattr__(self, name: str, value: Any) -> None:
