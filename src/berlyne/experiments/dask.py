@@ -8,9 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import socket
 import sys
-import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -90,15 +88,15 @@ def compute_on_cluster(
 @contextmanager
 def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
     """Start a scheduler and workers as processes on this machine; they end with the context."""
-    # separate from __init__, so that it can be closed if that raises
+    # separate from __init__, so that it can be closed if that is interrupted; Dask itself does this for errors only
     local = distributed.LocalCluster.__new__(distributed.LocalCluster)
     try:
         local.__init__(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0")
-    except BaseException as error:
+    except KeyboardInterrupt:
         with contextlib.suppress(Exception):
             local.close(timeout=CLOSE_TIMEOUT)
-        if not isinstance(error, Exception):  # KeyboardInterrupt
-            raise
+        raise
+    except Exception as error:
         reason = _one_line(error.__cause__ or error)  # the error itself says only that a nanny failed to start
         raise StoreError(f"the local Dask workers could not be started: {reason}") from error
     try:
@@ -109,78 +107,62 @@ def _local_cluster(distributed: Any, workers: int | None) -> Iterator[Any]:
         except Exception as error:  # must not lose results or hide an earlier error
             late = f"did not end within {CLOSE_TIMEOUT:.0f} s"
             problem = late if isinstance(error, TimeoutError) else f"could not be closed ({_one_line(error)})"
-            print(
-                f"berlyne: the local Dask workers {problem}; they will end with this process",
-                file=sys.stderr,
-                flush=True,
-            )
+            _notify(f"the local Dask workers {problem}; they will end with this process")
 
 
-def wait_for_scheduler(address: str) -> None:
-    """Wait until something accepts connections at `address`, for `CONNECT_TIMEOUT` seconds at most.
+def wait_for_scheduler(distributed: Any, address: str) -> None:
+    """Wait until a Dask server answers at `address`; Dask tries again for `CONNECT_TIMEOUT` seconds.
 
-    A Dask client that cannot connect is not cleaned up completely, so call this before making one.
+    A client that cannot connect is not cleaned up completely, so call this before making one.
 
     Parameters
     ----------
+    distributed : module
+        The package distributed.
     address : str
-        Address of the scheduler, such as "tcp://host:8786", "tls://host:8786" or "host:8786". Addresses of other
-        transports are not checked here.
+        Address of the scheduler, such as "tcp://host:8786", "tls://host:8786" or "host:8786".
 
     Raises
     ------
     StoreError
-        If nothing accepts connections there, or if `address` has no valid host and port.
+        If no Dask server answers there, or if `address` is not valid.
     """
-    comm: Any = importlib.import_module("distributed.comm")
-    end = time.monotonic() + CONNECT_TIMEOUT
-    try:
-        transport, location = comm.parse_address(address)
-        if transport not in ("tcp", "tls"):
-            return
-        host_and_port = comm.parse_host_port(location)
-        while True:
-            try:
-                socket.create_connection(host_and_port, timeout=max(POLL_INTERVAL, end - time.monotonic())).close()
-                return
-            except OSError:  # it may not have started yet
-                if time.monotonic() >= end:
-                    raise
-            time.sleep(min(POLL_INTERVAL / 10, CONNECT_TIMEOUT))
-    except (OSError, ValueError, OverflowError):  # an invalid host or port raises the last two
-        raise StoreError(f"no Dask scheduler answers at {address}") from None
+
+    async def connect() -> None:
+        security = distributed.Security().get_connection_args("client")
+        (await distributed.comm.connect(address, timeout=CONNECT_TIMEOUT, **security)).abort()
+
+    runner = distributed.utils.LoopRunner()
+    runner.start()
+    try:  # the second time limit is for the first answer, for which Dask would wait without end
+        distributed.utils.sync(runner.loop, connect, callback_timeout=2 * CONNECT_TIMEOUT)
+    except Exception as error:
+        raise _no_scheduler(address, error) from None
+    finally:
+        _stop(runner)
+
+
+def _no_scheduler(address: str, error: Exception) -> StoreError:
+    if isinstance(error, OSError | ValueError | OverflowError):  # an invalid host or port raises the last two
+        return StoreError(f"no Dask scheduler answers at {address}")
+    # for example, missing certificates of a TLS address
+    return StoreError(f"no Dask scheduler can be reached at {address}: {_one_line(error)}")
 
 
 @contextmanager
 def _connected(distributed: Any, address: str) -> Iterator[Any]:
     """Connect a client to the scheduler at `address`; it is always closed with the context."""
-    wait_for_scheduler(address)
+    wait_for_scheduler(distributed, address)
     # separate from __init__, so that it can be closed if that raises
     client = distributed.Client.__new__(distributed.Client)
     try:
-        _connect(client, address)
+        try:
+            client.__init__(address, timeout=CONNECT_TIMEOUT)
+        except Exception as error:  # for example, the address of a worker
+            raise _no_scheduler(address, error) from error
         yield client
     finally:
         _close(client)
-
-
-def _connect(client: Any, address: str) -> None:
-    """Call the constructor of a client in a thread, because it has no time limit once its connection is accepted."""
-    raised: list[BaseException] = []
-
-    def construct() -> None:
-        try:
-            client.__init__(address, timeout=CONNECT_TIMEOUT)
-        except BaseException as error:
-            raised.append(error)
-
-    constructor = threading.Thread(target=construct, name="berlyne-connect", daemon=True)
-    constructor.start()
-    constructor.join(timeout=2 * CONNECT_TIMEOUT)  # once for the connection, once for the first answer
-    if constructor.is_alive() or (raised and isinstance(raised[0], OSError | ValueError)):
-        raise StoreError(f"no Dask scheduler answers at {address}")
-    if raised:  # for example, missing certificates of a TLS address
-        raise StoreError(f"no Dask scheduler can be reached at {address}: {_one_line(raised[0])}")
 
 
 def _close(client: Any) -> None:
@@ -189,24 +171,25 @@ def _close(client: Any) -> None:
     The destructor of an open client waits for a lock. If the garbage collector calls it in a thread that holds this
     lock, as any thread does while it starts an event loop of Dask, the process hangs.
     """
-    runner = getattr(client, "_loop_runner", None)
-    loop = getattr(runner, "loop", None)
     try:
         with contextlib.suppress(Exception):  # must not lose results or hide an earlier error
             client.close(timeout=CLOSE_TIMEOUT)
     finally:
         client.status = "closed"  # so that the destructor returns at once
-        if runner is not None:
-            with contextlib.suppress(Exception):
-                runner.stop()  # a failed client leaves the thread of its event loop
-        if loop is not None and loop.asyncio_loop.is_closed():
-            _close_sockets(loop)
+        _stop(client._loop_runner)
 
 
-def _close_sockets(loop: Any) -> None:
-    """Close the sockets of an event loop that has ended; a WebSocket connection that was not answered leaves one."""
-    for file, _ in list(loop.handlers.values()):
-        file.close()
+def _stop(runner: Any) -> None:
+    """End the thread of an event loop, and close the sockets of connections that were not answered."""
+    with contextlib.suppress(Exception):
+        loop = runner.loop
+        runner.stop()
+        for file, _ in list(loop.handlers.values()):
+            file.close()
+
+
+def _notify(message: str) -> None:
+    print(f"berlyne: {message}", file=sys.stderr, flush=True)
 
 
 def _one_line(error: BaseException) -> str:
@@ -217,51 +200,45 @@ class _Cluster:
     """A connection to a scheduler that checks that scheduler and workers are alive."""
 
     def __init__(self, client: Any, wait: Any, address: str) -> None:
-        self.client, self.wait, self.address = client, wait, address
-        self.idle_since: float | None = None
-        self.has_notified = False
+        self.client, self.wait, self.scheduler = client, wait, f"the Dask scheduler at {address}"
 
     def n_threads(self) -> int:
         """Return the number of threads of all workers; raise a `StoreError` if the scheduler does not answer."""
         try:
             cores = self.client.sync(self.client.scheduler.ncores, callback_timeout=WORKER_TIMEOUT)
         except Exception:
-            raise self._lost_scheduler() from None
+            raise self._lost() from None
         if self.client.status != "running":
-            raise self._lost_scheduler()
+            raise self._lost()
         return sum(cores.values())
 
-    def _lost_scheduler(self) -> StoreError:
+    def _lost(self) -> StoreError:
         return StoreError(
-            f"the Dask scheduler at {self.address} does not answer any more; finished results are stored, run again to "
-            "resume"
+            f"{self.scheduler} does not answer any more; finished results are stored, run again to resume"
         )
 
-    def poll(self) -> int:
-        """Return the number of threads of all workers.
+    def wait_for_workers(self) -> int:
+        """Return the number of threads of all workers, as soon as there are any.
 
-        If there are none, print a notice after `NOTICE_DELAY` and raise a `StoreError` after `WORKER_TIMEOUT`.
+        Print a notice after `NOTICE_DELAY` without workers, and raise a `StoreError` after `WORKER_TIMEOUT`.
         """
-        n, now = self.n_threads(), time.monotonic()
-        if n:
-            self.idle_since, self.has_notified = None, False
-            return n
-        self.idle_since = now if self.idle_since is None else self.idle_since
-        if now - self.idle_since >= WORKER_TIMEOUT:
-            raise StoreError(
-                f"the Dask scheduler at {self.address} had no workers for {WORKER_TIMEOUT:.0f} s; start some, and run "
-                "again"
-            )
-        if now - self.idle_since >= NOTICE_DELAY and not self.has_notified:
-            self.has_notified = True
-            notice = f"waiting for workers of the Dask scheduler at {self.address}"
-            print(f"berlyne: {notice}, for {WORKER_TIMEOUT:.0f} s at most", file=sys.stderr, flush=True)
-        return 0
+        if (n_threads := self.n_threads()) or self._has_worker(NOTICE_DELAY):
+            return n_threads or self.n_threads()
+        _notify(f"waiting for workers of {self.scheduler}, for {WORKER_TIMEOUT:.0f} s at most")
+        if not self._has_worker(WORKER_TIMEOUT - NOTICE_DELAY):
+            raise StoreError(f"{self.scheduler} had no workers for {WORKER_TIMEOUT:.0f} s; start some, and run again")
+        return self.n_threads()
 
-    def wait_for_workers(self) -> None:
-        """Wait until there is a worker."""
-        while not self.poll():
-            time.sleep(min(POLL_INTERVAL, WORKER_TIMEOUT / 10))
+    def _has_worker(self, timeout: float) -> bool:
+        """Return whether there is a worker within `timeout` seconds."""
+        try:
+            # Dask does not limit the time for an answer of the scheduler
+            self.client.sync(self.client._wait_for_workers, 1, timeout, callback_timeout=timeout + WORKER_TIMEOUT)
+        except TimeoutError:
+            return False
+        except Exception:
+            raise self._lost() from None
+        return True
 
     def check_workers(self) -> None:
         """Raise a `StoreError` if a worker lacks berlyne or has other versions, which may change results."""
@@ -277,7 +254,7 @@ class _Cluster:
         try:
             answers = self.client.sync(self.client._run, installed, on_error="return", callback_timeout=WORKER_TIMEOUT)
         except Exception:
-            raise StoreError(f"the workers of the Dask scheduler at {self.address} do not answer") from None
+            raise StoreError(f"the workers of {self.scheduler} do not answer") from None
         for worker, answer in answers.items():
             if not isinstance(answer, dict):
                 raise StoreError(f"the worker at {worker} cannot import berlyne ({answer}); install it there")
@@ -294,29 +271,25 @@ class _Cluster:
                 running[self.client.submit(compute_on_worker, experiment, unit, layout, expected, pure=False)] = unit
             if not running:
                 return
-            for future in self._finished(list(running)):
+            with contextlib.suppress(Exception):  # a timeout or a cancelled future; `done` shows which are finished
+                self.wait(list(running), timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
+            for future in [future for future in running if future.done()]:
                 unit = running.pop(future)
                 yield unit, self._result(future, work_unit_name(unit, experiment))
-            n_threads = self.poll()
-
-    def _finished(self, futures: list[Any]) -> list[Any]:
-        """Return the futures that are done, after waiting for at most `POLL_INTERVAL`."""
-        with contextlib.suppress(Exception):  # a timeout or a cancelled future; `done` shows which are finished
-            self.wait(futures, timeout=POLL_INTERVAL, return_when="FIRST_COMPLETED")
-        return [future for future in futures if future.done()]
+            n_threads = self.wait_for_workers()
 
     def _result(self, future: Any, name: str) -> dict[str, Any]:
         """Return the arrays of a work unit. If its worker died, wait for another to compute it."""
-        start = time.monotonic()
+        end = time.monotonic() + WORKER_TIMEOUT
         while True:
             try:
                 arrays: dict[str, Any] = future.result(timeout=2 * POLL_INTERVAL)
                 return arrays
             except Exception as error:
-                is_late = not isinstance(error, TimeoutError) and time.monotonic() - start > WORKER_TIMEOUT
+                is_late = not isinstance(error, TimeoutError) and time.monotonic() > end
                 if future.status == "error" or is_late:
                     raise StoreError(f"{name} failed on the cluster: {_one_line(error)}") from error
-            self.poll()  # raises an error if the scheduler or all workers are lost
+            self.wait_for_workers()  # raises an error if the scheduler or all workers are lost
             time.sleep(POLL_INTERVAL / 10)
 
 

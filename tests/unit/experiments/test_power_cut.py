@@ -15,7 +15,7 @@ from berlyne.experiments import store
 from berlyne.experiments.merge_stores import merge
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
-N_CUTS = 12
+N_CUTS = 24
 """Number of power cuts in each test, at moments from the first sync to the last."""
 
 
