@@ -10,7 +10,7 @@ from berlyne import Experiment, ExplorationError, explore_env, open_results
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.worlds import stream
 from berlyne.serialization import StoreError
-from messages import raises, warns
+from messages import check_names, raises
 from unit.experiments.studies import assert_same_store
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -123,10 +123,12 @@ def test_an_environment_that_fails_twice_reports_the_first_error(tmp_path):
     """Runs before it are kept although their environments cannot be closed: a warning tells that."""
     first = unlucky("Random")[0]
     with (
-        warns(RuntimeWarning, "close() of an environment", "RuntimeError('cannot be closed')"),
+        pytest.warns(RuntimeWarning) as recorded,
         raises(ExplorationError, "step()", "OSError('the motor is stuck')", "it must") as caught,
     ):
         make_study(Stuck(), strategies=["Random"]).run(tmp_path / "r.zarr", jobs=1)
+    for warning in recorded:
+        check_names(str(warning.message), "close() of an environment", "RuntimeError('cannot be closed')")
     assert isinstance(caught.value.__cause__, OSError) and caught.value.__cause__.args == ("the motor is stuck",)
     assert int(open_results(tmp_path / "r.zarr").dataset["area"].notnull().sum()) == first
 

@@ -35,7 +35,7 @@ def test_worlds_are_drawn_again(place):
             assert fingerprint(results.world(f"{name}/{i:03d}")) == expected
             assert fingerprint(results.world(f"{name}/{i:03d}/run-001")) == expected
     for label in ("maze/009", "mice/000", "maze/000/run-002", "maze"):
-        with raises(ValueError, f"no world '{label}'"):
+        with raises(ValueError, f"no world '{label}"):
             results.world(label)
 
 
