@@ -17,6 +17,7 @@ from berlyne import Dirichlet, Explorer, LabBook, World
 from berlyne.figures.figure_data import Drawing
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.stages.base import Stage
+from messages import raises
 from unit.experiments.studies import assert_same_store, files
 from waiting import LIMIT
 
@@ -219,7 +220,7 @@ def test_a_file_that_does_not_fit_is_named_and_the_old_file_stays(name, keep, sm
     place = disk / name
     place.write_bytes(b"old")
     fill(disk, keep)
-    with pytest.raises(OSError, match=r"^cannot write ") as caught:
+    with raises(OSError, "cannot write") as caught:
         SAVED[name](place)
     message = str(caught.value)
     assert caught.value.errno == errno.ENOSPC and message.endswith(NO_SPACE) and message.count("\n") == 0
@@ -235,8 +236,8 @@ def test_a_stage_that_does_not_fit_is_named_and_leaves_no_files(small_disk):
     (disk / "data").mkdir()
     fill(disk, 65536)
     before = others(disk)
-    with pytest.raises(
-        OSError, match=r"data.kept\.zarr: no space left on the device; no part of it was kept$"
+    with raises(
+        OSError, os.path.join("data", "kept.zarr"), "no space left on the device", "no part of it was kept"
     ) as caught:
         save_stage(disk / "data" / "kept.zarr")
     assert caught.value.errno == errno.ENOSPC and others(disk) == before and os.listdir(disk / "data") == []
@@ -271,8 +272,9 @@ def test_a_line_that_does_not_fit_a_lab_book_is_not_added(small_disk):
     disk = small_disk("size=1m")
     book = LabBook.new(disk / "rats.lab", Dirichlet(1.0, n_states=3, n_actions=2))
     fill(disk, 4096)  # for the lock
-    message = r"^cannot write \S+rats\.lab: no space left on the device; the line was not added$"
-    with pytest.raises(OSError, match=message):  # noqa: PT012  # it is not known which line does not fit
+    with raises(
+        OSError, str(disk / "rats.lab"), "no space left", "the line was not added"
+    ):  # it is not known which line does not fit
         for _ in range(1000):
             book.tell(0, 0, 1)
     n_told = book.explorer.n_obs

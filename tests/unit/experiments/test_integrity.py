@@ -16,6 +16,7 @@ import berlyne
 from berlyne.experiments import manifests
 from berlyne.experiments.schema import FORMAT, STUDY_FILE, read_study, write_study
 from berlyne.experiments.store import StoreError
+from messages import raises
 from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -67,9 +68,9 @@ def test_a_deleted_chunk_is_named_when_it_is_read(place, array):
 
 def test_a_deleted_folder_is_not_a_study_that_was_never_run(place, healthy):
     shutil.rmtree(place / "area")
-    with pytest.raises(StoreError, match=r"area of .* in worlds .* is missing"):
+    with raises(StoreError, "area of", "in worlds", "missing"):
         repr(berlyne.open_results(place))
-    with pytest.raises(StoreError, match="area of Random in worlds maze/000 to maze/001 and 8 more is missing"):
+    with raises(StoreError, "area of Random in worlds maze/000 to maze/001", "8 more", "missing"):
         study().run(place)
     study().run(place, repair=True)
     assert_same_store(place, healthy)
@@ -86,7 +87,7 @@ def test_every_chunk_in_the_place_of_every_other_is_detected(place):
                 if other.read_bytes() == sound:
                     continue
                 one.write_bytes(other.read_bytes())
-                with pytest.raises(StoreError, match=f"{one.parent.name} of .* damaged .*manifest"):
+                with raises(StoreError, f"{one.parent.name} of", "damaged", "manifest"):
                     berlyne.open_results(place).dataset[one.parent.name].values  # noqa: B018
                 one.write_bytes(sound)
                 n += 1
@@ -103,7 +104,7 @@ def test_a_whole_piece_in_the_place_of_another_is_detected(place):
             path.write_bytes(b)
             other.write_bytes(a)
     for use in (study().run, everything):
-        with pytest.raises(StoreError, match=r"of (Random|PIG\(VI\)) in worlds maze/000 to maze/001.* is damaged"):
+        with raises(StoreError, "in worlds maze/000 to maze/001", "damaged"):
             use(place)
 
 
@@ -112,7 +113,7 @@ def test_a_piece_of_another_study_is_detected(place, tmp_path):
     for path in place.rglob("*.0.1*"):
         shutil.copy(tmp_path / "other" / path.relative_to(place), path)
     for use in (study().run, everything):
-        with pytest.raises(StoreError, match=r"of PIG\(VI\) in worlds maze/000 to maze/001 is damaged"):
+        with raises(StoreError, "PIG(VI) in worlds maze/000 to maze/001", "damaged"):
             use(place)
 
 
@@ -121,7 +122,7 @@ def test_a_missing_manifest_is_detected_even_if_the_run_was_interrupted(place):
     everything(place)
     (place / "area" / "manifest.0.0").unlink()
     for array in ("area", "state"):
-        with pytest.raises(StoreError, match=f"{array} of Random .*manifest is missing"):
+        with raises(StoreError, f"{array} of Random", "manifest", "missing"):
             berlyne.open_results(place).dataset[array].values  # noqa: B018
 
 
@@ -148,7 +149,7 @@ def test_a_run_does_not_go_on_from_a_damaged_study(place):
     (place / STUDY_FILE).write_text(text.replace('"seed": 1', '"seed": 3', 1))
     before = files(place)
     for use in (study(seed=3).run, study().run, everything):
-        with pytest.raises(StoreError, match=f"{place} is damaged: .*checksum.*{STUDY_FILE}"):
+        with raises(StoreError, str(place), "damaged", "checksum", STUDY_FILE):
             use(place)
     assert files(place) == before
 
@@ -157,7 +158,7 @@ def test_a_run_does_not_go_on_from_a_damaged_study(place):
 def test_invalid_studies_are_refused(place, text):
     (place / STUDY_FILE).write_text(text)
     for use in (study().run, everything):
-        with pytest.raises(StoreError, match=f"^{place} is damaged: .*{STUDY_FILE}"):
+        with raises(StoreError, str(place), "damaged", STUDY_FILE):
             use(place)
 
 
@@ -217,7 +218,7 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
     shutil.move(place / "state", outside)
     (place / "state").symlink_to(outside)
     before = files(outside)
-    with pytest.raises(StoreError, match=f"^{place / 'state'} is a symbolic link, but berlyne needs a directory there"):
+    with raises(StoreError, str(place / "state"), "symbolic link", "directory"):
         study(n_worlds=9).run(place)
     assert files(outside) == before
 
@@ -226,14 +227,14 @@ def test_folders_that_are_links_are_not_written_through(place, tmp_path):
 def test_links_in_the_place_of_partial_files_are_refused(place, tmp_path, name):
     (tmp_path / "notes").write_text("mine")
     (place / name).symlink_to(tmp_path / "notes")
-    with pytest.raises(StoreError, match=f"^{place / name} is a symbolic link, but berlyne needs a file there"):
+    with raises(StoreError, str(place / name), "symbolic link", "a file"):
         study(n_worlds=5).run(place)
     assert (tmp_path / "notes").read_text() == "mine"
 
 
 def test_a_link_to_nothing_is_no_place(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
-    with pytest.raises(StoreError, match=r"link is a broken symbolic link"):
+    with raises(StoreError, "link", "broken symbolic link"):
         study().run(tmp_path / "link")
     assert os.listdir(tmp_path) == ["link"]
 
@@ -260,7 +261,7 @@ def test_stores_of_older_formats_are_refused(place, old):
     (place / "zarr.json").write_text(json.dumps(root))
     before = files(place)
     for use in (study().run, lambda p: study().run(p, repair=True), everything):
-        with pytest.raises(StoreError, match=rf"{place} has format {old}; .* format {FORMAT}.*\(0\.1\.0\)"):
+        with raises(StoreError, str(place), f"format {old}", f"format {FORMAT}", "(0.1.0)"):
             use(place)
     assert files(place) == before
 

@@ -9,6 +9,7 @@ from berlyne import Experiment, dense_world, explore, explore_env, from_gymnasiu
 from berlyne.experiments import merge
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.worlds import fingerprint, stream
+from messages import raises
 from unit.experiments.studies import assert_same_store, command, files
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -153,7 +154,7 @@ def test_a_run_that_failed_is_resumed(place, tmp_path, monkeypatch):
 
     monkeypatch.setattr(OpaqueEnv, "explore", fails)
     monkeypatch.setattr("berlyne.experiments.store.BLOCK", 192)
-    with pytest.raises(RuntimeError, match="no more"):
+    with raises(RuntimeError, "no more"):
         make_study().run(tmp_path / "r.zarr", jobs=1)
     assert open_results(tmp_path / "r.zarr").dataset["area"].notnull().any()
     monkeypatch.undo()
@@ -214,17 +215,14 @@ def test_visits_are_stored_if_states_are_known(tmp_path):
 def test_available_results_are_printed_and_drawn(place, tmp_path):
     results = open_results(place, make_study())
     for call in (lambda: results.world("cards/000"), lambda: results.run("cards/000/run-001", "Random")):
-        with pytest.raises(ValueError, match=r"^worlds\.cards of .* has no transition table, so there is no World and"):
+        with raises(ValueError, "worlds.cards", place.name, "no transition table", "no World"):
             call()
     frame = results.to_frame(world_class="cards")
     assert len(frame) == 4 * 2 * 26 and frame[EXPECTED].notna().all()
     s, _, s_next = results.history("cards/000/run-001", "Random")[:10].T
     counts = results.counts("cards/000/run-001", "Random", 10, 60, 2)
     assert counts.n.sum() == 10
-    with pytest.raises(
-        ValueError,
-        match=rf"^n_states is 2; the path of Random in cards/000/run-001 contains {max(*s, *s_next)}, so it m",
-    ):
+    with raises(ValueError, "n_states is 2", "Random in cards/000/run-001", f"contains {max(*s, *s_next)}"):
         results.counts("cards/000/run-001", "Random", 10, 2, 2)
     curves = results.curves("cards")["mean"].sel(strategy="Random").values
     np.testing.assert_allclose(curves, results.of("cards")[EXPECTED].sel(strategy="Random").mean("world").values)
@@ -305,7 +303,7 @@ def test_invalid_settings_are_refused_before_anything_runs(settings, message):
 
 
 def test_a_function_gives_worlds_of_one_kind(tmp_path):
-    with pytest.raises(SettingsError, match=r"^worlds\.x: world 0 has .* transition table, but world \d+ has "):
+    with raises(SettingsError, "worlds.x", "world 0 has", "transition table", "world"):
         Experiment(worlds={"x": mixed}, strategies=["Random"], n_worlds=20, n_steps=5).run(tmp_path / "r.zarr")
 
 

@@ -7,6 +7,7 @@ from berlyne import Experiment, dense_world, explore, maze, open_results
 from berlyne.experiments.measures import OPTIONAL_MEASURES, Measure, rows_tried, states_visited, visits
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.work_unit import world_at
+from messages import raises
 from unit.experiments.studies import STEPS, assert_same_store, command, files, study
 
 
@@ -96,36 +97,41 @@ def test_stores_with_shapes_are_resumed_and_grown(tmp_path):
     assert_same_store(tmp_path / "grown.zarr", tmp_path / "once.zarr")
     before = files(tmp_path)
     other = {**OWN, "moves": (("strategy_step",), moves)}
-    with pytest.raises(
-        SettingsError, match=r"made with described measures\.moves\.dims = \[\"step\"\], but you asked for described "
+    with raises(
+        SettingsError,
+        "once.zarr",
+        "measures.moves.dims",
+        '["step"]',
+        "you asked for",
+        "measures.moves.dims",
+        "strategy_step",
     ):
         study(measures=other).run(tmp_path / "once.zarr")
     assert files(tmp_path) == before
 
 
 @pytest.mark.parametrize(
-    ("measure", "message"),
+    ("measure", "names"),
     [
-        (("a", transitions), r"^measures\.mine: returned shape \(4, 9, 9\); it must have an axis for each of \(a\)$"),
+        (("a", transitions), ("(4, 9, 9)", "axis", "(a)")),
         (
             (("s", "a"), lambda run: np.zeros((run.world.n_actions, run.world.n_states))),
-            r"^measures\.mine: returned shape \(4, 9\) for \(s, a\); the size of s must be 9$",
+            ("(4, 9)", "(s, a)", "size of s", "9"),
         ),
-        (("time", moves), r"^measures\.mine: returned shape \(30,\) for \(time\); the size of time must be 31$"),
+        (("time", moves), ("(30,)", "(time)", "size of time", "31")),
         (
             ("step", lambda run: run.states),
-            r"^measures\.mine: returned shape \(31,\) for \(step\); the size of step must be 30$",
+            ("(31,)", "(step)", "size of step", "30"),
         ),
         (
             ("seen", lambda run: np.unique(run.states[: 1 + 5 * (run.strategy.name == "Unembodied")])),
-            r"^measures\.mine: returned shape \(\d,\) for \(seen\), and the store has room for \(1,\); "
-            r"the first worlds of a class must return the largest shape$",
+            ("(seen)", "room for (1,)", "the first worlds", "largest shape"),
         ),
-        (("none", lambda run: []), r"^measures\.mine: has shape \(0,\); it must have from 1 to 134217728 values$"),
+        (("none", lambda run: []), ("(0,)", "1 to 134217728")),
     ],
 )
-def test_wrong_shapes_are_named(tmp_path, measure, message):
-    with pytest.raises(ValueError, match=message):
+def test_wrong_shapes_are_named(tmp_path, measure, names):
+    with raises(ValueError, "measures.mine", *names):
         study(measures={"mine": measure}).run(tmp_path / "r.zarr", jobs=1)
 
 
@@ -155,7 +161,7 @@ def test_invalid_measures_are_refused(measures, message):
     with pytest.raises(SettingsError) as caught:
         study(measures=measures)
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
-    with pytest.raises(SettingsError, match=r"^measures\.k: needs snapshots, but the study has none; set snapshots=$"):
+    with raises(SettingsError, "measures.k", "snapshots", "none", "set snapshots="):
         study(measures={"k": ("snapshot", known)}, snapshots=())
 
 
@@ -165,15 +171,11 @@ def test_a_list_names_all_stored_measures(tmp_path):
     usual = study().run(tmp_path / "usual.zarr")
     assert np.array_equal(results.dataset["area"], usual.dataset["area"])
     assert np.array_equal(results.dataset["l1_distance"], usual.dataset["l1_distance"], equal_nan=True)
-    with pytest.raises(
-        SettingsError, match=r"was made with the measure missing_information, which you did not ask for"
-    ):
+    with raises(SettingsError, "usual.zarr", "made with the measure missing_information", "did not ask"):
         study(measures="l1_distance").run(tmp_path / "usual.zarr")
     none = study(measures=[]).run(tmp_path / "none.zarr")
     assert none.is_complete and set(none.dataset) == {"state", "action", "next_state", "counts", "area"}
-    with pytest.raises(
-        ValueError, match=r"^there is no measure 'missing_information' over time in .*; there are none$"
-    ):
+    with raises(ValueError, "no measure 'missing_information'", "none.zarr", "there are none"):
         none.curves("maze")
 
 
@@ -209,13 +211,13 @@ def test_toml_names_measures(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("measure", "message"),
+    ("measure", "names"),
     [
-        (lambda run: run.nothing, r"^measures\.x: raised AttributeError: 'Run' object has no attribute 'nothing'$"),
-        (lambda run: "many", r"^measures\.x: returned 'many'; it must return numbers$"),
-        (("times", lambda run: ["a", "b"]), r"^measures\.x: returned \['a', 'b'\]; it must return numbers$"),
+        (lambda run: run.nothing, ("AttributeError", "'nothing'")),
+        (lambda run: "many", ("'many'", "must return numbers")),
+        (("times", lambda run: ["a", "b"]), ("['a', 'b']", "must return numbers")),
     ],
 )
-def test_a_measure_that_fails_names_itself(tmp_path, measure, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_measure_that_fails_names_itself(tmp_path, measure, names):
+    with raises(ValueError, "measures.x", *names):
         study(measures={"x": measure}).run(tmp_path / "r.zarr")

@@ -8,6 +8,7 @@ from berlyne import Experiment, Strategy, explore, maze, open_results
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.work_unit import world_at
 from berlyne.experiments.worlds import fingerprint
+from messages import raises
 from unit.experiments.studies import count_explorations, study
 
 
@@ -34,7 +35,7 @@ def test_worlds_are_drawn_again(place):
             assert fingerprint(results.world(f"{name}/{i:03d}")) == expected
             assert fingerprint(results.world(f"{name}/{i:03d}/run-001")) == expected
     for label in ("maze/009", "mice/000", "maze/000/run-002", "maze"):
-        with pytest.raises(ValueError, match=f"^there is no world '{label}"):
+        with raises(ValueError, f"no world '{label}"):
             results.world(label)
 
 
@@ -89,7 +90,7 @@ def test_custom_worlds_and_strategies_come_from_the_experiment(tmp_path):
     assert fingerprint(known.world("made/001")) == fingerprint(ran.world("made/001"))
     assert known.run("mine/000", "PMC(Q)").strategy == berlyne.strategy("PMC(Q)")
     other = Experiment({"mine": [maze(7, side=3, n_transporters=2)] * 2, "made": maze}, ["Random"], n_steps=9)
-    with pytest.raises(SettingsError, match=r"r\.zarr was made with worlds\.mine"):
+    with raises(SettingsError, "r.zarr", "was made with worlds.mine"):
         open_results(tmp_path / "r.zarr", other)
 
 
@@ -98,10 +99,7 @@ def test_a_custom_strategy_needs_the_experiment(tmp_path):
     study(strategies=["Random", own]).run(tmp_path / "r.zarr")
     alone = open_results(tmp_path / "r.zarr")
     assert alone.run("maze/000", "Random").n_steps == 30
-    with pytest.raises(
-        ValueError,
-        match=r"^the strategy 'PIG\(VI\)' of .* is user-defined and not stored; use open_results\(path, experiment\)$",
-    ):
+    with raises(ValueError, "strategy 'PIG(VI)'", "r.zarr", "not stored", "open_results(path, experiment)"):
         alone.run("maze/000", "PIG(VI)")
     renamed = alone.renamed({"Random": "PIG(VI+)"})
     assert renamed.run("maze/000", "PIG(VI+)").strategy.name == "Random"
@@ -167,16 +165,15 @@ def test_frames_of_other_shapes(place, half):
     assert len(half.to_frame("area")) == 12 and "run" not in half.to_frame("area")
     counts = half.to_frame("counts", "dense")
     assert list(counts.columns) == ["world_class", "world", "strategy", "snapshot", "transition", "counts"]
-    for ask, message in (
+    for ask, names in (
         (
             ["area", "state"],
-            r"^area has the dimensions world, strategy, but state has world, strategy, time; "
-            r"call to_frame once for each$",
+            ("area has", "world, strategy", "state has", "world, strategy, time", "to_frame once for each"),
         ),
-        ("areas", r"^unknown measure 'areas'; the measures are "),
-        ([], r"^measures is empty; it must name at least one array$"),
+        ("areas", ("unknown measure 'areas'", "the measures are")),
+        ([], ("measures is empty", "at least one array")),
     ):
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, *names):
             half.to_frame(ask)
 
 
@@ -199,10 +196,9 @@ def test_a_picture_has_the_means_and_bands_of_the_curves(place):
     assert (
         same is mine and len(mine.lines) == 1 and mine.get_ylabel() == "l1 distance" and mine.get_legend() is not None
     )
-    message = r"^ax holds 1 axes for 2 classes; give one for each, or select a world_class$"
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, "ax holds 1", "2 classes", "one for each", "world_class"):
         results.plot(ax=mine)
-    with pytest.raises(ValueError, match=r"^there is no strategy 'Randon' in .*; the nearest is 'Random'$"):
+    with raises(ValueError, "no strategy 'Randon'", "nearest", "'Random'"):
         results.plot(strategies=["Randon"])
     plt.close("all")
 

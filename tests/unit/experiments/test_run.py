@@ -16,6 +16,7 @@ from berlyne.experiments.schema import FORMAT, STUDY_FILE
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
+from messages import raises
 from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
 from waiting import LIMIT, wait_until
 
@@ -44,14 +45,14 @@ def threads():
 
 @pytest.mark.parametrize("options", [{"jobs": 2, "workers": 2}, {"workers": 2, "cluster": "tcp://x:1"}])
 def test_one_way_of_running_at_a_time(place, options):
-    with pytest.raises(SettingsError, match=r"^only one of jobs, workers and cluster can be given$"):
+    with raises(SettingsError, "only one of", "jobs", "workers", "cluster"):
         study().run(place, **options)
     assert not place.exists()
 
 
 @pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": -1}, {"workers": 0}, {"jobs": 1.5}])
 def test_impossible_numbers_of_workers(place, options):
-    with pytest.raises(ValueError, match=r"^(jobs|workers) is .*; it must be a whole number of at least 1$"):
+    with raises(ValueError, *(f"{name} is {value}" for name, value in options.items()), "whole number", "at least 1"):
         study().run(place, **options)
 
 
@@ -67,10 +68,11 @@ def test_all_cores_by_default(place, monkeypatch):
 def test_invalid_output_paths_are_refused(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").touch()
-    with pytest.raises(
-        StoreError,
-        match=r"^(/ cannot be a store; give|directory (nowhere|taken) does not exist, so results.zarr cannot be)",
-    ):
+    folder = path.split("/")[0]
+    names = (
+        (f"directory {folder} does not exist", "results.zarr") if folder else ("/ cannot be a store", "results.zarr")
+    )
+    with raises(StoreError, *names):
         study().run(path)
     assert [f.name for f in tmp_path.iterdir()] == ["taken"]
 
@@ -103,7 +105,7 @@ def test_an_error_stops_the_run_and_finished_results_are_stored(place, monkeypat
             raise ZeroDivisionError("of mine")
         return 0.0
 
-    with pytest.raises(ValueError, match=r"^measures\.mine: raised ZeroDivisionError: of mine$"):
+    with raises(ValueError, "measures.mine", "ZeroDivisionError", "of mine"):
         study(measures={"mine": fails_late}).run(place, jobs=jobs)
     assert threads() == []
     made = count_explorations(monkeypatch)
@@ -121,7 +123,7 @@ def test_a_failing_write_stops_the_computing(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Store, "write", full)
-    with pytest.raises(OSError, match="No space left on device"):
+    with raises(OSError, "No space left on device"):
         study(n_worlds=60).run(place, jobs=1)
     assert len(made) < 360
     assert threads() == []

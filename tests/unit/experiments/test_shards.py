@@ -13,6 +13,7 @@ from berlyne.experiments.shard import Shard, parse_shard
 from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
+from messages import raises
 from unit.experiments.studies import WORLDS, assert_same_store, command, count_explorations, files, study
 
 
@@ -66,10 +67,10 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     study(n_worlds=8).run(place, shard="2/4")
     assert len(made) == 12
     for other, wanted in ((None, "the whole study"), ("1/4", "shard 1/4")):
-        with pytest.raises(SettingsError, match=f"was made for shard 2/4, but you asked for {wanted}"):
+        with raises(SettingsError, str(place), "shard 2/4", "you asked for", wanted):
             study(n_worlds=8).run(place, shard=other)
     study().run(tmp_path / "whole.zarr")
-    with pytest.raises(SettingsError, match=r"was made for the whole study, but you asked for shard 2/4"):
+    with raises(SettingsError, "whole.zarr", "the whole study", "you asked for", "shard 2/4"):
         study().run(tmp_path / "whole.zarr", shard="2/4")
 
 
@@ -77,7 +78,7 @@ def test_a_shard_computes_its_own_part_only_and_can_be_resumed(tmp_path, monkeyp
     "shard", ["11/10", "a/b", "0/3", "3", "", "1/0", "-1/3", "1/2/3", " 1/2", "1/99999999", (1, 2)]
 )
 def test_invalid_shards_give_one_sentence(shard):
-    with pytest.raises(SettingsError, match=r"^shard is .*; .*3/10"):
+    with raises(SettingsError, f"shard is {shard!r}", "3/10"):
         parse_shard(shard)
 
 
@@ -87,9 +88,9 @@ def test_shards_are_read(tmp_path):
 
 def test_missing_shards_are_named(tmp_path):
     one, _, three, four = parts(tmp_path, 4)
-    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: shards 2, 4 of 4 are not given"):
+    with raises(StoreError, "12 of 24", "missing", "shards 2, 4 of 4"):
         merge(tmp_path / "j.zarr", [one, three])
-    with pytest.raises(StoreError, match=r"^6 of 24 explorations are missing: shard 2 of 4 is not given"):
+    with raises(StoreError, "6 of 24", "missing", "shard 2 of 4"):
         merge(tmp_path / "j.zarr", [one, three, four])
     assert not (tmp_path / "j.zarr").exists()
     partial_results = merge(tmp_path / "j.zarr", [one, three, four], partial=True)
@@ -123,7 +124,7 @@ def test_an_interrupted_shard_is_detected(tmp_path, monkeypatch):
     monkeypatch.setattr(Store, "write", killed)
     with pytest.raises(KeyboardInterrupt):
         study().run(tmp_path / "killed.zarr", shard="2/2", jobs=1)
-    with pytest.raises(StoreError, match=r"^12 of 24 explorations are missing: the first is Random in dense/000"):
+    with raises(StoreError, "12 of 24", "missing", "Random in dense/000"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "killed.zarr"])
 
 
@@ -133,33 +134,33 @@ def set_attribute(place, key, value):
 
 
 @pytest.mark.parametrize(
-    ("changes", "n", "message"),
+    ("changes", "n", "names"),
     [
-        ({"seed": 2}, 2, r"do not belong together: their settings differ, seed = 1 vs seed = 2$"),
-        ({"n_worlds": 3}, 2, r"do not belong together: their settings differ, n_worlds = 4 vs n_worlds = 3$"),
-        ({"strategies": ["Random"]}, 2, r"do not belong together: their settings differ, strategies = \["),
+        ({"seed": 2}, 2, ("settings differ", "seed = 1", "seed = 2")),
+        ({"n_worlds": 3}, 2, ("settings differ", "n_worlds = 4", "n_worlds = 3")),
+        ({"strategies": ["Random"]}, 2, ("settings differ", "strategies = [")),
         (
             {"worlds": {**WORLDS, "dense": {"n_states": 5}}},
             2,
-            r"differ, worlds.dense.parameters.n_states = 4 vs worlds.dense.parameters.n_states = 5$",
+            ("settings differ", "worlds.dense.parameters.n_states = 4", "worlds.dense.parameters.n_states = 5"),
         ),
         (
             {"worlds": dict(reversed(WORLDS.items()))},
             2,
-            r"their settings list classes, strategies or parameters in different orders$",
+            ("settings", "different orders"),
         ),
-        ({"measures": ["l1_distance"]}, 2, r"do not belong together: their arrays differ in shape or type$"),
+        ({"measures": ["l1_distance"]}, 2, ("arrays differ", "shape or type")),
         (
             {},
             3,
-            r"shard-1.zarr is one of 2 shards and .*other.zarr one of 3; the numbers of shards must be equal; see docs",
+            ("shard-1.zarr", "one of 2", "other.zarr", "one of 3", "must be equal", "see docs"),
         ),
     ],
 )
-def test_stores_of_other_studies_are_refused(tmp_path, changes, n, message):
+def test_stores_of_other_studies_are_refused(tmp_path, changes, n, names):
     one = parts(tmp_path, 2)[0]
     study(**changes).run(tmp_path / "other.zarr", shard=f"2/{n}")
-    with pytest.raises(StoreError, match=message):
+    with raises(StoreError, *names):
         merge(tmp_path / "j.zarr", [one, tmp_path / "other.zarr"])
     assert not (tmp_path / "j.zarr").exists()
 
@@ -167,25 +168,25 @@ def test_stores_of_other_studies_are_refused(tmp_path, changes, n, message):
 def test_other_versions_are_refused(tmp_path):
     one, two = parts(tmp_path, 2)
     set_attribute(two, "versions", {**read_study(two).versions, "numpy": "9.9"})
-    with pytest.raises(StoreError, match=r"belong together: their versions differ, numpy = \"2.* vs numpy = \"9.9\"$"):
+    with raises(StoreError, "versions differ", 'numpy = "2.', 'numpy = "9.9"'):
         merge(tmp_path / "j.zarr", [one, two])
 
 
 def test_nothing_twice_nothing_overwritten_nothing_damaged(tmp_path):
     one, two = parts(tmp_path, 2)
-    with pytest.raises(StoreError, match=r"shard-2.zarr both contain Random in dense/000"):
+    with raises(StoreError, "shard-2.zarr", "both contain Random in dense/000"):
         merge(tmp_path / "j.zarr", [one, two, two])
-    with pytest.raises(StoreError, match=r"^.*shard-1.zarr already exists and is not overwritten"):
+    with raises(StoreError, "shard-1.zarr", "already exists", "not overwritten"):
         merge(one, [one, two])
-    with pytest.raises(StoreError, match=r"^there are no results at .*nothing.zarr$"):
+    with raises(StoreError, "no results", "nothing.zarr"):
         merge(tmp_path / "j.zarr", [one, tmp_path / "nothing.zarr"])
-    with pytest.raises(StoreError, match=r"^there are no shards to merge"):
+    with raises(StoreError, "no shards to merge"):
         merge(tmp_path / "j.zarr", [])
-    with pytest.raises(StoreError, match=r"^directory \S+ does not exist, so j.zarr cannot be created in it"):
+    with raises(StoreError, f"directory {tmp_path / 'no'} does not exist", "j.zarr"):
         merge(tmp_path / "no" / "j.zarr", [one, two])
     chunk = two / "state" / "c.0.1.0"
     chunk.write_bytes(chunk.read_bytes()[:-1] + b"x")
-    with pytest.raises(StoreError, match=r"shard-2.zarr: state of PIG\(VI\) in worlds .* is damaged"):
+    with raises(StoreError, "shard-2.zarr", "state of PIG(VI) in worlds", "damaged"):
         merge(tmp_path / "j.zarr", [one, two])
     assert sorted(f.name for f in tmp_path.iterdir()) == ["shard-1.zarr", "shard-2.zarr"]
 

@@ -11,6 +11,7 @@ from berlyne.experiments.spec import SettingsError, snapshot_steps, stream
 from berlyne.experiments.worlds import fingerprint, function_name
 from berlyne.strategies.coordination import Greedy, ValueIteration
 from berlyne.strategies.registry import PAPER_STRATEGIES
+from messages import raises
 from unit.experiments.studies import study
 
 
@@ -112,7 +113,7 @@ def test_invalid_settings_are_refused_by_key(settings, message):
 
 
 def test_worlds_too_large_for_the_memory_are_refused():
-    with pytest.raises(SettingsError, match=r"^worlds\.maze: "):
+    with raises(SettingsError, "worlds.maze"):
         study(worlds={"maze": {"side": 10**7}}, n_steps=5)
 
 
@@ -143,9 +144,9 @@ def test_streams_are_those_of_the_seed_and_the_hash_of_the_id(seed):
 
 
 def test_functions_that_give_no_world_are_refused():
-    with pytest.raises(SettingsError, match=r"^worlds\.mine: returned 3; it must return a World with a prior$"):
+    with raises(SettingsError, "worlds.mine", "returned 3", "a World with a prior"):
         study(worlds={"mine": lambda seed: 3}, n_steps=9).describe()
-    with pytest.raises(SettingsError, match=r"^worlds\.mine: the world has no prior, and explorers need one"):
+    with raises(SettingsError, "worlds.mine", "no prior"):
         study(worlds={"mine": lambda seed: World(maze(0).theta)}, n_steps=9).describe()
 
 

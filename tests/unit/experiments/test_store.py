@@ -14,6 +14,7 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
 from berlyne.strategies.coordination import ValueIteration
+from messages import raises
 from unit.experiments.studies import STEPS, WORLDS, assert_same_store, count_explorations, files, study
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
@@ -68,7 +69,7 @@ def test_a_store_is_made_complete_or_not_at_all(place, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(schema, "write_study", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with raises(OSError, "No space left"):
         study().run(place)
     assert list(place.parent.iterdir()) == []
 
@@ -203,9 +204,7 @@ def test_own_worlds_that_do_not_fit_are_refused_before_anything_changes(place):
     own = {"n_steps": 30, "strategies": ["Random"], "snapshots": ()}
     study(worlds={"mine": [mine(0)]}, n_worlds=1, **own).run(place)
     before = files(place)
-    with pytest.raises(
-        SettingsError, match=r"^worlds\.mine: world 1 has 289 states and 4 actions, more than the store"
-    ):
+    with raises(SettingsError, "worlds.mine", "world 1", "289 states", "4 actions", "more"):
         study(worlds={"mine": [mine(0), maze(0, side=17)]}, n_worlds=2, **own).run(place)
     assert files(place) == before
 
@@ -225,9 +224,9 @@ def test_folders_that_are_not_stores_are_not_changed(place, made):
             (place / "zarr.json").unlink()
             (place / "notes").write_text("mine")
     before = files(place.parent)
-    with pytest.raises(StoreError, match=f"^{place} is not a store of results"):
+    with raises(StoreError, str(place), "not a store of results"):
         study().run(place)
-    with pytest.raises(StoreError, match=f"^(there are no results at {place}|{place} is not a store of results)"):
+    with raises(StoreError, str(place)):
         berlyne.open_results(place)
     assert files(place.parent) == before
 
@@ -239,9 +238,9 @@ def test_a_newer_format_is_reported(place):
     content["versions"]["berlyne"] = "9.8.7"
     (place / schema.STUDY_FILE).write_text(json.dumps(content))
     before = files(place)
-    message = rf"{place} has format {schema.FORMAT + 1}; .*format {schema.FORMAT}, .*9\.8\.7"
+    names = (str(place), f"format {schema.FORMAT + 1}", f"format {schema.FORMAT}", "9.8.7")
     for use in (study(n_worlds=9).run, berlyne.open_results):
-        with pytest.raises(StoreError, match=message):
+        with raises(StoreError, *names):
             use(place)
     assert files(place) == before
 
@@ -295,7 +294,7 @@ def test_all_damage_is_counted_and_repaired_at_once(place, monkeypatch):
     sound = files(place)
     for column, array in enumerate(["state", "area", "next_state"]):
         flip(chunk_of(place, array, 0, column), 99)
-    with pytest.raises(StoreError, match="and 2 more is damaged"):
+    with raises(StoreError, "2 more", "damaged"):
         study().run(place)
     made = count_explorations(monkeypatch)
     study().run(place, repair=True)
@@ -317,7 +316,7 @@ def test_damage_of_strategies_that_are_not_requested_is_repaired_later(place):
     damaged = files(place)
     study(strategies=["Random"]).run(place, repair=True)
     assert files(place) == damaged
-    with pytest.raises(StoreError, match=r"state of PIG\(VI\) in worlds maze/000 to maze/001 is damaged"):
+    with raises(StoreError, "state of PIG(VI) in worlds maze/000 to maze/001", "damaged"):
         study().run(place)
 
 
@@ -438,9 +437,7 @@ def test_long_explorations_and_large_worlds_come_in_smaller_pieces(place, monkey
 
 def test_measures_that_change_their_shape_between_strategies_are_refused(place):
     odd = study(measures={"odd": lambda run: run.l1_distance if run.strategy.name == "Random" else 0.0})
-    with pytest.raises(
-        ValueError, match=r"^measures\.odd: returned a single number in one run and one per time in another"
-    ):
+    with raises(ValueError, "measures.odd", "a single number", "one per time"):
         odd.run(place)
 
 
