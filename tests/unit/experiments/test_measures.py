@@ -55,8 +55,9 @@ def test_a_store_with_a_measure_that_is_gone_is_read_but_not_resumed(tmp_path, m
 @pytest.mark.parametrize("wrong", [0.0, np.zeros(3)])
 def test_a_measure_has_a_value_for_each_time(tmp_path, monkeypatch, wrong):
     monkeypatch.setitem(MEASURES, "toy", Measure("toy", lambda run: wrong, "1", "nothing"))
-    with raises(ValueError, "measure toy", f"shape {np.shape(wrong)}", "it must be"):
+    with pytest.raises(ValueError, match=r"^measure toy: .*it must be \((31|21),\)$") as caught:
         study().run(tmp_path / "r.zarr")
+    assert f"shape {np.shape(wrong)}" in str(caught.value)
 
 
 def test_the_usual_ones_are_stored_as_ever(tmp_path):
