@@ -106,6 +106,7 @@ def test_a_partial_merge_distinguishes_missing_from_damaged_pieces(tmp_path):
     study().run(tmp_path / "one.zarr", shard="1/8")
     partial_results = merge(tmp_path / "j.zarr", [tmp_path / "one.zarr"], partial=True)
     assert repr(partial_results) == "Results(j.zarr: maze, dense; 3 of 24 explorations)"
+    assert set(read_study(tmp_path / "j.zarr").explored.values()) == {1}  # positions before the first gap
     assert (
         np.isnan(partial_results.dataset["state"].values[1:]).all()
         and not np.isnan(partial_results.dataset["state"].values[0]).any()

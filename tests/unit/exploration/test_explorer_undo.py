@@ -44,3 +44,28 @@ def test_states_stay_known_in_the_order_of_declaration(tmp_path):
         one.undo()
         assert list(one.states) == ["c", "a", "b"]
         assert one.model.theta_hat[0, 2].tolist() == [0.25] * 4
+
+
+def random_choices(explorer, steps, ask=True):
+    """Observe the lines of some steps, and return the choice before each of them if it is asked for."""
+    choices = []
+    for i in steps:
+        choices += [explorer.act(i % 3)] if ask else []
+        explorer.observe(i % 3, i % 4, (i + 1) % 3)
+    return choices
+
+
+def test_choices_do_not_depend_on_whether_earlier_ones_were_asked_for():
+    asked, silent = (Explorer(Dirichlet(1.0, n_states=3, n_actions=4), "Random", seed=5) for _ in range(2))
+    random_choices(asked, range(9))
+    random_choices(silent, range(9), ask=False)
+    assert random_choices(asked, range(9, 30)) == random_choices(silent, range(9, 30))
+
+
+@pytest.mark.parametrize("n", [1, 7, 20])
+def test_choices_are_the_same_again_after_an_undo(n):
+    explorer = Explorer(Dirichlet(1.0, n_states=3, n_actions=4), "Random", seed=5)
+    choices = random_choices(explorer, range(20))
+    explorer.act(0)  # the draw of a choice that is never observed
+    explorer.undo(n)
+    assert random_choices(explorer, range(20 - n, 20)) == choices[20 - n :]

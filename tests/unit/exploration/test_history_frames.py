@@ -115,6 +115,14 @@ def test_explorers_learn_rows_by_order():
     assert one.history == other.history and np.array_equal(one.action_values(2), other.action_values(2))
 
 
+def test_ends_stay_with_their_rows_if_these_are_sorted():
+    explorer = Explorer(PRIOR)
+    frame = pd.DataFrame({"s": [1, 0], "a": 0, "s_next": [2, 1], "ended": [True, False], "trial": [1, 0]})
+    explorer.observe_many(frame, order="trial")
+    assert explorer.history == [(0, 0, 1), (1, 0, 2)] and [line.ended for line in explorer.history] == [False, True]
+    assert explorer.here == 2 and explorer.episode_is_over
+
+
 def test_gaps_and_rows_in_no_order():
     frame = people().rename(columns={"participant": "subject", "block": "episode"})[
         ["s", "a", "s_next", "subject", "episode"]
@@ -140,6 +148,15 @@ def test_gaps_and_rows_in_no_order():
     alternating = pd.DataFrame({"s": [0, 1, 0, 1], "a": 0, "s_next": [0, 1, 0, 1], "episode": [1, 2, 1, 2]})
     with pytest.warns(UserWarning, match="in no order: line 2, counted from 0, goes back to episode 1"):
         replay(PRIOR, alternating)
+
+
+def test_a_jump_after_an_end_is_no_gap():
+    frame = pd.DataFrame({"s": [0, 1, 0, 1, 0], "a": 0, "s_next": [1, 2, 1, 2, 1], "episode": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replay(PRIOR, frame.assign(ended=frame.s_next == 2))
+    with pytest.warns(UserWarning, match="gaps"):
+        replay(PRIOR, frame.assign(ended=False))
 
 
 def test_ends_that_were_not_told():
@@ -258,7 +275,9 @@ def test_allowed_actions(name, engine):
 def test_one_allowed_action_is_the_missing_one():
     frame = pd.DataFrame({"s": [0, 1], "a": [NAN, 1], "s_next": [1, 0], "allowed": [[1], None]})
     seen = replay(PRIOR, frame, "PIG(VI)")
-    assert np.array_equal(seen.action_values, replay(PRIOR, [(0, 1, 1), (1, 1, 0)], "PIG(VI)").action_values)
+    recorded = replay(PRIOR, [(0, 1, 1), (1, 1, 0)], "PIG(VI)")
+    for name in ("action_values", "expected_missing_information_after", "a"):
+        assert np.array_equal(seen[name], recorded[name])
     assert np.isnan(seen.log_likelihood.values).tolist() == [True, False]
     assert seen.probabilities.values[0].tolist() == [0.0, 1.0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -420,3 +421,19 @@ def test_a_first_line_that_lacks_something_is_one_sentence(name, tmp_path):
         LabBook(tmp_path / "lab")
     assert np.array_equal(LabBook.new(tmp_path / "other", PRIOR).explorer.utility(), berlyne.Explorer(PRIOR).utility())
     assert (tmp_path / "other").read_bytes() == written(HEADER)  # which is what these tests change
+
+
+def test_a_line_that_the_system_writes_in_pieces_is_complete(tmp_path, monkeypatch):
+    """A raw file may take a part of what it is given; on a nearly full disk it does."""
+
+    class InPieces(io.FileIO):
+        def write(self, content):
+            return super().write(bytes(content)[:7])
+
+    at_once, in_pieces = (LabBook.new(tmp_path / name, PRIOR) for name in ("at once", "in pieces"))
+    at_once.tell(0, 0, 1)
+    monkeypatch.setattr(
+        "berlyne.exploration.log_file.open", lambda path, mode, **_: InPieces(path, mode), raising=False
+    )
+    in_pieces.tell(0, 0, 1)
+    assert in_pieces.path.read_bytes() == at_once.path.read_bytes()
