@@ -215,9 +215,12 @@ def test_a_limit_on_the_size_of_files_gives_one_sentence(suffix, tmp_path):
 
 
 def called(tree):
-    """Names of all functions and methods that a module calls, with the mode if a file is opened."""
+    """Names of all functions and methods that a module calls, with the mode if a file is opened.
+
+    `to_csv` without arguments writes no file, but returns a text.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and not ast.unparse(node).endswith(".to_csv()"):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             texts = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
             yield name, texts
