@@ -67,7 +67,7 @@ def main() -> None:
         hand = milliseconds(lambda: encode_by_hand(arrays), n_rounds, n)
         zarr = milliseconds(lambda: files.encode(positions, 0, arrays), n_rounds, n)
         written = milliseconds(write, n_rounds, n)
-        serialization._sync = os.fsync = lambda handle: None  # type: ignore[assignment]
+        serialization._sync = os.fsync = lambda handle: None  # type: ignore[assignment]  # to time a chunk without the disk
         unsynced = milliseconds(write, n_rounds, n)
     print(f"{n} chunks of {unit.size} worlds, {sum(map(len, by_zarr.values())) / n / 1024:.0f} KiB each")
     print(f"encode by hand {hand:.2f} ms, with Zarr {zarr:.2f} ms ({zarr / hand:.2f} times)")
