@@ -151,23 +151,21 @@ def _write_merged(folder: Path, groups: list[Any], shard_study: Study, done: Any
     write_study(folder, study)
     target = ChunkFiles(folder, study)
     target.open_arrays()
+    arrays = [{name: array for name, array in group.arrays() if array.ndim > 1} for group in groups]
     for first, column in product(range(0, len(any_done), target.block), range(len(names))):
         positions = first + np.flatnonzero(any_done[first : first + target.block, column])
         if len(positions):
-            rows = _read_rows(groups, done[:, :, column], positions, column)
+            rows = _read_rows(arrays, done[:, :, column], positions, column)
             chunks = target.encode(positions.tolist(), column, rows)
             target.write(first // target.block, column, chunks, None)
 
 
-def _read_rows(groups: list[Any], done: Any, positions: Any, column: int) -> dict[str, Any]:
-    """Read the explorations of one strategy at some positions, each from the shard that contains it."""
+def _read_rows(shards: list[dict[str, Any]], done: Any, positions: Any, column: int) -> dict[str, Any]:
+    """Read the explorations of one strategy at some positions, each from the arrays of the shard that contains it."""
     rows: dict[str, Any] = {}
-    for group, explored in zip(groups, done, strict=True):
+    for arrays, explored in zip(shards, done, strict=True):
         here = explored[positions]
-        for name in group.array_keys() if here.any() else ():
-            array = group[name]
-            if array.ndim < 2:  # a coordinate
-                continue
+        for name, array in arrays.items() if here.any() else ():
             values = array.oindex[positions[here], column]
             rows.setdefault(name, np.empty((len(positions), *values.shape[1:]), values.dtype))[here] = values
     return rows

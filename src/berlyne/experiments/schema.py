@@ -8,6 +8,7 @@ group.
 
 from __future__ import annotations
 
+import functools
 import glob
 import json
 import platform
@@ -75,6 +76,9 @@ class Study:
     earlier_versions: list[dict[str, str]] = field(default_factory=list)
     explored: dict[str, int] = field(default_factory=dict)
     shard: Shard | None = None
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.describe()))
 
     def describe(self) -> dict[str, Any]:
         """Return the study as plain data."""
@@ -146,6 +150,12 @@ def write_study(path: Path, study: Study) -> None:
 
 def derived_files(study: Study) -> dict[str, bytes]:
     """Return metadata and coordinates of a store as Zarr writes them: content by path within the store."""
+    return dict(_derived_files(study))
+
+
+@functools.lru_cache(maxsize=4)  # a run needs them six times, and its study changes once
+def _derived_files(study: Study) -> dict[str, bytes]:
+    """Compute the derived files of a study."""
     import zarr
     from zarr.storage import MemoryStore
 
