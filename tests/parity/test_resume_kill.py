@@ -147,14 +147,14 @@ def test_killed_once_and_grown(tmp_path, runs):
 
 def test_killed_while_merging(tmp_path, runs):
     """The merged store is there completely or not at all, and the shards are not changed."""
-    whole, place, n_worlds = tmp_path / "whole", tmp_path / "merged", 60
+    whole, place, n_worlds = tmp_path / "whole", tmp_path / "merged", 24
     shards = [tmp_path / f"shard-{k}" for k in (1, 2)]
     for asked, *part in ((whole,), *((shard, f"{k}/2") for k, shard in enumerate(shards, start=1))):
         runs.begin(asked, 2, n_worlds, *part)
         assert runs.status() == 0
     before = [files(shard) for shard in shards]
     n_units = done(whole)
-    for share in np.linspace(0.0, 0.9, 7):
+    for share in np.linspace(0.0, 0.9, 5):
         process = runs.begin(place, "merge", 0, *shards)
         partial = tmp_path / f"merged.{process}.partial"
         wait_until(lambda: done(partial) >= share * n_units, f"{share:.0%} of the merge", pause=0.0002)  # noqa: B023

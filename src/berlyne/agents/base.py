@@ -29,7 +29,7 @@ import numpy as np
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.labels import ImpossibleTransitionError, Labels
 from berlyne.models.history import UNKNOWN, TerminalChange, TerminalChanges, iter_segments
-from berlyne.models.internal_model import InternalModel
+from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.protocols import as_exact
 from berlyne.priors.refit import learned_values, refit_schedule
 from berlyne.sparse import Counts
@@ -560,7 +560,9 @@ class KnownStatesAgent(Agent):
 
     def information(self) -> float:
         """Minus the expected missing information of all possible rows, in bits."""
-        return -self.model().expected_missing_information(without=~self.possible()).bits
+        missing = expected_missing_by_row(self.model())
+        missing[~self.possible()] = 0.0
+        return -float(missing.sum())
 
     def _imagined_outcome(self, s: int, a: int, u: float) -> int:
         """Draw an outcome from the estimate of row (a, s), by inversion."""

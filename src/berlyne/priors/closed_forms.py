@@ -230,7 +230,10 @@ def dirichlet_variance(c: FloatArray, row: IntArray, times: IntArray, kappa: Flo
     ndarray of shape (n_rows,)
         The variance of each row, at least 0.
     """
-    from scipy.special import digamma, polygamma
+    from scipy.special import digamma, zeta
+
+    def trigamma(values: FloatArray) -> FloatArray:
+        return np.asarray(zeta(2.0, values))  # polygamma(1, values) also computes digamma
 
     def total(values: FloatArray) -> FloatArray:
         return np.bincount(row, times * values, len(kappa)).astype(np.float64)
@@ -239,8 +242,8 @@ def dirichlet_variance(c: FloatArray, row: IntArray, times: IntArray, kappa: Flo
     log_mean = np.log(c / k)
     once = digamma(c + 1.0) - digamma(k + 2.0) - log_mean  # E ln at counts raised by one here and one elsewhere
     twice = digamma(c + 2.0) - digamma(k + 2.0) - log_mean
-    same = c * (c + 1.0) * (twice**2 + polygamma(1, c + 2.0) - polygamma(1, k + 2.0))
-    crossed = total(c * once) ** 2 - total((c * once) ** 2) - polygamma(1, kappa + 2.0) * (kappa**2 - total(c**2))
+    same = c * (c + 1.0) * (twice**2 + trigamma(c + 2.0) - trigamma(k + 2.0))
+    crossed = total(c * once) ** 2 - total((c * once) ** 2) - trigamma(kappa + 2.0) * (kappa**2 - total(c**2))
     square = (total(same) + crossed) / (kappa * (kappa + 1.0))
     mean = total(c / k * (digamma(c + 1.0) - digamma(k + 1.0) - log_mean))
     return np.asarray(np.maximum(square - mean**2, 0.0) / math.log(2.0) ** 2)

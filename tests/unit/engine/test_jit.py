@@ -48,14 +48,29 @@ def test_inline_functions_are_not_cached_and_become_part_of_kernels():
     assert total(np.array([1.0, 10.0])) == 32.0
 
 
+KERNELS = """
+from berlyne.engine.jit import kernel
+
+@kernel
+def twice(x):
+    return 2 * x
+
+@kernel
+def thrice(x):
+    return 3 * x
+"""
+"""A module with two kernels, which compile sooner than the engine."""
+
 NOTICE = """
-import sys
+import importlib.util, sys
 if {terminal}:
     sys.stderr.isatty = lambda: True
 {before}
-import berlyne
-berlyne.explore(berlyne.dense_world(0), "Random", 3)
-berlyne.explore(berlyne.dense_world(0), "LTA", 3)
+spec = importlib.util.spec_from_file_location("berlyne.kernels_of_a_test", {path!r})
+module = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = module
+spec.loader.exec_module(module)
+assert module.twice(1.0) + module.thrice(1.0) == 5.0
 """
 
 
@@ -69,7 +84,9 @@ berlyne.explore(berlyne.dense_world(0), "LTA", 3)
     ids=["terminal", "pipe", "notebook"],
 )
 def test_the_first_compilation_is_announced_in_one_line_to_people_only(terminal, before, lines, tmp_path):
-    script = NOTICE.format(terminal=terminal, before=before)
+    path = tmp_path / "kernels_of_a_test.py"
+    path.write_text(KERNELS)
+    script = NOTICE.format(terminal=terminal, before=before, path=str(path))
     for expected in (lines, 0) if lines else (0,):  # a second process finds everything in the cache
         done = subprocess.run(
             [sys.executable, "-c", script],

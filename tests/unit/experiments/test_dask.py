@@ -143,7 +143,7 @@ def all_closed():
     """No test leaves a client that is not closed, or the thread of one."""
     before = set(_loops())
     yield
-    assert [c.status for c in gc.get_objects() if issubclass(type(c), CLIENT) and c.status != "closed"] == []
+    assert [client.status for client in _instances(CLIENT) if client.status != "closed"] == []
     assert set(_loops()) <= before
 
 
@@ -169,8 +169,15 @@ def built(monkeypatch, all_closed):
 
 
 def _sockets():
+    return [one for one in _instances(socket.socket) if one.fileno() != -1]
+
+
+def _instances(kind):
+    """All objects of a class. There are millions of objects, so each class is looked at once."""
+    objects = gc.get_objects()
     # `isinstance` would ask a dead weak proxy for its class, which raises
-    return [one for one in gc.get_objects() if issubclass(type(one), socket.socket) and one.fileno() != -1]
+    kinds = {one for one in set(map(type, objects)) if issubclass(one, kind)}
+    return [one for one in objects if type(one) in kinds] if kinds else []
 
 
 @pytest.mark.parametrize(

@@ -81,22 +81,52 @@ def _read_source(module: str) -> _Source:
     path = _path(module)
     if path is None:
         raise ModuleNotFoundError(f"{module} is not a module of berlyne")
-    tree = _parse(path)
-    names = list(_imported_names(tree))
-    ours = {_defining_module(origin, name) for origin, name in names if _is_ours(origin)} - {module, "berlyne"}
-    external = {origin.partition(".")[0] for origin, _ in names if not _is_ours(origin)}
+    code = _analyse(path.read_bytes())
+    ours = {_defining_module(origin, name) for origin, name in code.imported if _is_ours(origin)}
+    external = {origin.partition(".")[0] for origin, _ in code.imported if not _is_ours(origin)}
     return _Source(
         path.relative_to(ROOT).as_posix(),
-        _digest(_code_text(path.read_bytes())),
-        tuple(sorted(ours)),
+        code.digest,
+        tuple(sorted(ours - {module, "berlyne"})),
         tuple(sorted(external)),
-        tuple(sorted(_data_packages(tree))),
+        code.data_packages,
     )
 
 
+@dataclass(frozen=True)
+class _Code:
+    """What the text of a source file states by itself.
+
+    Attributes
+    ----------
+    digest : str
+        Digest of the code without comments and docstrings.
+    imported : tuple of (str, str)
+        Module and name of every import except those for type checkers; the name is empty for `import module`.
+    passed_on : tuple of (str, str, str)
+        Name, module and original name of every import of berlyne at the top level.
+    data_packages : tuple of str
+        Packages whose data files it reads.
+    """
+
+    digest: str
+    imported: tuple[tuple[str, str], ...]
+    passed_on: tuple[tuple[str, str, str], ...]
+    data_packages: tuple[str, ...]
+
+
 @cache
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes())
+def _analyse(content: bytes) -> _Code:
+    tree = ast.parse(content)
+    nodes = list(_walk_runtime(tree))
+    passed_on = tuple(
+        (alias.asname or alias.name, node.module, alias.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module and _is_ours(node.module)
+        for alias in node.names
+    )
+    imported, data_packages = tuple(_imported_names(nodes)), tuple(sorted(set(_data_packages(nodes))))
+    return _Code(_digest(_code_text(tree)), imported, passed_on, data_packages)
 
 
 def _is_ours(module: str) -> bool:
@@ -121,48 +151,50 @@ def _defining_module(origin: str, name: str) -> str:
         return f"{origin}.{name}"
     path = _path(origin)
     if path is not None and path.name == "__init__.py":
-        for node in _parse(path).body:
-            if isinstance(node, ast.ImportFrom) and node.module and _is_ours(node.module):
-                for alias in node.names:
-                    if name == (alias.asname or alias.name):
-                        return _defining_module(node.module, alias.name)
+        for known_as, module, original in _analyse(path.read_bytes()).passed_on:
+            if name == known_as:
+                return _defining_module(module, original)
     return origin
 
 
-def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield module and name of every import except those for type checkers; the name is empty for `import module`."""
-    for node in _walk_runtime(tree):
+def _imported_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield module and name of every import; the name is empty for `import module`."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def _walk_runtime(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes below a node except those under `if TYPE_CHECKING`."""
-    yield node
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-        children: Iterable[ast.AST] = node.orelse
-    else:
-        children = ast.iter_child_nodes(node)
-    for child in children:
-        yield from _walk_runtime(child)
+def _walk_runtime(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes of a tree except those under `if TYPE_CHECKING`."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
 
 
-def _code_text(source: bytes) -> bytes:
-    """Return code in one fixed layout, without comments and without strings that stand alone, such as docstrings."""
+def _code_text(tree: ast.Module) -> bytes:
+    """Return code in one fixed layout, without comments and without strings that stand alone, such as docstrings.
+
+    The tree is changed.
+    """
 
     class RemoveTexts(ast.NodeTransformer):
         def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
             is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
             return None if is_text else node
 
-    return ast.unparse(RemoveTexts().visit(ast.parse(source))).encode()
+    return ast.unparse(RemoveTexts().visit(tree)).encode()
 
 
-def _data_packages(tree: ast.Module) -> Iterator[str]:
+def _data_packages(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the packages whose data files a module reads with `files("berlyne.package")`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "files" and node.args:
             package = node.args[0]
             if isinstance(package, ast.Constant) and isinstance(package.value, str) and _is_ours(package.value):

@@ -12,7 +12,6 @@ import io
 import json
 import shutil
 import sys
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -58,7 +57,7 @@ def report(study: Any, _: Any) -> None:
 
 def reproduce(folder: Path) -> tuple[list[str], list[str]]:
     """Return the parts that a reproduction makes, and what it prints."""
-    for cached in (source_digests._read_source, source_digests._parse, source_digests._data_digests, freshness._code):
+    for cached in (source_digests._read_source, source_digests._data_digests, freshness._code):
         cached.cache_clear()
     MADE.clear()
     with contextlib.redirect_stderr(io.StringIO()) as printed:
@@ -74,7 +73,6 @@ def main(folder: Path, edits: list[dict[str, str]]) -> None:
     run.verdicts_of, run.write_report = check, report  # type: ignore[assignment]
     settings = SimpleNamespace(settings={"seed": 0, "n_worlds": 1})
     run.open_results = paper_run.open_results = lambda _: settings  # type: ignore[assignment]
-    source_digests._code_text = cache(source_digests._code_text)  # most files are the same after each edit
     print(json.dumps(reproduce(folder / "first")))
     for i, edit in enumerate(edits):
         shutil.copytree(folder / "first", folder / str(i))

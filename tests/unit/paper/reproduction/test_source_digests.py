@@ -52,7 +52,7 @@ CLOSURES = {
 
 
 def clear() -> None:
-    for cached in (source_digests._read_source, source_digests._parse, source_digests._data_digests):
+    for cached in (source_digests._read_source, source_digests._data_digests):
         cached.cache_clear()
 
 
