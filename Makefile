@@ -8,6 +8,10 @@ PRESET ?= paper
 FOLDER ?= reproduction
 EXTRAS := test,dev,cluster,gym,docs,browser
 
+# Tests write and sync thousands of small files, which takes no time in memory. If there is too little memory, they use
+# the usual folder for temporary files.
+SCRATCH := $(shell [ -w /dev/shm ] && [ "$$(df -k --output=avail /dev/shm | tail -n 1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
+
 BIN := $(VENV)/bin
 OLDEST := $(VENV)-oldest
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -43,7 +47,7 @@ reproduce: $(VENV)/installed-run
 # `--dist loadgroup` does not guarantee more: with pytest 9.2 it ignores its groups, and it hands out tests one by one.
 test: $(VENV)/installed-test
 	$(BIN)/python -c "import quantecon"
-	$(BIN)/python -m pytest -n $(JOBS) $(OPTIONS)
+	TMPDIR=$(SCRATCH) $(BIN)/python -m pytest -n $(JOBS) $(OPTIONS)
 
 # Tests of all strategies in all worlds run in `make test` until every pair of utility, method, choice rule and world has
 # occurred (tests/pairwise.py). Here they run in full.
@@ -52,7 +56,7 @@ test-full: test
 
 # Tests of the page of `berlyne watch` in Debian's Chromium. The other tests need no browser.
 browser: $(VENV)/installed-test $(VENV)/installed-browser
-	$(BIN)/python -m pytest -q tests/browser
+	TMPDIR=$(SCRATCH) $(BIN)/python -m pytest -q tests/browser
 
 # Kernels do no bounds checks. Here they do, in a separate cache, because cached code does not record this option.
 bounds: $(VENV)/installed-test
