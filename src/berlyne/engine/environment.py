@@ -85,7 +85,7 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
     distance = NoFunction(FunctionType(types.float64, (Belief, Truth, types.int64, types.int64)))
     missing: Any = NoFunction(FunctionType(types.float64, (Belief, Truth)))
     entropy = 0.0 if missing_information is None else _entropy(world)
-    fields = *arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance, missing, entropy
+    fields = *arrays, read_only(aligned), l1.ravel(), *episode_arrays(world), distance, missing, entropy
     record = Truth._make(fields)
     function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
     if COMPILING:
@@ -109,7 +109,7 @@ def _entropy(world: World) -> float:
     return -float(np.sum(theta * np.log2(theta)))
 
 
-def _episodes(world: World) -> tuple[Any, ...]:
+def episode_arrays(world: World) -> tuple[Any, ...]:
     """Return `ends`, `counted`, `starts`, `start_indptr` and `start_cumulative`."""
     counted = np.empty(0, dtype=bool) if world.measures_all else world.measured_rows
     if not world.episodes.begin_again:
