@@ -560,7 +560,7 @@ class KnownStatesAgent(Agent):
 
     def information(self) -> float:
         """Minus the expected missing information of all possible rows, in bits."""
-        return -self.model().expected_missing_information(without=~self.possible()).bits
+        return -self.model()._expected_missing_information(without=~self.possible()).bits
 
     def _imagined_outcome(self, s: int, a: int, u: float) -> int:
         """Draw an outcome from the estimate of row (a, s), by inversion."""

@@ -45,6 +45,7 @@ from berlyne.engine.loop import (
     new_comparison,
     observe,
     observe_move,
+    renew_all_utilities,
     replay,
 )
 from berlyne.engine.open_exploration import (
@@ -397,6 +398,8 @@ class CompiledAgent(KnownStatesAgent):
 
     def by_state(self) -> FloatArray:
         """Utilities `[s, a]`, also of actions that are not possible; a view."""
+        if len(self.belief.renewed):
+            call(renew_all_utilities, self.block)
         utility: FloatArray = self._by_state(self.belief.utility)[: self.n_states, : self.n_actions]
         return utility
 
