@@ -115,8 +115,8 @@ def explore(
         return explore_env(world, strategy, n_steps, seed, n_episodes=n_episodes, until=until)
     if isinstance(world, str):
         raise ValueError(
-            f"world is {world!r}; it must be a World, such as berlyne.maze() returns. To explore a Gymnasium environment "
-            f"by its id, call berlyne.explore_env({world!r})"
+            f"world is {world!r}; it must be a World, such as berlyne.maze() returns; to explore a Gymnasium "
+            f"environment by its id, call berlyne.explore_env({world!r})"
         )
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
