@@ -62,7 +62,7 @@ browser: $(VENV)/installed-test $(VENV)/installed-browser
 bounds: $(VENV)/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/$(VENV)/bounds-checked" $(BIN)/python -m pytest -n $(JOBS) -q \
 		tests/parity/test_engine_against_twin.py tests/parity/test_action_values.py tests/parity/test_long_runs.py \
-		tests/parity/test_ends_and_masks.py tests/parity/test_large_worlds.py \
+		tests/parity/test_ends_and_masks.py tests/parity/test_large_worlds.py tests/parity/test_open_exploration.py \
 		tests/unit/engine tests/unit/test_tasks.py tests/unit/agents tests/unit/strategies/test_indices.py
 
 # Test the lower bounds of pyproject.toml. Plain pip with one constraint `name==lowest` for each bound is stricter than a

@@ -1,7 +1,8 @@
 """Measure what a discovery costs: python benchmarks/discovery.py.
 
 The first table replays the choices of simulated people, as many as in an open data set: 40,492 choices of 63 people,
-who discover 3,361 states. The second table lets explorers discover one state after the other.
+who discover 3,361 states. The second table lets explorers discover one state after the other. The third table explores
+worlds whose states are unknown, in which discoveries become rare.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 from measure import print_environment, print_table
 
-from berlyne import ChineseRestaurant, Explorer, replay
+from berlyne import ChineseRestaurant, Explorer, World, explore, grid_world, maze, replay
 
 N_PEOPLE, N_CHOICES, N_DISCOVERIES, N_ACTIONS = 63, 40_492, 3_361, 3
 STRATEGIES = ("PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "CB")
 N_STATES = (100, 1_000, 3_000)
+N_STEPS = 3_000
 
 
 def choices_of(n_lines: int, n_states: int, rng: np.random.Generator) -> list[tuple[int, int, int]]:
@@ -62,6 +64,26 @@ def discover(strategy: str, n_states: int) -> None:
         explorer.observe(s, s % N_ACTIONS, s + 1)
 
 
+def worlds() -> dict[str, World]:
+    """Return worlds to explore."""
+    return {"maze": maze(0), "grid of 101 x 101": grid_world(101), "grid of 301 x 301": grid_world(301)}
+
+
+def exploration_rows() -> list[list[str]]:
+    """Return world, c, strategy, number of discovered states, and CPU microseconds a step."""
+    rows = []
+    for name, world in worlds().items():
+        for c in (1.0, "ml"):
+            for strategy in ("PIG(VI)", "PIG(greedy)", "Random"):
+                open_world = world.with_prior(ChineseRestaurant(c))
+                explore(open_world, strategy, n_steps=5)  # compile
+                begin = time.process_time()
+                run = explore(open_world, strategy, n_steps=N_STEPS)
+                cost = (time.process_time() - begin) / N_STEPS * 1e6
+                rows.append([name, str(c), strategy, str(len(set(run.states.tolist()))), f"{cost:.0f}"])
+    return rows
+
+
 def main() -> None:
     """Print the tables."""
     import pandas as pd
@@ -79,6 +101,7 @@ def main() -> None:
         costs = [cpu_seconds(lambda name=strategy, n=n: discover(name, n), 1) / n * 1e6 for n in N_STATES]
         rows.append([strategy, *(f"{cost:.0f}" for cost in costs)])
     print_table(["observations that discover a state, CPU µs each", *(f"{n:,} states" for n in N_STATES)], rows)
+    print_table([f"exploration, {N_STEPS:,} steps", "c", "strategy", "states met", "CPU µs a step"], exploration_rows())
 
 
 if __name__ == "__main__":

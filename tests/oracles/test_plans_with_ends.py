@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from berlyne import Dirichlet, InternalModel, OneTwoThree, World
-from berlyne.agents.make import make_agent
+from berlyne import ChineseRestaurant, Dirichlet, InternalModel, OneTwoThree, World
+from berlyne.agents.make import make_agent, make_open_state_agent
 from berlyne.strategies.registry import get_strategy
+from berlyne.strategies.utilities import pig_of_row
 from oracles.plans_by_enumeration import best_plans, value_of_plan
 
 N, M = 5, 2
@@ -75,6 +76,64 @@ def test_plans_of_up_to_three_steps(kind, n_later, after_end, engine):
         expected = best_plans(problem_after(prior, steps[:i], after_end == "restart"), s, n_later, 0.9)
         np.testing.assert_allclose(agent.action_values(s), expected, rtol=1e-9, atol=1e-12)
         agent.observe(*steps[i])
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+@pytest.mark.parametrize("kind", PRIORS)
+def test_plans_see_no_more_steps_than_are_left(kind, horizon, engine):
+    """With two steps back, the plan has at most three steps, and at most those before the cut."""
+    prior, left = PRIORS[kind], horizon
+    agent, steps = restricted_agent(prior, get_strategy("PIG(VI)", steps_back=2), engine), experience(prior, 10)
+    agent.set_horizon(horizon)
+    state = None
+    for i, (s, a, s_next) in enumerate(steps):
+        left = horizon if s != state or left == 0 else left  # an episode begins
+        if i > 4:
+            expected = best_plans(problem_after(prior, steps[:i], True), s, min(2, left - 1))
+            np.testing.assert_allclose(agent.action_values(s), expected, rtol=1e-9, atol=1e-12)
+        agent.observe(s, a, s_next)
+        state, left = s_next, left - 1
+
+
+@pytest.mark.parametrize("engine", ["compiled", "numpy"])
+@pytest.mark.parametrize("after_end", ["restart", "stop"])
+def test_plans_if_states_are_discovered(after_end, engine):
+    """Cells are the states in the order of discovery, then elsewhere; episodes begin where they began so far."""
+    steps = [
+        (7, 0, 3),
+        (3, 1, 9),
+        (7, 1, 7),
+        (7, 0, 5),
+        (5, 0, 9),
+        (3, 0, 7),
+        (7, 0, 3),
+        (3, 1, 5),
+        (5, 0, 9),
+        (7, 0, 3),
+    ]
+    strategy = get_strategy("PIG(VI)", steps_back=2, gamma=0.9, after_end=after_end)
+    agents = [make_open_state_agent(ChineseRestaurant(0.8, 0.1), M, s, engine) for s in (strategy, get_strategy("CB"))]
+    agents[0].mark_terminal(np.array([9]))
+    agents[0].allow(5, np.array([True, False]))
+    starts, here = np.zeros(5), None
+    for s, a, s_next in steps:
+        for agent in agents:
+            agent.observe(s, a, s_next)
+        starts[agents[0].discovered.index(s)] += s != here
+        here = s_next
+    assert agents[0].discovered == [7, 3, 9, 5] and starts.tolist() == [3, 1, 0, 0, 0]
+    free = agents[1].model()
+    terminal, possible = np.arange(5) == 2, np.ones((M, 5), dtype=bool)
+    possible[1, 3] = False
+    utility = np.zeros((M, 5))
+    for a, cell in np.ndindex(M, 5):
+        utility[a, cell] = pig_of_row(free.theta_hat[a, cell], free.theta_hat_after(a, cell))
+    for s, cell in ((7, 0), (3, 1), (5, 3), (1000, 4)):
+        begun = starts + (np.arange(5) == cell) * (s != here)  # to act elsewhere, an episode must begin there
+        known = begun / begun.sum() if after_end == "restart" else None
+        expected = best_plans((free.theta_hat, utility, possible, terminal, known), cell, 2, 0.9)
+        np.testing.assert_allclose(agents[0].action_values(s), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("after_end", ["restart", "stop"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berlyne import Dirichlet, Explorer, InternalModel, OneTwoThree, World, explore
+from berlyne import Dirichlet, Explorer, InternalModel, OneTwoThree, Refit, World, explore
 from berlyne.agents.compiled_agent import CompiledAgent
 from berlyne.agents.make import make_agent
 from berlyne.engine.value_iteration import MAX_COMPUTED
@@ -86,11 +86,56 @@ def test_kernels_and_numpy_agree(kind, strategy, script, horizon):
             agent.set_horizon(horizon)
         follow(agent, events)
     assert is_represented(agents[0]) and agents[0].memory.listed.n[0] < 12
-    np.testing.assert_allclose(agents[0].utility(), agents[1].utility(), rtol=1e-9, atol=1e-13)
     for s in states_to_ask(n_states, events):
         if s not in agents[0].terminal:
             values = [agent.action_values(s) for agent in agents]
             np.testing.assert_allclose(values[0], values[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(agents[0].utility(), agents[1].utility(), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["PIG(greedy)", "PEIG(greedy)", "PEIG(greedy, untried=0.5)", "PIG(Q)", "Unembodied"]
+)
+@settings(max_examples=12, deadline=None)
+@given(script=scripts())
+def test_refits_reach_the_utilities_of_states_that_were_never_met(strategy, script):
+    n_states, events = script
+    model = InternalModel(PRIORS["learned"](n_states))
+    agents = [make_agent(model, get_strategy(strategy), None, engine) for engine in ("compiled", "numpy")]
+    for begin in range(0, len(events), 8):  # the utilities are read between refits
+        for agent in agents:
+            follow(agent, events[begin : begin + 8])
+        for s in () if agents[0].strategy.relocates else states_to_ask(n_states, events):
+            values = [agent.action_values(s) for agent in agents]
+            np.testing.assert_allclose(values[0], values[1], rtol=1e-9, atol=1e-12)
+    assert agents[0].prior.alpha == pytest.approx(agents[1].prior.alpha)
+    np.testing.assert_allclose(agents[0].utility(), agents[1].utility(), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PIG(greedy)", "PEIG(VI)", "PIG(Q)", "LTA", "Unembodied"])
+def test_a_learned_concentration_is_used_wherever_episodes_begin(strategy):
+    """Episodes begin in states that were never met, after refits; the measures are those of all rows."""
+    rng, n = np.random.default_rng(2), 90
+    theta = rng.dirichlet(np.full(n, 0.05), (M, n))
+    possible = rng.random((M, n)) < 0.8
+    possible[0] |= ~possible.any(axis=0)
+    world = World(theta, PRIORS["learned"](n), terminal=[3, 60], possible=possible, horizon=4)
+    one, other = (explore(world, strategy, n_steps=150, seed=1, engine=engine) for engine in ("compiled", "numpy"))
+    assert np.array_equal(one.states, other.states) and np.array_equal(one.actions, other.actions)
+    for name in ("missing_information", "l1_distance", "learned"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["PIG(VI)", "PEIG(greedy)", "PIG(Q)"])
+def test_a_refit_does_not_visit_states_that_were_never_met(strategy):
+    prior = Dirichlet("ml", n_states=5_000, n_actions=M, schedule=Refit(always=40))
+    agent = make_agent(InternalModel(prior), get_strategy(strategy), None, "compiled")
+    agent.allow(8, np.array([True, False]))
+    for t in range(40):
+        agent.observe(t % 10, 0, (t * t) % 7)
+        agent.action_values((t + 1) % 10)
+    renewed = agent.belief.renewed
+    assert renewed[-1] > 5 and np.count_nonzero(renewed) < 14 and agent.belief.tried[-1] == 10
 
 
 def by_backward_induction(theta_hat, utility, method):

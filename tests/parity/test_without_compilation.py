@@ -12,7 +12,7 @@ from waiting import LIMIT
 
 SCRIPT = """
 import json
-from berlyne import STRATEGIES, Dirichlet, Explorer, explore
+from berlyne import STRATEGIES, ChineseRestaurant, Dirichlet, Explorer, explore
 from parity.cases import AWKWARD, CLASSES
 found = {}
 awkward = "5 actions", "7 actions", "sparse truth", "5 targets", "unequal alphas"
@@ -26,6 +26,10 @@ for name in ("PIG(VI)", "PEIG(greedy)"):
     world = world.with_prior(Dirichlet("ml", n_states=world.n_states, n_actions=world.n_actions))
     run = explore(world, name, n_steps=40, seed=2, engine="compiled")
     found[f"learned/{name}"] = run.actions.tolist(), run.learned.round(9).tolist(), run.missing_information[-1]
+for c in (0.8, "ml"):
+    world = CLASSES["maze"](1).with_prior(ChineseRestaurant(c)).with_horizon(9)
+    run = explore(world, "PIG(VI)", n_steps=60, seed=2, engine="compiled")
+    found[f"open/{c}"] = run.actions.tolist(), run.states.tolist(), run.missing_information[-1]
 explorer = Explorer(Dirichlet(0.5, n_states=40, n_actions=3), seed=2)
 told = [(0, explorer.act(0), s_next) for s_next in range(20)]
 for step in told:

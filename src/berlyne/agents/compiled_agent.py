@@ -6,6 +6,7 @@ Its whole state is one block of memory (`berlyne.engine.agent_state`), so that c
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -44,7 +45,17 @@ from berlyne.engine.loop import (
     new_comparison,
     observe,
     observe_move,
+    renew_all_utilities,
     replay,
+)
+from berlyne.engine.open_exploration import (
+    NEW_STATE,
+    OpenTruth,
+    add_cell,
+    explore_cells,
+    measure_all,
+    new_open_truth,
+    prepare,
 )
 from berlyne.engine.own_methods import can_compile_method
 from berlyne.engine.records import ReplayRecord, RunRecord
@@ -387,6 +398,8 @@ class CompiledAgent(KnownStatesAgent):
 
     def by_state(self) -> FloatArray:
         """Utilities `[s, a]`, also of actions that are not possible; a view."""
+        if len(self.belief.renewed):
+            call(renew_all_utilities, self.block)
         utility: FloatArray = self._by_state(self.belief.utility)[: self.n_states, : self.n_actions]
         return utility
 
@@ -558,6 +571,59 @@ class ReplayedHistory:
         else:
             share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
         record.probabilities[lines] = rule.add_lapses(share, values > -np.inf, np.count_nonzero(agent.possible()))
+
+
+class ExploredWorld:
+    """A world that kernels explore, and whose states are discovered.
+
+    Parameters
+    ----------
+    agent : CompiledAgent
+        The agent, whose states are cells.
+    world : World
+        The world.
+    discovered : sequence of int
+        States of the world in the order of discovery.
+    record : RunRecord
+        Arrays to fill. Their first entries are set.
+    draws : Draws
+        Uniform numbers.
+    """
+
+    def __init__(
+        self, agent: CompiledAgent, world: World, discovered: Sequence[int], record: RunRecord, draws: Draws
+    ) -> None:
+        self._agent, self._record = agent, record
+        self._truth: OpenTruth = new_open_truth(world, discovered)
+        self._n_cells = len(discovered)
+        self._blocks = Block.around(self._truth), Block.around(record), Block.around(draws)
+        call(prepare, agent.block, self._blocks[0])
+
+    def add_state(self, s: int) -> None:
+        """Give state `s` of the world the next cell."""
+        call(add_cell, self._blocks[0], s, self._n_cells)
+        self._n_cells += 1
+
+    def follow(self, begin: int, end: int) -> tuple[int, bool]:
+        """Make half-steps as `berlyne.engine.open_exploration.explore_cells` does.
+
+        Return the first one not made, or `end`, and whether a state must be discovered.
+        """
+        while True:
+            begin, why = call(explore_cells, self._agent.block, *self._blocks, begin, end)
+            if why != FULL:
+                return begin, why == NEW_STATE
+            self._agent.widen()
+
+    def measure_all(self, t: int) -> None:
+        """Measure all rows again at time `t`, because a discovery or a refit changed them."""
+        self._record.missing[t], self._record.l1[t] = call(measure_all, self._agent.block, self._blocks[0])
+
+    def last_outcomes(self) -> Iterator[tuple[int, int]]:
+        """Row of cells `s * M + a` and cell of the outcome of each step, in order."""
+        cells, record = self._truth.cells, self._record
+        rows = cells[record.states[:-1]] * self._agent.n_actions + record.actions
+        return zip(rows.tolist(), cells[record.outcomes].tolist(), strict=True)
 
 
 def checked_numbers(name: str, values: Any, shape: tuple[int, ...], low: int = 0, high: int = 0) -> Any:

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from berlyne.agents.base import NO_OUTCOMES, Agent, KnownStatesAgent
+from berlyne.agents.base import NO_OUTCOMES, NO_RESETS, Agent, KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.labels import Labels
 from berlyne.models.history import UNKNOWN, TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel, expected_missing_by_row
 from berlyne.priors.protocols import as_exact
+from berlyne.priors.refit import learned_values
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import sample_index
 from berlyne.strategies.registry import Strategy
@@ -33,6 +34,7 @@ from berlyne.validation import UNKNOWN_STATES, BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
+    from berlyne.agents.compiled_agent import ExploredWorld
     from berlyne.priors import ChineseRestaurant
 
 
@@ -292,6 +294,46 @@ class OpenStateAgent(Agent):
             record.missing[t + 1], record.l1[t + 1] = missing.sum(), l1.sum()
 
         return measure
+
+    def run(
+        self, world: World, record: RunRecord, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray = NO_RESETS
+    ) -> int:
+        """Explore a world; see `Agent.run`.
+
+        If kernels add states to the inner agent, they also make the half-steps (`berlyne.engine.open_exploration`)
+        between discoveries and refits.
+        """
+        if not self._inner.grows:
+            return super().run(world, record, u_agent, u_world, u_start)
+        from berlyne.agents.compiled_agent import ExploredWorld
+        from berlyne.engine.loop import Draws
+
+        inner: Any = self._inner
+        explored = ExploredWorld(inner, world, self.discovered, record, Draws(u_agent, u_world, u_start))
+        at, end = 0, 2 * len(u_world)
+        while at < end:
+            is_new = at % 2 == 1  # the outcome of a step; a state in which an episode begins was discovered before
+            if is_new:
+                self._discover_in(explored, int(record.outcomes[at // 2]))
+            done, meets_new = explored.follow(at, at + 1 if is_new else int(min(end, self._next_refit(at))))
+            lines, changed, t = slice(at // 2 + 1, done // 2 + 1), is_new, done // 2
+            record.learned[lines] = learned_values(self.prior)
+            self.n_obs += t - at // 2
+            if t > at // 2 and self._refit(at_once=is_new):
+                record.learned[t], changed = learned_values(self.prior), True
+            if meets_new and done % 2 == 0:
+                self._discover_in(explored, int(record.states[t]))
+                changed = True
+            if changed:
+                explored.measure_all(t)
+            at = done
+        self._last.update(explored.last_outcomes())
+        return len(u_world)
+
+    def _discover_in(self, explored: ExploredWorld, s: int) -> None:
+        """Discover a state of a world that kernels explore."""
+        explored.add_state(s)
+        self.discover(s)
 
     def replay(
         self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None

@@ -75,6 +75,7 @@ def predictive(
     *,
     n_episodes: int | None = None,
     n_steps: int | None = None,
+    until: Any = None,
     seeds: Iterable[int] = range(100),
 ) -> Predictive:
     """Compare statistics of the people of a fit with those of simulated people.
@@ -88,8 +89,8 @@ def predictive(
     statistics : mapping of str to callable
         Functions of the table of one person, with the columns s, a, s_next, ended and episode. They return a number or
         several, such as the number of steps of each episode.
-    n_episodes, n_steps : int, optional
-        Length of the simulation, as in `bb.simulate`.
+    n_episodes, n_steps, until : optional
+        When each simulated person stops, as in `bb.simulate`.
     seeds : iterable of int
         A seed for each simulated person.
 
@@ -100,7 +101,7 @@ def predictive(
     """
     if not statistics:
         raise ValueError("statistics is empty; it must contain functions of the table of a person, by name")
-    simulated = simulate(fit, world, n_episodes=n_episodes, n_steps=n_steps, seeds=seeds)
+    simulated = simulate(fit, world, n_episodes=n_episodes, n_steps=n_steps, until=until, seeds=seeds)
     tables = fit.data.frame, simulated.frame
     real, drawn = ({name: _by_person(table, f) for name, f in statistics.items()} for table in tables)
     for name in statistics:

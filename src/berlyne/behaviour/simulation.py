@@ -12,6 +12,7 @@ import numpy as np
 from berlyne.behaviour.data import Data, pandas, read
 from berlyne.behaviour.fitting import Fit, to_natural
 from berlyne.behaviour.terms import Model
+from berlyne.exploration.stopping import StoppingRule
 from berlyne.validation import FloatArray, check_count
 from berlyne.worlds.world import World, check_world
 
@@ -44,35 +45,45 @@ class Person:
     lapse: float = 0.0
 
     def explore(
-        self, world: World, rng: np.random.Generator, *, n_steps: int = MAX_STEPS, n_episodes: int | None = None
+        self, world: World, rng: np.random.Generator, stop: StoppingRule, n_steps: int = MAX_STEPS
     ) -> list[dict[str, Any]]:
-        """Explore a world; return a line for each choice, with episode, trial, s, a, s_next and ended."""
-        states, actions = world.state_labels.all, tuple(world.action_labels.all)
+        """Explore a world until a rule stops it; return a line for each choice.
+
+        A line has episode, trial, s, a, s_next and ended; also allowed, a tuple of actions, if the world forbids some.
+        An episode that is cut by the horizon of the world has not ended, but another one begins.
+        """
+        states, actions, allowed = world.state_labels.all, tuple(world.action_labels.all), world.allowed
         terms = enumerate(self.model.terms)
         memories = [term.memory(actions, self.model.of_term(i, self.settings)) for i, term in terms]
         lines: list[dict[str, Any]] = []
-        episode, begins, s = 1, True, 0
-        while len(lines) < n_steps and (n_episodes is None or episode <= n_episodes):
-            if begins:
-                s = world.episodes.draw(rng.random())
+        n_finished, left, s = 0, 0, 0
+        while len(lines) < n_steps:
+            if left == 0:
+                s, left = world.episodes.draw(rng.random()), world.horizon or n_steps
                 for memory in memories:
                     memory.begin_episode()
             values = np.concatenate([memory.values(states[s]) for memory in memories], axis=1) @ self.weights
-            a = self._choose(values, rng)
+            a = self._choose(np.where(allowed[:, s], values, -np.inf), rng)
             s_next = world.sample(a, s, rng.random())
             ended = bool(world.episodes.is_terminal[s_next])
             for memory in memories:
                 memory.learn(states[s], a, states[s_next], ended)
             step = {"s": states[s], "a": actions[a], "s_next": states[s_next], "ended": ended}
-            lines.append({"episode": episode, "trial": len(lines) + 1, **step})
-            s, begins, episode = s_next, ended, episode + ended
+            lines.append({"episode": n_finished + 1, "trial": len(lines) + 1, **step})
+            if not allowed.all():
+                lines[-1]["allowed"] = tuple(actions[i] for i in np.flatnonzero(allowed[:, s]))
+            s, left = s_next, 0 if ended else left - 1
+            n_finished += left == 0
+            if stop.stops(states[s_next], n_finished):
+                break
         return lines
 
     def _choose(self, values: FloatArray, rng: np.random.Generator) -> int:
-        """Draw an action from the softmax of the values, or at random in a lapse."""
+        """Draw an action from the softmax of the values, or at random in a lapse; -inf if it is not allowed."""
         from scipy.special import softmax
 
-        p = (1.0 - self.lapse) * softmax(values) + self.lapse / len(values)
+        allowed = values > -np.inf
+        p = (1.0 - self.lapse) * softmax(values) + self.lapse * allowed / allowed.sum()
         return int(rng.choice(len(values), p=p / p.sum()))
 
 
@@ -83,7 +94,7 @@ class Simulation:
     Attributes
     ----------
     frame : pandas.DataFrame
-        A line for each choice: subject, episode, trial, s, a, s_next and ended.
+        A line for each choice: subject, episode, trial, s, a, s_next and ended; allowed, if the world forbids actions.
     parameters : pandas.DataFrame
         Weights and lapse of each person.
     world : World
@@ -109,6 +120,7 @@ def simulate(
     *,
     n_episodes: int | None = None,
     n_steps: int | None = None,
+    until: Any = None,
     seeds: Iterable[int] = range(100),
 ) -> Simulation:
     """Simulate people like those of a fit: the same model, settings and nuisance terms.
@@ -119,11 +131,16 @@ def simulate(
         A fit. As a group, each simulated person is drawn from the group distribution. Fitted alone, each is a copy of a
         person drawn at random. Fitted together, all have the same parameters.
     world : World
-        The world that they explore; its actions are those of the data.
+        The world that they explore; its actions are those of the data. Its horizon cuts episodes, and people take only
+        actions that are possible in it.
     n_episodes : int, optional
-        Number of episodes, which end in terminal states of the world.
+        Each person stops after this number of episodes, as in `berlyne.explore`. Episodes end in terminal states, or
+        are cut by the horizon of the world.
     n_steps : int, optional
-        Largest number of choices of a person; needed if the world has no terminal states.
+        Largest number of choices of a person. By default 10,000, if `until` is set, or if `n_episodes` is set and
+        episodes end or are cut; otherwise it is needed.
+    until : object or callable, optional
+        Each person stops when a step leads to this state, or to one for which this function of its label returns true.
     seeds : iterable of int
         A seed for each person.
 
@@ -137,7 +154,7 @@ def simulate(
             f"the world has {world.n_actions} actions, but the fit has {len(fit.data.actions)}; use another world"
         )
     return simulate_people(
-        fit.model, fit.best_settings, lambda rng: draw_person(fit, rng), world, (n_steps, n_episodes), seeds
+        fit.model, fit.best_settings, lambda rng: draw_person(fit, rng), world, (n_steps, n_episodes, until), seeds
     )
 
 
@@ -154,15 +171,20 @@ def simulate_people(
     settings: Mapping[str, float],
     draw: Any,
     world: World,
-    limits: tuple[int | None, int | None],
+    limits: tuple[Any, ...],
     seeds: Iterable[int],
 ) -> Simulation:
-    """Simulate a person for each seed, whose parameters are drawn by `draw(rng)`; limits are steps and episodes."""
-    n_steps, n_episodes = limits
-    if n_steps is None and (n_episodes is None or len(world.terminal) == 0):
-        raise ValueError("set n_steps, or n_episodes and a world with terminal states, so that the simulation ends")
+    """Simulate a person for each seed, whose parameters are drawn by `draw(rng)`.
+
+    `limits` are `n_steps`, `n_episodes` and optionally `until`, as in `simulate`.
+    """
+    n_steps, n_episodes, until = (*limits, None)[:3]
+    if n_steps is None and until is None and (n_episodes is None or not world.episodes.begin_again):
+        raise ValueError(
+            "set n_steps, until, or n_episodes and a world with terminal states or a horizon; otherwise it never ends"
+        )
+    stop = StoppingRule(world.state_labels, n_episodes, until)
     n_steps = MAX_STEPS if n_steps is None else check_count("n_steps", n_steps, 1)
-    n_episodes = None if n_episodes is None else check_count("n_episodes", n_episodes, 1)
     actions = tuple(world.action_labels.all)
     names = [*model.weight_names(actions), *(["lapse"] if model.has_lapse else [])]
     n_weights, frames, parameters = len(names) - model.has_lapse, [], {}
@@ -170,7 +192,7 @@ def simulate_people(
         rng = np.random.default_rng(seed)
         theta = np.asarray(draw(rng), dtype=float)
         person = Person(model, settings, theta[:n_weights], float(theta[-1]) if model.has_lapse else 0.0)
-        lines = person.explore(world, rng, n_steps=n_steps, n_episodes=n_episodes)
+        lines = person.explore(world, rng, stop, n_steps)
         frames.append(pandas().DataFrame(lines).assign(subject=seed))
         parameters[seed] = dict(zip(names, theta.tolist(), strict=True))
     table = pandas().DataFrame.from_dict(parameters, orient="index").rename_axis("subject")

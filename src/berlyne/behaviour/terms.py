@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from berlyne.agents.make import tell_world
 from berlyne.behaviour.data import Data
 from berlyne.behaviour.settings import CrpGrid, Grid, as_grid
 from berlyne.exploration.explorer import Explorer
@@ -204,7 +205,7 @@ class Drive(Term):
             assert prior.prior is not None  # checked by `model`
             states = prior.state_labels.all
             explorer = Explorer(prior.prior, strategy, states=states, actions=range(len(actions)))
-            explorer.ends_in([states[s] for s in prior.terminal])  # as in a replay, which knows the ends of a world
+            tell_world(explorer._agent, prior)  # a replay, too, knows ends, starts, horizon and possible actions
         else:
             explorer = Explorer(prior, strategy, actions=range(len(actions)))
         return _DriveMemory(explorer)
@@ -216,10 +217,15 @@ class Drive(Term):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # Data.check reports them
             replayed = replay(prior, data.frame[columns], strategy, actions=data.actions)
-        values = replayed.action_values.to_numpy()
+        values = _zero_if_impossible(replayed.action_values.to_numpy())
         if not np.isfinite(values).all():
             raise ValueError(f"{strategy} has action values that are not finite, so it cannot be a drive")
         return np.asarray(values[:, :, None])
+
+
+def _zero_if_impossible(values: FloatArray) -> FloatArray:
+    """Return values with 0 in place of -inf, the value of an action that is not possible and never chosen."""
+    return np.where(values == -np.inf, 0.0, values)
 
 
 class _DriveMemory(Memory):
@@ -229,7 +235,7 @@ class _DriveMemory(Memory):
     def values(self, s: Any) -> FloatArray:
         if discovers_states(self.explorer.prior):
             self.explorer.discover([s])
-        return self.explorer.action_values(s)[:, None]
+        return _zero_if_impossible(self.explorer.action_values(s))[:, None]
 
     def learn(self, s: Any, a: int | None, s_next: Any, ended: bool) -> None:
         if a is not None and s_next is not None:

@@ -21,6 +21,7 @@ from berlyne.priors import ChineseRestaurant
 from berlyne.priors.dirichlet import Alpha, prior_or_default
 from berlyne.priors.protocols import discovers_states
 from berlyne.user_modules import import_object
+from berlyne.worlds.edge_table import column_of
 
 FILE = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 ALLOW_NEGATIVE = {"ignore_unknown_options": True}
@@ -50,7 +51,7 @@ def lab() -> None:
     "--possible",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="TABLE",
-    help="CSV file with columns state and action: the possible actions; all, in a state without lines.",
+    help="CSV file with columns state and action, or s and a: the possible actions; all, in a state without lines.",
 )
 @click.option(
     "--alpha",
@@ -201,19 +202,22 @@ def status(file: Path) -> None:
 
 
 def _read_possible(path: Path, states: list[str] | None, actions: list[str] | None) -> dict[Any, list[Any]]:
-    """Read the possible actions of each state from a CSV file with columns state and action."""
+    """Read the possible actions of each state from a CSV file with columns state and action, or s and a."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, skipinitialspace=True)
         columns = [] if reader.fieldnames is None else [name.strip() for name in reader.fieldnames]
-        missing = [name for name in ("state", "action") if name not in columns]
+        names = [column_of(name, columns) for name in ("s", "a")]
+        missing = [name for name in names if name not in columns]
         if missing:
-            raise ValueError(f"{path}: there is no column {missing[0]!r}; the columns must be state and action")
+            raise ValueError(
+                f"{path}: there is no column {missing[0]!r}; the columns must be state and action, or s and a"
+            )
         reader.fieldnames = columns
         possible: dict[Any, list[Any]] = {}
         for line in reader:
-            if not line["state"] or not line["action"]:
+            if not all(line[name] for name in names):
                 raise ValueError(f"{path}: line {reader.line_num} needs a state and an action")
-            state, action = line["state"].strip(), line["action"].strip()
+            state, action = (line[name].strip() for name in names)
             known = states or range(0), actions or range(0)
             possible.setdefault(_parse_label(known[0], state), []).append(_parse_label(known[1], action))
     return possible

@@ -25,7 +25,7 @@ from berlyne.engine.argmax import (
 from berlyne.engine.caches import cached_repairs, graph_and_weights
 from berlyne.engine.jit import callback, inline
 from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
-from berlyne.engine.row_beliefs import TOTAL, Belief
+from berlyne.engine.row_beliefs import TOTAL, Belief, renew_utilities
 from berlyne.engine.value_iteration import (
     MAX_COMPUTED,
     NO_REPAIRS,
@@ -307,6 +307,7 @@ def zero_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> Non
 @callback
 def utility_values(belief: Belief, choice: ChoiceState, memory: Any, s: int) -> None:
     """The utility of each action."""
+    renew_utilities(belief, s)
     for a in range(len(choice.values)):
         choice.values[a] = belief.utility[s * belief.graph.stride + a]
 
@@ -465,11 +466,15 @@ class CompiledMethod(NamedTuple):
         in any other way. `masked` is whether not everything is possible. Only the first may depend on it.
     choose : Callable or None
         The function that chooses; None to choose by values, as the strategy's choice rule says.
+    renews : bool
+        Whether all functions call `berlyne.engine.row_beliefs.renew_utilities` before they read the utilities of a
+        state, so that a refit of the prior need not set those of all states.
     """
 
     new_memory: Callable[..., Any]
     functions: Callable[[Any, bool], tuple[Any, Any, Any]]
     choose: Any = None
+    renews: bool = False
 
 
 def _always(values: Any, after_observation: Any = ignore_observation, reset: Any = keep_memory) -> Any:
@@ -481,10 +486,10 @@ METHODS: dict[type, CompiledMethod] = {
     UniformChoice: CompiledMethod(_no_memory, _always(zero_values), choose_uniformly),
     LeastTaken: CompiledMethod(_no_memory, _always(least_taken_values)),
     CounterBased: CompiledMethod(_no_memory, _always(expected_visits_values)),
-    Greedy: CompiledMethod(_no_memory, _always(utility_values)),
-    ValueIteration: CompiledMethod(_plan, plan_functions),
+    Greedy: CompiledMethod(_no_memory, _always(utility_values), renews=True),
+    ValueIteration: CompiledMethod(_plan, plan_functions, renews=True),
     TrueModel: CompiledMethod(_true_plan, plan_functions),
-    QLearning: CompiledMethod(_q_table, _always(q_values, learn_q)),
+    QLearning: CompiledMethod(_q_table, _always(q_values, learn_q), renews=True),
     Relocating: CompiledMethod(_tree, _always(utility_values, update_pairs, regrow_tree), choose_pair),
     RegisteredMethod: CompiledMethod(new_own_memory, _always(own_values, learn_own)),
 }

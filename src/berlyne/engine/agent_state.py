@@ -154,8 +154,8 @@ def new_agent_state(
     realised = formula is not None and UTILITIES[formula].realised
     belief = build_belief(prior, spec, graph, values.ravel(), formula, realised)
     learner = learner_of(prior)
-    belief = belief if learner is None else learner.with_own_table(belief)
     method = METHODS[type(coordinate)]
+    belief = belief if learner is None else learner.with_own_table(belief, method.renews)
     choice = new_choice_state(rule, model.n_states, model.n_actions, graph.stride)
     memory = method.new_memory(coordinate, belief, choice, prior.support, world)
     chooser = method.choose or (choose_best if rule.temperature == 0.0 else choose_softmax)

@@ -45,6 +45,8 @@ class Truth(NamedTuple):
         `berlyne.engine.learned_prior.CompiledLearner`.
     entropy : float
         Entropy of all rows that count in bits, for a prior that is refitted.
+    n_counted : int
+        Number of rows that count.
     """
 
     indptr: IntArray
@@ -61,6 +63,7 @@ class Truth(NamedTuple):
     row_distance: Any
     missing_information: Any
     entropy: float
+    n_counted: int
 
 
 def new_truth(world: World, model: InternalModel, agent: Block, missing_information: Any = None) -> Block:
@@ -85,7 +88,16 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
     distance = NoFunction(FunctionType(types.float64, (Belief, Truth, types.int64, types.int64)))
     missing: Any = NoFunction(FunctionType(types.float64, (Belief, Truth)))
     entropy = 0.0 if missing_information is None else _entropy(world)
-    fields = *arrays, read_only(aligned), l1.ravel(), *_episodes(world), distance, missing, entropy
+    fields = (
+        *arrays,
+        read_only(aligned),
+        l1.ravel(),
+        *episode_arrays(world),
+        distance,
+        missing,
+        entropy,
+        int(world.measured_rows.sum()),
+    )
     record = Truth._make(fields)
     function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
     if COMPILING:
@@ -109,7 +121,7 @@ def _entropy(world: World) -> float:
     return -float(np.sum(theta * np.log2(theta)))
 
 
-def _episodes(world: World) -> tuple[Any, ...]:
+def episode_arrays(world: World) -> tuple[Any, ...]:
     """Return `ends`, `counted`, `starts`, `start_indptr` and `start_cumulative`."""
     counted = np.empty(0, dtype=bool) if world.measures_all else world.measured_rows
     if not world.episodes.begin_again:

@@ -36,6 +36,8 @@ for _function in (likelihood_derivatives, is_uninformative, maximum_likelihood_a
 
 TABLE_SIZE = 64
 """Number of lines of the table over counts, which is computed again for every new alpha."""
+MAX_ROOM = 1 << 16
+"""Largest room for observations that is made in advance."""
 LOG2 = 2
 """Column of that table: log2(alpha + n)."""
 
@@ -102,24 +104,36 @@ def new_learner(prior: Any, belief: Belief, untried: float | None) -> AlphaLearn
 
 
 def with_room(learner: AlphaLearner, n_obs: int) -> AlphaLearner:
-    """Return a learner with room for `n_obs` more observations."""
+    """Return a learner with room for `n_obs` more observations.
+
+    The agent is copied with it, so there is room for as many observations as there are rows, if they are not too many.
+    """
     entries, rows, used, sizes, size_class = learner.histograms
     needed = int(used.max()) + n_obs
     if needed <= len(entries):
         return learner
-    length = max(needed, 2 * len(entries))
+    length = max(needed, 2 * len(entries), min(len(learner.last), MAX_ROOM) // len(rows))
     wider = np.zeros(length), np.zeros((len(rows), length))
     for wide, narrow in zip(wider, (entries, rows), strict=True):
         wide[..., : len(entries)] = narrow
     return learner._replace(histograms=Histograms(*wider, used, sizes, size_class))
 
 
-def with_own_table(belief: Belief) -> Belief:
-    """Return a belief whose prior can change: its numbers and its table are its own, not shared."""
+def with_own_table(belief: Belief, renews: bool) -> Belief:
+    """Return a belief whose prior can change: its numbers and its table are its own, not shared.
+
+    `renews` is whether the method calls `renew_utilities` before it reads utilities.
+    """
     table = np.zeros((TABLE_SIZE, LOG2 + 1))
     table[:, :LOG2] = belief.table[:TABLE_SIZE]
     table[:, LOG2] = np.log2(belief.numbers[0] + np.arange(TABLE_SIZE))
-    return belief._replace(numbers=belief.numbers.copy(), table=table)
+    belief = belief._replace(numbers=belief.numbers.copy(), table=table)
+    if belief.graph.capacity == 0:
+        return belief
+    belief = belief._replace(tried=np.zeros(len(belief.utility) + 1, dtype=np.int32))
+    if not (renews and belief.has_utility):
+        return belief
+    return belief._replace(renewed=np.zeros(len(belief.graph.start) + 1, dtype=np.int32), untried=np.zeros(1))
 
 
 @inline
@@ -141,6 +155,9 @@ def refit_alpha(
     The outcome had been seen `before` times until then.
     """
     n_obs, alpha, r = learner.n_obs, belief.numbers[0], s * belief.graph.stride + a
+    if len(belief.tried) and learner.last[r] < 0:
+        belief.tried[belief.tried[-1]] = r
+        belief.tried[-1] += 1
     learner.last[r] = s_next
     add_observation(learner.histograms, r, before, belief.row_stats[r, TOTAL] - 1)
     n_obs[0] += 1
@@ -162,23 +179,43 @@ def set_alpha(belief: Belief, learner: AlphaLearner, alpha: float) -> None:
     """Estimate and value every row with a new alpha.
 
     The gain of a past outcome (PEIG) becomes the gain under the new alpha. If every state can follow, all rows without
-    observations are alike, so only the first of them is computed. Their estimate is 1 / N for any alpha.
+    observations are alike, so only the first of them is computed.
     """
-    graph, last, untried = belief.graph, learner.last, -1
+    graph, tried = belief.graph, belief.tried
     belief.numbers[0] = alpha
     for n in range(len(belief.table)):
         belief.table[n, LOG] = math.log1p(1.0 / (alpha + n))
         belief.table[n, TERM] = belief.term(alpha + n) if belief.has_utility else 0.0
         belief.table[n, LOG2] = math.log2(alpha + n)
+    if graph.capacity == 0:
+        for s in range(len(graph.start)):
+            for a in range(graph.n_actions):
+                revalue_row(belief, learner, alpha, s, a)
+        return
+    for i in range(tried[-1]):
+        revalue_row(belief, learner, alpha, tried[i] // graph.stride, tried[i] % graph.stride)
+    if belief.has_utility:
+        set_utility_of_untried(belief, learner, alpha)
+
+
+@inline
+def set_utility_of_untried(belief: Belief, learner: AlphaLearner, alpha: float) -> None:
+    """Set the utility of all rows without observations, now or in `renew_utilities`; their estimate is 1 / N anyway."""
+    graph, last, untried = belief.graph, learner.last, 0
+    while untried < len(last) and (last[untried] >= 0 or untried % graph.stride >= graph.n_actions):
+        untried += 1
+    if untried == len(last):
+        return
+    revalue_row(belief, learner, alpha, untried // graph.stride, untried % graph.stride)
+    utility = belief.utility[untried]
+    if len(belief.renewed):
+        belief.untried[0] = utility
+        belief.renewed[-1] += 1
+        return
     for s in range(len(graph.start)):
-        for a in range(graph.n_actions):
-            r = s * graph.stride + a
-            if untried >= 0 and last[r] < 0:
-                belief.utility[r] = belief.utility[untried]
-                continue
-            revalue_row(belief, learner, alpha, s, a)
-            if graph.capacity > 0 and last[r] < 0:
-                untried = r
+        for r in range(s * graph.stride, s * graph.stride + graph.n_actions):
+            if last[r] < 0:
+                belief.utility[r] = utility
 
 
 @inline
@@ -208,18 +245,21 @@ def pig_of_untried_row(learner: AlphaLearner, alpha: float, size: int, n_states:
 @callback
 def missing_information(belief: Belief, truth: Truth) -> float:
     """Missing information in bits, summed over all rows that count."""
-    loss, n_actions, stride, untried = 0.0, belief.graph.n_actions, belief.graph.stride, math.nan
-    for s in range(len(belief.graph.start)):
-        for a in range(n_actions):
-            if len(truth.counted) == 0 or truth.counted[s * n_actions + a]:
-                is_untried = belief.graph.capacity > 0 and belief.row_stats[s * stride + a, TOTAL] == 0
-                if not is_untried:
+    loss, graph, tried, n_untried = 0.0, belief.graph, belief.tried, truth.n_counted
+    if graph.capacity == 0:
+        for s in range(len(graph.start)):
+            for a in range(graph.n_actions):
+                if len(truth.counted) == 0 or truth.counted[s * graph.n_actions + a]:
                     loss += log_loss(belief, truth, s, a)
-                    continue
-                if math.isnan(untried):  # the same for all rows without observations
-                    untried = log_loss(belief, truth, s, a)
-                loss += untried
-    return loss - truth.entropy
+        return loss - truth.entropy
+    for i in range(tried[-1]):
+        s, a = tried[i] // graph.stride, tried[i] % graph.stride
+        if len(truth.counted) == 0 or truth.counted[s * graph.n_actions + a]:
+            loss += log_loss(belief, truth, s, a)
+            n_untried -= 1
+    untried = math.log2(belief.numbers[0] * len(graph.start)) - belief.table[0, LOG2]  # the same for all of them
+    missing: float = loss + n_untried * untried - truth.entropy
+    return missing
 
 
 @inline
@@ -251,10 +291,11 @@ class CompiledLearner(NamedTuple):
     with_room : Callable
         `with_room(learner, n_obs)` returns it with room for more observations.
     with_own_table : Callable
-        `with_own_table(belief)` returns a belief whose numbers and table can change.
+        `with_own_table(belief, renews)` returns a belief whose numbers and table can change.
     refit : Callable
         `refit(belief, choice, learner, s, a, s_next, before)`: refit after an observation, if that is due; return
-        whether all rows were estimated and valued again. The estimate of a row without observations must not change.
+        whether all rows were estimated and valued again. The estimate of a row without observations must not change, if
+        every state can follow. Then rows are listed in `belief.tried`.
     missing_information : Callable
         `missing_information(belief, truth)`: bits missing after a refit.
     """

@@ -29,7 +29,7 @@ from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import NO_INDEX, estimated_probability
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
 from berlyne.engine.records import ReplayRecord, RunRecord
-from berlyne.engine.row_beliefs import TOTAL, Belief
+from berlyne.engine.row_beliefs import Belief, renew_utilities
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 
 
@@ -56,6 +56,7 @@ def observe_step(agent: AgentState, s: int, a: int, s_next: int) -> int:
     """Learn one transition; return how often it had been seen before, IMPOSSIBLE or FULL."""
     belief, choice = agent.belief, agent.choice
     r = s * belief.graph.stride + a
+    renew_utilities(belief, s)
     predicted = belief.utility[r]
     if agent.index_kind != NO_INDEX:
         choice.predicted[0] = estimated_probability(belief, s, a, s_next)
@@ -88,17 +89,18 @@ def measure_all_rows(agent: AgentState, truth: Truth, record: RunRecord, t: int)
 
     On a growing graph only rows with observations are compared again; the estimates of all others stay.
     """
-    belief, distance = agent.belief, 0.0
+    belief, graph = agent.belief, agent.belief.graph
     record.missing[t + 1] = truth.missing_information(belief, truth)
-    for s in range(len(belief.graph.start)):
-        for a in range(belief.graph.n_actions):
-            r = s * belief.graph.stride + a
-            if len(truth.counted) and not truth.counted[s * belief.graph.n_actions + a]:
-                continue
-            if belief.graph.capacity == 0 or belief.row_stats[r, TOTAL] > 0:
-                truth.l1[r] = truth.row_distance(belief, truth, s, a)
-            distance += truth.l1[r]
-    record.l1[t + 1] = distance
+    n_rows = belief.tried[-1] if graph.capacity > 0 else len(graph.start) * graph.n_actions
+    for i in range(n_rows):
+        s, a = i // graph.n_actions, i % graph.n_actions
+        if graph.capacity > 0:
+            s, a = belief.tried[i] // graph.stride, belief.tried[i] % graph.stride
+        if len(truth.counted) == 0 or truth.counted[s * graph.n_actions + a]:
+            r = s * graph.stride + a
+            before = truth.l1[r]
+            truth.l1[r] = truth.row_distance(belief, truth, s, a)
+            record.l1[t + 1] += truth.l1[r] - before
 
 
 @inline
@@ -203,6 +205,13 @@ def observe(agent: AgentState, s: int, a: int, s_next: int) -> int:
 
 
 @kernel
+def renew_all_utilities(agent: AgentState) -> None:
+    """Set the utilities of all states to those under the current prior."""
+    for s in range(len(agent.belief.graph.start)):
+        renew_utilities(agent.belief, s)
+
+
+@kernel
 def arrive_in(agent: AgentState, s: int) -> None:
     """Count a visit to state s, unless the last step led there."""
     arrive(agent.choice, s)
@@ -294,6 +303,7 @@ def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord,
         arrive(choice, s)
     refresh_global_index(agent)
     compute_possible_values(agent, agent.memory, s)
+    renew_utilities(belief, s)
     for b in range(len(choice.values)):
         r = s * belief.graph.stride + b
         record.values[t, b] = choice.values[b]

@@ -58,6 +58,13 @@ class Belief(NamedTuple):
         `[s * stride + a]`, last outcome of each row that was tried; empty unless states are discovered.
     utility : ndarray
         `[s * stride + a]`, -inf in the padding and in rows of states that do not exist yet.
+    tried : ndarray of int, shape (rows + 1,)
+        Rows with observations, in the order of the first one; the last entry is their number. Empty unless the prior is
+        refitted and every state can follow. Then all other rows are alike.
+    renewed, untried : ndarray of shape (N + 1,) and (1,)
+        How often the prior had been refitted when the utilities of each state were set, and how often it was until now;
+        the utility of a row without observations. Both are empty if all utilities are always up to date; see
+        `renew_utilities`.
     numbers, table : ndarray
         As in `berlyne.priors.protocols.CompiledSpec`. A table with a line for each transition is `[slot * stride + a]`.
     has_utility : bool
@@ -76,6 +83,9 @@ class Belief(NamedTuple):
     row_stats: IndexArray
     last: IndexArray
     utility: FloatArray
+    tried: IndexArray
+    renewed: IndexArray
+    untried: FloatArray
     numbers: FloatArray
     table: FloatArray
     has_utility: bool
@@ -127,6 +137,9 @@ def build_belief(
         row_stats.reshape(-1, 4),
         np.zeros(n_states * stride if family.grows else 0, dtype=np.int32),
         utility,
+        np.empty(0, dtype=np.int32),
+        np.empty(0, dtype=np.int32),
+        np.empty(0),
         numbers if family.grows else read_only(numbers),
         read_only(np.ascontiguousarray(table)),
         name is not None,
@@ -149,6 +162,21 @@ def with_capacity(belief: Belief, capacity: int) -> Belief:
     wide_graph = graph._replace(start=start, succ=wider(graph.succ, 1), capacity=capacity)
     weight, n = wider(belief.weight, graph.stride), wider(belief.n, graph.stride)
     return belief._replace(graph=wide_graph, weight=weight, n=n)
+
+
+@inline
+def renew_utilities(belief: Belief, s: int) -> None:
+    """Set the utilities of state s to those under the current prior, if it was refitted since the last time.
+
+    Rows with observations are up to date. All others have the same utility, which is copied when it is needed, so that
+    a refit does not have to visit all states.
+    """
+    renewed = belief.renewed
+    if len(renewed) and renewed[s] != renewed[-1]:
+        renewed[s] = renewed[-1]
+        for r in range(s * belief.graph.stride, s * belief.graph.stride + belief.graph.n_actions):
+            if belief.row_stats[r, TOTAL] == 0:
+                belief.utility[r] = belief.untried[0]
 
 
 @inline

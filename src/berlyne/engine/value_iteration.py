@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import callback, inline
-from berlyne.engine.row_beliefs import TOTAL, Belief
+from berlyne.engine.row_beliefs import TOTAL, Belief, renew_utilities
 from berlyne.engine.simd import LANES, add, gather, item, largest, load, maximum, multiply_add, set_item, splat
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
 from berlyne.frozen import read_only
@@ -427,6 +427,16 @@ def list_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
 
 
 @inline
+def count_impossible(choice: Any, plan: Plan) -> int:
+    """Count the pairs of a listed state and an action that is not possible there."""
+    graph, listed, n = plan.graph, plan.listed, 0
+    for i in range(listed.n[0]):
+        for a in range(graph.n_actions):
+            n += not choice.possible[listed.states[i] * graph.stride + a]
+    return n
+
+
+@inline
 def list_again(belief: Belief, choice: Any, plan: Plan) -> None:
     """List all states that differ from the others now, and renew V_0 of all listed states."""
     graph, listed = plan.graph, plan.listed
@@ -438,7 +448,7 @@ def list_again(belief: Belief, choice: Any, plan: Plan) -> None:
             for k in range(graph.start[s], graph.start[s] + graph.length[s]):
                 list_state(belief, choice, plan, graph.succ[k])
         listed.n[2] = choice.n_obs[0]
-    if choice.n_impossible[0] > 0:
+    if count_impossible(choice, plan) < choice.n_impossible[0]:
         for s in range(len(graph.start)):
             for a in range(graph.n_actions):
                 if not choice.possible[s * graph.stride + a]:
@@ -739,6 +749,7 @@ def list_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: i
 def renew_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Set gamma V_0(s), and the rewards of state s if not everything is possible."""
     stride, best = plan.graph.stride, -np.inf
+    renew_utilities(belief, s)
     if choice.n_impossible[0] > 0:
         for r in range(s * stride, (s + 1) * stride):
             plan.reward[r] = belief.utility[r] if choice.possible[r] else -np.inf

@@ -113,6 +113,11 @@ def explore(
         from berlyne.exploration.explore_env import explore_env  # it imports this module
 
         return explore_env(world, strategy, n_steps, seed, n_episodes=n_episodes, until=until)
+    if isinstance(world, str):
+        raise ValueError(
+            f"world is {world!r}; it must be a World, such as berlyne.maze() returns; to explore a Gymnasium "
+            f"environment by its id, call berlyne.explore_env({world!r})"
+        )
     if check_world(world).prior is None:
         raise ValueError(NO_PRIOR)
     world = world if horizon is None else world.with_horizon(horizon)

@@ -43,14 +43,13 @@ from berlyne.models.history import (
 )
 from berlyne.models.history_checks import warn_jumps, warn_untold_ends, warn_unused
 from berlyne.models.internal_model import InternalModel, make_labels
-from berlyne.models.prior_check import PriorCheck, check_prior
+from berlyne.models.prior_check import CHECK_PRIOR, PriorCheck, check_prior
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
 from berlyne.priors.predictive import observations_of
 from berlyne.priors.protocols import check_prior as check_is_prior
 from berlyne.priors.protocols import discovers_states
-from berlyne.priors.refit import Refit
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import (
     BoolArray,
@@ -68,8 +67,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-CHECK_PRIOR = Refit(always=0, growth=0.25)
-"""When expectations check the prior again."""
 MAX_OBSERVATIONS = 2**31 - 1
 """Counts are int32."""
 
@@ -642,7 +639,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 excluded[:, agent.position(s)] = ~allowed
             excluded[:, [agent.position(s) for s in self._terminal]] = True
             excluded[:, self.state_labels.size :] = True  # undiscovered states
-        return model.expected_missing_information(level, excluded)
+        return model._expected_missing_information(level, excluded)
 
     def check_prior(self) -> PriorCheck:
         """Check how well the prior predicted the observations, in their order.

@@ -145,7 +145,7 @@ def _model(model: InternalModel) -> Card:
         ("rows tried", lambda: f"{len(np.unique(model.sparse_counts.row)):,} of {model.n_states * model.n_actions:,}"),
         (
             "expected missing information",
-            lambda: _format_expected(model.expected_missing_information()) if small else None,
+            lambda: _format_expected(model._expected_missing_information()) if small else None,
         ),
     ]
     return "Internal model", lambda: _model_picture(model), lines

@@ -10,11 +10,14 @@ from berlyne.priors.chinese_restaurant import ChineseRestaurant, fit_c
 from berlyne.priors.concentration import histograms_of, is_uninformative, maximum_likelihood_alpha
 from berlyne.priors.dirichlet import default_bounds
 from berlyne.priors.predictive import Observations, log_scores, random_order, z_score
+from berlyne.priors.refit import Refit
 from berlyne.sparse import Counts, Support
 
 if TYPE_CHECKING:
     from berlyne.models.internal_model import InternalModel
 
+CHECK_PRIOR = Refit(always=0, growth=0.25)
+"""When expectations check the prior again."""
 MAX_Z = 4.0
 """Largest absolute z-score of a prior that agrees with the observations; by chance, 1 in 15,000 is larger."""
 MAX_ALPHA = 1e3

@@ -248,14 +248,29 @@ def partition_likelihood(c: float, d: float, counts: Counts) -> float:
     """
     from scipy.special import gammaln
 
-    tried = counts.totals > 0
-    n, n_seen = counts.totals[tried], counts.n_seen[tried]
-    if len(n) == 0:
-        return 0.0
-    with np.errstate(divide="ignore"):  # the probability of a new outcome may be zero
-        new = np.concatenate([[0.0], np.cumsum(np.log(c + d * np.arange(1, int(n_seen.max()))))])[n_seen - 1]
     repeated = np.sum(gammaln(counts.n - d) - gammaln(1.0 - d))
-    return float(np.sum(new - gammaln(c + n) + gammaln(c + 1.0)) + repeated)
+    return float(repeated) + _likelihood_of_c(c, d, _partition_statistics(counts))
+
+
+def _partition_statistics(counts: Counts) -> tuple[IntArray, IntArray, IntArray]:
+    """Return what the likelihood of c depends on: numbers of rows, few of which differ.
+
+    The first array contains, for k = 1, 2, ..., the number of rows with more than k outcomes. The others contain the
+    different numbers n of observations of a row, and the number of rows that were observed n times.
+    """
+    tried = counts.totals > 0
+    n_more = len(tried) - np.cumsum(np.bincount(counts.n_seen))[1:-1]
+    return n_more, *np.unique(counts.totals[tried], return_counts=True)
+
+
+def _likelihood_of_c(c: float, d: float, statistics: tuple[IntArray, IntArray, IntArray]) -> float:
+    """Return the part of `partition_likelihood` that depends on c, in nats."""
+    from scipy.special import gammaln
+
+    n_more, n, n_rows = statistics
+    with np.errstate(divide="ignore"):  # the probability of a new outcome may be zero
+        new = n_more @ np.log(c + d * np.arange(1, len(n_more) + 1))
+    return float(new - n_rows @ (gammaln(c + n) - gammaln(c + 1.0)))
 
 
 def fit_c(
@@ -284,4 +299,5 @@ def fit_c(
     sparse = as_counts(counts)
     if not np.any(sparse.totals > 1):
         return float(start)
-    return maximize_likelihood(lambda c: partition_likelihood(c, d, sparse), bounds)
+    statistics = _partition_statistics(sparse)
+    return maximize_likelihood(lambda c: _likelihood_of_c(c, d, statistics), bounds)

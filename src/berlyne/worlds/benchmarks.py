@@ -174,7 +174,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = "ml") -> Wor
     Parameters
     ----------
     side : int
-        Number of cells along each edge; odd.
+        Number of cells along each edge. If it is even, the middle is the cell below and to the right of the centre.
     p_slip : float
         Probability of another direction.
     alpha : float or "ml"
@@ -186,8 +186,6 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = "ml") -> Wor
         The world, with a Dirichlet prior.
     """
     side = check_count("side", side, 1)
-    if side % 2 == 0:
-        raise ValueError(f"side is {side}; it must be odd, so that there is a middle")
     cells = [(line, column) for line in range(side) for column in range(side)]
     to, p = _neighbours(cells), check_number("p_slip", p_slip, 0.0, 1.0)
     is_open = to != np.arange(len(cells))[:, np.newaxis]

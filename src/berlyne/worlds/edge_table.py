@@ -1,6 +1,7 @@
 """Worlds as tables of edges: one line `s, a, s_next, p` for every possible transition, in CSV or Parquet.
 
-A table contains only transitions and labels. Error messages name the line of the table.
+The columns may also have the names `state`, `action`, `next_state` and `probability`. A table contains only transitions
+and labels. Error messages name the line of the table.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from berlyne.worlds.world import World
 
 COLUMNS = ("s", "a", "s_next", "p")
+LONG_NAMES = {"s": "state", "a": "action", "s_next": "next_state", "p": "probability"}
 NO_PANDAS = "Parquet needs pandas and pyarrow; in a clone of berlyne: pip install '.[parquet]', or use CSV"
 
 
@@ -168,7 +170,7 @@ def _read_csv(path: str | os.PathLike[str]) -> Table:
             raise _TableError(
                 f"line {i}: there are {len(line)} fields; there must be {len(header)}, as in line {first}"
             )
-    indices = [header.index(name) for name in COLUMNS]
+    indices = [header.index(column_of(name, header)) for name in COLUMNS]
     columns = {name: [line[k].strip() for _, line in lines[1:]] for name, k in zip(COLUMNS, indices, strict=True)}
     return Table(columns, "line", [i for i, _ in lines[1:]])
 
@@ -181,8 +183,9 @@ def _read_parquet(path: str | os.PathLike[str]) -> Table:
             frame = pandas.read_parquet(file)
         except Exception as error:  # a damaged file can raise any exception
             raise _TableError("this is not a Parquet file, or it is damaged") from error
-    _check_columns([str(name) for name in frame.columns], "the table")
-    return Table({name: frame[name].tolist() for name in COLUMNS}, "row", range(len(frame)))
+    names = [str(name) for name in frame.columns]
+    _check_columns(names, "the table")
+    return Table({name: frame[column_of(name, names)].tolist() for name in COLUMNS}, "row", range(len(frame)))
 
 
 def _pandas() -> Any:
@@ -195,9 +198,14 @@ def _pandas() -> Any:
     return pandas
 
 
+def column_of(name: str, names: list[str]) -> str:
+    """Return which of the columns of a table has this name: the short one, such as s, or else the long one, state."""
+    return name if name in names else LONG_NAMES[name]
+
+
 def _check_columns(names: list[str], location: str) -> None:
     for name in COLUMNS:
-        if name not in names:
+        if column_of(name, names) not in names:
             raise _TableError(f"{location}: there is no column {name!r}; the columns must be s, a, s_next, p")
 
 

@@ -13,6 +13,7 @@ import berlyne.behaviour as bb
 from berlyne.behaviour.fitting import choice_probabilities
 from berlyne.behaviour.simulation import simulate_people
 from berlyne.behaviour.terms import Term
+from messages import raises
 from unit.behaviour.people import WORLD, walkers
 
 NUISANCE = bb.bias() + bb.repeat() + bb.habit()
@@ -181,5 +182,56 @@ def test_a_new_episode_forgets_the_last_action() -> None:
 def test_explorers_of_a_world_know_its_ends_as_in_a_replay() -> None:
     model = bb.model("PIG(VI)", CORRIDOR)
     sim = simulate_people(model, {}, lambda rng: np.array([1.0]), CORRIDOR, (60, None), range(2))
+    (drive,) = model.terms
+    assert drive.values(sim.data, {}) == pytest.approx(Term.values(drive, sim.data, {}))
+
+
+def fit_of_two_actions() -> bb.Fit:
+    return bb.fit(bb.read(walkers(2, 40).assign(a=lambda d: d.a % 2), keep=["rt"]), bb.bias())
+
+
+def test_people_stop_when_they_reach_a_state_as_explorers_do() -> None:
+    fit = fit_of_two_actions()
+    sim = bb.simulate(fit, CORRIDOR, until=2, seeds=range(5))
+    for _, lines in sim.frame.groupby("subject"):
+        assert lines.s_next.iloc[-1] == 2 and not (lines.s_next.iloc[:-1] == 2).any()
+    by_label = bb.simulate(fit, CORRIDOR, until=lambda s: s >= 2, seeds=range(5))
+    assert by_label.frame.equals(sim.frame)
+    assert bb.simulate(fit, CORRIDOR, until=4, n_steps=2, seeds=[0]).frame.trial.tolist() == [1, 2]
+    with raises(ValueError, "until", 9):
+        bb.simulate(fit, CORRIDOR, until=9)
+
+
+def test_a_horizon_cuts_the_episodes_of_people() -> None:
+    world = CORRIDOR.with_horizon(3)
+    sim = bb.simulate(fit_of_two_actions(), world, n_episodes=4, seeds=range(6))
+    lengths = sim.frame.groupby(["subject", "episode"]).size()
+    assert (lengths == 3).all() and len(lengths) == 24  # the end is four steps away
+    assert not sim.frame.ended.any() and (sim.frame.groupby(["subject", "episode"]).s.first() == 0).all()
+    endless = berlyne.World(CORRIDOR.theta, CORRIDOR.prior, start=1, actions=["left", "right"], horizon=2)
+    assert len(bb.simulate(fit_of_two_actions(), endless, n_episodes=3, seeds=[0]).frame) == 6
+
+
+def test_people_take_only_possible_actions_and_their_fit_knows_it() -> None:
+    world = berlyne.World(
+        CORRIDOR.theta, CORRIDOR.prior, start=0, terminal=[4], actions=["left", "right"], possible={1: ["right"]}
+    )
+    model = bb.model("PIG(VI)", world) + bb.bias() + bb.lapse()
+    theta = np.array([1.0, -2.0, 0.5])
+    sim = simulate_people(model, {}, lambda rng: theta, world, (80, None), range(3))
+    assert set(sim.frame[sim.frame.s == 1].a) == {"right"} and set(sim.frame[sim.frame.s != 1].a) == {"left", "right"}
+    assert set(sim.frame[sim.frame.s == 1].allowed) == {("right",)}
+    assert not sim.data.allowed[sim.data.frame.s == 1, 0].any() and sim.data.allowed[sim.data.frame.s != 1].all()
+    (drive, *_) = model.terms
+    assert drive.values(sim.data, {}) == pytest.approx(Term.values(drive, sim.data, {}))
+    assert np.isfinite(bb.fit(sim.data, model).log_likelihood).all()
+
+
+def test_explorers_of_a_world_know_its_horizon_and_starts_as_in_a_replay() -> None:
+    world = berlyne.World(
+        CORRIDOR.theta, CORRIDOR.prior, start={0: 0.5, 2: 0.5}, terminal=[4], actions=["left", "right"], horizon=3
+    )
+    model = bb.model("PIG(VI)", world)
+    sim = simulate_people(model, {}, lambda rng: np.array([1.0]), world, (60, None), range(2))
     (drive,) = model.terms
     assert drive.values(sim.data, {}) == pytest.approx(Term.values(drive, sim.data, {}))

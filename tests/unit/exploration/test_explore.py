@@ -216,3 +216,8 @@ def test_transitions_that_are_impossible_under_the_printed_formula_are_reported(
     for engine in ("compiled", "numpy"):
         with raises(ValueError, "probability zero", "prior", "docs/how-to/own-prior.md"):
             explore(world, "Random", n_steps=50, engine=engine)
+
+
+def test_the_id_of_an_environment_points_to_explore_env():
+    with pytest.raises(ValueError, match=r"'FrozenLake-v1'.*explore_env\('FrozenLake-v1'\)"):
+        explore("FrozenLake-v1", "PIG(VI)")

@@ -2,6 +2,7 @@
 
 import gymnasium
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -139,7 +140,12 @@ def test_the_command_reads_a_table(tmp_path):
     result = CliRunner().invoke(commands, ["lab", "new", str(tmp_path / "a.lab"), *options])
     assert result.exit_code == 0, result.output
     assert np.array_equal(np.argwhere(~LabBook(tmp_path / "a.lab").explorer.allowed), [[2, 2]])
-    (tmp_path / "wrong.csv").write_text("s,a\nC,left\n")
+    (tmp_path / "short.csv").write_text("s,a\nC,left\nC, right\n")  # as in tables of edges
+    options[-1] = str(tmp_path / "short.csv")
+    result = CliRunner().invoke(commands, ["lab", "new", str(tmp_path / "c.lab"), *options])
+    assert result.exit_code == 0, result.output
+    assert np.array_equal(np.argwhere(~LabBook(tmp_path / "c.lab").explorer.allowed), [[2, 2]])
+    (tmp_path / "wrong.csv").write_text("room,a\nC,left\n")
     options[-1] = str(tmp_path / "wrong.csv")
     result = CliRunner().invoke(commands, ["lab", "new", str(tmp_path / "b.lab"), *options])
     assert result.exit_code != 0 and "state" in str(result.output) + str(result.exception)
@@ -152,6 +158,24 @@ def test_tables_of_edges_need_no_lines_for_what_is_not_possible(tmp_path):
         berlyne.load_world(tmp_path / "edges.csv")
     world = berlyne.load_world(tmp_path / "edges.csv", possible={"y": ["go"]})
     assert np.array_equal(np.argwhere(~world.possible), [[1, 1]])
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_of_edges_may_have_long_names(tmp_path, ending):
+    lines = {
+        "state": ["x", "y"],
+        "probability": [1.0, 1.0],
+        "next_state": ["y", "x"],
+        "action": ["go", "go"],
+        "note": [1, 2],
+    }
+    frame, path = pd.DataFrame(lines), tmp_path / f"edges.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    world = berlyne.load_world(path)
+    assert world.to_edges() == {"s": ["x", "y"], "a": ["go", "go"], "s_next": ["y", "x"], "p": [1.0, 1.0]}
+    mixed = frame.rename(columns={"state": "s", "action": "a"}).assign(state="other")  # the short name counts
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    assert berlyne.load_world(tmp_path / "mixed.csv").to_edges() == world.to_edges()
 
 
 def test_states_that_are_discovered_have_their_own_actions():

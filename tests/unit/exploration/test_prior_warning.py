@@ -11,6 +11,7 @@ import berlyne
 from berlyne import Dirichlet, Explorer, LabBook
 from berlyne.commands.lab import lab
 from berlyne.exploration import explorer as explorer_module
+from berlyne.models.prior_check import PriorCheck
 
 SIZES = {"n_states": 64, "n_actions": 2}
 REGULAR = [(0, 0, 1)] * 20
@@ -108,3 +109,37 @@ def test_the_command_status_prints_the_sentence(tmp_path):
             output = CliRunner().invoke(lab, ["status", str(path)], env={"COLUMNS": "400"}).output
         assert (book.explorer.check_prior().sentence in " ".join(output.split())) == warned
         assert ("warning" in output) == warned
+
+
+def test_a_model_warns_once_as_an_explorer_does():
+    model = berlyne.InternalModel(Dirichlet(1.0, **SIZES))
+    model.observe_many(REGULAR)
+    with pytest.warns(UserWarning, match="z = ") as caught:
+        model.expected_missing_information()
+    assert str(caught[0].message) == model.check_prior().sentence and caught[0].filename == __file__
+    model.expected_missing_information()  # a second warning would be an error
+    fitting = berlyne.InternalModel(Dirichlet(0.01, **SIZES))
+    fitting.observe_many(REGULAR)
+    fitting.expected_missing_information()
+
+
+def test_a_model_checks_the_prior_again_after_more_observations():
+    model = berlyne.InternalModel(Dirichlet(1.0, **SIZES))
+    model.observe(*REGULAR[0])
+    model.expected_missing_information()  # one observation cannot test the prior
+    model.observe_many(REGULAR)
+    with pytest.warns(UserWarning, match="z = "):
+        model.expected_missing_information()
+
+
+def test_a_model_whose_rows_can_be_known_for_certain_does_not_warn(monkeypatch):
+    """The bias of z is described in the docstring; here the check would disagree in any case."""
+    monkeypatch.setattr(PriorCheck, "agrees", property(lambda self: False))
+    run = berlyne.explore(berlyne.one_two_three_world(1), "Unembodied", n_steps=100)
+    run.model.expected_missing_information()
+
+
+def test_a_card_and_imagined_steps_do_not_warn():
+    explorer = told(Dirichlet(1.0, **SIZES))
+    explorer.expected_gain(2, 0, n_samples=3)
+    explorer.model._repr_html_()

@@ -113,7 +113,7 @@ def test_noisy_tv():
         (lambda: river_swim(2), ("n_states", "2", "3")),
         (lambda: double_chain_kaufmann(30), ("n_states", "30", "odd")),
         (lambda: double_chain_kaufmann(p_fail=2), ("p_fail", "2", "[0, 1]")),
-        (lambda: grid_world(20), ("side", "20", "odd")),
+        (lambda: grid_world(0), ("side", "0")),
         (lambda: four_rooms(p_slip=-1), ("p_slip", "-1", "[0, 1]")),
         (lambda: noisy_tv(0), ("length", "0", "1")),
     ],
@@ -134,3 +134,11 @@ def test_large_worlds_are_never_dense():
     assert row(double_chain_kaufmann(50_001), 7, "left") == {6: 0.95, 8: 0.05}
     assert row(double_chain_russo(25_000), 25_000, "right") == {25_000: 0.7, 24_999: 0.3}
     assert row(noisy_tv(50_000, 2), 49_999, "left") == {49_998: 1.0}
+
+
+@pytest.mark.parametrize("side", [1, 2, 4, 20])
+def test_a_grid_has_any_side_and_begins_in_the_middle(side):
+    world = grid_world(side)
+    assert world.n_states == side**2 and world.states[world.episodes.start] == (side // 2, side // 2)
+    assert np.allclose(world.theta.sum(axis=2), 1.0)
+    assert world.reachable.all()
