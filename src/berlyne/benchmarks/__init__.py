@@ -1,0 +1,1 @@
+"""The common benchmark of explorers that seek no reward."""
