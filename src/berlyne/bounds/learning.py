@@ -191,8 +191,8 @@ def _row_descriptions(world: World) -> tuple[Callable[..., list[Part]], list[tup
     learns = not discovers_states(prior) and refit_schedule(prior) is not None
     reason = "learns its parameters, so that rows are not independent" if learns else "has no bound"
     raise ValueError(
-        f"prior is {short_repr(prior)}, which {reason}; it must be a Dirichlet prior with a fixed alpha or OneTwoThree: "
-        "pass prior="
+        f"prior is {short_repr(prior)}, which {reason}; it must be a Dirichlet prior with a fixed alpha or "
+        "OneTwoThree: pass prior="
     )
 
 
