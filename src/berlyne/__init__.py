@@ -1,7 +1,7 @@
 """berlyne: a laboratory for learning-driven exploration.
 
-Based on Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.figures`,
-`berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
+Based on Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.bounds`,
+`berlyne.figures`, `berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING
@@ -47,11 +47,12 @@ from berlyne.worlds.from_gymnasium import from_gymnasium
 
 __version__ = "0.1.0"
 
-_LAZY_MODULES = ("benchmarks", "claims", "figures", "stats", "tasks")
+_LAZY_MODULES = ("benchmarks", "bounds", "claims", "figures", "stats", "tasks")
 """Modules that are available after `import berlyne`, but are imported on first use."""
 
 if TYPE_CHECKING:
     from berlyne import benchmarks as benchmarks
+    from berlyne import bounds as bounds
     from berlyne import figures as figures
     from berlyne import stats as stats
     from berlyne import tasks as tasks
