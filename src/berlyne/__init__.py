@@ -1,7 +1,7 @@
 """berlyne: a laboratory for learning-driven exploration.
 
-Based on Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.figures`,
-`berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
+Based on Little & Sommer, *Learning in embodied action-perception loops through exploration*. `berlyne.bounds`,
+`berlyne.figures`, `berlyne.stats`, `berlyne.claims` and `berlyne.tasks` are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING
@@ -24,15 +24,20 @@ from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, parameter_gai
 from berlyne.watch import watch
 from berlyne.worlds import (
     World,
+    deep_sea,
     dense_world,
     double_chain_kaufmann,
     double_chain_russo,
+    forked_river_swim,
     four_rooms,
+    garnet,
     grid_world,
     is_ergodic,
     load_world,
     maze,
     maze_from_text,
+    n_arms,
+    n_room,
     noisy_tv,
     one_two_three_world,
     river_swim,
@@ -42,10 +47,12 @@ from berlyne.worlds.from_gymnasium import from_gymnasium
 
 __version__ = "0.1.0"
 
-_LAZY_MODULES = ("claims", "figures", "stats", "tasks")
+_LAZY_MODULES = ("benchmarks", "bounds", "claims", "figures", "stats", "tasks")
 """Modules that are available after `import berlyne`, but are imported on first use."""
 
 if TYPE_CHECKING:
+    from berlyne import benchmarks as benchmarks
+    from berlyne import bounds as bounds
     from berlyne import figures as figures
     from berlyne import stats as stats
     from berlyne import tasks as tasks
@@ -86,6 +93,7 @@ __all__ = [
     "Run",
     "Strategy",
     "World",
+    "deep_sea",
     "dense_world",
     "double_chain_kaufmann",
     "double_chain_russo",
@@ -94,8 +102,10 @@ __all__ = [
     "explore_env",
     "fit_alpha",
     "fit_c",
+    "forked_river_swim",
     "four_rooms",
     "from_gymnasium",
+    "garnet",
     "grid_world",
     "index",
     "information_gain",
@@ -107,6 +117,8 @@ __all__ = [
     "maze_from_text",
     "method",
     "missing_information",
+    "n_arms",
+    "n_room",
     "noisy_tv",
     "one_two_three_world",
     "open_results",

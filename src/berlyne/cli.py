@@ -8,6 +8,7 @@ import click
 
 import berlyne
 from berlyne.commands.behaviour import compare, fit
+from berlyne.commands.benchmark import benchmark
 from berlyne.commands.errors import describe_os_error, error_line
 from berlyne.commands.help import Group
 from berlyne.commands.lab import lab
@@ -30,7 +31,7 @@ def commands() -> None:
     """berlyne: a laboratory for learning-driven exploration."""
 
 
-COMMANDS = (reproduce, report, init, run, merge, show, plot, watch, lab, fit, compare, list_)
+COMMANDS = (reproduce, report, init, run, merge, show, plot, watch, lab, fit, compare, benchmark, list_)
 """Add a new command or group here."""
 
 for command in COMMANDS:

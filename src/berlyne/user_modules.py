@@ -34,7 +34,7 @@ def import_modules(names: Iterable[str], beside: Path) -> None:
         _import_module(name, name, beside)
 
 
-def import_object(text: str, beside: Path) -> Any:
+def import_object(text: str, beside: Path, *, classes: bool = False) -> Any:
     """Import the object "module:name".
 
     Parameters
@@ -43,6 +43,8 @@ def import_object(text: str, beside: Path) -> Any:
         Module and name, separated by a colon.
     beside : Path
         The folder of the file that contains the name.
+    classes : bool
+        Whether it may be a class.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def import_object(text: str, beside: Path) -> Any:
     if not hasattr(imported, name):
         raise ValueError(f"{text!r} cannot be found: {module} has no {name}")
     value = getattr(imported, name)
-    if isinstance(value, type):
+    if isinstance(value, type) and not classes:
         raise ValueError(
             f"{text!r} is a class; create an object of it and use its name, such as my_prior = {name}(...) in {module}"
         )

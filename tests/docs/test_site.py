@@ -30,7 +30,10 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 DOCUMENTED = (
     "berlyne",
-    *(f"berlyne.{name}" for name in ("worlds", "priors", "experiments", "behaviour", "figures", "claims")),
+    *(
+        f"berlyne.{name}"
+        for name in ("worlds", "priors", "experiments", "behaviour", "bounds", "stats", "figures", "claims")
+    ),
 )
 """Packages of which every name in `__all__` is public."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from berlyne import STRATEGIES, dense_world, explore, maze, one_two_three_world
+from berlyne import dense_world, explore, maze, one_two_three_world
+from berlyne.strategies.registry import PAPER_STRATEGIES
 
 FILE = Path(__file__).with_name("trajectories.json")
 N_STEPS = 60
@@ -25,7 +26,7 @@ def trajectory(kind: str, name: str, engine: str = "auto") -> dict[str, object]:
 
 def main() -> None:
     """Write all of them."""
-    pinned = {f"{kind}/{name}": trajectory(kind, name) for kind in WORLDS for name in STRATEGIES}
+    pinned = {f"{kind}/{name}": trajectory(kind, name) for kind in WORLDS for name in PAPER_STRATEGIES}
     FILE.write_text(json.dumps(pinned, indent=1) + "\n")
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from berlyne import STRATEGIES, Dirichlet, Explorer, InternalModel, explore, parameter_gain, replay
 from berlyne.strategies.coordination import QLearning
+from berlyne.strategies.planning import PosteriorSampling
 from berlyne.strategies.registry import get_strategy
 from messages import raises
 from parity.cases import AWKWARD, CLASSES, VARIANTS
@@ -29,6 +30,8 @@ def one_over_ties(values, strategy):
 @pytest.mark.parametrize("strategy", COLD, ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_own_choices_have_probability_one_or_one_over_the_ties(kind, strategy):
+    if isinstance(strategy.coordinate, PosteriorSampling):
+        pytest.skip("a replay draws other worlds from the posterior")
     world = CLASSES[kind](1)
     run = explore(world, strategy, n_steps=200, seed=3)
     seen = replay(world, run, strategy)
@@ -72,6 +75,8 @@ def test_the_kernel_agrees_with_the_twin(kind, strategy):
 @pytest.mark.parametrize("strategy", [h for h in EVERYONE if not h.sees_world], ids=str)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_replay_agrees_with_an_explorer_with_the_same_observations(kind, strategy):
+    if isinstance(strategy.coordinate, PosteriorSampling):
+        pytest.skip("a replay draws other worlds from the posterior")
     world = CLASSES[kind](2)
     run = explore(world, "CB", n_steps=60, seed=9)
     seen, explorer = replay(world.prior, run, strategy), Explorer(world.prior, strategy)
@@ -84,7 +89,8 @@ def test_replay_agrees_with_an_explorer_with_the_same_observations(kind, strateg
             values, chance = explorer.action_values(s), explorer.probabilities(s)
         assert np.array_equal(seen.action_values.values[t], values)
         assert seen.probabilities.values[t] == pytest.approx(chance, abs=1e-12)
-        assert np.array_equal(seen.utilities.values[t], explorer.utility()[:, s])
+        if strategy.utility != "log_visits":  # a replay has arrived in the state, which is a visit
+            assert np.array_equal(seen.utilities.values[t], explorer.utility()[:, s])
         explorer.observe(s, a, s_next)
 
 

@@ -21,13 +21,20 @@ def python(script):
 
 
 def test_importing_berlyne_imports_nothing_heavy_and_none_of_the_modules_that_come_later():
-    later = tuple(f"berlyne.{name}" for name in ("figures", "claims", "tasks"))
+    later = tuple(f"berlyne.{name}" for name in ("bounds", "figures", "claims", "tasks"))
     script = f"import sys, berlyne; print([m for m in {HEAVY + later} if m in sys.modules])"
     assert python(script) == "[]"
 
 
 @pytest.mark.parametrize(
-    ("name", "part"), [("figures", "draw_world"), ("stats", "friedman"), ("claims", "CLAIMS"), ("tasks", "reward_loss")]
+    ("name", "part"),
+    [
+        ("bounds", "fluid"),
+        ("figures", "draw_world"),
+        ("stats", "friedman"),
+        ("claims", "CLAIMS"),
+        ("tasks", "reward_loss"),
+    ],
 )
 def test_modules_are_imported_when_they_are_used(name, part):
     script = f"import berlyne; assert {name!r} in dir(berlyne); print(hasattr(berlyne.{name}, {part!r}))"

@@ -39,6 +39,12 @@ from berlyne.strategies.utilities import parameter_gain
 from berlyne.validation import OWN_PRIOR, BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
+
+def seed_of_numbers(u: FloatArray) -> np.random.SeedSequence:
+    """Return a seed that depends on uniform numbers."""
+    return np.random.SeedSequence(np.ascontiguousarray(u).view(np.uint64).ravel().tolist())
+
+
 NO_RESETS: FloatArray = np.empty(0)
 """Uniform numbers for the initial states of episodes, in a world without terminal states."""
 NO_OUTCOMES: IntArray = np.empty((0, 2), dtype=np.int64)

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.agents.base import NO_OUTCOMES, NO_RESETS, KnownStatesAgent
+from berlyne.agents.base import NO_OUTCOMES, NO_RESETS, KnownStatesAgent, seed_of_numbers
 from berlyne.engine.action_selection import METHODS, ChoiceState
 from berlyne.engine.agent_state import (
     INITIAL_SLOTS,
     compiled_spec_for,
     new_agent_state,
     reads_surprise,
-    refresh,
+    refresh_index,
     reserve,
     reset,
     restore,
@@ -30,7 +30,8 @@ from berlyne.engine.agent_state import (
 from berlyne.engine.blocks import Block, call
 from berlyne.engine.discovery import expected_missing, layout_size, move, set_cells
 from berlyne.engine.environment import new_truth
-from berlyne.engine.indices import GLOBAL_INDEX, can_compile_index
+from berlyne.engine.indices import can_compile_index
+from berlyne.engine.kept_plans import KeptPlans
 from berlyne.engine.learned_prior import LEARNERS, learner_of
 from berlyne.engine.loop import (
     Draws,
@@ -65,6 +66,7 @@ from berlyne.labels import impossible_transition
 from berlyne.models.history import TerminalChanges, iter_segments
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import ChineseRestaurant
+from berlyne.priors.dirichlet_draws import seeds_of
 from berlyne.priors.refit import refit_schedule
 from berlyne.sparse import Counts
 from berlyne.strategies.choice import sample_index
@@ -126,22 +128,44 @@ class CompiledAgent(KnownStatesAgent):
         How the agent acts.
     world : World, optional
         The true world, for strategies that may see it. It also limits the number of slots.
+    seed : numpy.random.SeedSequence, optional
+        Seed for a method that draws random numbers; by default 0.
     """
 
     _prior: Any
 
-    def __init__(self, model: InternalModel, strategy: Strategy, world: World | None = None) -> None:
+    def __init__(
+        self,
+        model: InternalModel,
+        strategy: Strategy,
+        world: World | None = None,
+        seed: np.random.SeedSequence | None = None,
+    ) -> None:
         if model.n_obs:
             raise ValueError("a compiled explorer starts from a model that has observed nothing")
         assert strategy.utility is None or isinstance(strategy.utility, str)
         super().__init__(model.prior, strategy, model.n_actions, model.n_states)
         self.grows = family_of(model.prior).grows  # type: ignore[arg-type]  # only compiled priors come here
-        self.has_state_dict = self.schedule is None  # what is learned about the prior depends on the whole history
+        keeps_plans = bool(getattr(strategy.coordinate, "keeps_plans", False))
+        self.has_state_dict = self.schedule is None and not keeps_plans  # others depend on the whole history
         self._blank, self._world = model, world
         self.block = new_agent_state(
             model, strategy.utility, strategy.untried, strategy.coordinate, strategy.rule, world
         )
         self._truth: Block | None = None
+        self._seed = seed
+        self._sow(seed)
+
+    def _sow(self, seed: np.random.SeedSequence | None) -> None:
+        """Set the seed of the random numbers of the method, if it draws any, and plan again."""
+        if isinstance(self.memory, KeptPlans) and len(self.memory.sampled):
+            self.memory.seeds[:] = seeds_of(seed)
+            reset(self.block)
+
+    def reseed(self, u: FloatArray) -> None:
+        """Let the random numbers of the method depend on uniform numbers `u`; see `Agent.reseed`."""
+        if isinstance(self.memory, KeptPlans) and len(self.memory.sampled):
+            self.memory.seeds[:] = seeds_of(seed_of_numbers(u))
 
     @property
     def prior(self) -> Any:
@@ -246,7 +270,7 @@ class CompiledAgent(KnownStatesAgent):
         n_new = prior.n_states - self.n_states
         memory["visits"] = np.append(memory["visits"], np.zeros(n_new, dtype=np.int64))
         memory["q"] = np.concatenate([memory["q"], *[memory["q"][-1:]] * n_new])
-        clone = CompiledAgent(InternalModel(prior), self.strategy)
+        clone = CompiledAgent(InternalModel(prior), self.strategy, seed=self._seed)
         clone.load_state(memory, last)
         clone.choice_state.left[:] = self.choice_state.left
         return clone
@@ -264,6 +288,7 @@ class CompiledAgent(KnownStatesAgent):
             used = self.n_states * self.belief.graph.stride
             wide.record.memory.q[:used] = self.memory.q[:used]
         self.block = wide
+        self._sow(self._seed)
 
     @property
     def _has_table(self) -> bool:
@@ -288,6 +313,7 @@ class CompiledAgent(KnownStatesAgent):
         of `NumpyAgent`.
         """
         states, done = np.full(len(u_world) + 1, begin, dtype=np.int32), 0
+        self.reseed(u_agent[:1])
         while True:
             draws = Block.around(Draws(u_agent[done:], u_world[done:], u_start[done:]))
             done += call(imagine, self.block, Block.around(Path(states[done:])), draws)
@@ -315,6 +341,8 @@ class CompiledAgent(KnownStatesAgent):
         starts, states = self.choice_state.starts, np.flatnonzero(distribution)
         starts.weight[:-1], starts.weight[-1] = distribution, distribution.sum()
         starts.states[: len(states)], starts.n[:] = states, (len(states), 1)
+        if isinstance(self.memory, KeptPlans):
+            reset(self.block)
 
     def set_horizon(self, horizon: int) -> None:
         """Let episodes be cut after `horizon` steps."""
@@ -413,8 +441,7 @@ class CompiledAgent(KnownStatesAgent):
 
     def utility(self) -> FloatArray:
         """Current utilities `[a, s]`; 0 for actions that are not possible."""
-        if self.block.record.index_kind == GLOBAL_INDEX:
-            refresh(self.block)
+        refresh_index(self.block)
         return np.where(self.possible(), self.by_state().T, 0.0)
 
     def counts(self) -> Counts:

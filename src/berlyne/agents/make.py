@@ -44,7 +44,7 @@ def make_agent(
     engine : {"auto", "compiled", "numpy"}, default="auto"
         Whether kernels or plain NumPy run the strategy. "auto" uses kernels if all parts can be compiled.
     seed : numpy.random.SeedSequence, optional
-        Seed for methods that draw random numbers, in plain NumPy.
+        Seed for methods that draw random numbers.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def make_agent(
         )
     agent: KnownStatesAgent
     if compiled:
-        agent = CompiledAgent(model, strategy, world)
+        agent = CompiledAgent(model, strategy, world, seed)
     else:
         agent = NumpyAgent(model, strategy, world if strategy.sees_world else None, seed)
     if world is not None:

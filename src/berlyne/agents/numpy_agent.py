@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.agents.base import KnownStatesAgent
+from berlyne.agents.base import KnownStatesAgent, seed_of_numbers
 from berlyne.engine.records import RunRecord
 from berlyne.information import kl_divergence
 from berlyne.labels import TransitionError, impossible_transition
@@ -277,6 +277,7 @@ class NumpyAgent(KnownStatesAgent):
         if self.strategy.utility is not None:
             view.utility[...] = self._utilities(model) if self._index is None else self._index_values(view.visits)
         self._call("refit")
+        self._call("reset")
 
     @property
     def current_state(self) -> int:
@@ -309,6 +310,7 @@ class NumpyAgent(KnownStatesAgent):
         clone._episode_is_over, clone._horizon = self._episode_is_over, self._horizon
         clone.view.steps_left = self.view.steps_left
         clone._call("grow", self.view.memory)
+        clone._call("reset")
         return clone
 
     def possible(self) -> BoolArray:
@@ -321,10 +323,12 @@ class NumpyAgent(KnownStatesAgent):
         for s in states:
             self._own.possible[:, s] = self.possible_actions(s)
             self._own.terminal[s] = s in self.terminal
+        self._call("reset")
 
     def tell_starts(self, distribution: FloatArray) -> None:
         """Tell the agent the probability (N,) that an episode begins in each state."""
         self._own.starts[...], self._starts_are_told = distribution, True
+        self._call("reset")
 
     def set_horizon(self, horizon: int) -> None:
         """Let episodes be cut after `horizon` steps."""
@@ -423,7 +427,7 @@ class NumpyAgent(KnownStatesAgent):
 
     def reseed(self, u: FloatArray) -> None:
         """Let `view.rng` depend on uniform numbers `u`; see `Agent.reseed`."""
-        self.view.seed = np.random.SeedSequence(np.ascontiguousarray(u).view(np.uint64).ravel().tolist())
+        self.view.seed = seed_of_numbers(u)
 
     def _call(self, hook: str, *arguments: Any) -> None:
         """Call a hook of the method, if it has one, and keep its memory."""

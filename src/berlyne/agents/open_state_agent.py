@@ -99,7 +99,7 @@ class OpenStateAgent(Agent):
             return NumpyAgent(blank, self.strategy, seed=seed)
         from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
 
-        return CompiledAgent(blank, self.strategy)
+        return CompiledAgent(blank, self.strategy, seed=seed)
 
     def position(self, s: int) -> int:
         """Return the cell of a state; the last cell if the state is not discovered."""

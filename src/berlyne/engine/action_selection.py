@@ -24,6 +24,7 @@ from berlyne.engine.argmax import (
 )
 from berlyne.engine.caches import cached_repairs, graph_and_weights
 from berlyne.engine.jit import callback, inline
+from berlyne.engine.kept_plans import KeptPlans, kept_values, new_kept_plans, plan_again, plan_if_due
 from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
 from berlyne.engine.row_beliefs import TOTAL, Belief, renew_utilities
 from berlyne.engine.value_iteration import (
@@ -47,6 +48,7 @@ from berlyne.strategies.coordination import (
     ValueIteration,
 )
 from berlyne.strategies.own_methods import RegisteredMethod
+from berlyne.strategies.planning import PosteriorSampling, RewardFree
 from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
@@ -413,8 +415,10 @@ def _no_memory(coordinate: Any, belief: Belief, choice: ChoiceState, support: Su
 
 def _plan(
     coordinate: ValueIteration, belief: Belief, choice: ChoiceState, support: Support, world: World | None
-) -> Plan:
+) -> Plan | KeptPlans:
     """A plan on the explorer's own model."""
+    if coordinate.keeps_plans:
+        return new_kept_plans(coordinate, belief)
     depth, graph = coordinate.steps_back, belief.graph
     repairs = cached_repairs(support, graph, depth) if depth and not graph.capacity else NO_REPAIRS
     plan = new_plan(graph, belief.weight, belief.base_weight, coordinate, repairs)
@@ -482,12 +486,19 @@ def _always(values: Any, after_observation: Any = ignore_observation, reset: Any
     return lambda memory, masked: (values, after_observation, reset)
 
 
+def _plan_functions(memory: Any, masked: bool) -> tuple[Any, Any, Any]:
+    """Return `functions` of a method that plans, and keeps its plans or not."""
+    return (kept_values, plan_if_due, plan_again) if isinstance(memory, KeptPlans) else plan_functions(memory, masked)
+
+
 METHODS: dict[type, CompiledMethod] = {
     UniformChoice: CompiledMethod(_no_memory, _always(zero_values), choose_uniformly),
     LeastTaken: CompiledMethod(_no_memory, _always(least_taken_values)),
     CounterBased: CompiledMethod(_no_memory, _always(expected_visits_values)),
     Greedy: CompiledMethod(_no_memory, _always(utility_values), renews=True),
-    ValueIteration: CompiledMethod(_plan, plan_functions, renews=True),
+    ValueIteration: CompiledMethod(_plan, _plan_functions, renews=True),
+    RewardFree: CompiledMethod(_plan, _plan_functions, renews=True),
+    PosteriorSampling: CompiledMethod(_plan, _plan_functions, renews=True),
     TrueModel: CompiledMethod(_true_plan, plan_functions),
     QLearning: CompiledMethod(_q_table, _always(q_values, learn_q), renews=True),
     Relocating: CompiledMethod(_tree, _always(utility_values, update_pairs, regrow_tree), choose_pair),

@@ -35,6 +35,7 @@ from berlyne.engine.blocks import (
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, cache_for_prior, cached_graph
 from berlyne.engine.indices import GLOBAL_INDEX, NO_INDEX, ROW_INDEX, apply_index, new_index
 from berlyne.engine.jit import COMPILING, inline, kernel
+from berlyne.engine.kept_plans import KeptPlans
 from berlyne.engine.learned_prior import CompiledLearner, learner_of
 from berlyne.engine.own_methods import OwnMemory, new_view
 from berlyne.engine.row_beliefs import Belief, Family, build_belief, count, family_of, with_capacity
@@ -79,6 +80,8 @@ class AgentState(NamedTuple):
         Of a prior that is refitted, see `berlyne.engine.learned_prior.CompiledLearner`.
     relocates : bool
         Whether it chooses the state, too. Then it arrives in a state when it acts there, not before.
+    keeps_plans : bool
+        Whether its method follows a plan although an index of all rows has changed.
     """
 
     belief: Belief
@@ -98,6 +101,7 @@ class AgentState(NamedTuple):
     refit: Any
     learns: bool
     relocates: bool
+    keeps_plans: bool
 
 
 hide_fields(AgentState, "memory", "index", "learner")
@@ -160,12 +164,16 @@ def new_agent_state(
     memory = method.new_memory(coordinate, belief, choice, prior.support, world)
     chooser = method.choose or (choose_best if rule.temperature == 0.0 else choose_softmax)
     family = family_of(prior)
+    if isinstance(memory, KeptPlans) and len(memory.sampled):
+        kinds = (Block.of(belief).type, _I, _I) if COMPILING else ()
+        memory = memory._replace(kappa=CompiledFunction(family.kappa, *kinds) if COMPILING else family.kappa)
     parts: tuple[Any, ...] = belief, choice, memory
     compute_values, *others = method.functions(memory, False)
     functions = family.learn, family.gain, compute_values, chooser, *others
     learn, gain, *of_method = _compile(parts, functions, chooses_by_values=method.choose is None)
     fields = *parts, learn, gain, family.repeats_teach, *of_method, *_index_fields(index, family, parts, model.n_states)
-    fields = *fields, *_learner_fields(learner, prior, parts, untried), isinstance(coordinate, Relocating)
+    flags = isinstance(coordinate, Relocating), isinstance(memory, KeptPlans)
+    fields = *fields, *_learner_fields(learner, prior, parts, untried), *flags
     block = Block.of(AgentState._make(fields))
     try:
         refresh(block)
@@ -191,7 +199,7 @@ def _compile(parts: tuple[Any, ...], functions: tuple[Any, ...], *, chooses_by_v
         return functions
     belief, choice, memory = (Block.of(part).type for part in parts)
     learn, gain, values, choose, after, reset = _FUNCTION_TYPES
-    rest = OPAQUE, _APPLY_INDEX, _I, OPAQUE, _REFIT, _B, _B
+    rest = OPAQUE, _APPLY_INDEX, _I, OPAQUE, _REFIT, _B, _B, _B
     agent = record_type(AgentState, (belief, choice, OPAQUE, learn, gain, _B, values, choose, after, reset, *rest))
     hidden = Opaque(memory)
     arguments = (
@@ -379,6 +387,16 @@ def _refresh(agent: AgentState) -> None:
     refresh_all(agent)
 
 
+def refresh_index(block: Block) -> None:
+    """Compute the index of all rows, if an observation or a visit can change all of them."""
+    call(_refresh_index, block)
+
+
+@kernel
+def _refresh_index(agent: AgentState) -> None:
+    refresh_global_index(agent)
+
+
 @inline
 def refresh_all(agent: AgentState) -> None:
     """Compute the index of all rows, if the utility is one, and discard what the method has computed."""
@@ -391,4 +409,6 @@ def refresh_all(agent: AgentState) -> None:
 def refresh_global_index(agent: AgentState) -> None:
     """Compute the index of all rows, if an observation or a visit can change all of them."""
     if agent.index_kind == GLOBAL_INDEX:
-        refresh_all(agent)
+        agent.apply_index(agent.belief, agent.choice, agent.index, -1, -1)
+        if not agent.keeps_plans:
+            agent.reset(agent.belief, agent.choice, agent.memory)

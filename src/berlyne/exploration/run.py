@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
 
+    from berlyne.bounds import FluidBound
+    from berlyne.bounds.learning import Policies
     from berlyne.exploration.explorer import Explorer
 
 
@@ -358,13 +360,34 @@ class Run(HtmlReprMixin, FrozenArrays):
         """Area under the learning curve, in bits: its sum over steps 0..n_steps (R14)."""
         return float(np.sum(self.learning_curve))
 
-    def plot(self, ax: Axes | None = None, **style: Any) -> Axes:
+    def bound(self, policies: Policies = "adaptive") -> FluidBound:
+        """Compute the smallest missing information that explorers of the world can leave, on average, at all times.
+
+        Parameters
+        ----------
+        policies : {"adaptive", "fixed"}
+            Explorers for which it is a bound; see `berlyne.bounds.fluid`.
+
+        Returns
+        -------
+        FluidBound
+            The bound for an exploration that begins as the world defines it, with the prior of this run.
+        """
+        from berlyne.bounds import fluid  # imported here, because it imports SciPy and Numba
+
+        if self.world is None:
+            raise ValueError("the world of this run is unknown; a bound needs a run with a known world")
+        return fluid(self.world.with_prior(self.prior), self.n_steps, policies=policies)
+
+    def plot(self, ax: Axes | None = None, *, bound: bool | FluidBound = False, **style: Any) -> Axes:
         """Plot the learning curve against time: missing information, or expected missing information if it is unknown.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default new ones.
+        bound : bool or FluidBound
+            Whether to draw the line below which no explorer can stay on average, `Run.bound()`; or the bound to draw.
         **style : object
             Keyword arguments for the line.
 
@@ -373,7 +396,8 @@ class Run(HtmlReprMixin, FrozenArrays):
         matplotlib.axes.Axes
             The axes with the curve.
         """
-        drawn: Axes = figures_package().draw_run(self, ax, **style)
+        line = self.bound() if bound is True else bound or None
+        drawn: Axes = figures_package().draw_run(self, ax, bound=line, **style)
         return drawn
 
     def plot_path(self, t: int | None = None, ax: Axes | None = None, **options: Any) -> Axes:

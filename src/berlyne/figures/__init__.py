@@ -15,9 +15,15 @@ from berlyne.figures.behaviour import (
     draw_separation,
     draw_weights,
 )
+from berlyne.figures.benchmark import (
+    draw_benchmark_curves,
+    draw_cost_and_quality,
+    draw_interquartile_means,
+    draw_performance_profiles,
+)
 from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
-from berlyne.figures.curves import draw_bands, draw_curves, draw_run
+from berlyne.figures.curves import draw_bands, draw_bound, draw_curves, draw_run
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.maps import draw_explorer, draw_model, draw_world
@@ -34,18 +40,23 @@ __all__ = [
     "animate_run",
     "card",
     "draw_bands",
+    "draw_benchmark_curves",
+    "draw_bound",
     "draw_concentration",
     "draw_confusion",
+    "draw_cost_and_quality",
     "draw_curves",
     "draw_differences",
     "draw_explorer",
     "draw_frequencies",
     "draw_graph",
     "draw_index_by_length",
+    "draw_interquartile_means",
     "draw_maze",
     "draw_maze_and_rows",
     "draw_model",
     "draw_path",
+    "draw_performance_profiles",
     "draw_prediction",
     "draw_predictive",
     "draw_profile",

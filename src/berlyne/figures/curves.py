@@ -13,17 +13,31 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
 
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.legends import legend_below
 from berlyne.figures.palette import distinct_looks
-from berlyne.figures.style import ERROR_LINE, RC, Look, check_axes, disable_math, format_log_axis, look, panels, thinned
+from berlyne.figures.style import (
+    BELOW_BOUND,
+    BOUND_LINE,
+    ERROR_LINE,
+    RC,
+    Look,
+    check_axes,
+    disable_math,
+    format_log_axis,
+    look,
+    panels,
+    thinned,
+)
 from berlyne.validation import OWN_PRIOR, FloatArray
 from berlyne.worlds import title
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from berlyne.bounds import FluidBound
     from berlyne.experiments import Results
     from berlyne.exploration.run import Run
 
@@ -36,7 +50,23 @@ LINEAR_THRESHOLD = 1.0
 """The axis of differences is linear up to this distance from zero, and logarithmic beyond."""
 
 
-def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
+def draw_bound(ax: Axes, curve: ArrayLike) -> None:
+    """Draw the line below which no explorer can stay on average, and shade the area below it.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes to draw on.
+    curve : array_like of shape (n_steps + 1,)
+        The bound before the first and after every step, such as `FluidBound.curve`.
+    """
+    values = np.asarray(curve, dtype=float)
+    times = thinned(len(values))
+    ax.fill_between(times, 0.0, values[times], **BELOW_BOUND)
+    ax.plot(times, values[times], **BOUND_LINE)
+
+
+def draw_run(run: Run, ax: Axes | None = None, *, bound: FluidBound | None = None, **style: Any) -> Axes:
     """Draw the learning curve of one run in the look of its strategy: missing information in bits over time.
 
     It is the expected missing information if the true world is unknown.
@@ -47,6 +77,8 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
         The exploration.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
+    bound : FluidBound, optional
+        Bound of the missing information, which is drawn as a line.
     **style : Any
         Keywords of `Axes.plot` that override the look.
 
@@ -64,6 +96,8 @@ def draw_run(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
         )
     if ax is None:
         ax = plt.subplots(layout="constrained")[1]
+    if bound is not None:
+        draw_bound(ax, bound.curve)
     usual = look(str(run.strategy)).curve(range(run.n_steps + 1))
     ax.plot(curve, **{**usual, **style})
     known = {"ylabel": f"expected {label}"} if run.world is None else {"ylabel": label, "title": run.world.name}
@@ -79,6 +113,7 @@ def draw_curves(
     strategies: Sequence[str] | None = None,
     measure: str = "missing_information",
     minus: str | None = None,
+    bounds: Mapping[str, ArrayLike] | None = None,
 ) -> Drawing:
     """Draw mean curves over worlds, one panel per class, with dotted standard errors as in the paper.
 
@@ -96,6 +131,8 @@ def draw_curves(
     minus : str, optional
         Strategy that the others are compared with. A second row of panels shows the mean over worlds of their
         differences from it, with standard errors.
+    bounds : mapping of str to array_like of shape (n_steps + 1,), optional
+        Bound of the measure by class, averaged over its worlds, such as `FluidBound.curve`.
 
     Returns
     -------
@@ -111,6 +148,12 @@ def draw_curves(
         drawing = Drawing(figure, ("world_class", "strategy", "time", "mean", "standard_error", *extra))
         for i, world_class in enumerate(classes):
             ax, values = axes[i], _by_strategy(results, world_class, measure, names)
+            if bounds is not None and world_class in bounds:
+                draw_bound(ax, bounds[world_class])
+                drawing.add(
+                    (world_class, "bound", t, *line)
+                    for t, line in enumerate(_bound_lines(bounds[world_class], drawing))
+                )
             for name in names:
                 columns = [*_draw(ax, looks[name], values[name])]
                 if minus is not None:
@@ -128,6 +171,11 @@ def draw_curves(
             axes[len(classes)].set_ylabel(f"difference from {minus}{UNITS.get(measure, '')}", parse_math=False)
         legend_below(figure, *axes[0].get_legend_handles_labels())
     return drawing
+
+
+def _bound_lines(curve: ArrayLike, drawing: Drawing) -> list[tuple[float, ...]]:
+    """Return the lines of a bound in the table of a drawing: its values, and NaN in all columns that follow."""
+    return [(value, *[np.nan] * (len(drawing.header) - 4)) for value in np.asarray(curve, dtype=float).tolist()]
 
 
 def _by_strategy(results: Results, world_class: str, measure: str, names: list[str]) -> dict[str, FloatArray]:
@@ -177,7 +225,11 @@ BAND_ALPHA = 0.2
 
 
 def draw_bands(
-    curves: Mapping[str, xr.Dataset], measure: str | Mapping[str, str], units: str = "", ax: Any = None
+    curves: Mapping[str, xr.Dataset],
+    measure: str | Mapping[str, str],
+    units: str = "",
+    ax: Any = None,
+    bounds: Mapping[str, ArrayLike] | None = None,
 ) -> list[Axes]:
     """Draw mean curves with bands of one standard error, one panel per class of worlds.
 
@@ -193,6 +245,8 @@ def draw_bands(
         Unit of the measure; "" or "1" for none.
     ax : Axes or sequence of Axes, optional
         Axes to draw on, one for each class; by default those of a new figure.
+    bounds : mapping of str to array_like of shape (n_steps + 1,), optional
+        Bound of the measure by class, such as `FluidBound.curve`.
 
     Returns
     -------
@@ -205,6 +259,8 @@ def draw_bands(
         looks = distinct_looks(names)
         label = ""
         for panel, (world_class, curve) in zip(axes, curves.items(), strict=True):
+            if bounds is not None and world_class in bounds:
+                draw_bound(panel, bounds[world_class])
             for name in names:
                 _draw_band(panel, looks[name], curve.sel(strategy=name))
             _label(panel, title(world_class), curve.sizes["time"] - 1)

@@ -60,6 +60,10 @@ UNCLIPPED: dict[str, Any] = {"clip_on": False, "in_layout": False}
 """Keywords for markers at the edge of a panel: they are not clipped, and the layout ignores them."""
 ERROR_LINE: dict[str, Any] = {"linestyle": ":", "linewidth": 0.7}
 """Keywords for the lines one standard error above and below a curve."""
+BOUND_LINE: dict[str, Any] = {"color": "0.25", "linestyle": "-", "linewidth": 2.0, "zorder": 1.5, "label": "bound"}
+"""Keywords for the line below which no explorer can stay on average."""
+BELOW_BOUND: dict[str, Any] = {"color": "0.92", "linewidth": 0, "zorder": 0.5}
+"""Keywords for the area below that line."""
 N_MARKERS = 6
 STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6}
 UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "parameter_gain": 0.8}

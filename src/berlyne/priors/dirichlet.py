@@ -221,6 +221,18 @@ class Dirichlet(PseudoCountPrior):
                 rows.indices[first],
             )
 
+    def concentrations(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Return the alpha of each entry of `rows`, and the sum of the alphas of each row, `(n_entries,)` and `(M N,)`.
+
+        Parameters
+        ----------
+        rows : Rows
+            The world. All its transitions must be in the support.
+        """
+        alpha = self._alpha_at(rows.row_numbers(), rows.indices.astype(np.int64))
+        totals = np.asarray(self._kappa_before(slice(None)), dtype=float)
+        return np.broadcast_to(np.asarray(alpha, dtype=float), rows.indices.shape), totals
+
     def _kernel_data(self, utility: str | None) -> tuple[FloatArray, FloatArray]:
         """Return data for kernels.
 

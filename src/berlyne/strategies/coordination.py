@@ -10,6 +10,7 @@ chooses the action itself; `u` holds two uniform numbers. The object may also ha
 
 - `start(view)` is called once, for example to put a table into `view.memory`.
 - `learn(view, s, a, s_next, reward)` is called after every observation, with the utility of the observation.
+- `reset(view)` is called after utilities, or what is possible, have changed in any other way.
 - `grow(view, memory)` is called when a state is discovered, which happens only with a prior of unknown states. `start`
   is called again before it. `memory` is the memory from before. The new state is the last but one; the last state
   stands for all undiscovered states.
@@ -33,6 +34,8 @@ from berlyne.validation import OWN_PRIOR, FloatArray, IntArray, check_count, che
 
 MAX_STEPS_BACK = 100_000
 """Largest number of backward steps; planning stores one value per state and step."""
+SCHEDULES = ("step", "episode", "doubling", "cubic")
+"""Times at which a new plan is made; a whole number k is every k steps."""
 
 
 @dataclass
@@ -255,6 +258,25 @@ class Greedy(ValueMethod):
         return view.utility[:, s].copy()
 
 
+@dataclass
+class KeptPlan:
+    """A plan that is followed until the next one is made.
+
+    Parameters
+    ----------
+    q : ndarray of shape (J, M, N)
+        Values of all rows with j = 0, 1, ... backward steps.
+    n : ndarray of shape (M, N)
+        Observations of each row when the plan was made.
+    since : int
+        Number of observations since then.
+    """
+
+    q: FloatArray
+    n: IntArray
+    since: int
+
+
 @dataclass(frozen=True)
 class ValueIteration(ValueMethod):
     r"""Action of largest utility summed over the next steps, planned with the internal model.
@@ -274,19 +296,29 @@ class ValueIteration(ValueMethod):
     end before the cut it goes on in the next episode, but for no more steps than were left in this one. Otherwise an
     end would be worth more than a cut, although the same follows both.
 
+    A new plan is made at every step by default. Otherwise `replan` sets when, and actions are taken by the values of
+    the last plan until then. A new plan is also made when the estimates or what is possible change in another way than
+    by an observation, as when a state is discovered.
+
     Parameters
     ----------
     steps_back : int
-        Number of backward steps, at least 0.
+        Number of backward steps, at least 0. A plan sees `steps_back + 1` steps, its horizon.
     gamma : float
         Discount factor, between 0 and 1.
     after_end : {"restart", "stop"}
         Whether a plan goes on after the end of an episode.
+    replan : {"step", "episode", "doubling", "cubic"} or int
+        When a new plan is made: at every step; after every episode, and if episodes are not cut, also when its
+        horizon is over; when the observations of a row have doubled since the last plan (Jaksch et al. 2010); when the
+        number of observations is a cube, so that each plan is followed for longer than the one before; or every k
+        steps.
     """
 
     steps_back: int = 10
     gamma: float = 1.0
     after_end: str = "restart"
+    replan: str | int = "step"
     short_name: ClassVar[str] = "VI"
 
     def __post_init__(self) -> None:
@@ -295,11 +327,78 @@ class ValueIteration(ValueMethod):
         check_number("gamma", self.gamma, 0.0, 1.0)
         if self.after_end not in ("restart", "stop"):
             raise ValueError(f"after_end is {self.after_end!r}; it must be 'restart' or 'stop'")
+        if self.replan not in SCHEDULES:
+            if isinstance(self.replan, str):
+                names = ", ".join(SCHEDULES)
+                raise ValueError(f"replan is {self.replan!r}; it must be {names}, or a number of steps")
+            check_count("replan", self.replan, 1)
 
     def __repr__(self) -> str:
         """Return the call that makes the method; stores contain it, so a default that came later is left out."""
         more = "" if self.after_end == "restart" else f", after_end={self.after_end!r}"
+        more += "" if self.replan == "step" else f", replan={self.replan!r}"
         return f"ValueIteration(steps_back={self.steps_back!r}, gamma={self.gamma!r}{more})"
+
+    @property
+    def keeps_plans(self) -> bool:
+        """Whether a plan is followed for more than one step."""
+        return self.replan != "step"
+
+    def start(self, view: View) -> None:
+        """Make the first plan, if plans are kept."""
+        if self.keeps_plans:
+            view.memory = KeptPlan(self.all_levels(view), view.n, 0)
+
+    def reset(self, view: View) -> None:
+        """Make a new plan, if plans are kept."""
+        self.start(view)
+
+    def learn(self, view: View, s: int, a: int, s_next: int, reward: float) -> None:
+        """Make a new plan if it is due."""
+        if self.keeps_plans:
+            view.memory.since += 1
+            if self._is_due(view, s, a, s_next):
+                self.start(view)
+
+    def _is_due(self, view: View, s: int, a: int, s_next: int) -> bool:
+        """Whether a new plan is made after this observation."""
+        plan: KeptPlan = view.memory
+        if self.replan == "episode":
+            if view.steps_left is None and plan.since > self.steps_back:
+                return True
+            return bool(view.terminal[s_next]) or view.steps_left == 1
+        if self.replan == "doubling":
+            return bool(view.n[a, s] - plan.n[a, s] >= max(1, plan.n[a, s]))
+        if self.replan == "cubic":
+            return bool(round(view.t ** (1.0 / 3.0)) ** 3 == view.t)
+        return plan.since >= int(self.replan)
+
+    def all_levels(self, view: View) -> FloatArray:
+        """Compute Q_j for all numbers j of backward steps, `[j, a, s]`."""
+        theta = self._theta(view)
+        q = np.empty((self.steps_back + 1, *view.utility.shape))
+        q[0] = self._reward(view, 0)
+        for j in range(1, len(q)):
+            v = np.minimum(view.best(q[j - 1], self.after_end), self._highest(view, j - 1))
+            q[j] = self._reward(view, j) + self._discount * (theta @ v)
+        return q
+
+    def _theta(self, view: View) -> FloatArray:
+        """Transition probabilities to plan with, `[a, s, s_next]`."""
+        return view.theta_hat
+
+    def _reward(self, view: View, j: int) -> FloatArray:
+        """Utility of each row with j steps to follow, `[a, s]`."""
+        return view.utility
+
+    def _highest(self, view: View, j: int) -> float:
+        """Largest value of a state with j steps to follow."""
+        return np.inf
+
+    @property
+    def _discount(self) -> float:
+        """Factor of the value of the next state."""
+        return self.gamma
 
     def action_values(self, view: View) -> FloatArray:
         """Compute Q after all backward steps, `[a, s]`."""
@@ -310,8 +409,14 @@ class ValueIteration(ValueMethod):
         return q
 
     def values(self, view: View, s: int) -> FloatArray:
-        """Return Q of each action in state `s`."""
-        return self.action_values(view)[:, s].copy()
+        """Return Q of each action in state `s`, with the steps that are left."""
+        if not self.keeps_plans:
+            return self.action_values(view)[:, s].copy()
+        plan: KeptPlan = view.memory
+        n_steps = self.steps_back if view.steps_left is None else min(self.steps_back, view.steps_left - 1)
+        if self.replan == "episode" and view.steps_left is None:
+            n_steps = self.steps_back - plan.since
+        return plan.q[n_steps, :, s].copy()
 
 
 @dataclass(frozen=True)
@@ -329,6 +434,10 @@ class TrueModel(ValueMethod):
     inner: ValueIteration = field(default_factory=ValueIteration)
     sees_world: ClassVar[bool] = True
     short_name: ClassVar[str] = "VI+"
+
+    def __post_init__(self) -> None:
+        if self.inner.keeps_plans:
+            raise ValueError(f"replan is {self.inner.replan!r}; with the true world, plans are made at every step")
 
     def values(self, view: View, s: int) -> FloatArray:
         """Return the values of the inner method; `view.theta_hat` holds the true probabilities."""

@@ -6,9 +6,11 @@ function.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ from berlyne.information import entropy
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import as_exact
 from berlyne.sparse import Counts, by_action
-from berlyne.strategies.utilities import UTILITIES, Utility
+from berlyne.strategies.utilities import UTILITIES, Utility, UtilityTable
 from berlyne.validation import OWN_UTILITY, FloatArray, IntArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,8 +63,8 @@ class Row(NamedTuple):
     surprise: float = math.nan
 
 
-BUILT_IN = frozenset({"rarity", "surprise", "count_bonus", "log_count"})
-"""Names of the indices in `berlyne.strategies.drives`."""
+BUILT_IN = frozenset({"rarity", "surprise", "count_bonus", "log_count", "log_visits", "BEB", "R-max", "AME"})
+"""Names of the indices in `berlyne.strategies.drives` and `berlyne.strategies.bonuses`."""
 NO_SURPRISE = 1e-12
 """Surprise in bits up to which it is rounding of a probability of one."""
 GLOBAL_FIELDS = frozenset({"t", "visits", "state_visits", "rarity"})
@@ -80,7 +82,7 @@ def index(name: str, *, meaning: str = "", unit: str = "1") -> Callable[[F], F]:
     Parameters
     ----------
     name : str
-        Name of the utility, such as "BEB" for the strategies "BEB(greedy)", "BEB(VI)" and "BEB(Q)".
+        Name of the utility, such as "bonus" for the strategies "bonus(greedy)", "bonus(VI)" and "bonus(Q)".
     meaning : str
         Short description, for `berlyne list utilities`; by default the first line of the function's docstring.
     unit : str
@@ -94,10 +96,10 @@ def index(name: str, *, meaning: str = "", unit: str = "1") -> Callable[[F], F]:
     Examples
     --------
     >>> import berlyne
-    >>> @berlyne.index("BEB")
-    ... def beb(row):
+    >>> @berlyne.index("bonus")
+    ... def bonus(row):
     ...     return 1.0 / (1.0 + row.n)
-    >>> berlyne.explore(berlyne.maze(0), "BEB(VI)", n_steps=100).n_steps
+    >>> berlyne.explore(berlyne.maze(0), "bonus(VI)", n_steps=100).n_steps
     100
     """
     check_name("index", name, OWN_UTILITY)
@@ -119,7 +121,35 @@ def index(name: str, *, meaning: str = "", unit: str = "1") -> Callable[[F], F]:
 
 def register_index(name: str, function: Callable[..., Any], meaning: str, unit: str) -> None:
     """Add a function of a row to the table of utilities."""
-    UTILITIES[name] = Utility(name, lambda model: index_values(function, model), meaning, unit=unit, index=function)
+    UTILITIES[name] = _utility(name, function, meaning, unit)
+
+
+def _utility(name: str, function: Callable[..., Any], meaning: str, unit: str) -> Utility:
+    return Utility(name, lambda model: index_values(function, model), meaning, unit=unit, index=function)
+
+
+def register_family(name: str, make: Callable[..., Callable[..., Any]], meaning: str, unit: str) -> None:
+    """Add indices with parameters to the table of utilities.
+
+    Parameters
+    ----------
+    name : str
+        Name of the index with its default parameters, such as "R-max"; with others it is "R-max[m=5]".
+    make : callable
+        Function of parameters, each with a default, that returns a function of a row. It raises a `ValueError` if a
+        parameter is invalid.
+    meaning, unit : str
+        As for `index`.
+    """
+
+    @lru_cache(maxsize=256)  # a compiled index is found by its function
+    def of_parameters(**parameters: float) -> Utility:
+        text = ", ".join(f"{key}={value:g}" for key, value in parameters.items())
+        return _utility(f"{name}[{text}]", make(**parameters), meaning, unit)
+
+    of_parameters.__signature__ = inspect.signature(make)  # type: ignore[attr-defined]
+    UtilityTable.families[name] = of_parameters
+    register_index(name, make(), meaning, unit)
 
 
 def check_name(kind: str, name: Any, page: str) -> None:

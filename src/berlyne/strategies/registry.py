@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.strategies import drives  # noqa: F401  # registers its utilities
+from berlyne.strategies import bonuses, drives  # noqa: F401  # register their utilities
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import (
     METHODS_BY_NAME,
@@ -31,11 +31,12 @@ from berlyne.strategies.coordination import (
     has_values,
 )
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
+from berlyne.strategies.planning import PosteriorSampling, RewardFree
 from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
-TEXTS = ("ties", "after_end")
-"""Parameters that are texts; all others are numbers."""
+TEXTS = ("ties", "after_end", "replan", "bonus")
+"""Parameters that are texts; all others are numbers. A number of steps for `replan` is one, too."""
 MAX_TEMPERATURE = 1e12
 """Highest temperature of a softmax."""
 
@@ -156,8 +157,30 @@ STRATEGIES = table(
     Strategy("PMC(VI)", ValueIteration(), "PMC"),
     Strategy("PLC(greedy)", Greedy(), "PLC"),
     Strategy("PLC(VI)", ValueIteration(), "PLC"),
+    Strategy("BEB(VI)", ValueIteration(), "BEB"),
+    Strategy("1/√n(VI)", ValueIteration(), "count_bonus"),
+    Strategy("R-max(VI)", ValueIteration(), "R-max"),
+    Strategy("RF-UCRL", RewardFree(bonus="ucrl")),
+    Strategy("RF-Express", RewardFree(bonus="express")),
+    Strategy("MaxEnt", ValueIteration(steps_back=19, replan="episode"), "log_count"),
+    Strategy("MaxEnt(states)", ValueIteration(steps_back=19, replan="episode"), "log_visits"),
+    Strategy("FW-AME", ValueIteration(steps_back=100, replan="cubic"), "AME"),
+    Strategy("PSRL(PIG)", PosteriorSampling(), "PIG"),
+    Strategy("Generative", Relocating(), "log_count"),  # control: may relocate
 )
-"""All built-in strategies, by name."""
+"""All built-in strategies, by name.
+
+After the fifteen of the paper come explorers of other literatures. Their sources are those of their utilities
+(`berlyne.strategies.bonuses`, `berlyne.strategies.drives`) and methods (`berlyne.strategies.planning`).
+
+- MaxEnt follows the visitation entropy of Tiapkin et al. (2023), Fast rates for maximum entropy exploration: the reward
+  of a pair is the logarithm of its inverse frequency, up to a constant, and a plan is made for each episode
+  (EntGame). Counts are not kept for each step of the episode, and the bonus for optimism is left out. MaxEnt(states)
+  seeks the entropy of states alone, as Hazan et al. (2019).
+- FW-AME follows Tarbouriech et al. (2020): plan k is followed from step (k - 1)^3 to k^3. A plan sees 101 steps where
+  the source solves for the average, and uses the estimate where the source is optimistic.
+- Generative samples all rows evenly, without moving between them, as a generative model allows.
+"""
 
 PAPER_STRATEGIES = (
     "Random", "Unembodied", "LTA", "CB",
@@ -180,9 +203,9 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         Name of a strategy, which may contain parameters, as in `"PIG(VI, gamma=0.9)"`. A `Strategy` is returned as it
         is.
     **parameters : float, int or str
-        Parameters of the method (`steps_back`, `gamma` and `after_end` of VI; `learning_rate`, `gamma`, `epsilon` and
-        `initial` of Q), `untried` for PEIG, and `ties`, `temperature` and `lapse`. They become part of the strategy's
-        name.
+        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `learning_rate`, `gamma`,
+        `epsilon` and `initial` of Q), of the utility (`beta` of BEB, `m` of R-max, `untried` for PEIG), and `ties`,
+        `temperature` and `lapse`. They become part of the strategy's name.
 
     Returns
     -------
@@ -237,7 +260,7 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
     if len(set(keys)) < len(keys):
         raise ValueError(f"{name!r} sets {max(keys, key=keys.count)} more than once; set it once")
     try:
-        parameters = {key: value if key in TEXTS else _number(value) for key, value in pairs}
+        parameters = {key: _as_text(value) if key in TEXTS else _number(value) for key, value in pairs}
     except ValueError:
         raise ValueError(f"the parameters in {name!r} must be numbers") from None
     return (f"{match[1]}({method})" if method else match[1]), parameters
@@ -261,6 +284,10 @@ def _find_name(name: str, known: Iterable[str]) -> str:
 
 def _number(text: str) -> int | float:
     return int(text) if text.strip().isdigit() else float(text)
+
+
+def _as_text(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
 
 
 def _as_float(value: Any) -> Any:
@@ -292,6 +319,8 @@ def _with_parameters(base: Strategy, parameters: dict[str, Any]) -> Strategy:
     sees_world = isinstance(base.coordinate, TrueModel)
     method = base.coordinate.inner if sees_world else base.coordinate
     allowed = [] if isinstance(method, RegisteredMethod) else [f.name for f in dataclasses.fields(method)]
+    of_utility = UTILITIES.parameters(base.utility if isinstance(base.utility, str) else None)
+    allowed = [*of_utility, *allowed]
     of_strategy = [*(["untried"] if base.utility == "PEIG" else []), "ties"]
     of_strategy += [] if isinstance(method, UniformChoice) else ["temperature", "lapse"]
     allowed += of_strategy
@@ -300,8 +329,13 @@ def _with_parameters(base: Strategy, parameters: dict[str, Any]) -> Strategy:
             raise ValueError(f"{base.name} has no parameter {key!r}; it takes {', '.join(allowed)}")
     floats = {f.name for f in dataclasses.fields(method) if f.type == "float"} | {"untried", "temperature", "lapse"}
     parameters = {key: _as_float(value) if key in floats else value for key, value in parameters.items()}
-    method = dataclasses.replace(method, **{k: value for k, value in parameters.items() if k not in of_strategy})
+    of_method = {k: value for k, value in parameters.items() if k not in of_strategy and k not in of_utility}
+    method = dataclasses.replace(method, **of_method)
     text = ", ".join(f"{key}={parameters[key]}" for key in allowed if key in parameters)
     name = f"{base.name[:-1]}, {text})" if base.name.endswith(")") else f"{base.name}({text})"
     changes = {key: parameters[key] for key in of_strategy if key in parameters}
+    if of_utility.keys() & parameters.keys():
+        chosen = {key: parameters.get(key, default) for key, default in of_utility.items()}
+        changes["utility"] = f"{base.utility}[{', '.join(f'{key}={value}' for key, value in chosen.items())}]"
+        UTILITIES[changes["utility"]]  # raises if a parameter is invalid
     return dataclasses.replace(base, name=name, coordinate=TrueModel(method) if sees_world else method, **changes)

@@ -16,8 +16,10 @@ The paper's priors have closed forms. For any other prior the definitions are ev
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -333,8 +335,36 @@ class Utility:
     index: Callable[..., float] | None = None
 
 
-UTILITIES: dict[str, Utility] = {
-    utility.name: utility
+class UtilityTable(dict[str, Utility]):
+    """Utilities by name. A name with parameters, as "R-max[m=5]", is made from its family and not listed."""
+
+    families: ClassVar[dict[str, Callable[..., Utility]]] = {}
+    """Functions of parameters that return a utility; each has a default."""
+
+    def __missing__(self, name: str) -> Utility:
+        match = re.fullmatch(r"([^\[\]]+)\[([^\[\]]*)\]", name)
+        if match is None or match[1] not in self.families:
+            raise KeyError(name)
+        pairs = (part.split("=") for part in match[2].split(", "))
+        return self.families[match[1]](**{key: float(value) for key, value in pairs})
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[name]  # type: ignore[index]
+        except (KeyError, ValueError, TypeError):
+            return False
+        return True
+
+    def parameters(self, name: str | None) -> dict[str, float]:
+        """Return the parameters of a utility that is listed, and their defaults."""
+        family = self.families.get(str(name))
+        if family is None:
+            return {}
+        return {key: p.default for key, p in inspect.signature(family).parameters.items()}
+
+
+UTILITIES = UtilityTable(
+    (utility.name, utility)
     for utility in (
         Utility("PIG", pig, "predicted information gain, bits (Eq. 11)", pig_of_row, unit="bits"),
         Utility("PEIG", peig, "posterior expected information gain, bits (Eq. 18)", realised=True, unit="bits"),
@@ -342,7 +372,7 @@ UTILITIES: dict[str, Utility] = {
         Utility("PLC", plc, "predicted L1 change (Eq. 20)", plc_of_row),
         Utility("parameter_gain", parameter_gain, "expected missing information of the row, bits", unit="bits"),
     )
-}
+)
 """Utilities by name: the built-in ones, and those that `berlyne.index` registers."""
 
 

@@ -60,6 +60,7 @@ def describe_method(run: Run) -> dict[str, Any]:
     if kind in SIMPLE_METHODS:
         return {"kind": SIMPLE_METHODS[kind]}
     plans = kind is ValueIteration or (true_model and type(method.inner) is ValueIteration)
+    plans = plans and not getattr(method, "keeps_plans", False)  # a kept plan depends on when it was made
     is_cut = run.explorer is None and known_world(run).horizon is not None  # plans depend on the steps that are left
     if plans and not is_cut and not _discovers_states(run):  # the page has no cell for undiscovered states
         plan = method.inner if true_model else method

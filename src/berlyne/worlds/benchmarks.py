@@ -15,13 +15,16 @@ import numpy as np
 from berlyne.priors import Dirichlet
 from berlyne.priors.dirichlet import Alpha
 from berlyne.sparse import Rows
-from berlyne.validation import FloatArray, IntArray, check_count, check_number
+from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number, seed_sequence
+from berlyne.worlds.structure import is_ergodic
 from berlyne.worlds.world import World
 
 Entry = tuple[Any, Any, Any, Any]
 """Transitions a, s, s_next and their probability; arrays are broadcast against each other."""
 STEPS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 """Change of line and column by each action of a grid."""
+MAX_DRAWS = 1000
+"""Number of random worlds that are drawn until one is ergodic."""
 FOUR_ROOMS = """
 #############
 #     #     #
@@ -188,13 +191,7 @@ def grid_world(side: int = 21, p_slip: float = 0.05, alpha: Alpha = "ml") -> Wor
     side = check_count("side", side, 1)
     cells = [(line, column) for line in range(side) for column in range(side)]
     to, p = _neighbours(cells), check_number("p_slip", p_slip, 0.0, 1.0)
-    is_open = to != np.arange(len(cells))[:, np.newaxis]
-    chances = np.empty((4, len(cells), 4))
-    for a, chance in enumerate(chances):
-        slips = is_open & (np.arange(4) != a)
-        chance[:] = p * slips / np.maximum(slips.sum(axis=1, keepdims=True), 1)
-        chance[:, a] = 1.0 - p
-        chance[~is_open[:, a]] = np.arange(4) == a
+    chances = _slipping(to, p)
     return _grid(cells, to, chances, alpha, "grid", start=(side // 2, side // 2))
 
 
@@ -258,6 +255,185 @@ def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = "ml") -> Wor
     return _world(rows, alpha, "noisy TV", states=states, actions=["left", "right", "zap"], start=0)
 
 
+def forked_river_swim(length: int = 5, alpha: Alpha = "ml") -> World:
+    """Forked RiverSwim: two rivers that begin at one bank; a third action changes the river.
+
+    Russo & Proutiere (2023), Model-free active exploration in reinforcement learning, from the code published with it.
+    States 0 to L - 1 are the first river, L to 2 L - 2 the second one; both begin in state 0. "left" and "right" are
+    those of `river_swim`, and "switch" leads to the same place of the other river, but does nothing in state 0 and at
+    both ends. The code lets "right" in the first state of the second river drift back to the end of the first river,
+    which its drawing excludes; here it drifts back to state 0.
+
+    Parameters
+    ----------
+    length : int
+        Length L of each river, with the state that they share; at least 3.
+    alpha : float or "ml"
+        Concentration of the prior; by default explorers learn it.
+
+    Returns
+    -------
+    World
+        The world, with a Dirichlet prior.
+    """
+    length = check_count("length", length, 3)
+    entries: list[Entry] = [(0, 0, 0, 1.0), (1, 0, 0, 0.7), (1, 0, 1, 0.3), (2, 0, 0, 1.0)]
+    for first in (1, length):
+        s = np.arange(first, first + length - 1)
+        back, inner, end = np.where(s == first, 0, s - 1), s[:-1], s[-1]
+        entries += [(0, s, back, 1.0), (1, inner, back[:-1], 0.1), (1, inner, inner, 0.6), (1, inner, inner + 1, 0.3)]
+        other = inner + (length - 1 if first == 1 else 1 - length)
+        entries += [(2, inner, other, 1.0), (1, end, end, 0.3), (1, end, back[-1], 0.7), (2, end, end, 1.0)]
+    rows, along = _rows(3, 2 * length - 1, entries), np.arange(1, length)
+    rivers = [np.stack([along, np.full(length - 1, y)], axis=1) for y in (0, 2)]
+    positions = np.concatenate([[[0, 1]], *rivers])
+    return _world(rows, alpha, "forked RiverSwim", actions=["left", "right", "switch"], start=0, positions=positions)
+
+
+def n_arms(n: int = 6, p: float = 1.0, alpha: Alpha = "ml") -> World:
+    """N arms: a hub from which each action enters its own room, the later rooms with small probability.
+
+    After SixArms of Strehl & Littman (2008), An analysis of model-based interval estimation for Markov decision
+    processes, Fig. 2: in room i action i stays, and every other action leads back to the hub. The probabilities of
+    entering are those of the code of Russo & Vannella (2024), Multi-reward best policy identification: action i enters
+    room i with probability p / i, and 1 for i = 1; otherwise it stays in the hub. In that code no action leaves a
+    room; here they do, as in SixArms.
+
+    Parameters
+    ----------
+    n : int
+        Number of arms, and of actions.
+    p : float
+        Probability of entering room i, times i.
+    alpha : float or "ml"
+        Concentration of the prior; by default explorers learn it.
+
+    Returns
+    -------
+    World
+        The world, with a Dirichlet prior. State 0 is the hub.
+    """
+    n, p = check_count("n", n, 2), check_number("p", p, 0.0, 1.0)
+    arm = np.arange(n)
+    enter = np.where(arm == 0, 1.0, p / (arm + 1))
+    hub = [(arm, 0, arm + 1, enter), (arm, 0, 0, 1.0 - enter)]
+    a, room = np.meshgrid(arm, arm + 1, indexing="ij")
+    rows = _rows(n, n + 1, [*hub, (a, room, np.where(a == room - 1, room, 0), 1.0)])
+    return _world(rows, alpha, "N arms", start=0)
+
+
+def deep_sea(size: int = 10, p_slip: float = 0.0, alpha: Alpha = "ml") -> World:
+    """DeepSea: a triangle of cells through which every step sinks one line, to the left or to the right.
+
+    Osband, Aslanides & Cassirer (2018), Randomized prior functions for deep reinforcement learning, and bsuite. From
+    cell (line, column) "right" leads to (line + 1, column + 1), and "left" to (line + 1, column - 1) or, at the left
+    edge, (line + 1, 0). From the last line every action leads back to the first cell, which replaces the reset of the
+    source. Only cells that can be reached are states. The source draws which action is which; a prior that treats all
+    states alike does not depend on it.
+
+    Parameters
+    ----------
+    size : int
+        Number of lines.
+    p_slip : float
+        Probability that "right" goes left; 1 / size in the stochastic version of the source.
+    alpha : float or "ml"
+        Concentration of the prior; by default explorers learn it.
+
+    Returns
+    -------
+    World
+        The world, with a Dirichlet prior; states are (line, column).
+    """
+    size, p = check_count("size", size, 2), check_number("p_slip", p_slip, 0.0, 1.0)
+    cells, number = [(0, 0)], {(0, 0): 0}
+    entries: list[Entry] = []
+    for line, column in cells:  # grows while it is read
+        to = [(line + 1, max(column - 1, 0)), (line + 1, column + 1)] if line + 1 < size else [(0, 0), (0, 0)]
+        for cell in to:
+            if cell not in number:
+                number[cell] = len(cells)
+                cells.append(cell)
+        s, left, right = number[line, column], number[to[0]], number[to[1]]
+        entries += [(0, s, left, 1.0), (1, s, right, 1.0 - p), (1, s, left, p)]
+    rows, positions = _rows(2, len(cells), entries), np.array(cells)[:, ::-1]
+    return _world(rows, alpha, "DeepSea", states=cells, actions=["left", "right"], start=(0, 0), positions=positions)
+
+
+def n_room(n_rooms: int = 5, side: int = 5, p_slip: float = 0.05, alpha: Alpha = "ml") -> World:
+    """NRoom: square rooms in a row, connected by doors, entered in the middle room; states are (line, column).
+
+    The NRoom environment of rlberry (Domingues et al. 2021), which Ménard et al. (2021), Fast active learning for pure
+    exploration in reinforcement learning, explore without reward. There at most five rooms stand in a row; here all
+    do. Steps slip as in `grid_world`. Terminal states are left out, with the rewards.
+
+    Parameters
+    ----------
+    n_rooms : int
+        Number of rooms.
+    side : int
+        Number of cells along each wall of a room.
+    p_slip : float
+        Probability of another direction.
+    alpha : float or "ml"
+        Concentration of the prior; by default explorers learn it.
+
+    Returns
+    -------
+    World
+        The world, with a Dirichlet prior.
+    """
+    n_rooms, side = check_count("n_rooms", n_rooms, 1), check_count("side", side, 1)
+    p = check_number("p_slip", p_slip, 0.0, 1.0)
+    width, door = side + 1, side // 2
+    columns = range(n_rooms * width - 1)
+    cells = [(i, j) for i in range(side) for j in columns if j % width != side or i == door]
+    to = _neighbours(cells)
+    start = (door, (n_rooms // 2) * width + door)
+    return _grid(cells, to, _slipping(to, p), alpha, "NRoom", start=start)
+
+
+def garnet(n_states: int = 20, n_actions: int = 4, branching: int = 3, seed: Seed = 0, alpha: Alpha = "ml") -> World:
+    """Garnet: a random world in which every action leads to a few states, drawn anew for each pair.
+
+    Archibald, McKinnon & Thomas (1995), On the generation of Markov decision processes, as used by Bhatnagar et al.
+    (2009), Natural actor-critic algorithms. The next states of a pair are drawn without replacement, and their
+    probabilities are the gaps between sorted uniform numbers. Worlds are drawn until every state can be reached from
+    every other one.
+
+    Parameters
+    ----------
+    n_states, n_actions : int
+        Number of states and of actions.
+    branching : int
+        Number of next states of each pair.
+    seed : int, SeedSequence or Generator
+        Seed of the world.
+    alpha : float or "ml"
+        Concentration of the prior; by default explorers learn it.
+
+    Returns
+    -------
+    World
+        The world, with a Dirichlet prior.
+    """
+    n, m, b = check_count("n_states", n_states, 1), check_count("n_actions", n_actions, 1), branching
+    if not 1 <= check_count("branching", b, 1) <= n:
+        raise ValueError(f"branching is {b}; it must be at most the number of states, {n}")
+    rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed_sequence(seed))
+    for _ in range(MAX_DRAWS):
+        order = np.argsort(rng.random((m, n, n)), axis=2)[:, :, :b]
+        cuts = np.sort(rng.random((m, n, b - 1)), axis=2)
+        p = np.diff(cuts, axis=2, prepend=0.0, append=1.0)
+        a, s = np.meshgrid(np.arange(m), np.arange(n), indexing="ij")
+        world = _world(_rows(m, n, [(a[:, :, np.newaxis], s[:, :, np.newaxis], order, p)]), alpha, "Garnet", start=0)
+        if is_ergodic(world):
+            return world
+    raise ValueError(
+        f"branching is {b}; of {MAX_DRAWS} worlds with {n} states and {m} actions none is ergodic, so use a larger one"
+    )
+
+
 def _neighbours(cells: list[tuple[int, int]]) -> IntArray:
     """Return the cell in each direction, (N, 4); the cell itself if there is a wall."""
     line, column = np.array(cells).T + 1  # a margin of walls
@@ -266,6 +442,23 @@ def _neighbours(cells: list[tuple[int, int]]) -> IntArray:
     number[line, column] = s
     beside = [number[line + di, column + dj] for di, dj in STEPS.values()]
     return np.stack([np.where(to >= 0, to, s) for to in beside], axis=1)
+
+
+def _slipping(to: IntArray, p: float) -> FloatArray:
+    """Return the probability that each action leads in each direction, (4, N, 4), if steps slip with probability p.
+
+    A slip goes to any other neighbour. A step towards a wall stays.
+    """
+    n = len(to)
+    is_open = to != np.arange(n)[:, np.newaxis]
+    chances = np.empty((4, n, 4))
+    for a, chance in enumerate(chances):
+        slips = is_open & (np.arange(4) != a)
+        n_slips = slips.sum(axis=1, keepdims=True)
+        chance[:] = p * slips / np.maximum(n_slips, 1)
+        chance[:, a] = 1.0 - p * (n_slips[:, 0] > 0)
+        chance[~is_open[:, a]] = np.arange(4) == a
+    return chances
 
 
 def _grid(
@@ -316,6 +509,19 @@ def _world(rows: Rows, alpha: Alpha, name: str, **options: Any) -> World:
 
 BENCHMARKS: dict[str, Callable[..., World]] = {
     make.__name__: make
-    for make in (river_swim, double_chain_kaufmann, double_chain_russo, storck, grid_world, four_rooms, noisy_tv)
+    for make in (
+        river_swim,
+        double_chain_kaufmann,
+        double_chain_russo,
+        storck,
+        grid_world,
+        four_rooms,
+        noisy_tv,
+        forked_river_swim,
+        n_arms,
+        deep_sea,
+        n_room,
+        garnet,
+    )
 }
 """Functions that create the worlds of this module, by name."""

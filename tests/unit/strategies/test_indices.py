@@ -49,7 +49,7 @@ def ucb_of_state(row):
 
 
 INDICES = {
-    "BEB": beb,
+    "bonus": beb,
     "variance": mean_variance,
     "Good-Turing": good_turing,
     "UCB": ucb,
@@ -114,20 +114,20 @@ def test_utilities_along_a_run_are_the_definition(name):
 
 
 def test_an_index_is_a_utility_by_name_in_explorers_replays_studies_and_lab_books(tmp_path):
-    berlyne.index("BEB")(beb)
+    berlyne.index("bonus")(beb)
     world = berlyne.maze(0, side=3, n_transporters=4)
-    run = explore(world, "BEB(VI)", n_steps=40, seed=1)
-    probabilities = replay(world, run, strategy="BEB(VI)")["log_likelihood"].values
+    run = explore(world, "bonus(VI)", n_steps=40, seed=1)
+    probabilities = replay(world, run, strategy="bonus(VI)")["log_likelihood"].values
     assert np.all(probabilities > np.log(0.2))
-    explorer = Explorer(world.prior, "BEB(VI)", seed=2)
+    explorer = Explorer(world.prior, "bonus(VI)", seed=2)
     for s, a, s_next in run.history:
         explorer.act(s)
         explorer.observe(s, a, s_next)
     explorer.save(tmp_path / "e.npz")
     assert np.array_equal(Explorer.load(tmp_path / "e.npz").utility(), explorer.utility())
-    results = berlyne.Experiment({"w": [world]}, ["BEB(VI)", "Random"], n_steps=30).run(tmp_path / "r.zarr", jobs=1)
-    assert list(results.strategies) == ["BEB(VI)", "Random"]
-    book = berlyne.LabBook.new(tmp_path / "b.lab", world.prior, "BEB(greedy)")
+    results = berlyne.Experiment({"w": [world]}, ["bonus(VI)", "Random"], n_steps=30).run(tmp_path / "r.zarr", jobs=1)
+    assert list(results.strategies) == ["bonus(VI)", "Random"]
+    book = berlyne.LabBook.new(tmp_path / "b.lab", world.prior, "bonus(greedy)")
     a = book.ask(0)
     book.tell(0, a, int(world.prior.support.row(a, 0)[0]))
     again = berlyne.LabBook(tmp_path / "b.lab")
@@ -159,9 +159,9 @@ def test_q_learning_of_a_global_index_learns_from_what_it_is_told():
 
 
 def test_states_may_be_discovered():
-    berlyne.index("BEB")(beb)
+    berlyne.index("bonus")(beb)
     world = berlyne.maze(0, side=3, n_transporters=4).with_prior(ChineseRestaurant(1.0))
-    compiled, plain = (explore(world, "BEB(VI)", 40, 3, engine=e) for e in ("compiled", "numpy"))
+    compiled, plain = (explore(world, "bonus(VI)", 40, 3, engine=e) for e in ("compiled", "numpy"))
     assert np.array_equal(compiled.actions, plain.actions)
 
 
@@ -274,9 +274,9 @@ def test_an_explorer_whose_index_is_not_defined_is_not_called_damaged(tmp_path):
 
 
 def test_meanings_come_from_the_docstring_or_the_decorator():
-    berlyne.index("BEB")(beb)
+    berlyne.index("bonus")(beb)
     berlyne.index("other", meaning="another one", unit="bits")(beb)
-    assert UTILITIES["BEB"].meaning == "Bayesian exploration bonus."
+    assert UTILITIES["bonus"].meaning == "Bayesian exploration bonus."
     assert (UTILITIES["other"].meaning, UTILITIES["other"].unit) == ("another one", "bits")
 
 

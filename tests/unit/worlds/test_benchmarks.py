@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from berlyne import (
+    deep_sea,
     double_chain_kaufmann,
     double_chain_russo,
     entropy,
     explore,
+    forked_river_swim,
     four_rooms,
+    garnet,
     grid_world,
     is_ergodic,
+    n_arms,
+    n_room,
     noisy_tv,
     river_swim,
     storck,
@@ -142,3 +147,46 @@ def test_a_grid_has_any_side_and_begins_in_the_middle(side):
     assert world.n_states == side**2 and world.states[world.episodes.start] == (side // 2, side // 2)
     assert np.allclose(world.theta.sum(axis=2), 1.0)
     assert world.reachable.all()
+
+
+def test_forked_river_swim():
+    world = forked_river_swim()
+    assert world.n_states == 9 and world.start == 0
+    assert row(world, 0, "right") == {0: 0.7, 1: 0.3} and row(world, 0, "switch") == row(world, 0, "left") == {0: 1.0}
+    assert row(world, 2, "right") == {1: 0.1, 2: 0.6, 3: 0.3} and row(world, 2, "switch") == {6: 1.0}
+    assert row(world, 5, "right") == {0: 0.1, 5: 0.6, 6: 0.3} and row(world, 5, "left") == {0: 1.0}
+    assert row(world, 6, "switch") == {2: 1.0} and row(world, 6, "left") == {5: 1.0}
+    for end in (4, 8):
+        assert row(world, end, "right") == {end: 0.3, end - 1: 0.7} and row(world, end, "switch") == {end: 1.0}
+
+
+def test_n_arms():
+    world = n_arms(4, p=0.8)
+    assert row(world, 0, 0) == {1: 1.0} and row(world, 0, 3) == {4: 0.2, 0: 0.8}
+    assert row(world, 3, 2) == {3: 1.0} and row(world, 3, 0) == row(world, 3, 3) == {0: 1.0}
+
+
+def test_deep_sea():
+    world = deep_sea(4, p_slip=0.25)
+    assert row(world, (0, 0), "left") == {(1, 0): 1.0} and row(world, (0, 0), "right") == {(1, 1): 0.75, (1, 0): 0.25}
+    assert row(world, (2, 2), "left") == {(3, 1): 1.0} and row(world, (3, 3), "right") == {(0, 0): 1.0}
+    assert world.n_states == 10  # all cells up to the diagonal
+
+
+def test_n_room():
+    world = n_room(3, side=3, p_slip=0.06)
+    assert world.n_states == 3 * 9 + 2 and world.states[world.start] == (1, 5)
+    assert row(world, (1, 3), "right") == {(1, 4): 0.94, (1, 2): 0.06}  # a door has two neighbours
+    assert row(world, (0, 2), "right") == {(0, 2): 1.0}  # a wall
+    assert row(world, (1, 1), "up") == {(0, 1): 0.94, (2, 1): 0.02, (1, 0): 0.02, (1, 2): 0.02}
+
+
+def test_garnets_differ_and_have_as_many_next_states_as_asked_for():
+    world = garnet(12, 3, branching=4, seed=1)
+    assert np.all(np.diff(world.rows.indptr) == 4) and np.all(world.rows.data > 0)
+    assert np.array_equal(world.rows.data, garnet(12, 3, branching=4, seed=1).rows.data)
+    assert not np.array_equal(world.rows.data, garnet(12, 3, branching=4, seed=2).rows.data)
+    with raises(ValueError, "branching", 13):
+        garnet(12, 3, branching=13)
+    with raises(ValueError, "branching", 1):
+        garnet(30, 1, branching=1)

@@ -1,0 +1,213 @@
+"""Planners of other literatures: schedules, bonuses, draws from the posterior, and the limits in which they agree."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from berlyne import Dirichlet, Strategy, World, explore, maze, strategy
+from berlyne.agents.numpy_agent import NumpyAgent
+from berlyne.models.internal_model import InternalModel
+from berlyne.priors.dirichlet_draws import begin_stream, draw_log_gamma, draw_row, seeds_of
+from berlyne.strategies.coordination import TrueModel, ValueIteration
+from berlyne.strategies.planning import PosteriorSampling, RewardFree
+from berlyne.strategies.utilities import UTILITIES
+from messages import raises
+
+CUT = maze(1, side=4).with_horizon(15)
+
+
+def ring(n_states=7):
+    """A ring of known steps: "on" goes on, "stay" stays."""
+    s = np.arange(n_states)
+    theta = np.zeros((2, n_states, n_states))
+    theta[0, s, (s + 1) % n_states] = theta[1, s, s] = 1.0
+    return World(theta, Dirichlet(1.0, theta > 0), start=0)
+
+
+def same_path(world, one, other, n_steps=200, **options):
+    runs = [explore(world, each, n_steps=n_steps, seed=5, **options) for each in (one, other)]
+    return np.array_equal(runs[0].actions, runs[1].actions) and np.array_equal(runs[0].states, runs[1].states)
+
+
+def plans_made(world, replan, n_steps, steps_back=4):
+    """Times at which an agent in plain NumPy makes a new plan."""
+    method = ValueIteration(steps_back=steps_back, replan=replan)
+    run = explore(world, "Random", n_steps=n_steps, seed=1)
+    agent = NumpyAgent(InternalModel(world.prior), Strategy("test", method, "PIG"))
+    if world.horizon:
+        agent.set_horizon(world.horizon)
+    times, plan = [], agent.view.memory
+    for t in range(n_steps):
+        agent.observe(int(run.states[t]), int(run.actions[t]), int(run.next_states[t]))
+        if agent.view.memory is not plan:
+            times.append(t + 1)
+            plan = agent.view.memory
+    return times, run
+
+
+def test_schedules_make_plans_when_they_say():
+    world = maze(0, side=3, n_transporters=5)
+    assert plans_made(world, 4, 13)[0] == [4, 8, 12]
+    assert plans_made(world, "cubic", 30)[0] == [1, 8, 27]
+    assert plans_made(world, "episode", 13)[0] == [5, 10]  # no episodes: when the plan of 5 steps is over
+    assert plans_made(CUT, "episode", 31)[0] == [15, 30]
+    times, run = plans_made(world, "doubling", 60)
+    expected, n, planned = [], np.zeros((4, 9)), np.zeros((4, 9))
+    for t in range(60):
+        a, s = run.actions[t], run.states[t]
+        n[a, s] += 1
+        if n[a, s] - planned[a, s] >= max(1, planned[a, s]):
+            expected.append(t + 1)
+            planned = n.copy()
+    assert times == expected and 1 < len(times) < 60
+
+
+@pytest.mark.parametrize("world", [maze(1, side=4), CUT], ids=["continuing", "cut"])
+def test_a_plan_that_is_made_every_step_is_value_iteration(world):
+    assert same_path(world, "PIG(VI)", "PIG(VI, replan=1)")
+    assert not same_path(world, "PIG(VI)", "PIG(VI, replan=7)")
+
+
+@pytest.mark.parametrize("replan", ["episode", "doubling", "cubic", 7])
+@pytest.mark.parametrize("name", ["PIG(VI)", "log_visits(VI)", "RF-UCRL", "PSRL(PIG)"])
+def test_kernels_and_numpy_keep_the_same_plans(name, replan):
+    for world in (maze(2, side=4), CUT):
+        one = strategy(name, replan=replan)
+        runs = [explore(world, one, n_steps=150, seed=2, engine=engine) for engine in ("compiled", "numpy")]
+        assert np.array_equal(runs[0].actions, runs[1].actions)
+
+
+@pytest.mark.parametrize("parameters", [{"gamma": 0.9}, {"cap": 2.0}, {"bonus": "express", "cap": 1.0}])
+def test_kernels_and_numpy_agree_on_the_parameters_of_reward_free_plans(parameters):
+    one = Strategy("test", RewardFree(steps_back=9, **parameters))
+    runs = [explore(CUT, one, n_steps=150, seed=2, engine=engine) for engine in ("compiled", "numpy")]
+    assert np.array_equal(runs[0].actions, runs[1].actions)
+
+
+def test_names_contain_the_parameters_and_are_parsed():
+    assert strategy("R-max(VI, m=5)") == strategy("R-max(VI)", m=5)
+    assert strategy("r-max(vi, m=2)").utility == "R-max[m=2]" and strategy("R-max(VI)").utility == "R-max"
+    assert strategy("PIG(VI, replan=12)").coordinate.replan == 12
+    assert strategy("PIG(VI, replan=episode)").coordinate.replan == "episode"
+    assert strategy("BEB(VI, beta=0.5, gamma=0.9)").coordinate.gamma == 0.9
+    assert strategy("RF-UCRL(steps_back=9, delta=0.05)").coordinate == RewardFree(steps_back=9, delta=0.05)
+    assert strategy("PSRL(PIG, replan=doubling)").coordinate.replan == "doubling"
+    assert "R-max[m=2]" not in list(UTILITIES) and "R-max[m=2]" in UTILITIES and "R-max[n=2]" not in UTILITIES
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("R-max(VI, m=0)", ("m", 0)), ("R-max(VI, m=1.5)", ("m", 1.5)), ("BEB(VI, beta=-1)", ("beta", -1.0)),
+        ("PIG(VI, replan=never)", ("replan", "'never'", "doubling")), ("PIG(VI, replan=0)", ("replan", 0)),
+        ("RF-UCRL(delta=0)", ("delta", 0.0)), ("RF-UCRL(bonus=big)", ("bonus", "'big'", "'express'")),
+        ("RF-UCRL(cap=-1)", ("cap", -1.0)), ("PIG(VI, m=3)", ("'m'",)),
+    ],
+)  # fmt: skip
+def test_invalid_parameters_are_named(name, words):
+    with raises(ValueError, *words):
+        strategy(name)
+
+
+def test_the_true_world_is_planned_with_at_every_step():
+    with raises(ValueError, "replan", "'episode'"):
+        TrueModel(ValueIteration(replan="episode"))
+
+
+def test_beb_without_a_bonus_acts_at_random():
+    assert same_path(maze(1, side=4), "BEB(VI, beta=0)", "Random")
+    assert not same_path(maze(1, side=4), "BEB(VI)", "Random")
+
+
+def test_beb_uses_pseudo_counts_if_there_are_any():
+    agent = NumpyAgent(InternalModel(Dirichlet(0.5, n_states=4, n_actions=1)), strategy("BEB(VI, beta=3)"))
+    agent.observe(0, 0, 1)
+    assert agent.utility()[0] == pytest.approx([3 / 4, 1, 1, 1])
+
+
+def test_r_max_tries_every_row_m_times_before_any_row_more_often():
+    world = ring()
+    for m in (1, 3):
+        run = explore(world, f"R-max(VI, m={m})", n_steps=300, seed=0)
+        n, first = np.zeros((2, 7), dtype=int), None
+        for t in range(300):
+            n[run.actions[t], run.states[t]] += 1
+            if first is None and n.min() >= m:
+                first = t + 1
+        assert first is not None and first <= m * 14 + 14  # at most two rounds are needed to walk to the last ones
+
+
+def test_posterior_sampling_with_a_certain_posterior_is_value_iteration():
+    for schedule in ("episode", "doubling", 3):
+        one = Strategy("sampled", PosteriorSampling(replan=schedule), "count_bonus")
+        other = Strategy("planned", ValueIteration(replan=schedule), "count_bonus")
+        assert same_path(ring(), one, other)
+    uncertain = maze(1, side=4)
+    assert not same_path(uncertain, one, other)
+
+
+def test_posterior_sampling_differs_with_the_seed_and_not_otherwise():
+    world = World(maze(1, side=4).theta, Dirichlet(0.3, n_states=16, n_actions=4))
+    seeds = [np.random.SeedSequence(i) for i in (0, 0, 1)]
+    agents = [NumpyAgent(InternalModel(world.prior), strategy("PSRL(PIG, replan=1)"), seed=seed) for seed in seeds]
+    for agent in agents:
+        for a in range(4):
+            agent.observe(0, a, 1)
+    plans = [agent.view.memory.q for agent in agents]
+    assert np.array_equal(plans[0], plans[1]) and not np.allclose(plans[0], plans[2])
+
+
+def test_reward_free_bonuses_are_those_of_the_sources():
+    model = InternalModel(Dirichlet(1.0, n_states=5, n_actions=2))
+    agent = NumpyAgent(model, Strategy("ucrl", RewardFree(steps_back=2, gamma=0.9)))
+    agent.observe(0, 1, 3)
+    agent.observe(0, 1, 4)
+    agent.coordinate.start(agent.view)
+    q, horizon = agent.view.memory.q, 3
+    beta = math.log(2 * 5 * 2 * horizon / 0.1) + 4 * math.log(math.e * (1 + 2 / 4))
+    beta_0 = math.log(2 * 5 * 2 * horizon / 0.1) + 4
+    bonus, bonus_0 = 0.9 * math.sqrt(beta / 2), 0.9 * math.sqrt(beta_0)
+    assert q[0, 1, 0] == pytest.approx(bonus) and q[0, 0, 0] == pytest.approx(bonus_0)
+    assert q[1, 1, 0] == pytest.approx(1.9 * bonus + 0.9 * bonus_0)  # relative frequencies: states 3 and 4
+    express = NumpyAgent(model, Strategy("express", RewardFree(steps_back=2, bonus="express")))
+    beta_0 = math.log(3 * 5 * 2 * horizon / 0.1) + 5 * math.log(8 * math.e)
+    assert express.view.memory.q[1, 0, 0] == pytest.approx(beta_0 * (2 + 1 / 3))
+    capped = NumpyAgent(model, Strategy("capped", RewardFree(steps_back=2, cap=1.0)))
+    assert capped.view.memory.q[2, 0, 0] == pytest.approx(3 * math.sqrt(math.log(600) + 4) + 2.0, abs=0.3)
+
+
+@pytest.mark.parametrize("shape", [0.02, 0.7, 1.0, 30.0])
+def test_gamma_variates_follow_their_law(shape):
+    state, u = seeds_of(np.random.SeedSequence(1)), np.empty(4)
+    logs = np.array([draw_log_gamma(shape, state, u) for _ in range(4000)])
+    assert stats.kstest(logs, lambda x: stats.loggamma.cdf(x, shape)).pvalue > 0.01
+
+
+def test_rows_have_the_moments_of_a_dirichlet_and_no_impossible_outcome():
+    mean, state = np.array([0.5, 0.0, 0.3, 0.2]), seeds_of(None)
+    rows = np.array([draw_row(mean, 4.0, state) for _ in range(4000)])
+    assert np.all(rows[:, 1] == 0.0) and rows.sum(axis=1) == pytest.approx(1.0)
+    error = np.sqrt(mean * (1 - mean) / 5 / 4000)
+    assert np.all(np.abs(rows.mean(axis=0) - mean) <= 4 * error)
+    assert rows.var(axis=0) == pytest.approx(mean * (1 - mean) / 5, rel=0.1)
+
+
+def test_streams_of_different_times_are_parts_of_one_sequence():
+    seeds, direct, jumped = seeds_of(None), np.empty(2, dtype=np.int64), np.empty(2, dtype=np.int64)
+    begin_stream(direct, seeds, 0)
+    assert np.array_equal(direct, seeds)
+    begin_stream(jumped, seeds, 5)
+    numbers = zip(seeds.tolist(), (40014, 40692), (2147483563, 2147483399), strict=True)
+    assert jumped.tolist() == [s * pow(a, 5 * 2**24, m) % m for s, a, m in numbers]
+
+
+def test_generative_samples_all_rows_evenly():
+    world = maze(0, side=3, n_transporters=5)
+    run = explore(world, "Generative", n_steps=3 * 36 + 5, seed=0)
+    n = np.zeros((4, 9), dtype=int)
+    np.add.at(n, (run.actions, run.states[:-1]), 1)
+    assert n.min() == 3 and n.max() == 4
