@@ -95,7 +95,7 @@ def _read_source(module: str) -> _Source:
 
 @dataclass(frozen=True)
 class _Code:
-    """What the text of a source file states by itself.
+    """Contents of the text of a source file, whatever other files contain.
 
     Attributes
     ----------
