@@ -95,7 +95,7 @@ def _read_source(module: str) -> _Source:
 
 @dataclass(frozen=True)
 class _Code:
-    """Contents of the text of a source file, whatever other files contain.
+    """Contents of a source file alone, without those of other files.
 
     Attributes
     ----------
