@@ -24,6 +24,7 @@ from berlyne.engine.argmax import (
 )
 from berlyne.engine.caches import cached_repairs, graph_and_weights
 from berlyne.engine.jit import callback, inline
+from berlyne.engine.listed_states import listed_functions
 from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
 from berlyne.engine.row_beliefs import TOTAL, Belief, renew_utilities
 from berlyne.engine.value_iteration import (
@@ -453,6 +454,11 @@ def _tree(coordinate: Relocating, belief: Belief, choice: ChoiceState, support: 
     return new_tree(2 << (len(belief.utility) - 1).bit_length())
 
 
+def _plan_functions(plan: Plan, masked: bool) -> tuple[Any, Any, Any]:
+    """Return the functions of a plan, see `CompiledMethod`."""
+    return listed_functions(masked) if len(plan.listed.states) else plan_functions(plan, masked)
+
+
 class CompiledMethod(NamedTuple):
     """The compiled form of a coordination method; functions are made by `callback`.
 
@@ -487,8 +493,8 @@ METHODS: dict[type, CompiledMethod] = {
     LeastTaken: CompiledMethod(_no_memory, _always(least_taken_values)),
     CounterBased: CompiledMethod(_no_memory, _always(expected_visits_values)),
     Greedy: CompiledMethod(_no_memory, _always(utility_values), renews=True),
-    ValueIteration: CompiledMethod(_plan, plan_functions, renews=True),
-    TrueModel: CompiledMethod(_true_plan, plan_functions),
+    ValueIteration: CompiledMethod(_plan, _plan_functions, renews=True),
+    TrueModel: CompiledMethod(_true_plan, _plan_functions),
     QLearning: CompiledMethod(_q_table, _always(q_values, learn_q), renews=True),
     Relocating: CompiledMethod(_tree, _always(utility_values, update_pairs, regrow_tree), choose_pair),
     RegisteredMethod: CompiledMethod(new_own_memory, _always(own_values, learn_own)),
