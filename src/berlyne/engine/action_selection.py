@@ -25,6 +25,7 @@ from berlyne.engine.argmax import (
 from berlyne.engine.caches import cached_repairs, graph_and_weights
 from berlyne.engine.jit import callback, inline
 from berlyne.engine.kept_plans import KeptPlans, kept_values, new_kept_plans, plan_again, plan_if_due
+from berlyne.engine.listed_states import listed_functions
 from berlyne.engine.own_methods import learn_own, new_own_memory, own_values
 from berlyne.engine.row_beliefs import TOTAL, Belief, renew_utilities
 from berlyne.engine.value_iteration import (
@@ -487,8 +488,10 @@ def _always(values: Any, after_observation: Any = ignore_observation, reset: Any
 
 
 def _plan_functions(memory: Any, masked: bool) -> tuple[Any, Any, Any]:
-    """Return `functions` of a method that plans, and keeps its plans or not."""
-    return (kept_values, plan_if_due, plan_again) if isinstance(memory, KeptPlans) else plan_functions(memory, masked)
+    """Return `functions` of a method that plans: it keeps its plans, lists states, or does neither."""
+    if isinstance(memory, KeptPlans):
+        return kept_values, plan_if_due, plan_again
+    return listed_functions(masked) if len(memory.listed.states) else plan_functions(memory, masked)
 
 
 METHODS: dict[type, CompiledMethod] = {
@@ -499,7 +502,7 @@ METHODS: dict[type, CompiledMethod] = {
     ValueIteration: CompiledMethod(_plan, _plan_functions, renews=True),
     RewardFree: CompiledMethod(_plan, _plan_functions, renews=True),
     PosteriorSampling: CompiledMethod(_plan, _plan_functions, renews=True),
-    TrueModel: CompiledMethod(_true_plan, plan_functions),
+    TrueModel: CompiledMethod(_true_plan, _plan_functions),
     QLearning: CompiledMethod(_q_table, _always(q_values, learn_q), renews=True),
     Relocating: CompiledMethod(_tree, _always(utility_values, update_pairs, regrow_tree), choose_pair),
     RegisteredMethod: CompiledMethod(new_own_memory, _always(own_values, learn_own)),

@@ -12,14 +12,8 @@ listed once for every step (x, y). Both savings are exact.
 
 On a complete graph, where every state can follow every other, distances save nothing. There all values are computed.
 
-If every state can follow and rows have slots only for outcomes that were seen, states that were never met are alike:
-their rows have the same utilities and estimates, so they have the same values. One of them represents all. The others
-are *listed* states: those that were met, those in which not every action is possible, and those in which episodes begin
-if a plan goes on there. With n of N states listed and a representative r,
-
-    sum_s V_j(s) = sum_{s listed} V_j(s) + (N - n) V_j(r),
-
-so planning costs O(n) for any N.
+If every state can follow, states that were never met are alike, and one of them represents all
+(`berlyne.engine.listed_states`).
 
 If some actions are not possible, the plan reads its own copy of the utilities, in which they are -inf. A terminal state
 e has no actions. Its value V_j(e) is that of the states in which episodes begin, sum_s p(s) V_j(s), or 0 if the plan
@@ -34,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from berlyne.engine.jit import callback, inline
-from berlyne.engine.row_beliefs import TOTAL, Belief, renew_utilities
+from berlyne.engine.row_beliefs import Belief, renew_utilities
 from berlyne.engine.simd import LANES, add, gather, item, largest, load, maximum, multiply_add, set_item, splat
 from berlyne.engine.successor_graph import Graph, is_complete, slot_of
 from berlyne.frozen import read_only
@@ -349,115 +343,6 @@ def plan_everywhere(choice: Any, plan: Plan, utility: FloatArray, n_states: int,
 
 
 @inline
-def plan_listed(belief: Belief, choice: Any, plan: Plan, n_levels: int, masked: bool) -> float:
-    """Compute V_j for j < n_levels of the listed states and of one that represents all others.
-
-    Returns the sum of the last level over all states; `masked` as for `plan_everywhere`.
-    """
-    if masked and plan.restarts:
-        for i in range(choice.starts.n[0]):
-            list_state(belief, choice, plan, choice.starts.states[i])
-    n_computed = add_representative(belief, choice, plan)
-    utility, states, depth = plan.reward if masked else belief.utility, plan.listed.states, plan.depth
-    if masked:
-        value_listed_ends(choice, plan, 0)
-    total = sum_of_listed(plan, 0)
-    n_listed = plan.listed.n[0]
-    for j in range(1, n_levels):
-        total_now = 0.0
-        for i in range(n_computed):
-            z = item(states, i)
-            best = best_value(plan, utility, z, j, total, True)
-            if abs(best) <= NOISE * abs(total):
-                best = 0.0  # rounding noise, as in `plan_everywhere`
-            set_item(plan.values, z * depth + j, plan.gamma * best)
-            total_now += plan.gamma * best if i < n_listed else (len(states) - n_listed) * (plan.gamma * best)
-        if masked:
-            value_listed_ends(choice, plan, j)
-            total_now = sum_of_listed(plan, j)
-        total = total_now
-    return total
-
-
-@inline
-def add_representative(belief: Belief, choice: Any, plan: Plan) -> int:
-    """Write a state that is not listed after the listed ones, if there is any; return the number of states written."""
-    listed = plan.listed
-    n_listed = listed.n[0]
-    if n_listed == len(listed.states):
-        return int(n_listed)
-    while listed.is_listed[listed.n[1]]:
-        listed.n[1] += 1
-    listed.states[n_listed] = listed.n[1]
-    renew_state(belief, choice, plan, listed.n[1])
-    return int(n_listed + 1)
-
-
-@inline
-def value_listed_ends(choice: Any, plan: Plan, j: int) -> None:
-    """Set V_j of all terminal states, which are listed."""
-    after = value_after_end(choice, plan, plan.values, j, plan.depth)
-    for i in range(plan.listed.n[0]):
-        z = plan.listed.states[i]
-        if choice.terminal[z]:
-            plan.values[z * plan.depth + j] = after
-
-
-@inline
-def sum_of_listed(plan: Plan, j: int) -> float:
-    """Sum V_j over all states, if those that are not listed have the value of the representative."""
-    states, n_listed, total = plan.listed.states, plan.listed.n[0], 0.0
-    for i in range(n_listed):
-        total += plan.values[states[i] * plan.depth + j]
-    n_others = len(states) - n_listed
-    if n_others > 0:
-        total += n_others * plan.values[states[n_listed] * plan.depth + j]
-    return total
-
-
-@inline
-def list_state(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """List state s, if it is not yet listed."""
-    listed = plan.listed
-    if not listed.is_listed[s]:
-        listed.is_listed[s] = True
-        listed.states[listed.n[0]] = s
-        listed.n[0] += 1
-        renew_state(belief, choice, plan, s)
-
-
-@inline
-def count_impossible(choice: Any, plan: Plan) -> int:
-    """Count the pairs of a listed state and an action that is not possible there."""
-    graph, listed, n = plan.graph, plan.listed, 0
-    for i in range(listed.n[0]):
-        for a in range(graph.n_actions):
-            n += not choice.possible[listed.states[i] * graph.stride + a]
-    return n
-
-
-@inline
-def list_again(belief: Belief, choice: Any, plan: Plan) -> None:
-    """List all states that differ from the others now, and renew V_0 of all listed states."""
-    graph, listed = plan.graph, plan.listed
-    if listed.n[2] != choice.n_obs[0]:  # observations were restored
-        for s in range(len(graph.start)):
-            for a in range(graph.n_actions):
-                if belief.row_stats[s * graph.stride + a, TOTAL] > 0:
-                    list_state(belief, choice, plan, s)
-            for k in range(graph.start[s], graph.start[s] + graph.length[s]):
-                list_state(belief, choice, plan, graph.succ[k])
-        listed.n[2] = choice.n_obs[0]
-    if count_impossible(choice, plan) < choice.n_impossible[0]:
-        for s in range(len(graph.start)):
-            for a in range(graph.n_actions):
-                if not choice.possible[s * graph.stride + a]:
-                    list_state(belief, choice, plan, s)
-    for i in range(listed.n[0]):
-        renew_state(belief, choice, plan, listed.states[i])
-
-
-@inline
 def sweep_complete(plan: Plan, utility: FloatArray, before: int, after: int, stride: int) -> None:
     """Compute V_j of all states at `level[after:]` from V_{j-1} at `level[before:]`.
 
@@ -655,16 +540,6 @@ def values_everywhere(belief: Belief, choice: Any, plan: Plan, s: int, masked: b
     back_up(plan, utility, s, choice.values, n_levels, total)
 
 
-@inline
-def values_listed(belief: Belief, choice: Any, plan: Plan, s: int, masked: bool) -> None:
-    """Q(., s) into `choice.values`, if also all states that are not listed are alike."""
-    n_levels, utility, total = steps_ahead(choice, plan), plan.reward if masked else belief.utility, 0.0
-    renew_state(belief, choice, plan, s)
-    if n_levels > 0:
-        total = plan_listed(belief, choice, plan, n_levels, masked)
-    back_up(plan, utility, s, choice.values, n_levels, total)
-
-
 @callback
 def plan_values_complete(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """`values_complete` without a mask."""
@@ -689,35 +564,6 @@ def plan_values_everywhere_masked(belief: Belief, choice: Any, plan: Plan, s: in
     values_everywhere(belief, choice, plan, s, True)
 
 
-@callback
-def plan_values_listed(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """`values_listed` without a mask."""
-    values_listed(belief, choice, plan, s, False)
-
-
-@callback
-def plan_values_listed_masked(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
-    """`values_listed` with a mask."""
-    values_listed(belief, choice, plan, s, True)
-
-
-def plan_functions(plan: Plan, masked: bool) -> tuple[Any, Any, Any]:
-    """Return the functions of a plan: values, after an observation, reset; `masked` if not everything is possible.
-
-    Each kind of plan has its own, so that only those in use are compiled.
-    """
-    if len(plan.listed.states):
-        values = plan_values_listed_masked if masked else plan_values_listed
-        return values, list_after_observation, reset_listed
-    if len(plan.base_weight):
-        values = plan_values_everywhere_masked if masked else plan_values_everywhere
-    elif len(plan.level):
-        values = plan_values_complete_masked if masked else plan_values_complete
-    else:
-        values = plan_values_with_ends if masked else plan_values_in_cone
-    return values, plan_after_observation, reset_plan
-
-
 @inline
 def note_change(belief: Belief, choice: Any, plan: Plan, s: int) -> None:
     """Note that a row of state `s` has changed, and renew V_0(s)."""
@@ -733,16 +579,6 @@ def plan_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: i
     """Note that a row of state `s` has changed."""
     if plan.depth > 0 or choice.n_impossible[0] > 0:
         note_change(belief, choice, plan, s)
-
-
-@callback
-def list_after_observation(belief: Belief, choice: Any, plan: Plan, s: int, a: int, s_next: int, reward: float) -> None:
-    """Note that a row of state `s` has changed, and list the states of the step."""
-    if plan.depth > 0 or choice.n_impossible[0] > 0:
-        note_change(belief, choice, plan, s)
-        list_state(belief, choice, plan, s)
-        list_state(belief, choice, plan, s_next)
-        plan.listed.n[2] = choice.n_obs[0]
 
 
 @inline
@@ -769,8 +605,15 @@ def reset_plan(belief: Belief, choice: Any, plan: Plan) -> None:
         renew_state(belief, choice, plan, s)
 
 
-@callback
-def reset_listed(belief: Belief, choice: Any, plan: Plan) -> None:
-    """Discard all plans as `reset_plan` does, and renew V_0 of the listed states."""
-    plan.cone_state[0], plan.cone_state[1] = -1, 0
-    list_again(belief, choice, plan)
+def plan_functions(plan: Plan, masked: bool) -> tuple[Any, Any, Any]:
+    """Return the functions of a plan: values, after an observation, reset; `masked` if not everything is possible.
+
+    Each kind of plan has its own, so that only those in use are compiled.
+    """
+    if len(plan.base_weight):
+        values = plan_values_everywhere_masked if masked else plan_values_everywhere
+    elif len(plan.level):
+        values = plan_values_complete_masked if masked else plan_values_complete
+    else:
+        values = plan_values_with_ends if masked else plan_values_in_cone
+    return values, plan_after_observation, reset_plan
