@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.conditional_logit import Choices, Maximum, Parameters, maximize
+from berlyne.engine.conditional_logit import SAME_MAXIMUM, Choices, Maximum, Parameters, maximize
 from berlyne.validation import BoolArray, FloatArray, IntArray
 
 MIN_LOGIT, MAX_LOGIT = -23.0, 12.0
@@ -24,6 +24,8 @@ SCALES = (0.1, 1.0)
 """Weights times the spread of the values at the starts without lapses."""
 MULTIPLES, LAPSES = (1.0, 3.0, 8.0), (0.05, 0.2, 0.5, 0.7)
 """Multiples of the weights that fit best without lapses, and lapses, with which searches start."""
+MANY = 5000
+"""Number of choices above which a search begins with half as many, evenly spaced."""
 FLAT = 1e-6
 """Share of the information about a weight, relative to that at weight zero, below which the weight has run off."""
 
@@ -80,10 +82,8 @@ def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntA
     size = np.where(scored, np.abs(values).max(axis=1, initial=0.0), 0.0)
     person = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
     n = np.bincount(person, weights=scored[:, 0], minlength=len(begin) - 1).astype(np.int64)
-    spread, largest = np.zeros((len(n), x.shape[2])), np.zeros((len(n), x.shape[2]))
-    np.add.at(spread, person, variance)
-    np.maximum.at(largest, person, size)
-    spread = np.sqrt(spread / np.maximum(n, 1)[:, None])
+    spread = np.sqrt(np.add.reduceat(variance, begin[:-1]) / np.maximum(n, 1)[:, None])
+    largest = np.maximum.reduceat(size, begin[:-1])
     spread[spread <= 1e-12 * largest] = 0.0  # only rounding
     centred *= (spread > 0)[person][:, None]
     return Design(Choices(np.ascontiguousarray(centred), allowed, chosen, begin), spread, n)
@@ -171,8 +171,10 @@ def fit_logit(design: Design, parameters: Parameters, starts: FloatArray | None 
     starts : ndarray of shape (people, S, P), optional
         Where the search starts; by default as the module describes.
     """
-    starts = default_starts(design, parameters) if starts is None else starts
-    best = _search(design, parameters, starts)
+    if design.n_people == 1 and design.n[0] > MANY:
+        best = _search_part_first(design, parameters, starts)
+    else:
+        best = _search(design, parameters, default_starts(design, parameters) if starts is None else starts)
     n_values = design.choices.x.shape[2]
     theta, penalty = best.theta, 0.5 * np.sum(parameters.precision * (best.theta - parameters.mean) ** 2, axis=1)
     varies = np.ones(theta.shape, dtype=bool)
@@ -245,4 +247,21 @@ def _search(design: Design, parameters: Parameters, starts: FloatArray) -> Maxim
     shape = (n_people, n)
     best = Maximum(np.zeros(shape), value, np.zeros(shape), np.zeros((*shape, n)), gain, n_starts, n_best)
     maximize(design.choices, parameters, np.ascontiguousarray(starts), best)
+    return best
+
+
+def _search_part_first(design: Design, parameters: Parameters, starts: FloatArray | None) -> Maximum:
+    """Search with a part of many choices; each different maximum is then a start with all of them."""
+    chosen = design.choices.chosen.copy()
+    scored = np.flatnonzero(chosen >= 0)
+    chosen[np.delete(scored, np.s_[:: 2 * len(scored) // MANY])] = -1
+    part = design._replace(choices=design.choices._replace(chosen=chosen))
+    starts = default_starts(part, parameters) if starts is None else starts
+    of_part = [_search(part, parameters, starts[:, i : i + 1]) for i in range(starts.shape[1])]
+    values = np.round([maximum.value[0] for maximum in of_part], 5)
+    _, different, n = np.unique(values, return_index=True, return_counts=True)
+    maxima = [_search(design, parameters, of_part[i].theta[:, None]) for i in different]
+    best = max(maxima, key=lambda maximum: float(maximum.value[0]))
+    reached = [bool(maximum.value[0] > best.value[0] - SAME_MAXIMUM) for maximum in maxima]
+    best.n_starts[0], best.n_best[0] = len(of_part), n[reached].sum()
     return best

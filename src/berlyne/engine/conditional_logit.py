@@ -22,6 +22,8 @@ ROUNDING = 1e-8
 """Expected gain, in nats, that may be lost in the rounding of the log posterior."""
 SAME_MAXIMUM = 1e-6
 """Largest difference in nats between starts that reached one maximum."""
+FEW_LAPSES = -6.0
+"""Logit of the lapse below which a search tries the lower bound: Newton steps to a bound far away take long."""
 
 
 class Choices(NamedTuple):
@@ -243,10 +245,37 @@ def _solve(h: FloatArray, g: FloatArray, free: BoolArray, damping: float, step: 
 def newton(theta: FloatArray, choices: Choices, person: int, parameters: Parameters) -> tuple[float, float]:
     """Maximise the log posterior of one person from `theta`, which is changed; return its value and the last gain.
 
-    A parameter at a bound is held there while the gradient points outwards. Damping grows until a step raises the log
-    posterior. The gain is NaN if the method stopped before it was small.
+    If lapses become rare, the search goes on without any (`FEW_LAPSES`). If lapses raise the log posterior there, it
+    returns to where it was. The gain is NaN if the method stopped before it was small.
     """
-    n = len(theta)
+    before, g, h = np.zeros(len(theta)), np.empty(len(theta)), np.empty((len(theta), len(theta)))
+    value, gain, left_out = climb(theta, choices, person, parameters, before)
+    if left_out:
+        derivatives(theta, choices, person, parameters, g, h)
+        if g[-1] > 0.0:
+            theta[:], before[-1] = before, np.nan
+            value, gain, _ = climb(theta, choices, person, parameters, before)
+    return value, gain
+
+
+@inline
+def _may_go_to_bound(now: float, proposed: float, low: float, precision: float) -> bool:
+    """Whether to try the lower bound of the lapse: it is rare, falls, and has no prior."""
+    return precision == 0.0 and low < proposed < min(FEW_LAPSES, now)
+
+
+@kernel
+def climb(
+    theta: FloatArray, choices: Choices, person: int, parameters: Parameters, before: FloatArray
+) -> tuple[float, float, bool]:
+    """Make Newton steps from `theta`; return the value, the last gain, and whether lapses were left out on the way.
+
+    A parameter at a bound is held there while the gradient points outwards. Damping grows until a step raises the log
+    posterior. The parameters at which lapses were left out are written into `before`; if its last entry is NaN, they
+    are not left out.
+    """
+    n, left_out = len(theta), False
+    may_leave_out = n > choices.x.shape[2] and not np.isnan(before[-1])
     low, high = parameters.low[person], parameters.high[person]
     g, h, step, proposal = np.empty(n), np.empty((n, n)), np.empty(n), np.empty(n)
     g_new, h_new, free = np.empty(n), np.empty((n, n)), np.empty(n, dtype=np.bool_)
@@ -258,24 +287,31 @@ def newton(theta: FloatArray, choices: Choices, person: int, parameters: Paramet
         while not _solve(h, g, free, damping, step):
             damping = max(10.0 * damping, FIRST_DAMPING)
             if damping > MAX_DAMPING:
-                return value, np.nan
+                return value, np.nan, left_out
         gain = 0.0
         for k in range(n):
             gain += 0.5 * g[k] * step[k]
             proposal[k] = min(max(theta[k] + step[k], low[k]), high[k])
         if gain < SMALL_GAIN and damping <= 1.0:
-            return value, gain
+            return value, gain, left_out
+        tries_none = may_leave_out and _may_go_to_bound(theta[-1], proposal[-1], low[-1], parameters.precision[-1])
+        if tries_none:
+            may_leave_out, proposal[-1] = False, low[-1]
         value_new = derivatives(proposal, choices, person, parameters, g_new, h_new)
         if value_new > value:
+            if tries_none:
+                left_out, before[:] = True, theta
             value, damping = value_new, 0.0 if damping < 2 * FIRST_DAMPING else damping / 10.0
             theta[:], g[:], h[:] = proposal, g_new, h_new
+        elif tries_none:
+            continue
         elif gain < ROUNDING:
-            return value, gain
+            return value, gain, left_out
         else:
             damping = max(10.0 * damping, FIRST_DAMPING)
             if damping > MAX_DAMPING:
-                return value, np.nan
-    return value, np.nan
+                return value, np.nan, left_out
+    return value, np.nan, left_out
 
 
 @kernel
