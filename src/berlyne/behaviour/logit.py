@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.conditional_logit import SAME_MAXIMUM, Choices, Maximum, Parameters, maximize
+from berlyne.engine.conditional_logit import Choices, Maximum, Parameters, maximize
 from berlyne.validation import BoolArray, FloatArray, IntArray
 
 MIN_LOGIT, MAX_LOGIT = -23.0, 12.0
@@ -25,7 +25,8 @@ SCALES = (0.1, 1.0)
 MULTIPLES, LAPSES = (1.0, 3.0, 8.0), (0.05, 0.2, 0.5, 0.7)
 """Multiples of the weights that fit best without lapses, and lapses, with which searches start."""
 MANY = 5000
-"""Number of choices above which a search begins with half as many, evenly spaced."""
+"""Number of choices above which all starts are searched with about half as many choices, evenly spaced. The best
+maximum is then the start with all choices."""
 FLAT = 1e-6
 """Share of the information about a weight, relative to that at weight zero, below which the weight has run off."""
 
@@ -58,6 +59,13 @@ class Design(NamedTuple):
         weight = self.n[:, None] / max(1, self.n.sum())
         spread = np.sqrt(np.sum(weight * self.spread**2, axis=0))[None]
         return Design(self.choices._replace(begin=begin), spread, self.n.sum(keepdims=True))
+
+    def part(self, every: int) -> Design:
+        """Return the same person with every `every`-th choice."""
+        chosen = np.full_like(self.choices.chosen, -1)
+        scored = np.flatnonzero(self.choices.chosen >= 0)[::every]
+        chosen[scored] = self.choices.chosen[scored]
+        return Design(self.choices._replace(chosen=chosen), self.spread, np.array([len(scored)]))
 
 
 def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntArray) -> Design:
@@ -172,7 +180,9 @@ def fit_logit(design: Design, parameters: Parameters, starts: FloatArray | None 
         Where the search starts; by default as the module describes.
     """
     if design.n_people == 1 and design.n[0] > MANY:
-        best = _search_part_first(design, parameters, starts)
+        part = fit_logit(design.part(2 * int(design.n[0]) // MANY), parameters, starts).maximum
+        best = _search(design, parameters, part.theta[:, None])
+        best.n_starts[:], best.n_best[:] = part.n_starts, part.n_best
     else:
         best = _search(design, parameters, default_starts(design, parameters) if starts is None else starts)
     n_values = design.choices.x.shape[2]
@@ -247,21 +257,4 @@ def _search(design: Design, parameters: Parameters, starts: FloatArray) -> Maxim
     shape = (n_people, n)
     best = Maximum(np.zeros(shape), value, np.zeros(shape), np.zeros((*shape, n)), gain, n_starts, n_best)
     maximize(design.choices, parameters, np.ascontiguousarray(starts), best)
-    return best
-
-
-def _search_part_first(design: Design, parameters: Parameters, starts: FloatArray | None) -> Maximum:
-    """Search with a part of many choices; each different maximum is then a start with all of them."""
-    chosen = design.choices.chosen.copy()
-    scored = np.flatnonzero(chosen >= 0)
-    chosen[np.delete(scored, np.s_[:: 2 * len(scored) // MANY])] = -1
-    part = design._replace(choices=design.choices._replace(chosen=chosen))
-    starts = default_starts(part, parameters) if starts is None else starts
-    of_part = [_search(part, parameters, starts[:, i : i + 1]) for i in range(starts.shape[1])]
-    values = np.round([maximum.value[0] for maximum in of_part], 5)
-    _, different, n = np.unique(values, return_index=True, return_counts=True)
-    maxima = [_search(design, parameters, of_part[i].theta[:, None]) for i in different]
-    best = max(maxima, key=lambda maximum: float(maximum.value[0]))
-    reached = [bool(maximum.value[0] > best.value[0] - SAME_MAXIMUM) for maximum in maxima]
-    best.n_starts[0], best.n_best[0] = len(of_part), n[reached].sum()
     return best
