@@ -12,20 +12,25 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+import berlyne
 import berlyne.behaviour as bb
 
 FILE = "pnas2025-tidydata.csv"
 DRIVES = ("count_bonus", "surprise", "rarity", "parameter_gain", "PIG", "PMC", "PLC")
 CONCENTRATIONS = bb.grid(0.03, 10, 6, refine=False)
 DISCOUNTS = [0.0, 0.5, 0.8, 0.95]
+FEW = ("CB", "rarity(VI)", "parameter_gain(VI)", "PIG(VI)")
+ALPHAS = (1 / 61, 0.1, 0.3)
 N_EPISODES = 5
+Models = dict[str, bb.Model]
 PEOPLE, BLOCKS = bb.cv("people", 3, stratify="goal"), bb.cv("blocks", 3, pool="all")
 
 
@@ -115,22 +120,52 @@ def compare(data: bb.Data, models: dict[str, bb.Model], by: list[Any], variant: 
     return pd.DataFrame(lines)
 
 
-def variants(data: bb.Data, jobs: int | None) -> Iterator[pd.DataFrame]:
-    """Yield the scores of all tables: the main ones, and those with one choice of the analysis changed."""
-    both = {**drives("VI"), **{name: model for name, model in drives("greedy").items() if name != "CB"}}
-    for habit in (True, False):
-        name = "main" if habit else "no habit"
-        yield compare(data, with_nuisance(both, habit), [PEOPLE, BLOCKS], name, jobs)
-    few = {name: drives("VI")[name] for name in ("CB", "rarity(VI)", "parameter_gain(VI)", "PIG(VI)")}
+def known_states(data: bb.Data, alpha: float) -> tuple[bb.Data, dict[str, bb.Model]]:
+    """Return the choices with numbers for the 61 states, and drives that know all states, with a Dirichlet prior."""
+    states = sorted({*data.frame["s"], *data.frame["s_next"]})
+    number = {s: i for i, s in enumerate(states)}
+    frame = data.frame.assign(s=data.frame["s"].map(number), s_next=data.frame["s_next"].map(number))
+    prior = berlyne.Dirichlet(alpha, n_states=len(states), n_actions=len(data.actions))
+    models = {name: bb.model(name, prior, **({} if name == "CB" else {"gamma": DISCOUNTS})) for name in FEW}
+    return bb.read(frame, group="goal", keep=["rt", "group"]), models
+
+
+def all_drives() -> dict[str, bb.Model]:
+    """Return CB, and each drive with VI and greedy."""
+    return {**drives("VI"), **drives("greedy")}
+
+
+def variants(data: bb.Data, jobs: int | None) -> dict[str, Callable[[], pd.DataFrame]]:
+    """Return functions that compute the scores: the main ones, and those with one choice of the analysis changed."""
+    few = {name: drives("VI")[name] for name in FEW}
+    stop = [name.replace("VI)", "VI, after_end=stop)") for name in FEW if name != "CB"]
     episode = data.frame["episode"].to_numpy()
-    for name, scored in {"episode 1": episode == 1, "episodes 2 to 5": episode > 1}.items():
-        part = replace(data, scored=data.scored & scored)
-        yield compare(part, with_nuisance(few), [PEOPLE], name, jobs)
-    stop = {name.replace("VI)", "VI, after_end=stop)"): None for name in few if name != "CB"}
-    yield compare(data, with_nuisance({name: drive(name) for name in stop}), [PEOPLE], "plans stop at ends", jobs)
-    for seed in (1, 2):
-        by = [bb.cv("people", 3, stratify="goal", seed=seed)]
-        yield compare(data, with_nuisance(few), by, f"other folds {seed}", jobs)
+
+    def score(name: str, models: Models, by: list[Any], part: bb.Data = data, habit: bool = True) -> pd.DataFrame:
+        return compare(part, with_nuisance(models, habit), by, name, jobs)
+
+    def some(name: str, scored: Any) -> pd.DataFrame:
+        return score(name, few, [PEOPLE], replace(data, scored=data.scored & scored))
+
+    def known(name: str, alpha: float) -> pd.DataFrame:
+        numbered, models = known_states(data, alpha)
+        return score(name, models, [PEOPLE], numbered)
+
+    listed: dict[str, Callable[[str], pd.DataFrame]] = {
+        "main": lambda name: score(name, all_drives(), [PEOPLE, BLOCKS]),
+        "no habit": lambda name: score(name, all_drives(), [PEOPLE, BLOCKS], habit=False),
+        "episode 1": lambda name: some(name, episode == 1),
+        "episodes 2 to 5": lambda name: some(name, episode > 1),
+        "plans stop at ends": lambda name: score(name, {drive_: drive(drive_) for drive_ in stop}, [PEOPLE]),
+        **{f"61 known states, alpha {a:.2g}": lambda name, a=a: known(name, a) for a in ALPHAS},
+        **{
+            f"other folds {seed}": lambda name, seed=seed: score(
+                name, few, [bb.cv("people", 3, stratify="goal", seed=seed)]
+            )
+            for seed in (1, 2)
+        },
+    }
+    return {name: partial(make, name) for name, make in listed.items()}
 
 
 def settings(data: bb.Data, models: dict[str, bb.Model]) -> pd.DataFrame:
@@ -148,6 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, nargs="?", default=Path("../shared/data/behaviour"))
     parser.add_argument("--output", type=Path, help="directory for scores.csv and settings.csv")
+    parser.add_argument("--only", nargs="+", help="variants to compute, and 'settings'; by default all")
     parser.add_argument("--jobs", type=int, help="number of threads; by default the number of cores")
     arguments = parser.parse_args()
     frame = read_frame(arguments.directory)
@@ -156,18 +192,27 @@ def main() -> None:
     print(data)
     bb.fit(data, drive("rarity(VI)", gamma=0.5) + drive("PIG(VI)", gamma=0.5), pool="all")  # compiles
     data.cache.clear()
-    n_settings = len(CONCENTRATIONS.values) * len(DISCOUNTS)
-    first = compare(
-        data, with_nuisance(drives("VI")), [PEOPLE], f"{n_settings} settings, held-out people", arguments.jobs
-    )
+    if arguments.only is None:
+        title = f"{len(CONCENTRATIONS.values) * len(DISCOUNTS)} settings, held-out people"
+        compare(data, with_nuisance(drives("VI")), [PEOPLE], title, arguments.jobs)
     if arguments.output is None:
         return
-    tables = [*variants(data, arguments.jobs)]
-    del first
-    arguments.output.mkdir(exist_ok=True)
-    pd.concat(tables).to_csv(arguments.output / "scores.csv", index=False)
-    best = settings(data, with_nuisance({**drives("VI"), **drives("greedy")}))
-    best.to_csv(arguments.output / "settings.csv", index=False)
+    write(data, arguments.output, arguments.only, arguments.jobs)
+
+
+def write(data: bb.Data, output: Path, only: list[str] | None, jobs: int | None) -> None:
+    """Write or renew the scores of each variant, and the settings, in CSV files."""
+    output.mkdir(exist_ok=True)
+    scores = output / "scores.csv"
+    for name, make in variants(data, jobs).items():
+        if only is None or name in only:
+            made = make()
+            if scores.exists():
+                others = pd.read_csv(scores)
+                made = pd.concat([others[others.variant != name], made.rename(columns=str)])
+            made.to_csv(scores, index=False)
+    if only is None or "settings" in only:
+        settings(data, with_nuisance(all_drives())).to_csv(output / "settings.csv", index=False)
 
 
 if __name__ == "__main__":
