@@ -1,8 +1,8 @@
 """Draw which drives can be told apart in which worlds, for docs/explanation/telling-drives-apart.md.
 
-`python docs/images/drives.py` simulates people in the paper's three classes of worlds, in a world of 61 states, and in the
-world that `bb.separate` ranks first among random candidates. It prints the numbers of the page and writes its figures.
-It takes a few minutes.
+`python docs/images/drives.py` simulates people in the paper's three classes of worlds, in a world of 61 states, and in
+the world that `bb.separate` ranks first among random candidates. It prints the numbers of the page and writes its
+figures. It takes a few minutes.
 """
 
 from __future__ import annotations
@@ -61,13 +61,17 @@ def goal_world() -> berlyne.World:
 
 
 def mixed_world(seed: int) -> berlyne.World:
-    """Return a random candidate: 20 states; each action leads to 1, 2, 5 or all states, with equal probabilities."""
+    """Return a random candidate: 20 states, whose actions have 1 to 20 possible outcomes, which people know.
+
+    The number of outcomes and the concentration of their probabilities differ among actions.
+    """
     rng, n = np.random.default_rng(seed), 20
-    theta = np.zeros((4, n, n))
+    support = np.zeros((4, n, n), dtype=bool)
     for a, s in np.ndindex(4, n):
-        theta[a, s, rng.choice(n, rng.choice([1, 1, 2, 5, n]), replace=False)] = 1.0
-    theta /= theta.sum(axis=2, keepdims=True)
-    return berlyne.World(theta, prior=berlyne.Dirichlet(0.25, n_states=n, n_actions=4), start=0)
+        support[a, s, rng.choice(n, rng.choice([1, 2, 3, 6, n]), replace=False)] = True
+    alpha = np.broadcast_to(rng.choice([0.05, 0.25, 1.0, 5.0], size=(4, n)), (4, n)).copy()
+    prior = berlyne.Dirichlet(alpha, support)
+    return berlyne.World(prior.sample(rng), prior, start=0)
 
 
 def models_in(world: berlyne.World) -> dict[str, bb.Model]:
@@ -101,7 +105,9 @@ def main() -> None:
     best = ranked.table.index[0]
     print(ranked.table.round(4).to_string(), flush=True)
     top = {*classes, *ranked.table.index[:5]}
-    figure = bb.Separation(ranked.strategies, {name: ranked.matrices[name] for name in ranked.matrices if name in top}).plot()
+    figure = bb.Separation(
+        ranked.strategies, {name: ranked.matrices[name] for name in ranked.matrices if name in top}
+    ).plot()
     figure.savefig(PLACE / "drives-separate.png", dpi=130, bbox_inches="tight")
     worlds = {**classes, "61 states": goal_world(), f"{best}, found": candidates[best]}
     confusions, recovered = {}, {}
