@@ -14,6 +14,7 @@ from berlyne.behaviour.group import GroupFit, fit_group
 from berlyne.behaviour.logit import Design, LogitFit, fit_logit, make_design, make_parameters, near_starts
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.terms import Model
+from berlyne.behaviour.threads import replay_on_grids
 from berlyne.plotting import figures_package
 from berlyne.validation import BoolArray, FloatArray
 
@@ -267,7 +268,15 @@ class Fit:
         return xr.DataTree.from_dict(groups)
 
 
-def fit(data: Data, model: Model, *, weights: str = "free", pool: Pool = "none") -> Fit:
+def fit(
+    data: Data,
+    model: Model,
+    *,
+    weights: str = "free",
+    pool: Pool = "none",
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Fit:
     """Fit a model to choices.
 
     Parameters
@@ -281,6 +290,10 @@ def fit(data: Data, model: Model, *, weights: str = "free", pool: Pool = "none")
     pool : {"none", "all", "group"}
         "none" fits each person alone, "all" uses the same parameters for all people, and "group" assumes that each
         parameter has a Gaussian distribution among people (Laplace-EM).
+    jobs : int, optional
+        Number of threads that replay the choices with several settings; by default the number of cores.
+    progress : bool, optional
+        Whether to show a progress bar on standard error; by default only if it is a terminal.
 
     Returns
     -------
@@ -291,6 +304,7 @@ def fit(data: Data, model: Model, *, weights: str = "free", pool: Pool = "none")
     check_option("pool", pool, POOLS)
     positive = positive_weights(data, model, weights)
     check_scored(data, model)
+    replay_on_grids(data, [model], jobs, progress)
     last: list[_Fitted] = []
 
     def fitted(settings: dict[str, float], near: _Fitted | None) -> _Fitted:

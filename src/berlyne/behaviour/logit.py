@@ -28,6 +28,9 @@ LAPSES = (0.05, 0.5)
 """Lapses with which searches start at the weights that fit best without lapses."""
 RANDOM_SPREADS, N_RANDOM = (1.0, 3.0, 8.0), 400
 """Standard deviations of the random weights times the spread of the values, and their number."""
+MANY = 5000
+"""Number of choices above which all starts are searched with about half as many choices, evenly spaced. The best
+maximum is then the start with all choices."""
 FLAT = 1e-6
 """Share of the information about a weight, relative to that at weight zero, below which the weight has run off."""
 
@@ -61,6 +64,13 @@ class Design(NamedTuple):
         spread = np.sqrt(np.sum(weight * self.spread**2, axis=0))[None]
         return Design(self.choices._replace(begin=begin), spread, self.n.sum(keepdims=True))
 
+    def part(self, every: int) -> Design:
+        """Return the same person with every `every`-th choice."""
+        chosen = np.full_like(self.choices.chosen, -1)
+        scored = np.flatnonzero(self.choices.chosen >= 0)[::every]
+        chosen[scored] = self.choices.chosen[scored]
+        return Design(self.choices._replace(chosen=chosen), self.spread, np.array([len(scored)]))
+
 
 def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntArray) -> Design:
     """Centre the values and measure their spread.
@@ -84,10 +94,8 @@ def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntA
     size = np.where(scored, np.abs(values).max(axis=1, initial=0.0), 0.0)
     person = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
     n = np.bincount(person, weights=scored[:, 0], minlength=len(begin) - 1).astype(np.int64)
-    spread, largest = np.zeros((len(n), x.shape[2])), np.zeros((len(n), x.shape[2]))
-    np.add.at(spread, person, variance)
-    np.maximum.at(largest, person, size)
-    spread = np.sqrt(spread / np.maximum(n, 1)[:, None])
+    spread = np.sqrt(np.add.reduceat(variance, begin[:-1]) / np.maximum(n, 1)[:, None])
+    largest = np.maximum.reduceat(size, begin[:-1])
     spread[spread <= 1e-12 * largest] = 0.0  # only rounding
     centred *= (spread > 0)[person][:, None]
     return Design(Choices(np.ascontiguousarray(centred), allowed, chosen, begin), spread, n)
@@ -176,7 +184,11 @@ def fit_logit(design: Design, parameters: Parameters, starts: FloatArray | None 
         Where the search starts; by default as the module describes.
     """
     n_values = design.choices.x.shape[2]
-    if starts is None:
+    if design.n_people == 1 and design.n[0] > MANY:
+        part = fit_logit(design.part(2 * int(design.n[0]) // MANY), parameters, starts).maximum
+        best = _search(design, parameters, part.theta[:, None])
+        best.n_starts[:], best.n_best[:] = part.n_starts, part.n_best
+    elif starts is None:
         has_lapse = len(parameters.mean) > n_values
         best = _search(design, parameters, default_starts(design, parameters), N_RANDOM if has_lapse else 0)
     else:
