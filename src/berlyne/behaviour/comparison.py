@@ -15,6 +15,7 @@ from berlyne.behaviour.fitting import (
     WEIGHTS,
     Fit,
     Pool,
+    check_data_and_model,
     check_option,
     choice_probabilities,
     design_of,
@@ -232,6 +233,8 @@ def compare(
     """
     if not models:
         raise ValueError("models is empty; it must contain at least one model by name")
+    for model in models.values():
+        check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
     criteria = [by] if isinstance(by, str | CrossValidation) else list(by)
     for criterion in criteria:

@@ -16,7 +16,7 @@ from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.terms import Model
 from berlyne.behaviour.threads import replay_on_grids
 from berlyne.plotting import figures_package
-from berlyne.validation import BoolArray, FloatArray
+from berlyne.validation import BoolArray, FloatArray, short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -300,6 +300,7 @@ def fit(
     Fit
         Estimates for people and group, and the profile over settings. Settings are the same for all people.
     """
+    check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
     check_option("pool", pool, POOLS)
     positive = positive_weights(data, model, weights)
@@ -381,6 +382,14 @@ def pointwise_log_likelihood(data: Data, probabilities: FloatArray) -> FloatArra
     """Return the log probability of each choice, (T,); NaN if it is not scored."""
     taken = probabilities[np.arange(len(data.steps)), np.maximum(data.chosen, 0)]
     return np.where(data.scored, np.log(np.maximum(taken, np.finfo(float).tiny)), np.nan)
+
+
+def check_data_and_model(data: Any, model: Any) -> None:
+    """Raise a `TypeError` if the data are not from `bb.read`, or the model is not a sum of terms."""
+    if not isinstance(data, Data):
+        raise TypeError(f"data is a {type(data).__name__}; it must be the result of bb.read")
+    if not isinstance(model, Model):
+        raise TypeError(f"model is {short_repr(model)}; it must be a sum of terms, such as bb.model(...) + bb.bias()")
 
 
 def check_option(name: str, value: str, options: tuple[str, ...]) -> None:

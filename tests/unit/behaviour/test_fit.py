@@ -9,6 +9,7 @@ import pytest
 import berlyne.behaviour as bb
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.settings import as_grid
+from messages import raises
 from oracles.choice_likelihood import log_likelihood
 from unit.behaviour.people import WORLD, walkers
 
@@ -145,3 +146,13 @@ def test_check_names_problems_of_a_fit(data: bb.Data) -> None:
     assert "bias[1] ran off for 1 people" in bb.fit(bb.read(always, actions=[0, 1]), bb.bias()).check()
     new_states = pd.DataFrame({"s": range(30), "a": [0, 1, 1] * 10, "s_next": range(1, 31)})
     assert "habit does not vary for 1 people" in bb.fit(bb.read(new_states), bb.bias() + bb.habit()).check()
+
+
+def test_data_and_models_of_another_kind_are_named(data: bb.Data) -> None:
+    with raises(TypeError, "data", "DataFrame", "bb.read"):
+        bb.fit(data.frame, NUISANCE)  # type: ignore[arg-type]
+    for call in (lambda: bb.fit(data, "PIG(VI)"), lambda: bb.compare(data, {"PIG": "PIG(VI)"})):  # type: ignore[arg-type,dict-item]
+        with raises(TypeError, "model", "'PIG(VI)'", "bb.bias"):
+            call()
+    with raises(ValueError, "seed"):
+        bb.simulate(bb.fit(data, bb.bias()), WORLD, n_steps=3, seeds=[])
