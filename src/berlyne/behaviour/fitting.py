@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Pool = Literal["none", "all", "group"]
 POOLS = ("none", "all", "group")
 WEIGHTS = ("free", "positive")
+FEW_CHOICES = 300
+"""If people have fewer choices and lapse, the likelihood may have several maxima, and all settings are fitted from many
+starts. With more choices, a search starts near the fit with the settings before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +344,8 @@ def _fit_design(design: Design, positive: BoolArray, has_lapse: bool, pool: Pool
         group = fit_group(design, positive, has_lapse, None if near is None else near.group)
         return _Fitted(design, group.people, group)
     pooled = design.together() if pool == "all" else design
-    starts = None if near is None else near_starts(near.logit.theta, near.design, pooled)
+    has_several_maxima = has_lapse and np.median(pooled.n) < FEW_CHOICES
+    starts = None if near is None or has_several_maxima else near_starts(near.logit.theta, near.design, pooled)
     return _Fitted(pooled, fit_logit(pooled, make_parameters(pooled, positive, has_lapse), starts), None)
 
 

@@ -156,3 +156,12 @@ def test_data_and_models_of_another_kind_are_named(data: bb.Data) -> None:
             call()
     with raises(ValueError, "seed"):
         bb.simulate(bb.fit(data, bb.bias()), WORLD, n_steps=3, seeds=[])
+
+
+def test_the_profile_of_people_with_few_choices_is_as_good_as_fits_with_fixed_settings() -> None:
+    data = bb.read(walkers(4, 60), keep=["rt"])
+    terms = bb.repeat() + bb.bias() + bb.lapse()
+    profile = bb.fit(data, bb.model("PIG(VI)", bb.crp(), gamma=[0.5, 0.7, 0.9]) + terms).settings
+    for gamma, score in zip(profile["PIG(VI): gamma"], profile["score"], strict=True):
+        alone = bb.fit(data, bb.model("PIG(VI)", bb.crp(), gamma=gamma) + terms)
+        assert score == pytest.approx(alone.log_likelihood.sum(), abs=1e-5)
