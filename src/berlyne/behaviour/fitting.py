@@ -238,6 +238,8 @@ class Fit:
     def to_arviz(self, n_draws: int = 1000, seed: int = 0) -> xr.DataTree:
         """Return draws from the Laplace approximation in the form that ArviZ reads, from version 1.0 on.
 
+        With an older version, pass the result to `arviz.InferenceData.from_datatree`.
+
         Parameters
         ----------
         n_draws : int

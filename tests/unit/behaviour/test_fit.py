@@ -129,6 +129,13 @@ def test_draws_for_arviz_have_the_estimates_and_standard_errors(data: bb.Data) -
     assert float(tree["log_likelihood"]["choice"].sum()) == pytest.approx(fit.log_likelihood.sum())
 
 
+def test_arviz_summarises_the_draws(data: bb.Data) -> None:
+    arviz = pytest.importorskip("arviz")  # the extra `arviz`
+    fit = bb.fit(data, bb.habit())
+    summary = arviz.summary(fit.to_arviz(2000)["posterior"].to_dataset(), kind="stats")
+    assert summary["mean"].to_numpy() == pytest.approx(fit.people["habit"].to_numpy(), abs=0.1)
+
+
 def test_the_weights_are_those_of_the_best_settings(data: bb.Data) -> None:
     """The people plan without a discount."""
     fit = bb.fit(data, bb.model("PIG(VI)", WORLD.prior, gamma=[0.01, 0.99]), pool="all")
