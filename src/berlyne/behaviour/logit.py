@@ -1,8 +1,10 @@
 """Fit weights of values and a lapse to choices: starts, bounds, standard errors.
 
 The kernels are in `berlyne.engine.conditional_logit`. Without a lapse the log-likelihood is concave, so one start finds
-its maximum. With a lapse it may have several. The search then starts at the maximum without lapses, at multiples of it
-with lapses, and at weights scaled by the spread of the values.
+its maximum. With a lapse it may have several, since a lapse can explain any choice that the weights explain badly: few
+choices, many lapses or nearly deterministic choices have up to dozens. The search then starts at the maximum without
+lapses, and at it with lapses. After that it takes the best of many random weights, scaled by the spread of the values,
+until the maxima that it reached make more of them improbable.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ MAX_WEIGHT = 20.0
 that lapses explain badly can be explained by infinite weights."""
 SCALES = (0.1, 1.0)
 """Weights times the spread of the values at the starts without lapses."""
-MULTIPLES, LAPSES = (1.0, 3.0, 8.0), (0.05, 0.2, 0.5, 0.7)
-"""Multiples of the weights that fit best without lapses, and lapses, with which searches start."""
+LAPSES = (0.05, 0.5)
+"""Lapses with which searches start at the weights that fit best without lapses."""
+RANDOM_SPREADS, N_RANDOM = (1.0, 3.0, 8.0), 400
+"""Standard deviations of the random weights times the spread of the values, and their number."""
 MANY = 5000
 """Number of choices above which all starts are searched with about half as many choices, evenly spaced. The best
 maximum is then the start with all choices."""
@@ -179,13 +183,16 @@ def fit_logit(design: Design, parameters: Parameters, starts: FloatArray | None 
     starts : ndarray of shape (people, S, P), optional
         Where the search starts; by default as the module describes.
     """
+    n_values = design.choices.x.shape[2]
     if design.n_people == 1 and design.n[0] > MANY:
         part = fit_logit(design.part(2 * int(design.n[0]) // MANY), parameters, starts).maximum
         best = _search(design, parameters, part.theta[:, None])
         best.n_starts[:], best.n_best[:] = part.n_starts, part.n_best
+    elif starts is None:
+        has_lapse = len(parameters.mean) > n_values
+        best = _search(design, parameters, default_starts(design, parameters), N_RANDOM if has_lapse else 0)
     else:
-        best = _search(design, parameters, default_starts(design, parameters) if starts is None else starts)
-    n_values = design.choices.x.shape[2]
+        best = _search(design, parameters, starts)
     theta, penalty = best.theta, 0.5 * np.sum(parameters.precision * (best.theta - parameters.mean) ** 2, axis=1)
     varies = np.ones(theta.shape, dtype=bool)
     varies[:, :n_values] = design.spread > 0
@@ -205,8 +212,7 @@ def default_starts(design: Design, parameters: Parameters) -> FloatArray:
     no_lapse = parameters._replace(high=np.hstack([parameters.high[:, :-1], parameters.low[:, -1:]]))
     best = _search(design, no_lapse, np.stack([small, large], axis=1)).theta
     weights = to_weights(best, parameters, n_values)
-    starts = [_to_theta(scale * weights, _logit(lapse), parameters) for scale in MULTIPLES for lapse in LAPSES]
-    starts.append(_to_theta(unit, _logit(LAPSES[0]), parameters))
+    starts = [_to_theta(weights, _logit(lapse), parameters) for lapse in LAPSES]
     return np.stack([best, *starts], axis=1)
 
 
@@ -250,12 +256,20 @@ def _logit(p: float) -> float:
     return float(np.log(p / (1.0 - p)))
 
 
-def _search(design: Design, parameters: Parameters, starts: FloatArray) -> Maximum:
-    """Run the kernel from these starts (people, S, P)."""
+def _search(design: Design, parameters: Parameters, starts: FloatArray, n_random: int = 0) -> Maximum:
+    """Run the kernel from these starts (people, S, P), and from up to `n_random` more."""
     n_people, _, n = starts.shape
     value, gain = np.empty(n_people), np.full(n_people, np.nan)
     n_starts, n_best = np.zeros(n_people, dtype=np.int64), np.zeros(n_people, dtype=np.int64)
     shape = (n_people, n)
     best = Maximum(np.zeros(shape), value, np.zeros(shape), np.zeros((*shape, n)), gain, n_starts, n_best)
-    maximize(design.choices, parameters, np.ascontiguousarray(starts), best)
+    shares = random_shares(n_random, design.choices.x.shape[2])
+    maximize(design.choices, parameters, np.ascontiguousarray(starts), shares, best)
     return best
+
+
+def random_shares(n: int, n_values: int) -> FloatArray:
+    """Return random weights as shares of the largest weight, (n, K); they are the same in every call."""
+    rng = np.random.default_rng(0)
+    spreads = np.array(RANDOM_SPREADS)[np.arange(n) % len(RANDOM_SPREADS), None]
+    return np.asarray(np.clip(rng.normal(size=(n, n_values)) * spreads / MAX_WEIGHT, -1.0, 1.0))

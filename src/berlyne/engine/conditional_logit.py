@@ -17,11 +17,18 @@ from berlyne.validation import BoolArray, FloatArray, IntArray
 MAX_STEPS = 500
 SMALL_GAIN = 1e-10
 """Expected gain of the next Newton step, in nats, below which the method stops."""
+STALL_STEPS, STALL_GAIN = 10, 1e-8
+"""The method also stops if 10 steps gain less than 1e-8 nats, as on a ridge that is flat up to a bound."""
 FIRST_DAMPING, MAX_DAMPING = 1e-3, 1e12
 ROUNDING = 1e-8
 """Expected gain, in nats, that may be lost in the rounding of the log posterior."""
 SAME_MAXIMUM = 1e-6
 """Largest difference in nats between starts that reached one maximum."""
+MIN_STARTS, MIN_WORK, MAX_STARTS = 8, 3000, 120
+"""A person's search uses at least 8 starts, and at least 3,000 starts times choices, because few choices have more
+maxima; 120 starts at most."""
+FIRST_LAPSE, LAPSE_STEPS = 0.2, 8
+"""Where the lapse starts, and the Newton steps by which it is fitted, if only the lapse is fitted."""
 FEW_LAPSES = -6.0
 """Logit of the lapse below which a search tries the lower bound: Newton steps to a bound far away take long."""
 
@@ -276,8 +283,8 @@ def climb(
     low, high = parameters.low[person], parameters.high[person]
     g, h, step, proposal = np.empty(n), np.empty((n, n)), np.empty(n), np.empty(n)
     g_new, h_new, free = np.empty(n), np.empty((n, n)), np.empty(n, dtype=np.bool_)
-    value, damping = derivatives(theta, choices, person, parameters, g, h), 0.0
-    for _ in range(MAX_STEPS):
+    value, damping, value_before = derivatives(theta, choices, person, parameters, g, h), 0.0, -np.inf
+    for i in range(MAX_STEPS):
         for k in range(n):
             inwards = (theta[k] > low[k] or g[k] > 0.0) and (theta[k] < high[k] or g[k] < 0.0)
             free[k] = inwards and low[k] < high[k] and h[k, k] != 0.0
@@ -291,6 +298,10 @@ def climb(
             proposal[k] = min(max(theta[k] + step[k], low[k]), high[k])
         if gain < SMALL_GAIN and damping <= 1.0:
             return value, gain, left_out
+        if i % STALL_STEPS == 0:
+            if value < value_before + STALL_GAIN:
+                return value, gain, left_out
+            value_before = value
         tries_none = may_leave_out and _may_go_to_bound(theta[-1], proposal[-1], low[-1], parameters.precision[-1])
         if tries_none:
             may_leave_out, proposal[-1] = False, low[-1]
@@ -311,18 +322,103 @@ def climb(
     return value, np.nan, left_out
 
 
+@inline
+def _fit_lapse(w: FloatArray, choices: Choices, person: int, ratio: FloatArray) -> tuple[float, float]:
+    """Maximise the log-likelihood of one person over the lapse; return it above chance, in nats, and the lapse.
+
+    A choice has the probability (1 + (1 - lapse) z) / n_allowed with z = n_allowed p - 1, so the log-likelihood is
+    concave in the lapse. The numbers z are written into `ratio`.
+    """
+    n = 0
+    for t in range(choices.begin[person], choices.begin[person + 1]):
+        a = choices.chosen[t]
+        if a >= 0:
+            n_allowed, total = 0, 0.0
+            for b in range(choices.x.shape[1]):
+                if choices.allowed[t, b]:
+                    difference = 0.0
+                    for k in range(len(w)):
+                        difference += w[k] * (choices.x[t, b, k] - choices.x[t, a, k])
+                    total += np.exp(difference)
+                    n_allowed += 1
+            ratio[n] = n_allowed / total - 1.0
+            n += 1
+    attention, value = 1.0 - FIRST_LAPSE, 0.0
+    for _ in range(LAPSE_STEPS):
+        g, h = 0.0, 1e-12
+        for i in range(n):
+            slope = ratio[i] / (1.0 + attention * ratio[i])
+            g += slope
+            h += slope * slope
+        attention = min(max(attention + g / h, 1e-5), 1.0 - 1e-9)
+    for i in range(n):
+        value += np.log1p(attention * ratio[i])
+    return value, 1.0 - attention
+
+
+@inline
+def _screen(choices: Choices, parameters: Parameters, person: int, shares: FloatArray, starts: FloatArray) -> None:
+    """Write weights that are `shares` (N, K) of their largest values, with the best lapse, into `starts` (N, K + 1).
+
+    Those with the largest log-likelihood come first.
+    """
+    n, n_values = shares.shape
+    low, high = parameters.low[person], parameters.high[person]
+    values, theta = np.empty(n), np.empty((n, n_values + 1))
+    ratio = np.empty(choices.begin[person + 1] - choices.begin[person])
+    for i in range(n):
+        for k in range(n_values):
+            share = abs(shares[i, k]) if low[k] == 0.0 else shares[i, k]
+            theta[i, k] = max(share * high[k], low[k])
+        values[i], lapse = _fit_lapse(theta[i, :n_values], choices, person, ratio)
+        theta[i, n_values] = np.log(lapse / (1.0 - lapse))
+    order = np.argsort(-values)
+    for i in range(n):
+        starts[i] = theta[order[i]]
+
+
+@inline
+def _enough(n_starts: int, n_maxima: int, n_choices: int) -> bool:
+    """Return whether a search may stop, because few maxima are expected to be missing (Boender and Rinnooy Kan 1987).
+
+    After N starts that reached W maxima, W (N - 1) / (N - W - 2) maxima are expected in all.
+    """
+    if n_starts >= MAX_STARTS:
+        return True
+    if n_starts < MIN_STARTS or n_starts * n_choices < MIN_WORK or n_starts <= n_maxima + 2:
+        return False
+    return n_maxima * (n_starts - 1) <= (n_maxima + 0.5) * (n_starts - n_maxima - 2)
+
+
 @kernel
-def maximize(choices: Choices, parameters: Parameters, starts: FloatArray, best: Maximum) -> None:
-    """Maximise the log posterior of every person from each of the starts (people, S, P), and keep the best maximum."""
+def maximize(choices: Choices, parameters: Parameters, starts: FloatArray, shares: FloatArray, best: Maximum) -> None:
+    """Maximise the log posterior of every person from several starts, and keep the best maximum.
+
+    All of the `starts` (people, S, P) are used. Then the search starts at weights that are `shares` (N, K) of their
+    largest values, with the best lapse, in the order of their log-likelihood, until it may stop.
+    """
+    n_given, n_more = starts.shape[1], len(shares)
+    more, maxima = np.empty((n_more, starts.shape[2])), np.empty(n_given + n_more)
     for person in range(len(best.value)):
-        best.value[person], best.n_best[person], best.n_starts[person] = -np.inf, 0, starts.shape[1]
-        for start in starts[person]:
+        if n_more > 0:
+            _screen(choices, parameters, person, shares, more)
+        n_choices = 0
+        for t in range(choices.begin[person], choices.begin[person + 1]):
+            n_choices += choices.chosen[t] >= 0
+        best.value[person], best.n_best[person], n_maxima, n_starts = -np.inf, 0, 0, 0
+        while n_starts < n_given or (n_starts < n_given + n_more and not _enough(n_starts, n_maxima, n_choices)):
+            start = starts[person, n_starts] if n_starts < n_given else more[n_starts - n_given]
             theta = np.minimum(np.maximum(start, parameters.low[person]), parameters.high[person])
             value, gain = newton(theta, choices, person, parameters)
+            n_starts += 1
+            if np.all(np.abs(maxima[:n_maxima] - value) > SAME_MAXIMUM):
+                maxima[n_maxima] = value
+                n_maxima += 1
             if value > best.value[person] + SAME_MAXIMUM:
                 best.n_best[person] = 0
             if value > best.value[person] - SAME_MAXIMUM:
                 best.n_best[person] += 1
             if value > best.value[person]:
                 best.value[person], best.gain[person], best.theta[person] = value, gain, theta
+        best.n_starts[person] = n_starts
         derivatives(best.theta[person], choices, person, parameters, best.gradient[person], best.hessian[person])

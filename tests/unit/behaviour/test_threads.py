@@ -67,3 +67,17 @@ def test_each_setting_is_replayed_once_for_all_models_folds_and_threads(monkeypa
     assert len(replayed) == 8
     assert len(set(replayed)) == 4
     assert np.array_equal(tables[0], tables[1])
+
+
+def test_progress_is_shown_on_terminals_only_unless_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert map_items(lambda i: i + 1, range(3), 2, "fits", None) == [1, 2, 3]
+    assert capsys.readouterr().err == ""  # not a terminal
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    map_items(lambda i: i, range(3), 1, "fits", False)
+    assert capsys.readouterr().err == ""
+    map_items(lambda i: i, range(3), 1, "fits", None)
+    assert "fits" in capsys.readouterr().err
+    map_items(lambda i: i, [0], 1, "fits", None)
+    assert capsys.readouterr().err == ""  # one item needs no bar
