@@ -65,3 +65,26 @@ def simulate(
         people.allowed.append(allowed)
         people.chosen.append((rng.random((n, 1)) * cumulative[:, -1:] >= cumulative).sum(axis=1))
     return people
+
+
+def simulate_harsh(n_people: int, seed: int) -> People:
+    """Simulate people whose likelihood has many maxima: 8 to 119 choices, lapses up to 0.9, weights of any size.
+
+    The values are random numbers; for every fourth person they have ties, and for another they are nearly collinear.
+    """
+    rng, people, scale = np.random.default_rng(seed), People([], [], []), np.array([1.0, 0.1, 10.0])
+    for i in range(n_people):
+        n = rng.integers(8, 120)
+        x = rng.normal(size=(n, 4, 3)) * scale
+        if i % 4 == 1:
+            x = np.where(rng.random((n, 4, 3)) < 0.5, 0, np.round(x / scale)) * scale
+        if i % 4 == 2:
+            x[:, :, 2] = x[:, :, 0] * 10 + rng.normal(size=(n, 4)) * 0.3
+        allowed = rng.permuted(np.arange(4) < rng.integers(2, 5, (n, 1)), axis=1)
+        lapse = rng.choice([1e-9, 0.1, 0.4, 0.7, 0.9])
+        theta = np.append(rng.normal(0, rng.choice([0.5, 2, 8]), 3) / scale, np.log(lapse / (1 - lapse)))
+        cumulative = probabilities(theta, x, allowed).cumsum(axis=1)
+        people.x.append(x)
+        people.allowed.append(allowed)
+        people.chosen.append((rng.random((n, 1)) * cumulative[:, -1:] >= cumulative).sum(axis=1))
+    return people

@@ -174,4 +174,4 @@ def test_a_discovery_does_not_rebuild_the_agent(monkeypatch):
     agent = make_open_state_agent(ChineseRestaurant(1.0), 2, get_strategy("PIG(VI)"))
     for s in range(300):
         agent.observe(s, 0, s + 1)
-    assert n_moves == [*range(2, 33), 64, 128, 256, 512]
+    assert n_moves == [64, 128, 256, 512]

@@ -247,7 +247,7 @@ class CompiledAgent(KnownStatesAgent):
         if not self.grows:
             return self._rebuilt(prior, last)
         n_states, n_before = prior.n_states, self.n_states
-        if layout_size(n_states) != layout_size(n_before):
+        if layout_size(n_states) != len(self.choice_state.terminal):
             self._move(blank_restaurant(prior.d, self.n_actions, layout_size(n_states)))
         if reads_surprise(self.block):
             restore_surprise(self.block, prior, self._observed(), self._last_outcomes())

@@ -15,6 +15,7 @@ from berlyne.behaviour.fitting import (
     WEIGHTS,
     Fit,
     Pool,
+    check_data_and_model,
     check_option,
     choice_probabilities,
     design_of,
@@ -26,6 +27,7 @@ from berlyne.behaviour.group import posterior
 from berlyne.behaviour.logit import make_parameters
 from berlyne.behaviour.model_selection import ModelFrequencies, bms
 from berlyne.behaviour.terms import Model
+from berlyne.behaviour.threads import map_items, replay_on_grids
 from berlyne.plotting import figures_package
 from berlyne.validation import FloatArray, IntArray, check_count, short_repr
 
@@ -202,6 +204,8 @@ def compare(
     by: Sequence[str | CrossValidation] = ("bic",),
     *,
     weights: str = "free",
+    jobs: int | None = None,
+    progress: bool | None = None,
 ) -> Comparison:
     """Compare models by how well they explain or predict choices.
 
@@ -217,6 +221,10 @@ def compare(
         The penalty for settings is shared equally by all people. `bb.cv` holds out people or blocks.
     weights : {"free", "positive"}
         Whether weights of drives must be at least 0, as in `bb.fit`.
+    jobs : int, optional
+        Number of threads; by default the number of cores. The scores do not depend on it.
+    progress : bool, optional
+        Whether to show a progress bar on standard error; by default only if it is a terminal.
 
     Returns
     -------
@@ -225,16 +233,17 @@ def compare(
     """
     if not models:
         raise ValueError("models is empty; it must contain at least one model by name")
+    for model in models.values():
+        check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
     criteria = [by] if isinstance(by, str | CrossValidation) else list(by)
     for criterion in criteria:
         if not isinstance(criterion, CrossValidation) and criterion not in ("bic", "laplace"):
             raise ValueError(f"by contains {short_repr(criterion)}; a criterion is 'bic', 'laplace' or bb.cv(...)")
-    scores = {
-        (str(criterion), name): _score(criterion, data, model, weights)
-        for criterion in criteria
-        for name, model in models.items()
-    }
+    replay_on_grids(data, models.values(), jobs, progress)
+    pairs = [(criterion, name) for criterion in criteria for name in models]
+    scored = map_items(lambda pair: _score(pair[0], data, models[pair[1]], weights), pairs, jobs, "fits", progress)
+    scores = {(str(criterion), name): score for (criterion, name), score in zip(pairs, scored, strict=True)}
     return Comparison(pandas().DataFrame(scores, index=pandas().Index(data.subjects, name="subject")))
 
 
@@ -246,10 +255,10 @@ def _score(criterion: str | CrossValidation, data: Data, model: Model, weights: 
     n_settings = sum(len(grid.values) > 1 for grid in model.settings().values())
     penalty = 0.5 * n_settings * np.log(data.scored.sum()) / len(data.subjects)
     if criterion == "bic":
-        alone = fit(data, model, weights=weights, pool="none")
+        alone = fit(data, model, weights=weights, pool="none", jobs=1, progress=False)
         k, n = alone.people["k"].to_numpy(), alone.people["n"].to_numpy()
         return np.asarray(alone.log_likelihood - 0.5 * k * np.log(n) - penalty)
-    group = fit(data, model, weights=weights, pool="group").group_fit
+    group = fit(data, model, weights=weights, pool="group", jobs=1, progress=False).group_fit
     assert group is not None
     n_people = len(data.subjects)
     return np.asarray(group.log_evidence - len(group.mean) * np.log(n_people) / n_people - penalty)
@@ -261,7 +270,7 @@ def _held_out_people(criterion: CrossValidation, data: Data, model: Model, weigh
     fold = assign_folds(criterion, data)
     for i in range(criterion.n_folds):
         train, test = data.select(np.flatnonzero(fold != i)), data.select(np.flatnonzero(fold == i))
-        fitted = fit(train, model, weights=weights, pool=criterion.pool)
+        fitted = fit(train, model, weights=weights, pool=criterion.pool, jobs=1, progress=False)
         scores[fold == i] = predict_people(fitted, test)
     return scores
 
@@ -298,7 +307,7 @@ def _held_out_blocks(criterion: CrossValidation, data: Data, model: Model, weigh
     for i in range(criterion.n_folds):
         train = replace(data, scored=data.scored & (block != i))
         test = replace(data, scored=data.scored & (block == i))
-        fitted = fit(train, model, weights=weights, pool=criterion.pool)
+        fitted = fit(train, model, weights=weights, pool=criterion.pool, jobs=1, progress=False)
         pointwise = pointwise_log_likelihood(test, fitted.probabilities)
         scores += np.add.reduceat(np.nan_to_num(pointwise), data.begin[:-1])
     return scores

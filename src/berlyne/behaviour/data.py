@@ -201,6 +201,10 @@ def read(
     """
     roles: Any = {role: name for role, name in columns.items() if name is not None}
     if group is not None:
+        if group not in getattr(frame, "columns", [group]):
+            raise ValueError(
+                f"group is {group!r}, but the table has no such column; it has {', '.join(map(str, frame))}"
+            )
         roles["keep"] = [*roles.get("keep", ()), group]
     raw = read_raw_history(frame, roles)
     if raw.frame is None:

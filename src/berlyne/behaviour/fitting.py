@@ -14,8 +14,9 @@ from berlyne.behaviour.group import GroupFit, fit_group
 from berlyne.behaviour.logit import Design, LogitFit, fit_logit, make_design, make_parameters, near_starts
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.terms import Model
+from berlyne.behaviour.threads import replay_on_grids
 from berlyne.plotting import figures_package
-from berlyne.validation import BoolArray, FloatArray
+from berlyne.validation import BoolArray, FloatArray, short_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Pool = Literal["none", "all", "group"]
 POOLS = ("none", "all", "group")
 WEIGHTS = ("free", "positive")
+FEW_CHOICES = 300
+"""If people have fewer choices and lapse, the likelihood may have several maxima, and all settings are fitted from many
+starts. With more choices, a search starts near the fit with the settings before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +238,8 @@ class Fit:
     def to_arviz(self, n_draws: int = 1000, seed: int = 0) -> xr.DataTree:
         """Return draws from the Laplace approximation in the form that ArviZ reads, from version 1.0 on.
 
+        With an older version, pass the result to `arviz.InferenceData.from_datatree`.
+
         Parameters
         ----------
         n_draws : int
@@ -267,7 +273,15 @@ class Fit:
         return xr.DataTree.from_dict(groups)
 
 
-def fit(data: Data, model: Model, *, weights: str = "free", pool: Pool = "none") -> Fit:
+def fit(
+    data: Data,
+    model: Model,
+    *,
+    weights: str = "free",
+    pool: Pool = "none",
+    jobs: int | None = None,
+    progress: bool | None = None,
+) -> Fit:
     """Fit a model to choices.
 
     Parameters
@@ -281,16 +295,22 @@ def fit(data: Data, model: Model, *, weights: str = "free", pool: Pool = "none")
     pool : {"none", "all", "group"}
         "none" fits each person alone, "all" uses the same parameters for all people, and "group" assumes that each
         parameter has a Gaussian distribution among people (Laplace-EM).
+    jobs : int, optional
+        Number of threads that replay the choices with several settings; by default the number of cores.
+    progress : bool, optional
+        Whether to show a progress bar on standard error; by default only if it is a terminal.
 
     Returns
     -------
     Fit
         Estimates for people and group, and the profile over settings. Settings are the same for all people.
     """
+    check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
     check_option("pool", pool, POOLS)
     positive = positive_weights(data, model, weights)
     check_scored(data, model)
+    replay_on_grids(data, [model], jobs, progress)
     last: list[_Fitted] = []
 
     def fitted(settings: dict[str, float], near: _Fitted | None) -> _Fitted:
@@ -326,7 +346,8 @@ def _fit_design(design: Design, positive: BoolArray, has_lapse: bool, pool: Pool
         group = fit_group(design, positive, has_lapse, None if near is None else near.group)
         return _Fitted(design, group.people, group)
     pooled = design.together() if pool == "all" else design
-    starts = None if near is None else near_starts(near.logit.theta, near.design, pooled)
+    has_several_maxima = has_lapse and np.median(pooled.n) < FEW_CHOICES
+    starts = None if near is None or has_several_maxima else near_starts(near.logit.theta, near.design, pooled)
     return _Fitted(pooled, fit_logit(pooled, make_parameters(pooled, positive, has_lapse), starts), None)
 
 
@@ -367,6 +388,14 @@ def pointwise_log_likelihood(data: Data, probabilities: FloatArray) -> FloatArra
     """Return the log probability of each choice, (T,); NaN if it is not scored."""
     taken = probabilities[np.arange(len(data.steps)), np.maximum(data.chosen, 0)]
     return np.where(data.scored, np.log(np.maximum(taken, np.finfo(float).tiny)), np.nan)
+
+
+def check_data_and_model(data: Any, model: Any) -> None:
+    """Raise a `TypeError` if the data are not from `bb.read`, or the model is not a sum of terms."""
+    if not isinstance(data, Data):
+        raise TypeError(f"data is a {type(data).__name__}; it must be the result of bb.read")
+    if not isinstance(model, Model):
+        raise TypeError(f"model is {short_repr(model)}; it must be a sum of terms, such as bb.model(...) + bb.bias()")
 
 
 def check_option(name: str, value: str, options: tuple[str, ...]) -> None:

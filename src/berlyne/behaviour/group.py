@@ -2,8 +2,12 @@
 
 Each parameter has a Gaussian distribution among people: weights, logarithms of positive weights, and the logit of the
 lapse. The E-step approximates each person's posterior by a Gaussian at its mode (Huys et al., PLOS Computational
-Biology 2011). This is approximate: standard deviations of the group come out too small by up to about a tenth, and
-means of logarithms, whose posteriors are skewed, too large by up to half a standard error.
+Biology 2011). This is approximate. Compared with a NUTS sampler on 40 simulated people with 120 choices, the means are
+within 0.6 posterior standard deviations. The standard deviation among people is right for logarithms of weights, a
+tenth too small for free weights, and a quarter too small for the logit of the lapse, whose posteriors are far from
+Gaussian. Standard errors of the means are too small by about the same shares. The mode of a logarithm of a weight is
+not the mean of its skewed posterior, which shifts the mean of the group by up to half a standard error. This error is
+that of the Laplace approximation: it vanishes as people make more choices.
 """
 
 from __future__ import annotations

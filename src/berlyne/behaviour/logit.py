@@ -1,8 +1,10 @@
 """Fit weights of values and a lapse to choices: starts, bounds, standard errors.
 
 The kernels are in `berlyne.engine.conditional_logit`. Without a lapse the log-likelihood is concave, so one start finds
-its maximum. With a lapse it may have several. The search then starts at the maximum without lapses, at multiples of it
-with lapses, and at weights scaled by the spread of the values.
+its maximum. With a lapse it may have several, since a lapse can explain any choice that the weights explain badly: few
+choices, many lapses or nearly deterministic choices have up to dozens. The search then starts at the maximum without
+lapses, and at it with lapses. After that it takes the best of many random weights, scaled by the spread of the values,
+until the maxima that it reached make more of them improbable.
 """
 
 from __future__ import annotations
@@ -22,8 +24,13 @@ MAX_WEIGHT = 20.0
 that lapses explain badly can be explained by infinite weights."""
 SCALES = (0.1, 1.0)
 """Weights times the spread of the values at the starts without lapses."""
-MULTIPLES, LAPSES = (1.0, 3.0, 8.0), (0.05, 0.2, 0.5, 0.7)
-"""Multiples of the weights that fit best without lapses, and lapses, with which searches start."""
+LAPSES = (0.05, 0.5)
+"""Lapses with which searches start at the weights that fit best without lapses."""
+RANDOM_SPREADS, N_RANDOM = (1.0, 3.0, 8.0), 400
+"""Standard deviations of the random weights times the spread of the values, and their number."""
+MANY = 5000
+"""Number of choices above which all starts are searched with about half as many choices, evenly spaced. The best
+maximum is then the start with all choices."""
 FLAT = 1e-6
 """Share of the information about a weight, relative to that at weight zero, below which the weight has run off."""
 
@@ -57,6 +64,13 @@ class Design(NamedTuple):
         spread = np.sqrt(np.sum(weight * self.spread**2, axis=0))[None]
         return Design(self.choices._replace(begin=begin), spread, self.n.sum(keepdims=True))
 
+    def part(self, every: int) -> Design:
+        """Return the same person with every `every`-th choice."""
+        chosen = np.full_like(self.choices.chosen, -1)
+        scored = np.flatnonzero(self.choices.chosen >= 0)[::every]
+        chosen[scored] = self.choices.chosen[scored]
+        return Design(self.choices._replace(chosen=chosen), self.spread, np.array([len(scored)]))
+
 
 def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntArray) -> Design:
     """Centre the values and measure their spread.
@@ -80,10 +94,8 @@ def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntA
     size = np.where(scored, np.abs(values).max(axis=1, initial=0.0), 0.0)
     person = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
     n = np.bincount(person, weights=scored[:, 0], minlength=len(begin) - 1).astype(np.int64)
-    spread, largest = np.zeros((len(n), x.shape[2])), np.zeros((len(n), x.shape[2]))
-    np.add.at(spread, person, variance)
-    np.maximum.at(largest, person, size)
-    spread = np.sqrt(spread / np.maximum(n, 1)[:, None])
+    spread = np.sqrt(np.add.reduceat(variance, begin[:-1]) / np.maximum(n, 1)[:, None])
+    largest = np.maximum.reduceat(size, begin[:-1])
     spread[spread <= 1e-12 * largest] = 0.0  # only rounding
     centred *= (spread > 0)[person][:, None]
     return Design(Choices(np.ascontiguousarray(centred), allowed, chosen, begin), spread, n)
@@ -171,9 +183,16 @@ def fit_logit(design: Design, parameters: Parameters, starts: FloatArray | None 
     starts : ndarray of shape (people, S, P), optional
         Where the search starts; by default as the module describes.
     """
-    starts = default_starts(design, parameters) if starts is None else starts
-    best = _search(design, parameters, starts)
     n_values = design.choices.x.shape[2]
+    if design.n_people == 1 and design.n[0] > MANY:
+        part = fit_logit(design.part(2 * int(design.n[0]) // MANY), parameters, starts).maximum
+        best = _search(design, parameters, part.theta[:, None])
+        best.n_starts[:], best.n_best[:] = part.n_starts, part.n_best
+    elif starts is None:
+        has_lapse = len(parameters.mean) > n_values
+        best = _search(design, parameters, default_starts(design, parameters), N_RANDOM if has_lapse else 0)
+    else:
+        best = _search(design, parameters, starts)
     theta, penalty = best.theta, 0.5 * np.sum(parameters.precision * (best.theta - parameters.mean) ** 2, axis=1)
     varies = np.ones(theta.shape, dtype=bool)
     varies[:, :n_values] = design.spread > 0
@@ -193,8 +212,7 @@ def default_starts(design: Design, parameters: Parameters) -> FloatArray:
     no_lapse = parameters._replace(high=np.hstack([parameters.high[:, :-1], parameters.low[:, -1:]]))
     best = _search(design, no_lapse, np.stack([small, large], axis=1)).theta
     weights = to_weights(best, parameters, n_values)
-    starts = [_to_theta(scale * weights, _logit(lapse), parameters) for scale in MULTIPLES for lapse in LAPSES]
-    starts.append(_to_theta(unit, _logit(LAPSES[0]), parameters))
+    starts = [_to_theta(weights, _logit(lapse), parameters) for lapse in LAPSES]
     return np.stack([best, *starts], axis=1)
 
 
@@ -221,7 +239,8 @@ def _unit(design: Design) -> FloatArray:
 
 def to_weights(theta: FloatArray, parameters: Parameters, n_values: int) -> FloatArray:
     """Return the weights (people, K) of parameters (people, P)."""
-    return np.where(parameters.is_log[:n_values], np.exp(theta[:, :n_values]), theta[:, :n_values])
+    is_log, weights = parameters.is_log[:n_values], theta[:, :n_values]
+    return np.where(is_log, np.exp(np.where(is_log, weights, 0.0)), weights)
 
 
 def _to_theta(weights: FloatArray, logit_of_lapse: float, parameters: Parameters) -> FloatArray:
@@ -237,12 +256,20 @@ def _logit(p: float) -> float:
     return float(np.log(p / (1.0 - p)))
 
 
-def _search(design: Design, parameters: Parameters, starts: FloatArray) -> Maximum:
-    """Run the kernel from these starts (people, S, P)."""
+def _search(design: Design, parameters: Parameters, starts: FloatArray, n_random: int = 0) -> Maximum:
+    """Run the kernel from these starts (people, S, P), and from up to `n_random` more."""
     n_people, _, n = starts.shape
     value, gain = np.empty(n_people), np.full(n_people, np.nan)
     n_starts, n_best = np.zeros(n_people, dtype=np.int64), np.zeros(n_people, dtype=np.int64)
     shape = (n_people, n)
     best = Maximum(np.zeros(shape), value, np.zeros(shape), np.zeros((*shape, n)), gain, n_starts, n_best)
-    maximize(design.choices, parameters, np.ascontiguousarray(starts), best)
+    shares = random_shares(n_random, design.choices.x.shape[2])
+    maximize(design.choices, parameters, np.ascontiguousarray(starts), shares, best)
     return best
+
+
+def random_shares(n: int, n_values: int) -> FloatArray:
+    """Return random weights as shares of the largest weight, (n, K); they are the same in every call."""
+    rng = np.random.default_rng(0)
+    spreads = np.array(RANDOM_SPREADS)[np.arange(n) % len(RANDOM_SPREADS), None]
+    return np.asarray(np.clip(rng.normal(size=(n, n_values)) * spreads / MAX_WEIGHT, -1.0, 1.0))

@@ -21,7 +21,17 @@ from berlyne.behaviour.terms import Model, bias, habit, lapse, model, repeat
 
 TERMS = {"bias": bias, "repeat": repeat, "habit": habit, "lapse": lapse}
 OF_MODEL = ("terms", "drive")
-OPTIONS = ("columns", "weights", "pool", "by", "models", *OF_MODEL)
+KINDS: dict[str, type] = {
+    "columns": dict,
+    "weights": str,
+    "pool": str,
+    "by": list,
+    "models": dict,
+    "terms": list,
+    "drive": list,
+}
+OPTIONS = tuple(KINDS)
+REQUIRED: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,10 @@ class ModelFile:
         """Read a CSV file with these columns."""
         columns = dict(self.columns)
         ended = columns.get("ended")
-        frame = pandas().read_csv(path)
+        try:
+            frame = pandas().read_csv(path)
+        except (pandas().errors.ParserError, pandas().errors.EmptyDataError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not a CSV table: {str(error).splitlines()[0]}") from None
         if ended is not None and ended not in frame:
             raise ValueError(f"{path} has no column {ended!r}, which [columns] names as ended")
         return read(frame, **columns)
@@ -69,9 +82,10 @@ def load_model_file(path: Path) -> ModelFile:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from None
-    for name in content:
+    for name, value in content.items():
         if name not in OPTIONS:
             raise ValueError(f"{path} has {name!r}; it may have {', '.join(OPTIONS)}")
+        _check_kind(str(path), name, value)
     if "models" in content:
         models = {name: _model(f"{path}, [models.{name}]", table) for name, table in content["models"].items()}
     else:
@@ -82,14 +96,26 @@ def load_model_file(path: Path) -> ModelFile:
     return ModelFile(content.get("columns", {}), models, options)
 
 
+def _check_kind(place: str, name: str, value: Any, kind: type | None = None) -> None:
+    """Raise a `ValueError` unless a value of the file is a text, a list or a table, as its name requires."""
+    kind = KINDS[name] if kind is None else kind
+    if not isinstance(value, kind) or (name == "models" and not value):
+        required = REQUIRED[kind] + (" of models" if name == "models" else "")
+        raise ValueError(f"{place} has {name} = {value!r}; it must be {required}")
+
+
 def _model(place: str, table: dict[str, Any]) -> Model:
     """Return the sum of the terms and drives of a table."""
+    _check_kind(place, "the model", table, dict)
     unknown = [name for name in table if name not in OF_MODEL]
     if unknown or not table:
         raise ValueError(f"{place} has {', '.join(unknown) or 'no model'}; a model has terms, [[drive]] or both")
+    for name, value in table.items():
+        _check_kind(place, name, value)
     total = Model(())
     for drive in table.get("drive", []):
-        total = total + _drive(place, dict(drive))
+        _check_kind(place, "a drive", drive, dict)
+        total = total + _drive(place, drive)
     for name in table.get("terms", []):
         if name not in TERMS:
             raise ValueError(f"{place} has the term {name!r}; it must be one of {', '.join(TERMS)}")
@@ -118,5 +144,6 @@ def _setting(place: str, name: str, value: Any) -> Any:
 
 def _criterion(text: str) -> str | CrossValidation:
     """Return a criterion for "bic", "laplace", "cv(people, 3)" or "cv(people, 3, goal)", stratified by goal."""
+    _check_kind("by", "a criterion", text, str)
     match = re.fullmatch(r"cv\(\s*(\w+)\s*,\s*(\d+)\s*(?:,\s*([^,()]+?)\s*)?\)", text)
     return text if match is None else cv(match[1], int(match[2]), stratify=match[3])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from berlyne.behaviour.data import pandas
+from berlyne.behaviour.data import Data, pandas
 from berlyne.behaviour.fitting import Fit
 from berlyne.behaviour.simulation import simulate
 from berlyne.plotting import figures_package
@@ -90,7 +90,8 @@ def predictive(
         Functions of the table of one person, with the columns s, a, s_next, ended and episode. They return a number or
         several, such as the number of steps of each episode.
     n_episodes, n_steps, until : optional
-        When each simulated person stops, as in `bb.simulate`.
+        When each simulated person stops, as in `bb.simulate`. By default as in the data: the median number of episodes
+        if the world has terminal states and the data have ends, or else the median number of choices.
     seeds : iterable of int
         A seed for each simulated person.
 
@@ -101,6 +102,8 @@ def predictive(
     """
     if not statistics:
         raise ValueError("statistics is empty; it must contain functions of the table of a person, by name")
+    if n_episodes is None and n_steps is None and until is None:
+        n_episodes, n_steps = _length_of(fit.data, world)
     simulated = simulate(fit, world, n_episodes=n_episodes, n_steps=n_steps, until=until, seeds=seeds)
     tables = fit.data.frame, simulated.frame
     real, drawn = ({name: _by_person(table, f) for name, f in statistics.items()} for table in tables)
@@ -108,6 +111,14 @@ def predictive(
         width = max(real[name].shape[1], drawn[name].shape[1])
         real[name], drawn[name] = (_padded(values, width) for values in (real[name], drawn[name]))
     return Predictive(real, drawn)
+
+
+def _length_of(data: Data, world: World) -> tuple[int | None, int | None]:
+    """Return the median number of episodes of a person, or of choices if episodes do not end."""
+    n_ends = np.add.reduceat(data.frame["ended"].to_numpy(dtype=int), data.begin[:-1])
+    if len(world.terminal) > 0 and np.median(n_ends) >= 1:
+        return int(np.median(n_ends)), None
+    return None, int(np.median(np.diff(data.begin)))
 
 
 def _by_person(table: pd.DataFrame, statistic: Statistic) -> FloatArray:

@@ -188,6 +188,9 @@ def simulate_people(
     actions = tuple(world.action_labels.all)
     names = [*model.weight_names(actions), *(["lapse"] if model.has_lapse else [])]
     n_weights, frames, parameters = len(names) - model.has_lapse, [], {}
+    seeds = list(seeds)
+    if not seeds:
+        raise ValueError("no people are simulated; pass at least one seed, or n_people of at least 1")
     for seed in seeds:
         rng = np.random.default_rng(seed)
         theta = np.asarray(draw(rng), dtype=float)

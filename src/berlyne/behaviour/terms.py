@@ -8,7 +8,7 @@ recorded choices, and simulations along simulated ones.
 from __future__ import annotations
 
 import functools
-import warnings
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from berlyne.agents.make import tell_world
 from berlyne.behaviour.data import Data
 from berlyne.behaviour.settings import CrpGrid, Grid, as_grid
 from berlyne.exploration.explorer import Explorer
-from berlyne.exploration.replay import replay
+from berlyne.exploration.replay import replay_action_values
 from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import get_strategy
@@ -72,6 +72,16 @@ class Term(ABC):
             columns[t] = memory.values(s)
             memory.learn(s, a if a >= 0 else None, s_next, bool(ended[t]))
         return columns
+
+    def cached_values(self, data: Data, settings: Settings) -> FloatArray:
+        """Return the values before each choice, (T, A, K), computed once for these data."""
+        key = (self, tuple(sorted(settings.items())))
+        return data.cached(key, functools.partial(self.values, settings=settings))
+
+    def on_grid(self) -> list[dict[str, float]]:
+        """Return all combinations of the settings of this term."""
+        combinations = itertools.product(*(grid.values for grid in self.settings.values()))
+        return [dict(zip(self.settings, values, strict=True)) for values in combinations]
 
 
 @dataclass(frozen=True)
@@ -213,11 +223,10 @@ class Drive(Term):
     def values(self, data: Data, settings: Settings) -> FloatArray:
         """Return the action values of a replay, (T, A, 1)."""
         prior, strategy = self.at(settings)
-        columns = ["subject", "s", "a", "s_next", "ended"]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # Data.check reports them
-            replayed = replay(prior, data.frame[columns], strategy, actions=data.actions)
-        values = _zero_if_impossible(replayed.action_values.to_numpy())
+        columns = ["subject", "s", "a", "s_next", "ended"]  # Data.check has reported likely mistakes
+        values = _zero_if_impossible(
+            replay_action_values(prior, data.frame[columns], get_strategy(strategy), data.actions)
+        )
         if not np.isfinite(values).all():
             raise ValueError(f"{strategy} has action values that are not finite, so it cannot be a drive")
         return np.asarray(values[:, :, None])
@@ -299,11 +308,7 @@ class Model:
 
     def values(self, data: Data, settings: Settings) -> FloatArray:
         """Return the values of all terms before each choice, (T, A, K); replays are cached in the data."""
-        columns = []
-        for i, term in enumerate(self.terms):
-            own = self.of_term(i, settings)
-            key = (term, tuple(sorted(own.items())))
-            columns.append(data.cached(key, functools.partial(term.values, settings=own)))
+        columns = [term.cached_values(data, self.of_term(i, settings)) for i, term in enumerate(self.terms)]
         return np.concatenate(columns, axis=2)
 
 

@@ -13,6 +13,8 @@ from berlyne.serialization import atomic_write
 FRAME = click.argument("frame", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
+QUIET = click.option("--quiet", is_flag=True, help="Do not show progress.")
+
 
 def _print(text: str) -> None:
     Console().print(text, highlight=False, soft_wrap=True, markup=False)
@@ -22,7 +24,8 @@ def _print(text: str) -> None:
 @FRAME
 @MODEL
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="NetCDF file for the results.")
-def fit(frame: Path, model: Path, output: Path | None) -> None:
+@QUIET
+def fit(frame: Path, model: Path, output: Path | None, quiet: bool) -> None:
     """Fit the model of the TOML file MODEL to the choices in the CSV file FRAME."""
     from berlyne.behaviour.fitting import fit as fit_model
     from berlyne.behaviour.model_file import load_model_file
@@ -33,7 +36,7 @@ def fit(frame: Path, model: Path, output: Path | None) -> None:
     options = {name: value for name, value in described.options.items() if name != "by"}
     data = described.read(frame)
     _print(str(data.check()))
-    result = fit_model(data, *described.models.values(), **options)
+    result = fit_model(data, *described.models.values(), **options, progress=False if quiet else None)
     _print(f"\n{result!r}\n{result.group.to_string()}")
     if result.best_settings:
         _print("settings: " + ", ".join(f"{name} = {value:g}" for name, value in result.best_settings.items()))
@@ -46,14 +49,15 @@ def fit(frame: Path, model: Path, output: Path | None) -> None:
 @FRAME
 @MODEL
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="CSV file for scores of people.")
-def compare(frame: Path, model: Path, output: Path | None) -> None:
+@QUIET
+def compare(frame: Path, model: Path, output: Path | None, quiet: bool) -> None:
     """Compare the models of the TOML file MODEL by how well they explain the choices in the CSV file FRAME."""
     from berlyne.behaviour.comparison import compare as compare_models
     from berlyne.behaviour.model_file import load_model_file
 
     described = load_model_file(model)
     options = {name: value for name, value in described.options.items() if name != "pool"}
-    result = compare_models(described.read(frame), described.models, **options)
+    result = compare_models(described.read(frame), described.models, **options, progress=False if quiet else None)
     _print(result.table.round(1).to_string())
     for criterion in result.criteria:
         _print(f"\n{criterion}\n{result.bms(by=criterion)}")

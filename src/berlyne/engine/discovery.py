@@ -3,8 +3,8 @@
 An agent has a cell for each discovered state, and a last one for all others. It is laid out for more cells than there
 are: `belief.n_states` cells exist, and rows of all others have utility -inf. A discovery adds one cell and values all
 rows again, because each has one more possible outcome. If there is no room, the agent moves to a layout for twice as
-many cells, so that moving costs a constant time per discovery on average. Agents with few cells have slots for all
-of them (`berlyne.engine.agent_state.MAX_EXPLICIT_STATES`), and move at every discovery.
+many cells, so that moving costs a constant time per discovery on average. The first discovery moves it to the smallest
+layout whose slots are added when outcomes are seen (`berlyne.engine.agent_state.MAX_EXPLICIT_STATES`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from berlyne.engine.successor_graph import slot_of
 
 def layout_size(n_cells: int) -> int:
     """Return the number of cells that an agent with `n_cells` cells is laid out for."""
-    return n_cells if n_cells <= MAX_EXPLICIT_STATES else 1 << (n_cells - 1).bit_length()
+    return max(2 * MAX_EXPLICIT_STATES, 1 << (n_cells - 1).bit_length())
 
 
 @kernel

@@ -131,6 +131,18 @@ def replay(
     return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, engine))
 
 
+def replay_action_values(
+    world: World | Prior, history: Any, strategy: Strategy, actions: Iterable[Hashable]
+) -> FloatArray:
+    """Return the action values before each line of a frame, (T, M), as `replay` does, without its warnings.
+
+    Threads may call it at the same time.
+    """
+    raw = read_raw_history(history, {})
+    _, parts, _ = _replay(world, raw, strategy, (None, None), (None, actions), warns=False)
+    return _merge_records(parts)["values"]
+
+
 Part = tuple[IntArray, ReplayRecord]
 """Lines of a subject, and the record of their replay."""
 
@@ -142,6 +154,7 @@ def _replay(
     sizes: tuple[int | None, int | None],
     labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
     engine: Engine = "auto",
+    warns: bool = True,
 ) -> tuple[History, list[Part], tuple[Labels, Labels]]:
     """Return the lines of a history, the record of each subject, and the labels of states and actions."""
     prior, (n_states, n_actions), (states, actions) = _prior(world), sizes, labels
@@ -161,11 +174,11 @@ def _replay(
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
         state_labels = _growing_labels(states) if true_world is None else Labels("state", true_world.n_states, states)
         known = state_labels, make_labels("action", n_actions, prior, actions)
-        return _replay_open_states(prior, strategy, true_world, engine, history, known)
+        return _replay_open_states(prior, strategy, true_world, engine, history, known, warns)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
     known = named.state_labels, named.action_labels
-    lines = _read_checked(history, known, true_world, strategy)
+    lines = _read_checked(history, known, true_world, strategy, warns)
     parts = [
         (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, known))
         for indices in lines.by_subject()
@@ -203,10 +216,11 @@ def _replay_open_states(
     engine: Engine,
     history: RawHistory,
     labels: tuple[Labels, Labels],
+    warns: bool,
 ) -> tuple[History, list[Part], tuple[Labels, Labels]]:
     """Replay a history with a prior that discovers states."""
     n_initial = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
-    lines, parts = _read_checked(history, labels, world, strategy), []
+    lines, parts = _read_checked(history, labels, world, strategy, warns), []
     for indices in lines.by_subject():
         agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
         if world is not None:
@@ -218,16 +232,17 @@ def _replay_open_states(
 
 
 def _read_checked(
-    history: RawHistory, labels: tuple[Labels, Labels], world: World | None, strategy: Strategy
+    history: RawHistory, labels: tuple[Labels, Labels], world: World | None, strategy: Strategy, warns: bool = True
 ) -> History:
     """Read a history in numbers, and warn about likely mistakes in it."""
     lines, states = read_history(history, *labels), labels[0]
     if strategy.relocates and lines.allowed is not None:
         raise ValueError(f"{strategy} chooses among all pairs of a state and an action; drop the column allowed")
-    warn_unused(history)
-    if not strategy.relocates:
+    if warns:
+        warn_unused(history)
+    if warns and not strategy.relocates:
         warn_jumps(history, lines, states)
-    if world is None:
+    if warns and world is None:
         warn_untold_ends(history, lines, states, lines.terminal.tolist())
     return _with_terminal(lines, world)
 

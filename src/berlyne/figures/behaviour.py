@@ -5,6 +5,7 @@ Everything is drawn in black, grey and one colour, so that it can be read withou
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -24,8 +25,17 @@ if TYPE_CHECKING:
 POINT: dict[str, Any] = {"marker": "o", "linestyle": "none", "color": "#1f5fbf", "markersize": 3.5}
 BOUND: dict[str, Any] = {**POINT, "marker": "x", "color": "black"}
 ZERO: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
+LONG_NAME = 8
+"""Longer names below an axis are turned."""
 PER_ROW = 4
 """Panels in a row, at most."""
+
+
+def _name_ticks(ax: Axes, names: Iterable[Any]) -> None:
+    """Write names below the axis, turned if they are long."""
+    texts = [str(name) for name in names]
+    turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(texts)), texts, **(turned if max(map(len, texts)) > LONG_NAME else {}))
 
 
 def _panels(n: int, height: float = 1.8) -> tuple[Figure, list[Axes]]:
@@ -84,7 +94,7 @@ def draw_confusion(confusion: Confusion) -> Figure:
         Two matrices with their numbers.
     """
     with mpl.rc_context(RC):
-        figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 1.2 + 0.35 * len(confusion.table)))
+        figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 1.5 + 0.35 * len(confusion.table)))
         _matrix(axes[0], confusion.table, "p(best | simulated)")
         _matrix(axes[1], confusion.inverse, "p(simulated | best)")
         axes[0].set_ylabel("simulated")
@@ -99,7 +109,7 @@ def _matrix(ax: Axes, table: pd.DataFrame, title: str) -> None:
     for (i, j), value in np.ndenumerate(values):
         text = "none" if np.isnan(value) else f"{value:.2f}"
         ax.text(j, i, text, ha="center", va="center", color="white" if value > 0.5 else "black", fontsize=7)
-    ax.set_xticks(range(values.shape[1]), [str(name) for name in table.columns])
+    _name_ticks(ax, table.columns)
     ax.set_yticks(range(values.shape[0]), [str(name) for name in table.index])
     ax.set_title(title)
 
@@ -183,7 +193,7 @@ def draw_frequencies(selection: ModelFrequencies) -> Figure:
         ax.bar(x, selection.frequency, color="0.75", width=0.6, label="expected frequency")
         ax.plot(x, selection.protected_exceedance, **POINT, label="protected exceedance")
         ax.axhline(1.0 / len(x), linestyle="--", **ZERO)
-        ax.set_xticks(x, selection.names)
+        _name_ticks(ax, selection.names)
         ax.set_ylim(0.0, 1.05)
         ax.set_title(f"prior count {selection.prior_count:g}, omnibus risk {selection.omnibus_risk:.2g}", fontsize=7)
         figure.legend(loc="outside lower center", ncols=2)
@@ -216,7 +226,7 @@ def draw_differences(comparison: Comparison, first: str, second: str, by: str | 
         ax.set_xticks([])
         ax.set_xlabel(f"people, sorted ({total.criterion})")
         ax.set_ylabel("nats")
-        ax.set_title(f"{first} minus {second}: {total.nats:+.1f} ± {total.se:.1f}")
+        ax.set_title(f"{first} minus {second}\n{total.nats:+.1f} ± {total.se:.1f} nats in all", fontsize=7)
     return figure
 
 

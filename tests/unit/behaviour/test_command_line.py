@@ -97,6 +97,17 @@ def test_compare_prints_a_table_and_writes_scores(files: Path) -> None:
         ("[[drive]]\nc = 1", ["strategy"]),
         ("[[drive]]\nstrategy = 'PIG(VI)'\nc = { low = 1 }", ["low", "high"]),
         ("terms = ['bias']\nby = ['cv(persons, 2)']", ["persons"]),
+        ("terms = 'bias'", ["terms", "bias", "list"]),
+        ("terms = [3]", ["term 3", "bias"]),
+        ("terms = ['bias']\nby = 'bic'", ["by", "bic", "list"]),
+        ("terms = ['bias']\nby = [3]", ["3", "text"]),
+        ("weights = 3\nterms = ['bias']", ["weights", "3", "text"]),
+        ("columns = 3\nterms = ['bias']", ["columns", "3", "table"]),
+        ("drive = 3", ["drive", "3", "list"]),
+        ("drive = ['CB']", ["drive", "CB", "table"]),
+        ("models = 3", ["models", "3", "table"]),
+        ("[models]", ["models", "table of models"]),
+        ("[models]\na = 3", ["models.a", "3", "table"]),
     ],
 )
 def test_invalid_files_are_explained(tmp_path: Path, text: str, words: list[str]) -> None:
@@ -111,3 +122,12 @@ def test_invalid_files_are_explained(tmp_path: Path, text: str, words: list[str]
 def test_fit_refuses_several_models(files: Path) -> None:
     code, _, errors = command("fit", files / "choices.csv", files / "compare.toml")
     assert code == 1 and "2 models" in errors
+
+
+def test_a_file_that_is_no_table_is_named(files: Path) -> None:
+    (files / "empty.csv").write_text("")
+    code, _, errors = command("fit", files / "empty.csv", files / "fit.toml")
+    assert code == 1 and "empty.csv is not a CSV table" in errors
+    (files / "fit.toml").write_text("terms = ['bias']\n[columns]\nsubject = 'participant'\n")
+    code, _, errors = command("fit", files / "choices.csv", files / "fit.toml")
+    assert code == 1 and "participant" in errors and "who" in errors

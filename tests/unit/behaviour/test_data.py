@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import berlyne.behaviour as bb
+from messages import raises
 from unit.behaviour.people import COLUMNS, table
 
 
@@ -78,3 +79,9 @@ def test_a_group_must_not_change_within_a_person() -> None:
 def test_an_episode_begins_after_an_end_also_without_a_column_of_episodes() -> None:
     frame = pd.DataFrame({"s": [0, 1, 0], "a": [0, 1, 1], "s_next": [1, 2, 1], "ended": [False, True, False]})
     assert bb.read(frame).begins_episode.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("role", ["subject", "state", "group", "order"])
+def test_unknown_columns_are_named_with_those_that_exist(role: str) -> None:
+    with raises(ValueError, role, "'room'", "did"):
+        bb.read(table(), **{**COLUMNS, role: "room"})

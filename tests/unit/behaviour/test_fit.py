@@ -9,6 +9,7 @@ import pytest
 import berlyne.behaviour as bb
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.settings import as_grid
+from messages import raises
 from oracles.choice_likelihood import log_likelihood
 from unit.behaviour.people import WORLD, walkers
 
@@ -128,6 +129,13 @@ def test_draws_for_arviz_have_the_estimates_and_standard_errors(data: bb.Data) -
     assert float(tree["log_likelihood"]["choice"].sum()) == pytest.approx(fit.log_likelihood.sum())
 
 
+def test_arviz_summarises_the_draws(data: bb.Data) -> None:
+    arviz = pytest.importorskip("arviz")  # the extra `arviz`
+    fit = bb.fit(data, bb.habit())
+    summary = arviz.summary(fit.to_arviz(2000)["posterior"].to_dataset(), kind="stats")
+    assert summary["mean"].to_numpy() == pytest.approx(fit.people["habit"].to_numpy(), abs=0.1)
+
+
 def test_the_weights_are_those_of_the_best_settings(data: bb.Data) -> None:
     """The people plan without a discount."""
     fit = bb.fit(data, bb.model("PIG(VI)", WORLD.prior, gamma=[0.01, 0.99]), pool="all")
@@ -145,3 +153,22 @@ def test_check_names_problems_of_a_fit(data: bb.Data) -> None:
     assert "bias[1] ran off for 1 people" in bb.fit(bb.read(always, actions=[0, 1]), bb.bias()).check()
     new_states = pd.DataFrame({"s": range(30), "a": [0, 1, 1] * 10, "s_next": range(1, 31)})
     assert "habit does not vary for 1 people" in bb.fit(bb.read(new_states), bb.bias() + bb.habit()).check()
+
+
+def test_data_and_models_of_another_kind_are_named(data: bb.Data) -> None:
+    with raises(TypeError, "data", "DataFrame", "bb.read"):
+        bb.fit(data.frame, NUISANCE)  # type: ignore[arg-type]
+    for call in (lambda: bb.fit(data, "PIG(VI)"), lambda: bb.compare(data, {"PIG": "PIG(VI)"})):  # type: ignore[arg-type,dict-item]
+        with raises(TypeError, "model", "'PIG(VI)'", "bb.bias"):
+            call()
+    with raises(ValueError, "seed"):
+        bb.simulate(bb.fit(data, bb.bias()), WORLD, n_steps=3, seeds=[])
+
+
+def test_the_profile_of_people_with_few_choices_is_as_good_as_fits_with_fixed_settings() -> None:
+    data = bb.read(walkers(4, 60), keep=["rt"])
+    terms = bb.repeat() + bb.bias() + bb.lapse()
+    profile = bb.fit(data, bb.model("PIG(VI)", bb.crp(), gamma=[0.5, 0.7, 0.9]) + terms).settings
+    for gamma, score in zip(profile["PIG(VI): gamma"], profile["score"], strict=True):
+        alone = bb.fit(data, bb.model("PIG(VI)", bb.crp(), gamma=gamma) + terms)
+        assert score == pytest.approx(alone.log_likelihood.sum(), abs=1e-5)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from berlyne.behaviour import logit
 from berlyne.behaviour.logit import LogitFit, fit_logit, make_design, make_parameters
 
 
@@ -59,3 +60,23 @@ def test_a_weight_that_runs_off_is_marked() -> None:
     result = fit(x, True, x[:, :, 0].argmax(axis=1))
     assert result.at_bound[0, 0] and result.converged[0]
     assert result.theta[0, 0] == pytest.approx(20 / np.sqrt(x.var(axis=1).mean()))
+
+
+@pytest.mark.parametrize("lapse", [0.0, 0.001, 0.3])
+def test_many_choices_are_fitted_as_well_as_few(lapse: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that begins with a part of the choices, and leaves out rare lapses, reaches the same maximum."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(12_000, 3, 2))
+    p = np.exp(x @ [4.0, -1.0])
+    p = (1 - lapse) * p / p.sum(axis=1, keepdims=True) + lapse / 3
+    chosen = (rng.random((len(x), 1)) >= p.cumsum(axis=1)).sum(axis=1)
+    many = fit(x, True, chosen, lapse=True)
+    monkeypatch.setattr(logit, "MANY", 10**9)
+    one = fit(x, True, chosen, lapse=True)
+    assert many.log_likelihood == pytest.approx(one.log_likelihood, abs=1e-6)
+    assert many.theta[0, :2] == pytest.approx(one.theta[0, :2], abs=1e-4)
+    assert many.maximum.n_starts[0] == one.maximum.n_starts[0] >= 2
+    assert 1 <= many.maximum.n_best[0] <= many.maximum.n_starts[0]
+    if lapse > 0.0:  # the maximum is inside, also if lapses are rare
+        assert many.theta[0, 2] > -10
+        assert abs(many.maximum.gradient[0, 2]) < 1e-4

@@ -141,6 +141,16 @@ def test_predictive_checks_find_a_model_that_ignores_repetition() -> None:
     assert good.table.observed.iloc[0] == pytest.approx(np.median([repeats["repeats"](f) for f in frames]))
 
 
+def test_predictions_are_as_long_as_the_data_by_default() -> None:
+    walks = bb.read(walkers(3, 40), keep=["rt"])
+    result = bb.predictive(bb.fit(walks, bb.bias(), pool="all"), WORLD, {"n": len}, seeds=range(2))
+    assert result.simulated["n"].tolist() == [[40.0], [40.0]]
+    sim = simulate_people(bb.bias(), {}, lambda rng: np.array([1.0]), CORRIDOR, (None, 4), range(3))
+    fit = bb.fit(sim.data, bb.bias(), pool="all")
+    ends = bb.predictive(fit, CORRIDOR, {"ends": lambda d: d.ended.sum()}, seeds=range(3))
+    assert ends.simulated["ends"].tolist() == [[4.0]] * 3
+
+
 def test_curves_of_unequal_length_are_padded() -> None:
     data = bb.read(walkers(3, 30).query("subject > 0 or rt < 20"), keep=["rt"])
     fit = bb.fit(data, bb.bias(), pool="all")

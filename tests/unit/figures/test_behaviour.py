@@ -37,6 +37,14 @@ def test_confusion_writes_its_numbers() -> None:
     assert texts == [["1.00", "0.00", "0.50", "0.50"], ["0.67", "0.00", "0.33", "1.00"]]
 
 
+def test_long_names_are_turned_and_short_ones_are_not() -> None:
+    for names, angle in ((["PIG", "CB"], 0), (["parameter_gain(VI)", "CB"], 40)):
+        confusion = bb.Confusion(pd.DataFrame(np.eye(2), names, names), "bic").plot()
+        selection = bb.bms(np.zeros((3, 2)), names=names).plot()
+        for ax in (*confusion.axes, *selection.axes):
+            assert [label.get_rotation() for label in ax.get_xticklabels()] == [angle] * 2
+
+
 def test_weights_profiles_differences_and_frequencies_are_drawn() -> None:
     data = bb.read(walkers(4, 60), keep=["rt"])
     fit = bb.fit(data, bb.model("PIG(VI)", WORLD, gamma=[0.5, 0.9]) + bb.repeat())
