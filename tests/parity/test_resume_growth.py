@@ -28,7 +28,10 @@ def test_more_strategies_change_no_number_of_the_others(tmp_path, monkeypatch):
     chunks = {path: content for path, content in files(place).items() if "/c." in path and "strategy" not in path}
     made = count_explorations(monkeypatch)
     after = study(strategies=["Random", *STRATEGIES.keys() - {"Random"}]).run(place)
-    assert len(made) == 8 * (len(STRATEGIES) - 2) and {name for _, name, _ in made} == STRATEGIES.keys() - {"Random", "PIG(VI)"}
+    assert len(made) == 8 * (len(STRATEGIES) - 2) and {name for _, name, _ in made} == STRATEGIES.keys() - {
+        "Random",
+        "PIG(VI)",
+    }
     assert after.strategies[:2] == ["PIG(VI)", "Random"]
     assert np.array_equal(after.dataset["area"].values[:, :2], areas)
     assert np.array_equal(after.dataset["missing_information"].values[:, :2], curves, equal_nan=True)
