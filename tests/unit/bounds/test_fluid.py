@@ -15,10 +15,10 @@ def small():
 
 
 def test_the_bound_of_the_maze_lies_between_the_unembodied_and_the_best_explorer():
-    """With fixed looks, a trial gave 24.2 bits; Unembodied left 9.6, PIG(VI+) 27.9."""
+    """With fixed looks, a trial gave 24.2 bits; Unembodied left 9.6, PIG(VI+) 27.9. More work tightens the other one."""
     world = maze(9)
     assert fluid(world, 2500, policies="fixed").value == pytest.approx(24.2, abs=0.1)
-    assert fluid(world, 2500).value == pytest.approx(15.96, abs=0.1)
+    assert fluid(world, 2500).value == pytest.approx(16.1, abs=0.2)
 
 
 def test_the_bound_of_river_swim():
