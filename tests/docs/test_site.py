@@ -32,7 +32,17 @@ DOCUMENTED = (
     "berlyne",
     *(
         f"berlyne.{name}"
-        for name in ("worlds", "priors", "experiments", "behaviour", "bounds", "stats", "figures", "claims")
+        for name in (
+            "worlds",
+            "priors",
+            "experiments",
+            "behaviour",
+            "bounds",
+            "benchmarks",
+            "stats",
+            "figures",
+            "claims",
+        )
     ),
 )
 """Packages of which every name in `__all__` is public."""

@@ -122,6 +122,7 @@ def test_without_phases_cuts_are_allowed_anywhere_and_the_bound_is_lower(monkeyp
     monkeypatch.setattr("berlyne.bounds.flow.MAX_VISITS", 0)
     relaxed = fluid(world, n_steps)
     assert relaxed._program.flow.matrix.shape[0] < flow_equations(world.with_horizon(None), 5).matrix.shape[0] + 2
+    assert relaxed._program.flow.per_step[-2:].tolist() == [1 / 3, 1.0]  # one cut in three steps at most
     assert 0.8 * exact < relaxed.value <= exact + 1e-9
 
 

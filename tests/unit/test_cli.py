@@ -57,7 +57,8 @@ def test_strategies_are_listed_with_their_privileges():
     headings, lines = _strategies()
     assert headings == ("name", "coordination", "control")
     controls = {name: control for name, _, control in lines if control}
-    assert controls == {"Unembodied": "may go anywhere", "PIG(VI+)": "plans with the true world"}
+    anywhere = "may go anywhere"
+    assert controls == {"Unembodied": anywhere, "PIG(VI+)": "plans with the true world", "Generative": anywhere}
     assert [name for name, _, _ in lines] == list(berlyne.STRATEGIES)
 
 

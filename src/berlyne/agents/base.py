@@ -468,6 +468,15 @@ class Agent(ABC):
         """Return the expected missing information after a line of a history; `missing` is the one before."""
         return self.expected_missing()
 
+    @property
+    def seeds(self) -> IntArray | None:
+        """The two numbers that begin the random numbers of a method, (2,); None if it draws none."""
+        return None
+
+    def load_seeds(self, seeds: IntArray) -> None:
+        """Set `seeds` to those of another agent; this one must have no observations."""
+        raise NotImplementedError(f"{type(self).__name__} draws no random numbers")
+
     def reseed(self, u: FloatArray) -> None:  # noqa: B027  # only agents whose methods draw numbers need it
         """Let the random numbers of a method depend on uniform numbers `u`, so that imagined futures differ."""
 

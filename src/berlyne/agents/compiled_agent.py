@@ -162,6 +162,17 @@ class CompiledAgent(KnownStatesAgent):
             self.memory.seeds[:] = seeds_of(seed)
             reset(self.block)
 
+    @property
+    def seeds(self) -> IntArray | None:
+        """The two numbers that begin the random numbers of the method, (2,); None if it draws none."""
+        draws = isinstance(self.memory, KeptPlans) and len(self.memory.sampled) > 0
+        return np.array(self.memory.seeds) if draws else None
+
+    def load_seeds(self, seeds: IntArray) -> None:
+        """Set `seeds` to those of another agent; this one must have no observations."""
+        self.memory.seeds[:] = checked_numbers("seeds", seeds, (2,), 1, MAX_COUNT)
+        reset(self.block)
+
     def reseed(self, u: FloatArray) -> None:
         """Let the random numbers of the method depend on uniform numbers `u`; see `Agent.reseed`."""
         if isinstance(self.memory, KeptPlans) and len(self.memory.sampled):

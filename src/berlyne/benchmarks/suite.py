@@ -46,6 +46,8 @@ class Task:
         Number of steps after which episodes are cut; None in a continuing task.
     needs : str
         Package that the world needs, such as "gymnasium"; empty if it needs none.
+    is_random : bool
+        Whether every seed has another world.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Task:
     source: str
     horizon: int | None = None
     needs: str = ""
+    is_random: bool = False
 
     def world(self, seed: Any) -> World:
         """Return the world of a seed, with its horizon."""
@@ -186,6 +189,11 @@ def _named(name: str, kind: str, n_steps: int, source: str, horizon: int | None 
     return Task(name, partial(named_world, kind=kind, **parameters), n_steps, source, horizon)
 
 
+def _garnet(name: str, n_steps: int, horizon: int | None = None, **parameters: int) -> Task:
+    make = partial(random_garnet, **parameters)
+    return Task(name, make, n_steps, "Archibald et al. 1995", horizon, is_random=True)
+
+
 def _toy_text(name: str, env: str, n_steps: int, horizon: int, **parameters: Any) -> Task:
     make = partial(toy_text_world, env=env, **parameters)
     return Task(name, make, n_steps, f"Gymnasium, {env}", horizon, "gymnasium")
@@ -197,9 +205,9 @@ _RIVER, _CHAIN, _RUSSO = "Strehl & Littman 2008", "Kaufmann et al. 2021", "Russo
 TABULAR_V1 = Suite(
     "tabular-v1",
     (
-        Task("dense", dense_world, 1500, _PAPER),
-        Task("maze", maze, 2500, _PAPER),
-        Task("1-2-3", one_two_three_world, 1250, _PAPER),
+        Task("dense", dense_world, 1500, _PAPER, is_random=True),
+        Task("maze", maze, 2500, _PAPER, is_random=True),
+        Task("1-2-3", one_two_three_world, 1250, _PAPER, is_random=True),
         _named("river-swim", "river_swim", 1000, _RIVER),
         _named("river-swim-20", "river_swim", 1000, _RIVER, 20),
         _named("forked-river-swim", "forked_river_swim", 2000, "Russo & Proutiere 2023"),
@@ -214,9 +222,8 @@ TABULAR_V1 = Suite(
         _named("grid", "grid_world", 4000, _CHAIN, side=11),
         _named("grid-20", "grid_world", 4000, _CHAIN, 20, side=11),
         _named("noisy-tv", "noisy_tv", 2000, "after Burda et al. 2019"),
-        Task("garnet", partial(random_garnet, n_states=20, n_actions=4, branching=3), 2000, "Archibald et al. 1995"),
-        Task("garnet-20", partial(random_garnet, n_states=50, n_actions=3, branching=2), 3000,
-             "Archibald et al. 1995", 20),
+        _garnet("garnet", 2000, n_states=20, n_actions=4, branching=3),
+        _garnet("garnet-20", 3000, 20, n_states=50, n_actions=3, branching=2),
         _toy_text("taxi", "TaxiEnv", 4000, 200),
         _toy_text("frozen-lake", "FrozenLakeEnv", 4000, 200, map_name="8x8"),
         _toy_text("cliff-walking", "CliffWalkingEnv", 2000, 100),

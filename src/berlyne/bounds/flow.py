@@ -15,6 +15,7 @@ The objective is a sum of convex functions, which is approximated from below by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -29,6 +30,8 @@ MAX_VISITS = 30_000
 TOLERANCE = 1e-4
 """The program is solved again with more lines, until its value grows by less than this share."""
 MAX_ROUNDS = 30
+PRICE_RATIO = 1.02
+"""Ratio of successive prices at which lines are drawn."""
 FIRST_LOOKS = (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 """Numbers of looks at which the loss of a row is first approximated by lines."""
 
@@ -116,34 +119,85 @@ def _scipy_sparse() -> Any:
     return scipy.sparse
 
 
+class Envelope(NamedTuple):
+    """A convex, piecewise linear function of the number of looks: the largest of several falling lines.
+
+    Attributes
+    ----------
+    prices : ndarray of shape (L,)
+        Minus the slope of each line, falling; the last is 0.
+    values : ndarray of shape (L,)
+        Value of each line at 0.
+    ends : ndarray of shape (L - 1,)
+        Number of looks at which each line but the last ends.
+    """
+
+    prices: FloatArray
+    values: FloatArray
+    ends: FloatArray
+
+    @classmethod
+    def of(cls, lines: dict[float, float]) -> Envelope:
+        """Return the envelope of lines, given as value by price."""
+        largest: list[tuple[float, float]] = []
+        ends: list[float] = []
+        for price, value in sorted(lines.items(), reverse=True):
+            while largest:
+                end = (largest[-1][1] - value) / (largest[-1][0] - price)
+                if end > (ends[-1] if ends else 0.0):
+                    ends.append(end)
+                    break
+                largest.pop()  # this line is never the largest
+                if ends:
+                    ends.pop()
+            largest.append((price, value))
+        prices, values = np.array(largest).T
+        return cls(prices, values, np.array(ends))
+
+    def price(self, looks: FloatArray) -> FloatArray:
+        """Price of the line that is largest at each number of looks; just before it, where two lines meet."""
+        return np.asarray(self.prices[np.searchsorted(self.ends, looks, side="left")])
+
+    def refined(self, looks: FloatArray) -> set[float]:
+        """Return prices between those of the lines that meet next to some numbers of looks."""
+        i = np.searchsorted(self.ends, looks)
+        low, high = np.maximum(i - 1, 0), np.minimum(i + 1, len(self.prices) - 1)
+        between = [(self.prices[a] + self.prices[b]) / 2 for a, b in ((low, i), (i, high))]
+        return set(np.concatenate(between).tolist())
+
+
 class Program:
-    """The linear program of a world, with lines that are shared by all numbers of steps.
+    """The linear program of a world, with lines that are shared by equal rows and by all numbers of steps.
 
     Parameters
     ----------
     world : World
         The world.
     parts : list of list of Part
-        Parts of each row that counts.
+        Parts of each row that counts; equal rows have the same list.
     n_steps : int
         Largest number of steps.
     """
 
     def __init__(self, world: World, parts: Sequence[Sequence[Part]], n_steps: int) -> None:
         self.flow = flow_equations(world, n_steps)
-        counted = np.flatnonzero(world.measured_rows)
-        self.parts = [part for of_row in parts for part in of_row]
-        self.part_row = np.repeat(counted, [len(of_row) for of_row in parts])
         self.n_rows = len(world.measured_rows)
-        self._lines: dict[tuple[int, float], float] = {}  # value of each part at each price
-        for i, part in enumerate(self.parts):
-            prices = {part.curve.price(looks) for looks in FIRST_LOOKS if looks <= 2 * n_steps}
-            self._add(i, prices | {float(part.curve.losses[0])})
+        self._counted = np.flatnonzero(world.measured_rows)
+        kinds = {id(of_row): of_row for of_row in parts}
+        self._kinds = list(kinds.values())
+        number = {key: kind for kind, key in enumerate(kinds)}
+        self._kind = np.array([number[id(of_row)] for of_row in parts], dtype=np.int64)  # of each row that counts
+        self._lines: list[list[dict[float, float]]] = [[{} for _ in of_row] for of_row in self._kinds]
+        for kind, of_row in enumerate(self._kinds):
+            for i, part in enumerate(of_row):
+                prices = {part.curve.price(looks) for looks in FIRST_LOOKS if looks <= 2 * n_steps}
+                self._add(kind, i, prices | {float(part.curve.losses[0]), 0.0})
 
-    def _add(self, i: int, prices: Any) -> None:
-        for price in prices:
-            if (i, price) not in self._lines:
-                self._lines[i, price] = self.parts[i].value(price)
+    def _add(self, kind: int, i: int, prices: set[float]) -> None:
+        """Add lines of a part, at prices that are rounded so that many rows share them."""
+        lines, part = self._lines[kind][i], self._kinds[kind][i]
+        rounded = {PRICE_RATIO ** round(math.log(price, PRICE_RATIO)) if price > 0.0 else 0.0 for price in prices}
+        lines.update({price: part.value(price) for price in rounded if price not in lines})
 
     def solve(self, n_steps: float, tolerance: float = TOLERANCE, patience: int = 2) -> Solution:
         """Solve the program for a number of steps, adding lines until its value grows no more.
@@ -159,44 +213,68 @@ class Program:
         """
         value, n_stalled = -np.inf, 0
         for _ in range(MAX_ROUNDS):
-            solution, prices, looks = self._solve(n_steps)
+            envelopes = [[Envelope.of(lines) for lines in of_row] for of_row in self._lines]
+            solution = self._solve(n_steps, envelopes)
             n_stalled = n_stalled + 1 if solution.value - value <= tolerance * solution.value else 0
             if n_stalled == patience:
                 break
             value = solution.value
-            for i, part in enumerate(self.parts):
-                self._add(i, {float(prices[i]), part.curve.price(looks[i])})
+            for kind, of_row in enumerate(self._kinds):
+                looks = np.unique(solution.visits[self._counted[self._kind == kind]])
+                for i, part in enumerate(of_row):
+                    slopes = {part.curve.price(x) for x in looks.tolist()}
+                    self._add(kind, i, slopes | envelopes[kind][i].refined(looks))
         return solution
 
-    def _solve(self, n_steps: float) -> tuple[Solution, FloatArray, FloatArray]:
-        """Solve the program with the present lines; return also the price and the looks of each part."""
+    def _solve(self, n_steps: float, envelopes: list[list[Envelope]]) -> Solution:
+        """Solve the program with some lines.
+
+        The loss of a row falls along the segments of its envelope, ever more slowly. So the looks at a row are a sum of
+        variables, one for each segment, which are filled in this order because earlier segments are steeper.
+        """
         from scipy import optimize
 
-        sp, linprog = _scipy_sparse(), cast(Any, optimize.linprog)
-        flow, n_parts, n_lines = self.flow, len(self.parts), len(self._lines)
-        part, price = (np.array(column) for column in zip(*self._lines, strict=True))
-        values = np.array(list(self._lines.values()))
-        n_others = flow.matrix.shape[1]
-        visit = np.arange(len(flow.row))
-        of_row = sp.csr_array((np.ones(len(visit)), (flow.row, visit)), shape=(self.n_rows, len(visit)))
-        looks = of_row[self.part_row]  # (n_parts, n_visits)
-        # value - price * looks(part) <= loss(part)
-        slopes = -sp.diags_array(price) @ looks[part]
-        padding = sp.csr_array((n_lines, n_others - len(visit)))
-        losses = sp.csr_array((-np.ones(n_lines), (np.arange(n_lines), part)), shape=(n_lines, n_parts))
+        linprog, flow = cast(Any, optimize.linprog), self.flow
+        segments = [_segments(of_row) for of_row in envelopes]
+        row = np.repeat(self._counted, [len(segments[kind][0]) for kind in self._kind])
+        width = np.concatenate([segments[kind][0] for kind in self._kind])
+        slope = np.concatenate([segments[kind][1] for kind in self._kind])
+        initial = sum(float(envelope.values[0]) for kind in self._kind for envelope in envelopes[kind])
+        matrix = _with_segments(flow, row, self.n_rows)
+        n_flow = flow.matrix.shape[1]
         result = linprog(
-            np.concatenate([np.zeros(n_others), np.ones(n_parts)]),
-            A_ub=sp.csc_array(sp.hstack([slopes, padding, losses])),
-            b_ub=-values,
-            A_eq=sp.csc_array(sp.hstack([flow.matrix, sp.csr_array((len(flow.at_start), n_parts))])),
-            b_eq=flow.at_start + n_steps * flow.per_step,
-            bounds=(0, None),
+            np.concatenate([np.zeros(n_flow), slope]),
+            A_eq=matrix,
+            b_eq=np.concatenate(
+                [flow.at_start + n_steps * flow.per_step, np.zeros(matrix.shape[0] - len(flow.at_start))]
+            ),
+            bounds=np.stack([np.zeros(n_flow + len(width)), np.concatenate([np.full(n_flow, np.inf), width])], axis=1),
             method="highs",
         )
         if result.status != 0:
             raise RuntimeError(f"the linear program of expected visits was not solved: {result.message}")
-        weight = -result.ineqlin.marginals
-        visits: FloatArray = np.asarray(np.bincount(flow.row, result.x[: len(visit)], self.n_rows), dtype=float)
-        slope = min(float(result.eqlin.marginals @ flow.per_step), 0.0)
-        prices: FloatArray = np.asarray(np.bincount(part, weight * price, n_parts), dtype=float)
-        return Solution(float(result.fun), slope, visits), prices, visits[self.part_row]
+        visits: FloatArray = np.bincount(flow.row, result.x[: len(flow.row)], self.n_rows).astype(float)
+        change = min(float(result.eqlin.marginals[: len(flow.per_step)] @ flow.per_step), 0.0)
+        return Solution(max(initial + float(result.fun), 0.0), change, visits)
+
+
+def _segments(envelopes: Sequence[Envelope]) -> tuple[FloatArray, FloatArray]:
+    """Return the widths of the segments of a sum of envelopes, and its slope on each."""
+    ends = np.unique(np.concatenate([envelope.ends for envelope in envelopes]))
+    width = np.diff(np.concatenate([[0.0], ends, [np.inf]]))
+    right = np.append(ends, np.inf)
+    slope: FloatArray = -np.sum([envelope.price(right) for envelope in envelopes], axis=0)
+    return width, slope
+
+
+def _with_segments(flow: Flow, row: IntArray, n_rows: int) -> Any:
+    """Return the equations with further variables, segments of the looks at `row`, whose sums are the visits."""
+    sp = _scipy_sparse()
+    linked = np.unique(row)
+    position = np.full(n_rows, -1)
+    position[linked] = np.arange(len(linked))
+    of_visit = position[flow.row]
+    visit, segment = np.flatnonzero(of_visit >= 0), np.arange(len(row))
+    visits = sp.csr_array((np.ones(len(visit)), (of_visit[visit], visit)), shape=(len(linked), flow.matrix.shape[1]))
+    parts = sp.csr_array((-np.ones(len(row)), (position[row], segment)), shape=(len(linked), len(row)))
+    return sp.csc_array(sp.block_array([[flow.matrix, None], [visits, parts]]))

@@ -36,8 +36,8 @@ GROWTH = 1.01
 """Ratio of successive numbers of looks beyond that; a straight line between them is then accurate to 1e-4."""
 MAX_TARGETS = 10
 """Largest number of outcomes of a row under a prior over sets of outcomes; all subsets are listed."""
-WORK = 3e8
-"""Number of counts that backward inductions of all rows may visit for one price; it limits their depth."""
+WORK, MIN_WORK = 6e7, 2e5
+"""Number of counts that backward inductions of all rows may visit for one price, and of one row; it limits depth."""
 
 
 class Part(Protocol):
@@ -170,7 +170,7 @@ def parts_of(world: World, loss: Loss, policies: Policies, n_steps: int) -> list
     """Return the parts of each row that counts, in the order of `World.measured_rows`; equal rows share them."""
     make, rows = _row_descriptions(world)
     distinct, looks = dict(rows), number_of_looks(n_steps)
-    work = WORK / max(len(distinct), 1) / 10
+    work = max(WORK / max(len(rows), 1), MIN_WORK)
     parts = {key: make(row, looks, loss, policies, work) for key, row in distinct.items()}
     return [parts[key] for key, _ in rows]
 

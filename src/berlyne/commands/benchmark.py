@@ -29,14 +29,15 @@ def benchmark() -> None:
     """Compare explorers that seek no reward, on the same worlds and with the same measures."""
 
 
-@benchmark.command("list", cls=Command, example="berlyne benchmark list")
-def list_() -> None:
-    """List the tasks of every suite, and the explorers that run by default."""
-    from berlyne.benchmarks import AGENTS
+@benchmark.command("list", cls=Command, example="berlyne benchmark list tabular-v1")
+@click.argument("suite", required=False)
+def list_(suite: str | None) -> None:
+    """List the tasks of SUITE, or of every suite, and the explorers that run by default."""
+    from berlyne import benchmarks
     from berlyne.benchmarks.suite import SUITES
 
     width = shutil.get_terminal_size().columns
-    for suite in SUITES.values():
+    for chosen in SUITES.values() if suite is None else [benchmarks.suite(suite)]:
         lines: list[tuple[str, ...]] = [
             (
                 task.name,
@@ -45,11 +46,11 @@ def list_() -> None:
                 task.source,
                 "" if task.is_available else task.needs,
             )
-            for task in suite
+            for task in chosen
         ]
-        click.echo(f"{suite.name}: {len(suite)} tasks")
+        click.echo(f"{chosen.name}: {len(chosen)} tasks")
         click.echo(format_listing(("task", "steps", "horizon", "source", "missing package"), lines, width))
-    click.echo(f"explorers: {', '.join(AGENTS)}")
+    click.echo(f"explorers: {', '.join(benchmarks.AGENTS)}")
 
 
 @benchmark.command(cls=Command, example=RUN_EXAMPLE)
@@ -100,11 +101,16 @@ def run(
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True)
 @click.option("--no-bounds", is_flag=True, help="Do not compute the bounds, which take up to a minute.")
-def report(results: Path, output: Path, no_bounds: bool) -> None:
-    """Write a page with tables and figures about the store RESULTS."""
+@click.option("--baselines", type=click.Path(exists=True, path_type=Path), help="JSON file of frozen results to add.")
+def report(results: Path, output: Path, no_bounds: bool, baselines: Path | None) -> None:
+    """Write a page with tables and figures about the store RESULTS.
+
+    With --baselines benchmarks/baselines.json, explorers whose results are frozen there are added. The store must have
+    the same preset.
+    """
     from berlyne.benchmarks.report import report as write_report
 
-    path = write_report(results, output, bounds=not no_bounds)
+    path = write_report(results, output, baselines=baselines, bounds=not no_bounds)
     click.echo(f"Wrote {path}")
 
 

@@ -170,13 +170,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._terminal: set[int] = set()
         self._history: array[int] | None = array("i")  # s, a, s_next, ended of each observation; None if unknown
         self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
-        seed = method_seed(self._rng)
+        seed, seeds = method_seed(self._rng), self._agent.seeds if hasattr(self, "_agent") else None
         self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
             self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy, seed=seed)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
             self._agent = make_agent(model, self.strategy, None, seed=seed)
+        if seeds is not None:  # those of a file
+            self._agent.load_seeds(seeds)
         for state, allowed in self._allowed.items():
             self._agent_allows(state, allowed)
 

@@ -4,8 +4,8 @@ A file contains only data that cannot be recomputed: the prior and the strategy 
 state, the table of Q-learning or of an own method, the state of the random generator, and the history. Estimates and
 utilities are recomputed when the file is read. A checksum covers the whole file, and every number is validated.
 
-For an explorer that discovers its states or learns the parameters of its prior, a file contains labels, history, and
-the times of declarations. Reading the file replays them.
+For an explorer that discovers its states, learns the parameters of its prior or keeps its plans for several steps, a
+file contains labels, history, and the times of declarations. Reading the file replays them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ E = TypeVar("E", bound="Explorer")
 def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer to a file; the file is complete or not written at all."""
     agent, strategy = explorer._agent, explorer.strategy
-    can_be_replayed = agent.discovers_states or agent.schedule is not None
+    can_be_replayed = agent.discovers_states or (_is_replayed(explorer) and explorer._history is not None)
     is_built_in = type(explorer.prior) in PRIORS.values() and _is_defined_by_names(strategy)
     if not (agent.has_state_dict or can_be_replayed) or not is_built_in:
         raise ValueError(
@@ -67,9 +67,16 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     if agent.has_state_dict:
         terminal = np.array(sorted(explorer._terminal), dtype=np.int64)
         arrays |= {**agent.state_dict(), "last": _pairs(explorer._last_outcomes), "closed": terminal}
+    if agent.seeds is not None:
+        arrays["seeds"] = agent.seeds
     if explorer._history is not None:
         arrays["history"] = np.array(explorer._history, dtype=np.int32).reshape(-1, 4)
     write_archive(path, settings, arrays)
+
+
+def _is_replayed(explorer: Explorer) -> bool:
+    """Whether an explorer of known states depends on the order of its observations, so that a file is replayed."""
+    return explorer._agent.schedule is not None or bool(getattr(explorer.strategy.coordinate, "keeps_plans", False))
 
 
 def _pairs(numbers: dict[int, int]) -> Any:
@@ -128,7 +135,9 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     labels = model.state_labels, model.action_labels
     explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
     _load_possible(explorer, settings)
-    if explorer._agent.schedule is not None:
+    if _is_replayed(explorer):
+        if "seeds" in arrays:
+            explorer._agent.load_seeds(arrays["seeds"])
         _replay(explorer, arrays)
         return
     if not explorer._agent.has_state_dict:

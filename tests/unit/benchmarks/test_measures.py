@@ -77,16 +77,18 @@ def test_the_prior_of_the_world_does_not_matter_if_another_one_is_common():
 
 
 def test_steps_until_a_tenth_is_missing():
-    """A row that always leads to one of two states: after n looks log2 (n + 2) / (n + 1) bits are missing."""
-    world = World(np.array([[[0.0, 1.0], [0.0, 1.0]]]), Dirichlet(1.0, n_states=2, n_actions=1), start=1)
-    assert world.measured_rows.tolist() == [False, True]
+    """A row that always leads to one of three states: after n looks log2 (n + 3) / (n + 1) bits are missing."""
+    theta = np.zeros((1, 3, 3))
+    theta[..., 1] = 1.0
+    world = World(theta, Dirichlet(1.0, n_states=3, n_actions=1), start=1)
+    assert world.measured_rows.tolist() == [False, True, False]
     n = np.arange(40)
-    expected = np.log2((n + 2) / (n + 1))
+    expected = np.log2((n + 3) / (n + 1))
     path = np.ones(40, dtype=int), np.zeros(39, dtype=int), np.ones(39, dtype=int)
     measures = Evaluator(world).measure(*path)
     assert measures.missing_information == pytest.approx(expected)
-    assert measures.steps_to_tenth == np.flatnonzero(expected <= 0.1)[0] == 13
-    early = Evaluator(world).measure(*(numbers[:12] for numbers in path))
+    assert measures.steps_to_tenth == np.flatnonzero(expected <= 0.1 * np.log2(3))[0] == 17
+    early = Evaluator(world).measure(*(numbers[:16] for numbers in path))
     assert early.steps_to_tenth == math.inf
 
 
@@ -110,11 +112,13 @@ def test_reward_losses_are_those_of_the_tasks(options, horizon, gamma):
 
 def test_reward_is_collected_within_the_horizon_of_the_world_by_states_that_count():
     world = with_an_end().with_horizon(4)
-    run, rewards = explore(world, "Random", n_steps=6, seed=1), draw_rewards(5, seed=2)
+    run, rewards = explore(world, "Random", n_steps=2, seed=1), draw_rewards(5, seed=4)
     evaluator = Evaluator(world, rewards=rewards)
     measures = evaluator.measure(run.states, run.actions, run.next_states)
     tasks = Tasks(world, rewards, horizon=4)
-    lost = (tasks.best_totals - tasks.reward_totals([run.model])[0])[:, [0, 1, 2]]
+    every = tasks.best_totals - tasks.reward_totals([run.model])[0]
+    lost = every[:, [0, 1, 2]]
+    assert lost.mean() > 0.0 and lost.mean() != pytest.approx(every.mean())
     assert evaluator.horizon == 4
     assert measures.reward_loss == pytest.approx(lost.mean())
     assert measures.worst_reward_loss == pytest.approx(lost.mean(axis=1).max())
