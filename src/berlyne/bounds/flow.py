@@ -25,7 +25,7 @@ from berlyne.bounds.learning import Part
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
-MAX_VISITS = 30_000
+MAX_VISITS = 5_000
 """Largest number of pairs of a row and a step of an episode that are counted separately."""
 TOLERANCE = 1e-4
 """The program is solved again with more lines, until its value grows by less than this share."""
