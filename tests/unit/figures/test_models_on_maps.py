@@ -174,7 +174,8 @@ def test_elsewhere_has_no_value_and_no_influence_on_the_scale(quantity):
         (collection,) = [artist for artist in ax.get_children() if artist.get_gid() == "states"]
         values = coloured(ax)
         assert np.isnan(values[3]) and np.isfinite(values[:2]).all()
-        assert collection.get_clim()[1] == (np.nanmax(values) or 1.0)
+        is_flat = not np.nanmax(values) and not np.nanmin(values)
+        assert collection.get_clim()[1] == (1.0 if is_flat else np.nanmax(values))
 
 
 def test_custom_values_may_include_elsewhere():

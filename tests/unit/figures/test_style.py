@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from berlyne.figures.style import look, panels, thinned
-from berlyne.strategies.registry import STRATEGIES
+from berlyne.strategies.registry import PAPER_STRATEGIES
 
-NAMES = list(STRATEGIES)
+NAMES = list(PAPER_STRATEGIES)
 
 
 @pytest.mark.parametrize("name", NAMES)
