@@ -239,7 +239,8 @@ def _unit(design: Design) -> FloatArray:
 
 def to_weights(theta: FloatArray, parameters: Parameters, n_values: int) -> FloatArray:
     """Return the weights (people, K) of parameters (people, P)."""
-    return np.where(parameters.is_log[:n_values], np.exp(theta[:, :n_values]), theta[:, :n_values])
+    is_log, weights = parameters.is_log[:n_values], theta[:, :n_values]
+    return np.where(is_log, np.exp(np.where(is_log, weights, 0.0)), weights)
 
 
 def _to_theta(weights: FloatArray, logit_of_lapse: float, parameters: Parameters) -> FloatArray:
