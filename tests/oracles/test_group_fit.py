@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from berlyne.behaviour.group import GroupFit, fit_group
+from berlyne.behaviour.group import GroupFit, at_least_prior, fit_group
 from berlyne.behaviour.logit import make_design
 from oracles import nuts
 from oracles.choice_likelihood import log_likelihood, probabilities
@@ -133,3 +133,10 @@ def test_the_group_agrees_with_a_nuts_sampler() -> None:
     assert fit.se[:2] == pytest.approx(stored["mean_std"][:2], rel=0.15)
     assert ratio[0] == pytest.approx(1.0, abs=0.05) and 0.88 < ratio[1] < 0.95
     assert 0.65 < ratio[2] < 0.8 and 0.65 < fit.se[2] / stored["mean_std"][2] < 0.8  # lapses are underestimated most
+
+
+def test_a_posterior_that_is_convex_has_a_share_of_the_precision_of_the_prior() -> None:
+    sd = np.array([2.0, 0.5])
+    raised = at_least_prior(np.stack([np.diag([-1.0, 8.0]), np.diag([1.0, 8.0])]), sd)
+    assert raised[0] == pytest.approx(np.diag([0.1 / 4, 8.0]))
+    assert raised[1] == pytest.approx(np.diag([1.0, 8.0]))

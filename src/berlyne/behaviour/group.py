@@ -25,6 +25,8 @@ TOLERANCE = 1e-3
 """Largest change of the log evidence, in nats, in the last round."""
 SMALLEST_SD = 1e-3
 """Smallest standard deviation among people, in units of one over the spread of the values for weights."""
+SMALLEST_PRECISION = 0.1
+"""Smallest precision of a person's posterior, relative to the prior."""
 START_LOGITS = (-5.0, 1.0)
 """Smallest and largest logit of the lapse with which the iteration starts."""
 
@@ -98,12 +100,25 @@ def posterior(
     prior = parameters._replace(mean=mean, precision=1.0 / sd**2)
     starts = np.stack([theta, np.broadcast_to(mean, theta.shape)], axis=1)
     people = fit_logit(design, prior, starts)
-    precision = -people.maximum.hessian
+    precision = at_least_prior(-people.maximum.hessian, sd)
     covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     half_log_det = 0.5 * np.linalg.slogdet(precision)[1]
     # the factors (2 pi)^(P/2) of the prior and of the Laplace approximation cancel
     log_evidence = people.maximum.value - np.log(sd).sum() - half_log_det
     return people, log_evidence, covariance
+
+
+def at_least_prior(precision: FloatArray, sd: FloatArray) -> FloatArray:
+    """Raise the precision (people, P, P) to a share of that of the prior, in all directions.
+
+    At a bound, and with lapses, the log posterior may be convex, so minus its Hessian is no precision.
+    """
+    in_units_of_prior = precision * np.outer(sd, sd)
+    size, direction = np.linalg.eigh(in_units_of_prior)
+    if (size >= SMALLEST_PRECISION).all():
+        return precision
+    raised = (direction * np.maximum(size, SMALLEST_PRECISION)[:, None]) @ direction.transpose(0, 2, 1)
+    return np.asarray(raised / np.outer(sd, sd))
 
 
 def _start(design: Design, positive: BoolArray, has_lapse: bool) -> tuple[FloatArray, FloatArray]:

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 import berlyne.behaviour as bb
+from berlyne.behaviour.fitting import choice_probabilities
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.settings import as_grid
 from messages import raises
-from oracles.choice_likelihood import log_likelihood
+from oracles.choice_likelihood import log_likelihood, probabilities
 from unit.behaviour.people import WORLD, walkers
 
 NUISANCE = bb.bias() + bb.repeat() + bb.habit() + bb.lapse()
@@ -172,3 +173,17 @@ def test_the_profile_of_people_with_few_choices_is_as_good_as_fits_with_fixed_se
     for gamma, score in zip(profile["PIG(VI): gamma"], profile["score"], strict=True):
         alone = bb.fit(data, bb.model("PIG(VI)", bb.crp(), gamma=gamma) + terms)
         assert score == pytest.approx(alone.log_likelihood.sum(), abs=1e-5)
+
+
+def test_probabilities_are_those_of_the_allowed_actions() -> None:
+    frame = pd.DataFrame(
+        {"s": 0, "a": [0, 1, 2, 1] * 10, "s_next": 0, "allowed": ["0 1 2", "1 2", "0 2", "0 1 2"] * 10}
+    )
+    data = bb.read(frame.assign(a=frame.a.astype(str)), allowed="allowed")
+    model = bb.bias() + bb.repeat() + bb.lapse()
+    fit = bb.fit(data, model)
+
+    estimates = np.array([[0.5, -1.0, 2.0, 0.3]])
+    expected = probabilities(np.append(estimates[0, :3], np.log(0.3 / 0.7)), model.values(data, {}), data.allowed)
+    assert choice_probabilities(data, model, {}, estimates) == pytest.approx(expected)
+    assert (fit.probabilities[~data.allowed] == 0).all()

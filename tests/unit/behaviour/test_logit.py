@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from berlyne.behaviour import logit
-from berlyne.behaviour.logit import LogitFit, fit_logit, make_design, make_parameters
+from berlyne.behaviour.logit import LogitFit, fit_logit, make_design, make_parameters, to_weights
 
 
 def fit(x: Any, allowed: Any, chosen: Any, *, positive: bool = False, lapse: bool = False) -> LogitFit:
@@ -80,3 +80,9 @@ def test_many_choices_are_fitted_as_well_as_few(lapse: float, monkeypatch: pytes
     if lapse > 0.0:  # the maximum is inside, also if lapses are rare
         assert many.theta[0, 2] > -10
         assert abs(many.maximum.gradient[0, 2]) < 1e-4
+
+
+def test_large_weights_are_not_taken_for_logarithms() -> None:
+    design = make_design(np.ones((1, 2, 1)), np.ones((1, 2), dtype=bool), np.zeros(1, dtype=np.int64), np.array([0, 1]))
+    parameters = make_parameters(design, np.array([False]), False)
+    assert to_weights(np.array([[1e4]]), parameters, 1).tolist() == [[1e4]]  # exp(1e4) overflows
