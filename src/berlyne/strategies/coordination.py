@@ -346,19 +346,19 @@ class ValueIteration(ValueMethod):
 
     def start(self, view: View) -> None:
         """Make the first plan, if plans are kept."""
-        if self.keeps_plans:
-            view.memory = KeptPlan(self.all_levels(view), view.n, 0)
+        self.reset(view)
 
     def reset(self, view: View) -> None:
         """Make a new plan, if plans are kept."""
-        self.start(view)
+        if self.keeps_plans:
+            view.memory = KeptPlan(self.all_levels(view), view.n, 0)
 
     def learn(self, view: View, s: int, a: int, s_next: int, reward: float) -> None:
         """Make a new plan if it is due."""
         if self.keeps_plans:
             view.memory.since += 1
             if self._is_due(view, s, a, s_next):
-                self.start(view)
+                self.reset(view)
 
     def _is_due(self, view: View, s: int, a: int, s_next: int) -> bool:
         """Whether a new plan is made after this observation."""

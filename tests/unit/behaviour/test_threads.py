@@ -16,10 +16,10 @@ from unit.behaviour.people import walkers
 
 
 def test_items_keep_their_order_and_are_shared_by_threads() -> None:
-    barrier = threading.Barrier(2, timeout=60)
+    barrier = threading.Barrier(2)
 
     def work(i: int) -> tuple[int, str]:
-        barrier.wait()  # passes only if two threads are here
+        barrier.wait(timeout=60)  # passes only if two threads are here
         return i, threading.current_thread().name
 
     results = map_items(work, range(4), 2)
