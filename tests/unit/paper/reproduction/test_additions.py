@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from berlyne import STRATEGIES
 from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES
 from berlyne.worlds import PAPER_WORLDS, WORLDS
 from waiting import LIMIT
