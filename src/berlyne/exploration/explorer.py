@@ -43,7 +43,7 @@ from berlyne.models.history import (
 )
 from berlyne.models.history_checks import warn_jumps, warn_untold_ends, warn_unused
 from berlyne.models.internal_model import InternalModel, make_labels
-from berlyne.models.prior_check import CHECK_PRIOR, PriorCheck, check_prior
+from berlyne.models.prior_check import CHECK_PRIOR, FIRST_CHECK, PriorCheck, check_prior
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
@@ -160,7 +160,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._declared_terminal: dict[int, int] = {}
         self._allowed: dict[Any, BoolArray] = {}  # which actions are possible, by the label of the state
         self._lock = threading.RLock()  # kernels release the GIL
-        self._prior_warned, self._next_prior_check = False, 1
+        self._prior_warned, self._next_prior_check = False, FIRST_CHECK
         self._reset()
 
     def _reset(self) -> None:

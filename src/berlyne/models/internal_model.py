@@ -21,7 +21,7 @@ from berlyne.labels import MAX_LABELS_SHOWN, DiscoveredLabels, Labelled, Labels,
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import UNKNOWN, read_raw_history, read_single_subject
 from berlyne.models.history_checks import warn_unused
-from berlyne.models.prior_check import CHECK_PRIOR, PriorCheck, check_prior
+from berlyne.models.prior_check import CHECK_PRIOR, FIRST_CHECK, PriorCheck, check_prior
 from berlyne.models.uncertainty import MissingInformationEstimate
 from berlyne.plotting import HtmlReprMixin, figures_package
 from berlyne.priors import Prior
@@ -91,7 +91,7 @@ class InternalModel(Labelled, HtmlReprMixin, Frozen):
         self._seen: dict[int, dict[int, int]] = {}  # observations of each outcome, by row
         self._last: dict[int, int] = {}  # last outcome, by row
         self._sparse: Counts | None = None
-        self._prior_warned, self._next_prior_check = False, 1
+        self._prior_warned, self._next_prior_check = False, FIRST_CHECK
 
     @classmethod
     def from_counts(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 CHECK_PRIOR = Refit(always=0, growth=0.25)
 """When expectations check the prior again."""
+FIRST_CHECK = 20
+"""Number of observations before the first of these checks. Of fewer, a single rare outcome decides, and a learned
+parameter can still be at its bound."""
 MAX_Z = 4.0
 """Largest absolute z-score of a prior that agrees with the observations; by chance, 1 in 15,000 is larger."""
 MAX_ALPHA = 1e3
