@@ -131,7 +131,8 @@ def test_draws_for_arviz_have_the_estimates_and_standard_errors(data: bb.Data) -
 
 
 def test_arviz_summarises_the_draws(data: bb.Data) -> None:
-    arviz = pytest.importorskip("arviz")  # the extra `arviz`
+    import arviz  # slow to import
+
     fit = bb.fit(data, bb.habit())
     summary = arviz.summary(fit.to_arviz(2000)["posterior"].to_dataset(), kind="stats")
     assert summary["mean"].to_numpy() == pytest.approx(fit.people["habit"].to_numpy(), abs=0.1)
