@@ -20,11 +20,11 @@ import numpy as np
 from berlyne.engine.agent_state import AgentState
 from berlyne.engine.caches import cache_for
 from berlyne.engine.environment import draw, episode_arrays
-from berlyne.engine.indices import estimated_probability
 from berlyne.engine.jit import inline, kernel
 from berlyne.engine.loop import Draws, arrive_and_choose, observe_step
 from berlyne.engine.records import RunRecord
-from berlyne.engine.row_beliefs import TOTAL
+from berlyne.engine.row_beliefs import SEEN, SIZE, TOTAL, Belief
+from berlyne.engine.successor_graph import slot_of
 from berlyne.validation import BoolArray, FloatArray, IndexArray, IntArray
 from berlyne.worlds.world import World
 
@@ -111,6 +111,21 @@ def _by_outcome(world: World) -> tuple[Any, ...]:
 
 
 @inline
+def restaurant_probability(belief: Belief, s: int, a: int, s_next: int) -> float:
+    """Probability of an outcome of row (a, s), which was tried, under a Chinese-restaurant prior.
+
+    It is computed from counts. The difference of weights that planning uses loses digits if c is large.
+    """
+    graph, r = belief.graph, s * belief.graph.stride + a
+    c, d, n_obs, n_seen = belief.numbers[0], belief.numbers[1], belief.row_stats[r, TOTAL], belief.row_stats[r, SEEN]
+    slot = slot_of(graph, s, s_next)
+    n = belief.n[slot * graph.stride + a] if slot >= 0 else 0
+    if n > 0:
+        return (n - d) / (c + n_obs)  # type: ignore[no-any-return]
+    return (c + d * n_seen) / ((belief.row_stats[r, SIZE] - n_seen) * (c + n_obs))  # type: ignore[no-any-return]
+
+
+@inline
 def measure_row(agent: AgentState, truth: OpenTruth, row: int) -> None:
     """Measure row s M + a of the world: its missing information and its L1 distance from the estimate."""
     belief, n_actions = agent.belief, agent.belief.graph.n_actions
@@ -122,14 +137,14 @@ def measure_row(agent: AgentState, truth: OpenTruth, row: int) -> None:
     loss, distance = 0.0, 1.0
     p_seen, p_hidden = 1.0 / n_cells, 1.0 / (n_cells * n_hidden)  # of a row without observations
     if is_tried:
-        p_hidden = estimated_probability(belief, s, a, elsewhere) / n_hidden
+        p_hidden = restaurant_probability(belief, s, a, elsewhere) / n_hidden
     log_seen, log_hidden = math.log2(p_seen), math.log2(p_hidden)
     for e in range(truth.indptr[row], truth.indptr[row + 1]):
         theta, cell_next = truth.data[e], truth.cells[truth.indices[e]]
         if cell_next < 0:
             p, log_p = p_hidden, log_hidden
         elif is_tried:
-            p = estimated_probability(belief, s, a, cell_next)
+            p = restaurant_probability(belief, s, a, cell_next)
             log_p = math.log2(p)
         else:
             p, log_p = p_seen, log_seen
