@@ -11,7 +11,15 @@ import numpy as np
 
 from berlyne.behaviour.data import Data, pandas
 from berlyne.behaviour.group import GroupFit, fit_group
-from berlyne.behaviour.logit import Design, LogitFit, fit_logit, make_design, make_parameters, near_starts
+from berlyne.behaviour.logit import (
+    Design,
+    LogitFit,
+    default_starts,
+    fit_logit,
+    make_design,
+    make_parameters,
+    near_starts,
+)
 from berlyne.behaviour.search import search_settings
 from berlyne.behaviour.terms import Model
 from berlyne.behaviour.threads import replay_on_grids
@@ -27,8 +35,10 @@ Pool = Literal["none", "all", "group"]
 POOLS = ("none", "all", "group")
 WEIGHTS = ("free", "positive")
 FEW_CHOICES = 300
-"""If people have fewer choices and lapse, the likelihood may have several maxima, and all settings are fitted from many
-starts. With more choices, a search starts near the fit with the settings before."""
+"""If people have fewer choices and lapse, the likelihood may have several maxima, and the search with each setting has
+some starts of its own. With more choices, it starts only near the fit with the settings before."""
+N_THOROUGH = 4
+"""Number of the best settings that are fitted from all starts; one for groups, whose prior leaves fewer maxima."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,11 +330,24 @@ def fit(
         last[:] = [fitted(settings, last[0] if last else None)]
         return last[0].score
 
-    best, profile = search_settings(model.settings(), score)
-    final = last[0] if len(profile) == 1 else fitted(best, None)  # from all starts
-    tried = [line for line in profile if any(line[name] != value for name, value in best.items())]
-    profile = [*tried, {**best, "score": final.score}]
+    _, profile = search_settings(model.settings(), score)
+    if len(profile) == 1:
+        return Fit(data, model, _settings_of(profile[0]), weights, pool, last[0].logit, last[0].group, profile)
+    profile.sort(key=lambda line: line["score"])
+    best, final = {}, None
+    for line in profile[-1 if pool == "group" else -N_THOROUGH :]:
+        refitted = fitted(_settings_of(line), None)  # from all starts
+        line["score"] = refitted.score
+        if final is None or refitted.score > final.score:
+            best, final = _settings_of(line), refitted
+    assert final is not None
+    profile.sort(key=lambda line: line["score"])
     return Fit(data, model, best, weights, pool, final.logit, final.group, profile)
+
+
+def _settings_of(line: Mapping[str, float]) -> dict[str, float]:
+    """Return the settings in a line of the profile."""
+    return {name: value for name, value in line.items() if name != "score"}
 
 
 class _Fitted(NamedTuple):
@@ -347,8 +370,11 @@ def _fit_design(design: Design, positive: BoolArray, has_lapse: bool, pool: Pool
         return _Fitted(design, group.people, group)
     pooled = design.together() if pool == "all" else design
     has_several_maxima = has_lapse and np.median(pooled.n) < FEW_CHOICES
-    starts = None if near is None or has_several_maxima else near_starts(near.logit.theta, near.design, pooled)
-    return _Fitted(pooled, fit_logit(pooled, make_parameters(pooled, positive, has_lapse), starts), None)
+    parameters = make_parameters(pooled, positive, has_lapse)
+    starts = None if near is None else near_starts(near.logit.theta, near.design, pooled)
+    if starts is not None and has_several_maxima:
+        starts = np.concatenate([starts, default_starts(pooled, parameters)], axis=1)
+    return _Fitted(pooled, fit_logit(pooled, parameters, starts), None)
 
 
 def design_of(data: Data, model: Model, settings: Mapping[str, float]) -> Design:
