@@ -1,7 +1,7 @@
 """Maxima of the likelihood of choices that SciPy's L-BFGS-B finds from many starts, in plain NumPy.
 
 `python tests/oracles/many_starts.py` computes them for 200 people of two kinds from 20 starts each, and writes
-`many_starts.json` beside this file. It takes about ten minutes. Renew the file only if the simulated people change.
+`many_starts.json` beside this file. It takes half an hour. Renew the file only if the simulated people change.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ FEW_CHOICES = 300
 """If people have fewer choices and lapse, the likelihood may have several maxima, and the search with each setting has
 some starts of its own. With more choices, it starts only near the fit with the settings before."""
 N_THOROUGH = 4
-"""Number of the best settings that are fitted from all starts; one for groups, whose prior leaves fewer maxima."""
+"""Number of the best settings that are fitted from all starts if there may be several maxima; otherwise one is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +335,8 @@ def fit(
         return Fit(data, model, _settings_of(profile[0]), weights, pool, last[0].logit, last[0].group, profile)
     profile.sort(key=lambda line: line["score"])
     best, final = {}, None
-    for line in profile[-1 if pool == "group" else -N_THOROUGH :]:
+    n_thorough = N_THOROUGH if pool != "group" and _has_several_maxima(last[0].design, model.has_lapse) else 1
+    for line in profile[-n_thorough:]:
         refitted = fitted(_settings_of(line), None)  # from all starts
         line["score"] = refitted.score
         if final is None or refitted.score > final.score:
@@ -363,16 +364,20 @@ class _Fitted(NamedTuple):
         return float(self.logit.log_likelihood.sum() if self.group is None else self.group.log_evidence.sum())
 
 
+def _has_several_maxima(design: Design, has_lapse: bool) -> bool:
+    """Whether the likelihood may have several maxima, because people lapse and have few choices."""
+    return bool(has_lapse and np.median(design.n) < FEW_CHOICES)
+
+
 def _fit_design(design: Design, positive: BoolArray, has_lapse: bool, pool: Pool, near: _Fitted | None) -> _Fitted:
     """Fit the weights for given settings; `near` is a fit with other settings, from which the search may start."""
     if pool == "group":
         group = fit_group(design, positive, has_lapse, None if near is None else near.group)
         return _Fitted(design, group.people, group)
     pooled = design.together() if pool == "all" else design
-    has_several_maxima = has_lapse and np.median(pooled.n) < FEW_CHOICES
     parameters = make_parameters(pooled, positive, has_lapse)
     starts = None if near is None else near_starts(near.logit.theta, near.design, pooled)
-    if starts is not None and has_several_maxima:
+    if starts is not None and _has_several_maxima(pooled, has_lapse):
         starts = np.concatenate([starts, default_starts(pooled, parameters)], axis=1)
     return _Fitted(pooled, fit_logit(pooled, parameters, starts), None)
 
