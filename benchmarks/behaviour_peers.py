@@ -62,9 +62,9 @@ def fit_berlyne(people: list[Person], n_starts: int) -> list[float]:
     x, chosen = (np.concatenate(part) for part in zip(*people, strict=True))
     begin = np.arange(0, len(x) + 1, N_CHOICES)
     design = make_design(x, np.ones(x.shape[:2], dtype=bool), chosen, begin)
-    found = fit_logit(design, make_parameters(design, np.zeros(N_WEIGHTS, dtype=bool), True))
-    print(f"berlyne: {found.maximum.n_starts[0]} starts for each person")
-    return found.log_likelihood.tolist()  # type: ignore[no-any-return]
+    fit = fit_logit(design, make_parameters(design, np.zeros(N_WEIGHTS, dtype=bool), True))
+    print(f"berlyne: {fit.maximum.n_starts[0]} starts for each person")
+    return fit.log_likelihood.tolist()  # type: ignore[no-any-return]  # a list of floats
 
 
 def fit_scipy(people: list[Person], n_starts: int) -> list[float]:
@@ -134,7 +134,7 @@ def fit_cpm(people: list[Person], n_starts: int) -> list[float]:
         )
         search.optimise()
         best = np.maximum(best, [-fit["fun"] for fit in search.fit])
-    return best.tolist()  # type: ignore[no-any-return]
+    return best.tolist()  # type: ignore[no-any-return]  # a list of floats
 
 
 PEERS: dict[str, Callable[[list[Person], int], list[float]]] = {

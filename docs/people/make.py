@@ -129,7 +129,7 @@ def with_tables(text: str) -> str:
         mark = re.compile(rf"(<!-- table {name} -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
         if not mark.search(text):
             raise ValueError(f"{PAGE.name} has no marks of the table {name}")
-        text = mark.sub(lambda match, lines=lines: match[1] + lines + match[2], text)  # type: ignore[misc]
+        text = mark.sub(lambda match, lines=lines: match[1] + lines + match[2], text)  # type: ignore[misc]  # its type is not inferred
     return text
 
 
