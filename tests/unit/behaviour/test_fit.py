@@ -130,6 +130,7 @@ def test_draws_for_arviz_have_the_estimates_and_standard_errors(data: bb.Data) -
     assert float(tree["log_likelihood"]["choice"].sum()) == pytest.approx(fit.log_likelihood.sum())
 
 
+@pytest.mark.filterwarnings("ignore:\\nArviZ is undergoing:FutureWarning")  # when it is first imported on a day
 def test_arviz_summarises_the_draws(data: bb.Data) -> None:
     import arviz  # slow to import
 
