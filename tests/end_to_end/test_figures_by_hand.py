@@ -428,21 +428,28 @@ def copied(folder: Path, to: Path) -> PaperRun:
     return PaperRun(to, N_WORLDS, 0)
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers(2) as started:
+        yield started
+
+
 SOME = ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity")
 
 
-def test_other_processes_draw_what_one_draws(folder: Path, tmp_path: Path) -> None:
+def test_other_processes_draw_what_one_draws(folder: Path, tmp_path: Path, workers: Workers) -> None:
     paper_run = copied(folder, tmp_path / "copy")
-    with Workers(2) as workers:
-        assert sorted(draw(paper_run, SOME, workers)) == sorted(SOME)
-        assert "executor" in vars(workers)
+    assert sorted(draw(paper_run, SOME, workers)) == sorted(SOME)
+    assert "executor" in vars(workers)
     for name in SOME:
         for file in (f"{name}.png", f"{name}.csv"):
             assert (paper_run.folder / "figures" / file).read_bytes() == (folder / "figures" / file).read_bytes()
 
 
-def test_a_figure_that_another_process_fails_to_draw_is_an_error(folder: Path, tmp_path: Path) -> None:
+def test_a_figure_that_another_process_fails_to_draw_is_an_error(
+    folder: Path, tmp_path: Path, workers: Workers
+) -> None:
     paper_run = copied(folder, tmp_path / "copy")
     shutil.rmtree(paper_run.folder / "data" / "gains.zarr")
-    with Workers(2) as workers, pytest.raises(StoreError, match="gains"):
+    with pytest.raises(StoreError, match="gains"):
         list(draw(paper_run, SOME, workers))

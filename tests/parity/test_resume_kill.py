@@ -127,21 +127,21 @@ def kill_and_resume(folder, runs, jobs, n_worlds, n_kills):
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_at_many_random_moments(tmp_path, runs, jobs):
-    n_kills = amount(8, 20)
-    finished = kill_and_resume(tmp_path, runs, jobs, n_worlds=amount(30, 90), n_kills=n_kills)
+    n_kills = amount(6, 20)
+    finished = kill_and_resume(tmp_path, runs, jobs, n_worlds=amount(20, 90), n_kills=n_kills)
     assert len(set(finished)) > n_kills // 2
 
 
 def test_killed_once_and_grown(tmp_path, runs):
     """A short round of the above: killed as soon as a piece is there, then asked for more."""
     whole, place = tmp_path / "whole", tmp_path / "killed"
-    process = runs.begin(place, 2, 24)
+    process = runs.begin(place, 2, 16)
     wait_until(lambda: done(place), "the first piece", pause=0.001)
     os.kill(process, signal.SIGKILL)
     assert runs.status() == 9
-    assert json.loads((place / "zarr.json").read_text())["attributes"]["settings"]["n_worlds"] == 24
+    assert json.loads((place / "zarr.json").read_text())["attributes"]["settings"]["n_worlds"] == 16
     for asked, jobs in ((place, 1), (whole, 2)):
-        runs.begin(asked, jobs, 25)
+        runs.begin(asked, jobs, 17)
         assert runs.status() == 0
     assert_same_store(whole, place)
     assert sorted(f.name for f in tmp_path.iterdir()) == ["killed", "whole"]
