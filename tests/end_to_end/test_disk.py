@@ -117,9 +117,7 @@ def test_a_limit_on_the_size_of_files(tmp_path, whole):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     command = [sys.executable, "-m", "berlyne", "run", "study.toml", "r.zarr", "--jobs", "1"]
-    full = subprocess.run(
-        command, cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True, timeout=LIMIT
-    )
+    full = subprocess.run(command, cwd=tmp_path, preexec_fn=limited, capture_output=True, text=True, timeout=LIMIT)
     assert (full.returncode, full.stdout) == (1, "")
     assert full.stderr.startswith("berlyne: cannot write r.zarr/")
     assert full.stderr.endswith(f": the file is larger than the system allows; the file was not changed{GOES_ON}")

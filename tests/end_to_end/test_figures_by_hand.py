@@ -23,9 +23,9 @@ from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.evidence import gather_evidence
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.parallel import Workers
 from berlyne.paper.reproduction.robustness import variant_evidence
 from berlyne.paper.reproduction.variants import VARIANTS
+from berlyne.processes import Workers
 from berlyne.serialization import StoreError
 
 from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, stage, stored, world

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import berlyne
+from amounts import amount
 from berlyne import Dirichlet, InternalModel, OneTwoThree
 from berlyne.models.uncertainty import MissingInformationEstimate
 from oracles.worlds_from_prior import maze_from_the_prior
@@ -105,11 +106,12 @@ def test_certain_rows_have_no_interval():
     assert (known.low, known.high) == (0.0, 0.0)
 
 
-def misses(make, n_worlds=2000, steps=(60, 1000)):
+def misses(make, steps=(60, 1000)):
     """How much more is missing than expected in each of many worlds, and how much is expected on average, in bits.
 
     One exploration of each world is looked at early and late.
     """
+    n_worlds = amount(500, 2000)
     off, expected = np.empty((2, len(steps), n_worlds))
     for seed in range(n_worlds):
         run = berlyne.explore(make(seed), "PIG(VI)", n_steps=max(steps), seed=seed)

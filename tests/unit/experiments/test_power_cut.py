@@ -11,11 +11,12 @@ import threading
 import numpy as np
 import pytest
 
+from amounts import amount
 from berlyne.experiments import store
 from berlyne.experiments.merge_stores import merge
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
-N_CUTS = 24
+N_CUTS = amount(9, 24)
 """Number of power cuts in each test, at moments from the first sync to the last."""
 
 
