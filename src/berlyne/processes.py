@@ -49,7 +49,7 @@ class _Process(SpawnProcess):
         sys.modules["__main__"] = ModuleType("__main__")
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else ()
         try:
-            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]  # not in the stubs
+            return SpawnProcess._Popen(process_obj)
         finally:
             sys.modules["__main__"] = script
             if hasattr(signal, "pthread_sigmask"):

@@ -6,6 +6,7 @@ import csv
 import re
 import shutil
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -60,9 +61,10 @@ def drawings(paper_run: PaperRun) -> dict[str, Drawing]:
     return {name: figure.draw(paper_run) for name, figure in FIGURES.items()}
 
 
-def lines(folder: Path, name: str) -> Iterator[dict[str, str]]:
+@lru_cache(maxsize=2)
+def lines(folder: Path, name: str) -> list[dict[str, str]]:
     with (folder / "figures" / f"{name}.csv").open() as file:
-        yield from csv.DictReader(file)
+        return list(csv.DictReader(file))
 
 
 def numbers(folder: Path, name: str, *columns: str, **where: str) -> np.ndarray:
