@@ -187,7 +187,7 @@ def _instances(kind):
                 "tcp://127.0.0.1:x", "nonsense", "tcp://", "tls://", "", f"tcp://{'a' * 300}:1"],
 )  # fmt: skip
 def test_no_client_is_created_if_nothing_listens(tmp_path, address, monkeypatch, built):
-    monkeypatch.setattr(dask_backend, "CONNECT_TIMEOUT", 0.3)
+    monkeypatch.setattr(dask_backend, "CONNECT_TIMEOUT", 0.3 if address.startswith("tls") else 0.1)
     problem = "can be reached" if address == "tls://127.0.0.1:9" else "answers"  # there are no certificates
     with raises(StoreError, "no Dask scheduler", problem, f"at {address}"):
         study().run(tmp_path / "r.zarr", cluster=address)
@@ -196,7 +196,7 @@ def test_no_client_is_created_if_nothing_listens(tmp_path, address, monkeypatch,
 
 @pytest.mark.parametrize("transport", ["tcp", "tls", "ws", "inproc", "ucx", "none"])
 def test_an_address_without_a_scheduler_gives_an_error(tmp_path, transport, monkeypatch, built):
-    monkeypatch.setattr(dask_backend, "CONNECT_TIMEOUT", 0.5)
+    monkeypatch.setattr(dask_backend, "CONNECT_TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"{transport}://127.0.0.1:{server.getsockname()[1]}"
         with raises(StoreError, "no Dask scheduler", f"at {address}"):

@@ -76,6 +76,7 @@ def test_one_job_and_objects_that_cannot_be_pickled_stay_in_this_process(place, 
 
 
 def test_short_runs_start_no_process(place, monkeypatch):
+    monkeypatch.setattr(run_module, "THREAD_SECONDS", 60.0)
     monkeypatch.setattr(run_module, "Workers", None)
     assert study().run(place, jobs=2).is_complete
 
