@@ -121,6 +121,30 @@ def cut_power(folder, use, n_syncs, rng):
     return restored, written
 
 
+def cut_power_after(folder, use, rng):
+    """Return the folder as it is after a power cut as soon as `use` has returned."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        disk = Disk(folder, patch, 10**9)
+        use(folder)
+        disk.restore(folder.with_name(f"{folder.name} restored"), rng)
+    return folder.with_name(f"{folder.name} restored")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda folder, shards: small().run(folder / "r", jobs=1), lambda folder, shards: merge(folder / "r", shards)],
+)
+def test_results_are_on_the_disk_when_a_run_or_a_merge_returns(tmp_path, use):
+    shards = [tmp_path / f"shard-{k}" for k in (1, 2)]
+    for k, shard in enumerate(shards, start=1):
+        small().run(shard, shard=f"{k}/2", jobs=1)
+    small().run(tmp_path / "whole", jobs=1)
+    for seed in range(3):
+        folder = cut_power_after(tmp_path / str(seed), lambda folder: use(folder, shards), _rng(seed))
+        assert_same_store(folder / "r", tmp_path / "whole")
+
+
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_run_is_resumed_after_a_power_cut(tmp_path, monkeypatch, jobs):
     small().run(tmp_path / "whole", jobs=1)
