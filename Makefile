@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE # without bytecode, pytest would rewrite every 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
 	@echo "make test         run every test  (JOBS=$(JOBS) processes)"
-	@echo "make test-full    run every test, with all combinations of strategies and worlds"
+	@echo "make test-full    run every test in full: all combinations, kills and simulations"
 	@echo "make bounds       run the tests of the engine with bounds checks"
 	@echo "make oldest       test the package with the lowest versions of its dependencies that pyproject.toml allows"
 	@echo "make browser      test the page of berlyne watch in Chromium, which must be installed"
@@ -50,7 +50,7 @@ test: $(VENV)/installed-test
 	TMPDIR=$(SCRATCH) $(BIN)/python -m pytest -n $(JOBS) $(OPTIONS)
 
 # Tests of all strategies in all worlds run in `make test` until every pair of utility, method, choice rule and world has
-# occurred (tests/pairwise.py). Here they run in full.
+# occurred (tests/pairwise.py), and tests of kills, damage and simulations do less (tests/amounts.py). Here they run in full.
 test-full: OPTIONS += --full
 test-full: test
 

@@ -2,12 +2,14 @@
 
 Hypothesis runs the same examples every time, so that a failing test stays failing. Ctrl-C is never ignored, although a
 shell that starts tests in the background lets them and their processes ignore it. A run in which no test was executed
-fails. Every test has a time limit. Only a part of the cases of a test that is marked `pairwise` runs, unless the option
-`--full` is given. Collecting is quick, because every process of pytest-xdist collects all tests.
+fails. Every test has a time limit. Only a part of the cases of a test that is marked `pairwise` runs, and tests that
+ask `amounts` do less, unless the option `--full` is given. Collecting is quick, because every process of pytest-xdist
+collects all tests.
 """
 
 import faulthandler
 import gc
+import math
 import os
 import signal
 from itertools import groupby
@@ -15,12 +17,16 @@ from itertools import groupby
 import pytest
 from hypothesis import settings
 
+import amounts
+from berlyne.experiments import run
 from pairwise import numbered, select
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("berlyne", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("berlyne")
+
+run.THREAD_SECONDS = math.inf  # so that a study is computed here, however busy the machine; test_jobs.py sets it
 
 
 SLOW = 900
@@ -33,6 +39,7 @@ STDERR = pytest.StashKey[int]()
 
 def pytest_configure(config):
     config.stash[STDERR] = os.dup(2)
+    amounts.IS_FULL = config.option.full
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,7 +61,7 @@ def pytest_timeout_cancel_timer(item):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="run all cases of tests that are marked pairwise")
+    parser.addoption("--full", action="store_true", help="run all cases of pairwise tests, and full amounts")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from unit.experiments.studies import command
 
 REPRODUCTION = 800
 """Seconds for the command line. A reproduction takes a minute on an idle machine, and much longer on a busy one."""
@@ -19,8 +22,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(REPRODUCTION + 100))
 
 
-def berlyne(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, because a new one would import for more than a second."""
+    with contextlib.chdir(cwd):
+        return subprocess.CompletedProcess(arguments, *command(*arguments))
+
+
+def run_in_new_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command line as from a shell."""
     return subprocess.run(
         [sys.executable, "-m", "berlyne", *arguments], cwd=cwd, capture_output=True, text=True, timeout=REPRODUCTION
     )
@@ -30,7 +39,7 @@ def berlyne(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder, and what was printed."""
     place = tmp_path_factory.mktemp("smoke")
-    done = berlyne("reproduce", "--preset", "smoke", "--jobs", "2", cwd=place)
+    done = run_in_new_process("reproduce", "--preset", "smoke", "--jobs", "2", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return place / "reproduction", done.stdout

@@ -6,6 +6,7 @@ import csv
 import re
 import shutil
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,9 @@ from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.evidence import gather_evidence
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.parallel import Workers
 from berlyne.paper.reproduction.robustness import variant_evidence
 from berlyne.paper.reproduction.variants import VARIANTS
+from berlyne.processes import Workers
 from berlyne.serialization import StoreError
 
 from .by_hand import ALPHA, CLASSES, N_STEPS, N_WORLDS, SNAPSHOTS, STRATEGIES, stage, stored, world
@@ -60,9 +61,10 @@ def drawings(paper_run: PaperRun) -> dict[str, Drawing]:
     return {name: figure.draw(paper_run) for name, figure in FIGURES.items()}
 
 
-def lines(folder: Path, name: str) -> Iterator[dict[str, str]]:
+@lru_cache(maxsize=2)
+def lines(folder: Path, name: str) -> list[dict[str, str]]:
     with (folder / "figures" / f"{name}.csv").open() as file:
-        yield from csv.DictReader(file)
+        return list(csv.DictReader(file))
 
 
 def numbers(folder: Path, name: str, *columns: str, **where: str) -> np.ndarray:
@@ -428,21 +430,28 @@ def copied(folder: Path, to: Path) -> PaperRun:
     return PaperRun(to, N_WORLDS, 0)
 
 
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers(2) as started:
+        yield started
+
+
 SOME = ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity")
 
 
-def test_other_processes_draw_what_one_draws(folder: Path, tmp_path: Path) -> None:
+def test_other_processes_draw_what_one_draws(folder: Path, tmp_path: Path, workers: Workers) -> None:
     paper_run = copied(folder, tmp_path / "copy")
-    with Workers(2) as workers:
-        assert sorted(draw(paper_run, SOME, workers)) == sorted(SOME)
-        assert "executor" in vars(workers)
+    assert sorted(draw(paper_run, SOME, workers)) == sorted(SOME)
+    assert "executor" in vars(workers)
     for name in SOME:
         for file in (f"{name}.png", f"{name}.csv"):
             assert (paper_run.folder / "figures" / file).read_bytes() == (folder / "figures" / file).read_bytes()
 
 
-def test_a_figure_that_another_process_fails_to_draw_is_an_error(folder: Path, tmp_path: Path) -> None:
+def test_a_figure_that_another_process_fails_to_draw_is_an_error(
+    folder: Path, tmp_path: Path, workers: Workers
+) -> None:
     paper_run = copied(folder, tmp_path / "copy")
     shutil.rmtree(paper_run.folder / "data" / "gains.zarr")
-    with Workers(2) as workers, pytest.raises(StoreError, match="gains"):
+    with pytest.raises(StoreError, match="gains"):
         list(draw(paper_run, SOME, workers))

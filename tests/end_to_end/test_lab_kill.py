@@ -18,6 +18,7 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from amounts import amount
 from berlyne import Dirichlet, LabBook
 from waiting import Lines, wait_for_child
 
@@ -89,8 +90,9 @@ def kill(path, times, seed=0):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to be killed often enough")
 def test_nothing_acknowledged_is_lost(tmp_path):
-    n, _ = kill(tmp_path / "lab", 60)
-    assert n > 60  # it waits for more, however slow the disk is
+    n_kills = amount(25, 60)
+    n, _ = kill(tmp_path / "lab", n_kills)
+    assert n > n_kills  # it waits for more, however slow the disk is
 
 
 def begun_and_killed(path, after):
@@ -118,7 +120,7 @@ def begun_and_killed(path, after):
 def test_a_book_whose_creation_is_killed_exists_or_can_be_created(tmp_path):
     LabBook.new(tmp_path / "first", PRIOR)  # so that those to come find all compiled
     usual, rng = begun_and_killed(tmp_path / "second", None), np.random.default_rng(2)
-    for i in range(60):
+    for i in range(amount(25, 60)):
         begun_and_killed(tmp_path / f"{i}", rng.uniform(0.0, 1.5 * usual))
         is_there = (tmp_path / f"{i}").exists()
         book = LabBook(tmp_path / f"{i}") if is_there else LabBook.new(tmp_path / f"{i}", PRIOR, seed=1)

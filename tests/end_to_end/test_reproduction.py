@@ -22,7 +22,7 @@ from berlyne.paper.reproduction.run import STAGES, reproduce
 from unit.paper.reproduction.html_page import Page
 from waiting import LIMIT
 
-from .conftest import berlyne as run
+from .conftest import run, run_in_new_process
 
 ADDITIONS = Path(__file__).parents[1] / "unit" / "paper" / "reproduction" / "additions.py"
 
@@ -232,7 +232,7 @@ def test_help_lists_the_parts() -> None:
 
 
 def test_an_unknown_assumption_gives_one_sentence_and_no_files(tmp_path: Path) -> None:
-    done = run("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
+    done = run_in_new_process("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
     assert done.returncode != 0
     assert re.fullmatch(r"berlyne: gama: .*gamma\?\n", done.stderr)
     assert list(tmp_path.iterdir()) == []
@@ -248,8 +248,9 @@ def test_additional_strategies_and_worlds_change_no_number(finished: tuple[Path,
     folder, _ = finished
     shutil.copytree(folder, tmp_path / "beside")
     shutil.rmtree(tmp_path / "beside" / "figures")
+    options = ["--preset", "smoke", "--jobs", "1", "--only", ",".join(("claims", *FIGURES))]
     done = subprocess.run(
-        [sys.executable, ADDITIONS, "reproduce", "beside", "--preset", "smoke"],
+        [sys.executable, ADDITIONS, "reproduce", "beside", *options],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import berlyne
+from amounts import amount
 from berlyne.experiments.store import StoreError
 from berlyne.paper.reproduction import robustness
 from berlyne.paper.reproduction.assumptions import DEFAULT
@@ -336,7 +337,7 @@ def test_verdicts_under_the_default_are_those_of_the_claims_file(folder: Path, p
     assert drawn == {claim: claims[claim]["verdict"] for claim in robustness.REEVALUATED}
 
 
-@pytest.mark.parametrize("variant", ["q-epsilon", "cap"])
+@pytest.mark.parametrize("variant", amount(["cap"], ["q-epsilon", "cap"]))
 def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, paper_run: PaperRun, tmp_path: Path) -> None:
     (chosen,) = (v for v in VARIANTS if v.id == variant)
     done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumptions=DEFAULT.replace(chosen.changes))

@@ -22,11 +22,12 @@ def by_hand(experiment, kind, index, strategy):
 
 
 def assert_stored(experiment, results):
+    dataset = results.dataset.load()
     for kind in experiment.classes:
         for index in range(experiment.n_worlds):
             for strategy in experiment.strategies:
                 run, steps = by_hand(experiment, kind, index, strategy)
-                saved = results.dataset.sel(world=world_id(kind.name, index), strategy=strategy.name)
+                saved = dataset.sel(world=world_id(kind.name, index), strategy=strategy.name)
                 n = kind.n_steps
                 for name in ("missing_information", "l1_distance"):
                     stored = saved[name].values

@@ -19,7 +19,7 @@ from berlyne.experiments.schema import versions
 from berlyne.serialization import StoreError
 from messages import raises
 from unit.experiments.dask_garbage import collect_dask_garbage
-from unit.experiments.studies import assert_same_store, forget_worlds, study
+from unit.experiments.studies import assert_same_store, command, forget_worlds, study
 from waiting import LIMIT, wait_until
 
 __all__ = ["collect_dask_garbage"]
@@ -188,7 +188,7 @@ import sys, time
 from berlyne.cli import main
 from berlyne.experiments import dask as dask_backend
 from berlyne.experiments import store
-store.BLOCK, dask_backend.WORKER_TIMEOUT, dask_backend.NOTICE_DELAY = 2, 4.0, 1.0
+store.BLOCK, dask_backend.WORKER_TIMEOUT, dask_backend.NOTICE_DELAY = 2, 3.0, 1.0
 main()
 """
 STUDY = """
@@ -233,25 +233,41 @@ def wait_for(address, n_workers):
             watcher.wait_for_workers(n_workers, timeout=120)
 
 
-def test_waiting_for_workers_has_a_limit(a_cluster):
-    start, use, address = a_cluster
-    start(SCHEDULER)
-    wait_for(address, 0)
-    _, errors = (using := use()).communicate(timeout=LIMIT)
-    assert using.returncode == 1
+@pytest.fixture
+def no_workers(tmp_path, monkeypatch):
+    """The address of a scheduler in this process that has no workers, and the command that uses it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY)
+    with distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None) as running:
+        address = running.scheduler_address
+        yield address, lambda: command("run", "study.toml", "r.zarr", "--cluster", address)
+
+
+def test_waiting_for_workers_has_a_limit(no_workers, monkeypatch):
+    address, use = no_workers
+    monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", 2.0)
+    monkeypatch.setattr(dask_backend, "NOTICE_DELAY", 0.5)
+    code, _, errors = use()
+    assert code == 1
     assert errors.splitlines() == [
-        f"berlyne: waiting for workers of the Dask scheduler at {address}, for 4 s at most",
-        f"berlyne: the Dask scheduler at {address} had no workers for 4 s; start some, and run again",
+        f"berlyne: waiting for workers of the Dask scheduler at {address}, for 2 s at most",
+        f"berlyne: the Dask scheduler at {address} had no workers for 2 s; start some, and run again",
     ]
 
 
-def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
-    start, use, address = a_cluster
-    start(SCHEDULER)
-    start(WITHOUT_US + WORKER)
-    wait_for(address, 1)
-    _, errors = (using := use()).communicate(timeout=LIMIT)
-    assert using.returncode == 1
+def test_workers_without_berlyne_are_named_before_work_begins(no_workers):
+    address, use = no_workers
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT_US + WORKER.format(address.rsplit(":", 1)[1])],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_for(address, 1)
+        code, _, errors = use()
+    finally:
+        worker.kill()
+        worker.wait(timeout=LIMIT)
+    assert code == 1
     *waited, last = errors.splitlines()
     assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), (
         errors
@@ -262,8 +278,8 @@ def test_workers_without_berlyne_are_named_before_work_begins(a_cluster):
 @pytest.mark.parametrize("who", ["workers", "scheduler"])
 def test_lost_workers_and_schedulers_are_reported(a_cluster, tmp_path, who):
     start, use, address = a_cluster
-    scheduler, workers = start(SCHEDULER), [start(WORKER), start(WORKER)]
-    wait_for(address, 2)
+    scheduler, workers = start(SCHEDULER), [start(WORKER)]
+    wait_for(address, 1)
     using = use()
 
     def begun():
@@ -276,7 +292,7 @@ def test_lost_workers_and_schedulers_are_reported(a_cluster, tmp_path, who):
     _, errors = using.communicate(timeout=LIMIT)
     assert using.returncode == 1
     ends = {
-        "workers": "had no workers for 4 s; start some, and run again",
+        "workers": "had no workers for 3 s; start some, and run again",
         "scheduler": "does not answer any more; finished results are stored, run again to resume",
     }
     *waited, last = errors.splitlines()

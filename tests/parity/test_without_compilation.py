@@ -1,5 +1,7 @@
 """With compilation off, kernels run as plain Python and must agree with the vector code."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -53,10 +55,17 @@ print(json.dumps(found))
 """
 
 
-def results(script, **environment):
+def compiled_and_plain(script):
+    """What a script prints in this process, and in one without compilation."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(script, {})
+    return json.loads(printed.getvalue()), in_plain_python(script)
+
+
+def in_plain_python(script):
     done = subprocess.run(
         [sys.executable, "-c", script],
-        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         capture_output=True,
         text=True,
         check=True,
@@ -66,7 +75,7 @@ def results(script, **environment):
 
 
 def test_compiled_and_plain_python_kernels_act_alike():
-    compiled, plain = (results(SCRIPT, NUMBA_DISABLE_JIT=off) for off in ("0", "1"))
+    compiled, plain = compiled_and_plain(SCRIPT)
     assert compiled.keys() == plain.keys()
     for name, (actions, states, missing) in compiled.items():
         assert plain[name][:2] == [actions, states], name
@@ -74,7 +83,7 @@ def test_compiled_and_plain_python_kernels_act_alike():
 
 
 def test_compiled_and_plain_python_kernels_lose_alike():
-    compiled, plain = (results(TASKS, NUMBA_DISABLE_JIT=off) for off in ("0", "1"))
+    compiled, plain = compiled_and_plain(TASKS)
     assert compiled.keys() == plain.keys()
     for name in compiled:
         (steps, reward), (plain_steps, plain_reward) = (np.transpose(losses[name]) for losses in (compiled, plain))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import berlyne
+from amounts import amount
 from berlyne import Explorer, explore
 from oracles.worlds_from_prior import maze_from_the_prior
 
@@ -16,8 +17,9 @@ FROM_THE_PRIOR = {
 }
 
 
-def gains(make, n_before, n_steps, n_worlds=300):
+def gains(make, n_before, n_steps):
     """Realised minus expected gain of `n_steps` after `n_before` in many worlds, and the mean expected, in bits."""
+    n_worlds = amount(120, 300)
     off, expected = np.empty(n_worlds), np.empty(n_worlds)
     for seed in range(n_worlds):
         world = make(seed + 900)

@@ -45,9 +45,9 @@ def run_pytest(folder, test, *options):
 
 @pytest.mark.parametrize("processes", ["0", "1"])
 def test_a_test_that_hangs_fails_with_its_stack(tmp_path, processes):
-    done = run_pytest(tmp_path, HANGS, "-o", "timeout=2", "-n", processes)
+    done = run_pytest(tmp_path, HANGS, "-o", "timeout=1", "-n", processes)
     assert done.returncode == 1, done.stdout
-    assert done.stderr.startswith("Timeout (0:00:02)!\n"), done.stderr
+    assert done.stderr.startswith("Timeout (0:00:01)!\n"), done.stderr
     assert "in __del__" in done.stderr and "in test_stands_still" in done.stderr
     if processes == "1":  # another process goes on with the other tests
         assert "crashed while running 'test_it.py::test_stands_still'" in done.stdout

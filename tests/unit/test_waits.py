@@ -26,7 +26,7 @@ def unbounded(source: str) -> list[int]:
             starts = owner == "subprocess" and called in STARTED
             joins = called in ("wait", "communicate", "join", "acquire") and not node.args
             reads = called == "readline" and "stdout" in owner
-            waits = ast.unparse(node).startswith("os.waitpid(") and "WNOHANG" not in ast.unparse(node)
+            waits = (owner, called) == ("os", "waitpid") and "WNOHANG" not in ast.unparse(node)
             if ((starts or joins) and not limited) or reads or waits:
                 calls.append(node.lineno)
         elif isinstance(node, ast.While) and "time.sleep(" in ast.unparse(node):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from berlyne.commands.errors import describe_os_error, error_line
-from berlyne.commands.help import IMPORT, Command, Group
+from berlyne.commands.help import IMPORT, JOBS, Command, Group
 from berlyne.commands.listing import format_listing
 
 RUN_EXAMPLE = """
@@ -60,7 +60,7 @@ def list_(suite: str | None) -> None:
 @click.option("--tasks", multiple=True, metavar="TASK", help="Run only this task; can be repeated.")
 @click.option("--preset", type=click.Choice(["full", "quick", "smoke"]), default="full", show_default=True)
 @click.option("--split", type=click.Choice(["test", "tuning"]), default="test", show_default=True)
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of threads; by default one per core.")
+@JOBS
 @click.option("--shard", metavar="PART/N", help="Run only this part of the worlds; 3/10 is part 3 of 10.")
 @click.option("--quiet", is_flag=True, help="Do not print progress.")
 @IMPORT

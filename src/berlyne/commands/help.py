@@ -70,3 +70,6 @@ IMPORT = click.option(
     help="Python module that registers your own indices and methods; can be repeated.",
 )
 """Option of commands that take names of strategies."""
+
+JOBS = click.option("--jobs", type=click.IntRange(min=1), help="Number of processes; by default one per core.")
+"""Option of commands that compute for long."""

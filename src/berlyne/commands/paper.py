@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from berlyne.commands.help import Command
+from berlyne.commands.help import JOBS, Command
 from berlyne.paper.claims import CLAIMS
 from berlyne.paper.claims.verdict import FAILS, HOLDS, UNDECIDED, group_counts
 from berlyne.paper.reproduction.paper_run import PRESETS
@@ -43,7 +43,7 @@ class _WithParts(Command):
 @click.option(
     "--readings", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="TOML file with assumptions."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes; by default one per core.")
+@JOBS
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for all random numbers.")
 def reproduce(
     folder: Path,

@@ -12,7 +12,7 @@ from rich.table import Table
 
 import berlyne
 from berlyne.commands.errors import describe_os_error, error_line
-from berlyne.commands.help import IMPORT, Command
+from berlyne.commands.help import IMPORT, JOBS, Command
 from berlyne.experiments.results import Results, final_rows, summary_lines
 from berlyne.serialization import atomic_write
 
@@ -49,9 +49,11 @@ def init(experiment: Path) -> None:
 @click.argument("experiment", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("results", type=click.Path(path_type=Path), required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RESULTS", help="Same as RESULTS.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of threads; by default one per core.")
+@JOBS
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Number of local processes, instead of threads (needs Dask)."
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of local Dask workers instead, which are started again if killed.",
 )
 @click.option("--cluster", metavar="ADDRESS", help="Address of a Dask scheduler, such as tcp://scheduler:8786.")
 @click.option("--shard", metavar="PART/N", help="Run only this part of the worlds; 3/10 is part 3 of 10.")

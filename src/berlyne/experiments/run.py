@@ -1,14 +1,17 @@
 """Run the missing explorations of a study on all cores, into one store.
 
-Work units are computed by threads (the kernels release the GIL), by local processes or by a Dask cluster, and returned
-to the single writer. Results do not depend on this choice.
+Work units are computed by local processes or by a Dask cluster, and returned to the single writer. Threads of this
+process compute small studies, because starting processes takes a second, and studies that cannot be pickled. Results do
+not depend on this choice.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import threading
-from collections.abc import Generator, Iterable
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from berlyne import processes
 from berlyne.experiments.manifests import REPAIR_HINT
 from berlyne.experiments.progress import progress_reporter
 from berlyne.experiments.results import Results, load_results
@@ -24,6 +28,7 @@ from berlyne.experiments.shard import Shard, parse_shard
 from berlyne.experiments.spec import Experiment, SettingsError
 from berlyne.experiments.store import Store, StoreError, WorkUnit, work_unit_name
 from berlyne.experiments.work_unit import ProgressCallback, UnfinishedWorkUnitError, compute_arrays, split_work_units
+from berlyne.processes import Workers, n_cores
 from berlyne.serialization import exclusive_lock
 from berlyne.validation import check_count
 
@@ -31,6 +36,8 @@ ComputedUnit = tuple[WorkUnit, dict[str, Any]]
 
 N_WRITERS = 4
 """Number of threads that write to disk, so that computing does not wait for it."""
+THREAD_SECONDS = 2.0
+"""Seconds of a run before processes are started; until then, threads of this process compute."""
 
 
 def run_experiment(
@@ -53,9 +60,12 @@ def run_experiment(
     path : path-like
         Directory of the store; it is created if it does not exist.
     jobs : int, optional
-        Number of threads; by default the number of cores.
+        Number of processes; by default the number of cores. A run of less than two seconds is computed by as many
+        threads of this process, and so is a study with objects that cannot be pickled, such as a measure that is a
+        lambda or a function of your script.
     workers : int or Executor, optional
-        Compute in this number of local processes instead (the `cluster` extra), or with an executor of processes.
+        Compute with this number of local Dask workers instead (the `cluster` extra), which are started again if they
+        are killed, or with an executor of processes.
     cluster : str, optional
         Compute on the Dask scheduler at this address instead, such as "tcp://scheduler:8786".
     repair : bool
@@ -72,8 +82,8 @@ def run_experiment(
     """
     if sum(option is not None for option in (jobs, workers, cluster)) > 1:
         raise SettingsError("only one of jobs, workers and cluster can be given")
-    n_threads = _n_cores() if jobs is None else check_count("jobs", jobs, 1)
-    n_processes = None if workers is None or isinstance(workers, Executor) else check_count("workers", workers, 1)
+    n_jobs = n_cores() if jobs is None else check_count("jobs", jobs, 1)
+    n_workers = None if workers is None or isinstance(workers, Executor) else check_count("workers", workers, 1)
     place = Path(path)
     check_store_path(place)
     part = None if shard is None else parse_shard(shard)
@@ -83,15 +93,15 @@ def run_experiment(
         units = store.missing()
         with progress_reporter(store.experiment, units, progress) as on_explored:
             if isinstance(workers, Executor):
-                in_processes = _compute_with_executor(store, units, workers)
-                computed = _report_progress(in_processes, on_explored)
-            elif n_processes is not None or cluster is not None:
+                sent = pickle.dumps((store.experiment, store.study.layout))
+                computed = _report_progress(_compute_with(workers, n_cores(), sent, units), on_explored)
+            elif n_workers is not None or cluster is not None:
                 from berlyne.experiments.dask import compute_on_cluster
 
-                remote = compute_on_cluster(store.experiment, units, store.study.layout, n_processes, cluster)
+                remote = compute_on_cluster(store.experiment, units, store.study.layout, n_workers, cluster)
                 computed = _report_progress(remote, on_explored)
             else:
-                computed = _compute_in_threads(store, units, on_explored, n_threads)
+                computed = _compute_locally(store, units, on_explored, n_jobs)
             with closing(computed):
                 _write_units(store, computed)
         store.finish()
@@ -99,17 +109,12 @@ def run_experiment(
 
 
 def _report_progress(computed: Generator[ComputedUnit], on_explored: ProgressCallback) -> Generator[ComputedUnit]:
-    """Yield work units from a cluster, and report their explorations as they arrive."""
+    """Yield work units from other processes, and report their explorations as they arrive."""
     with closing(computed):
         for unit, arrays in computed:
             for position in unit.positions:
                 on_explored(position)
             yield unit, arrays
-
-
-def _n_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check_damage(store: Store, repair: bool) -> None:
@@ -125,48 +130,88 @@ def _check_damage(store: Store, repair: bool) -> None:
         store.discard(unit)
 
 
-def _compute_in_threads(
+def _compute_locally(
     store: Store, units: list[WorkUnit], on_explored: ProgressCallback, jobs: int
 ) -> Generator[ComputedUnit]:
-    """Yield work units as they are finished, with few more in memory than there are threads."""
+    """Yield work units as threads finish them and, after `THREAD_SECONDS`, processes."""
+    waiting = iter(split_work_units(units, jobs))
+    first = waiting if jobs == 1 else _until(time.monotonic() + THREAD_SECONDS, waiting)
+    yield from _compute_in_threads(store, first, on_explored, jobs)
+    rest = list(waiting)
+    if not rest:
+        return
+    pickled = _pickled(store) if len(rest) > 1 else None
+    if pickled is None:
+        yield from _compute_in_threads(store, iter(rest), on_explored, jobs)
+    else:
+        with Workers(min(jobs, len(rest))) as workers:
+            computed = _compute_with(workers.executor, workers.jobs, pickled, rest)
+            yield from _report_progress(computed, on_explored)
+
+
+def _until(end: float, units: Iterator[WorkUnit]) -> Iterator[WorkUnit]:
+    """Yield work units until a time of the monotonic clock; the rest stays in `units`."""
+    while time.monotonic() < end:
+        try:
+            yield next(units)
+        except StopIteration:
+            return
+
+
+def _pickled(store: Store) -> bytes | None:
+    """Return the study and its layout for other processes; None if these cannot have all of its objects."""
+    try:
+        pickled = pickle.dumps((store.experiment, store.study.layout))
+    except Exception:  # any object may raise any error
+        return None
+    return None if b"__main__" in pickled else pickled  # other processes do not run the user's script
+
+
+def _compute_pickled(pickled: bytes, unit: WorkUnit) -> dict[str, Any]:
+    """Compute a work unit in another process."""
+    experiment, layout = processes.unpickle(pickled)
+    return compute_arrays(experiment, unit, layout, processes.STOP)
+
+
+def _compute_with(executor: Executor, jobs: int, pickled: bytes, units: list[WorkUnit]) -> Generator[ComputedUnit]:
+    """Yield work units as the processes of an executor finish them."""
+    waiting = iter(split_work_units(units, jobs))
+    yield from _as_finished(lambda unit: executor.submit(_compute_pickled, pickled, unit), waiting, 2 * jobs)
+
+
+def _compute_in_threads(
+    store: Store, units: Iterator[WorkUnit], on_explored: ProgressCallback, jobs: int
+) -> Generator[ComputedUnit]:
+    """Yield work units as threads finish them."""
     stop = threading.Event()
     with ThreadPoolExecutor(jobs, "berlyne-explore") as pool:
-        running: dict[Future[dict[str, Any]], WorkUnit] = {}
-        waiting = iter(split_work_units(units, jobs))
+
+        def submit(unit: WorkUnit) -> Future[dict[str, Any]]:
+            return pool.submit(compute_arrays, store.experiment, unit, store.study.layout, stop, on_explored)
+
         try:
-            while True:
-                for unit in waiting:
-                    arguments = store.experiment, unit, store.study.layout, stop, on_explored
-                    running[pool.submit(compute_arrays, *arguments)] = unit
-                    if len(running) > jobs:
-                        break
-                if not running:
-                    return
-                finished, _ = wait(running, return_when=FIRST_COMPLETED)
-                ended = {future: running.pop(future) for future in list(running) if future in finished}
-                for future, unit in ended.items():
-                    yield from _finished_part(future, unit)
-                for future in ended:  # failures last
-                    _raise_failure(future)
+            yield from _as_finished(submit, units, jobs + 1)
         finally:
             stop.set()
-            for future in running:
-                future.cancel()
 
 
-def _compute_with_executor(store: Store, units: list[WorkUnit], executor: Executor) -> Generator[ComputedUnit]:
-    """Yield work units as the processes of an executor finish them, with few more in memory than there are cores."""
+def _as_finished(
+    submit: Callable[[WorkUnit], Future[dict[str, Any]]], units: Iterator[WorkUnit], n_submitted: int
+) -> Generator[ComputedUnit]:
+    """Yield work units as they are finished; only a few are submitted ahead, so that results do not accumulate."""
     running: dict[Future[dict[str, Any]], WorkUnit] = {}
-    n_cores = _n_cores()
-    waiting = iter(split_work_units(units, n_cores))
     try:
         while True:
-            for unit in islice(waiting, 2 * n_cores - len(running)):
-                running[executor.submit(compute_arrays, store.experiment, unit, store.study.layout)] = unit
+            for unit in islice(units, n_submitted - len(running)):
+                running[submit(unit)] = unit
             if not running:
                 return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            ended = {future: running.pop(future) for future in list(running) if future in finished}
+            for future, unit in ended.items():
+                yield from _finished_part(future, unit)
+            for future in ended:  # failures last
+                _raise_failure(future)
     finally:
         for future in running:
             future.cancel()

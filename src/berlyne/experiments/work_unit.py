@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
+from multiprocessing.synchronize import Event
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def compute_arrays(
     experiment: Experiment,
     unit: WorkUnit,
     layout: Layout,
-    stop: threading.Event | None = None,
+    stop: threading.Event | Event | None = None,
     on_explored: ProgressCallback | None = None,
 ) -> dict[str, Any]:
     """Explore the worlds of a work unit with its strategy.
@@ -129,7 +130,7 @@ def compute_arrays(
         Positions to compute, and the strategy.
     layout : Layout
         Shapes and types of the arrays.
-    stop : threading.Event or None
+    stop : Event or None
         Once it is set, the remaining explorations are cancelled.
     on_explored : ProgressCallback or None
         Called with the position of each finished exploration.

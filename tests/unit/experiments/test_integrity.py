@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import berlyne
+from amounts import amount
 from berlyne.experiments import manifests
 from berlyne.experiments.schema import FORMAT, STUDY_FILE, read_study, write_study
 from berlyne.experiments.store import StoreError
@@ -130,7 +131,8 @@ def test_every_flipped_byte_is_detected_or_harmless(place):
     """The study, metadata, coordinates and labels: reading returns the same values, or an error of one sentence."""
     rng, expected, refused = np.random.default_rng(0), everything(place), []
     others = ["zarr.json", "state/zarr.json", *(f"{name}/c.0" for name in ("time", "snapshot", "world", "strategy"))]
-    for i in range(200):
+    n = amount(80, 200)
+    for i in range(n):
         path = place / (STUDY_FILE if i % 2 else others[rng.integers(len(others))])
         sound = path.read_bytes()
         content = bytearray(sound)
@@ -141,7 +143,7 @@ def test_every_flipped_byte_is_detected_or_harmless(place):
         except StoreError as error:
             refused.append((path.name, str(error).startswith(f"{place} ") and "\n" not in str(error)))
         path.write_bytes(sound)
-    assert set(refused) == {("study.json", True)} and len(refused) > 80
+    assert set(refused) == {("study.json", True)} and len(refused) > 0.4 * n
 
 
 def test_a_run_does_not_go_on_from_a_damaged_study(place):
@@ -197,20 +199,22 @@ for place in sys.argv[2:]:
 """
 
 
-@pytest.mark.parametrize("kind", SPECIAL_FILES)
-def test_pipes_and_folders_are_refused_without_waiting(healthy, tmp_path, kind):
+def test_pipes_and_folders_are_refused_without_waiting(healthy, tmp_path):
     names = [STUDY_FILE, "state/c.0.0.0", "area/c.0.0", "area/manifest.0.0", "world/c.0", "zarr.json"]
-    places = [tmp_path / str(i) for i in range(len(names))]
-    for place, name in zip(places, names, strict=True):
-        shutil.copytree(healthy, place)
-        (place / name).unlink()
-        SPECIAL_FILES[kind](place / name)
+    places, expected = [], []
+    for kind, make in SPECIAL_FILES.items():
+        for name in names:
+            place = tmp_path / kind / str(len(places))
+            shutil.copytree(healthy, place)
+            (place / name).unlink()
+            make(place / name)
+            places.append(place)
+            error = f"StoreError {place / name} is a {kind}; it must be a file"
+            # labels and metadata are computed, so reading does not use the files
+            expected += ["nothing" if name in ("world/c.0", "zarr.json") else error, error]
     asked = [sys.executable, "-c", TIMED, str(Path(__file__).parents[2]), *map(str, places)]
     errors = subprocess.run(asked, capture_output=True, text=True, timeout=90)
-    expected = [f"StoreError {p / name} is a {kind}; it must be a file" for p, name in zip(places, names, strict=True)]
-    both = [line for line in expected for _ in range(2)]
-    both[-4] = both[-2] = "nothing"  # labels and metadata are computed, so reading does not use the files
-    assert errors.stdout.splitlines() == both, errors.stderr
+    assert errors.stdout.splitlines() == expected, errors.stderr
 
 
 def test_folders_that_are_links_are_not_written_through(place, tmp_path):
@@ -269,7 +273,7 @@ def test_stores_of_older_formats_are_refused(place, old):
 def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(place, monkeypatch, tmp_path):
     """More worlds come into a block that was not full: old or new, each chunk fits its manifest."""
     expected, write_store_file = everything(place), manifests.write_store_file
-    for i in range(1, 12):
+    for i in range(1, 12, amount(3, 1)):
         shutil.rmtree(place)
         study(n_worlds=4).run(place)
         written_paths = []

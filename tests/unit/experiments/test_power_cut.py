@@ -11,11 +11,12 @@ import threading
 import numpy as np
 import pytest
 
+from amounts import amount
 from berlyne.experiments import store
 from berlyne.experiments.merge_stores import merge
 from unit.experiments.studies import assert_same_store, count_explorations, study
 
-N_CUTS = 24
+N_CUTS = amount(9, 24)
 """Number of power cuts in each test, at moments from the first sync to the last."""
 
 
@@ -118,6 +119,30 @@ def cut_power(folder, use, n_syncs, rng):
         restored = folder.with_name(f"{folder.name} restored")
         disk.restore(restored, rng)
     return restored, written
+
+
+def cut_power_after(folder, use, rng):
+    """Return the folder as it is after a power cut as soon as `use` has returned."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        disk = Disk(folder, patch, 10**9)
+        use(folder)
+        disk.restore(folder.with_name(f"{folder.name} restored"), rng)
+    return folder.with_name(f"{folder.name} restored")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda folder, shards: small().run(folder / "r", jobs=1), lambda folder, shards: merge(folder / "r", shards)],
+)
+def test_results_are_on_the_disk_when_a_run_or_a_merge_returns(tmp_path, use):
+    shards = [tmp_path / f"shard-{k}" for k in (1, 2)]
+    for k, shard in enumerate(shards, start=1):
+        small().run(shard, shard=f"{k}/2", jobs=1)
+    small().run(tmp_path / "whole", jobs=1)
+    for seed in range(3):
+        folder = cut_power_after(tmp_path / str(seed), lambda folder: use(folder, shards), _rng(seed))
+        assert_same_store(folder / "r", tmp_path / "whole")
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

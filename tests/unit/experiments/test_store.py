@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -259,11 +260,23 @@ def flip(path, bit):
     path.write_bytes(content)
 
 
+OWN = {"measures": {"mine": lambda run: run.missing_information[-1]}}
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """A finished study with a measure of ours, in pieces of three worlds."""
+    folder = tmp_path_factory.mktemp("healthy") / "results.zarr"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "BLOCK", 3)
+        study(**OWN).run(folder)
+    return folder
+
+
 @pytest.mark.parametrize("array", [*ARRAYS, "next_state", "mine"])
 @pytest.mark.parametrize("harm", ["bit", "cut", "empty", "gone"])
-def test_damage_is_detected_named_and_repaired_on_request(place, monkeypatch, array, harm):
-    own = {"measures": {"mine": lambda run: run.missing_information[-1]}}
-    study(**own).run(place)
+def test_damage_is_detected_named_and_repaired_on_request(place, healthy, monkeypatch, array, harm):
+    shutil.copytree(healthy, place)
     sound = files(place)
     path = chunk_of(place, array, block=1, column=2)
     if harm == "bit":
@@ -279,12 +292,12 @@ def test_damage_is_detected_named_and_repaired_on_request(place, monkeypatch, ar
         "run again with --repair (repair=True) to compute it again"
     )
     with pytest.raises(StoreError) as caught:
-        study(**own).run(place)
+        study(**OWN).run(place)
     assert str(caught.value) == message and made == [] and files(place) == damaged
     with pytest.raises(StoreError) as caught:  # readers get the error, too
         berlyne.open_results(place).dataset[array].load()
     assert str(caught.value) == message
-    study(**own).run(place, repair=True)
+    study(**OWN).run(place, repair=True)
     assert len(made) == 3 and {name for _, name, _ in made} == {"Unembodied"}
     assert files(place) == sound
 

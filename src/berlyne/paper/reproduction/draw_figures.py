@@ -7,7 +7,7 @@ from concurrent.futures import as_completed
 
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.parallel import Workers
+from berlyne.processes import Workers
 
 MIN_FIGURES = 4
 """Draw in this process up to this many figures; starting others would take longer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -22,10 +21,10 @@ from berlyne.paper.reproduction.evidence import verdicts_of
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.freshness import Freshness, describe_stale
 from berlyne.paper.reproduction.paper_run import PaperRun, write_marker
-from berlyne.paper.reproduction.parallel import Workers
 from berlyne.paper.reproduction.parts import CLAIMS_NEED, all_parts, figure_part
 from berlyne.paper.reproduction.report import write_report
 from berlyne.paper.reproduction.stages import STAGES
+from berlyne.processes import Workers, n_cores
 from berlyne.serialization import PARTIAL_SUFFIX, check_file_type, exclusive_lock, read_file, write_store_file
 
 PARTS = tuple(dict.fromkeys(("explorations", *STAGES, *FIGURES, "claims", "report")))  # some are stage and figure
@@ -102,7 +101,7 @@ def reproduce(
     paper_run = PaperRun(folder, n_worlds, seed, assumptions)
     if paper_run.has_more_worlds():
         raise SettingsError(f"{folder} contains a reproduction with more than {n_worlds} worlds; use another directory")
-    with Workers(jobs or os.cpu_count() or 1) as workers:
+    with Workers(jobs or n_cores()) as workers:
         return _reproduce(paper_run, _with_needed(only), workers)
 
 

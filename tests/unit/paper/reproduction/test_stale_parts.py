@@ -80,8 +80,8 @@ EDITS = {
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a copy of the package."""
     folder = tmp_path_factory.mktemp("copy")
-    unneeded = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(berlyne.__file__).parent, folder / "berlyne", ignore=unneeded)
+    compiled = shutil.ignore_patterns("*.nbi", "*.nbc")  # bytecode stays valid, because times of files are copied
+    shutil.copytree(Path(berlyne.__file__).parent, folder / "berlyne", ignore=compiled)
     return folder
 
 

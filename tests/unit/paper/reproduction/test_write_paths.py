@@ -11,8 +11,8 @@ from berlyne.paper.reproduction import report, run
 from berlyne.paper.reproduction.claims_file import read_verdicts
 from berlyne.paper.reproduction.freshness import Freshness
 from berlyne.paper.reproduction.paper_run import PaperRun
-from berlyne.paper.reproduction.parallel import Workers
 from berlyne.paper.reproduction.parts import all_parts
+from berlyne.processes import Workers
 
 
 def freshness(folder, n_worlds=1):

@@ -1,8 +1,8 @@
-"""Processes that compute all stages, explorations and figures of a reproduction.
+"""Processes that compute studies, and all parts of a reproduction: the one meaning of `jobs`.
 
 Between kernels, Python code runs under the interpreter lock: two threads are about 1.5 times as fast as one, two
 processes nearly twice. New processes are spawned, because a process with running threads, such as those of Zarr, must
-not be forked. They start when they are first needed and serve all parts, so they import and load kernels only once.
+not be forked. They start when they are first needed and serve all work, so they import and load kernels only once.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from functools import cached_property, lru_cache
 from multiprocessing import connection
-from types import TracebackType
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.synchronize import Event
+from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from berlyne.serialization import StoreError
@@ -27,8 +30,40 @@ PORTIONS = 24
 """Number of chunks for each process, so that all processes finish at about the same time."""
 
 
+def n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Process(SpawnProcess):
+    """A new interpreter that does not run the script of its parent.
+
+    Python usually runs that script again under another name, so that its functions can be unpickled. A script that runs
+    a study outside of `if __name__ == "__main__":` would then run it again in each process. The new interpreter never
+    receives Ctrl-C, not even while it starts.
+    """
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802  # Python's name
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else ()
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            sys.modules["__main__"] = script
+            if hasattr(signal, "pthread_sigmask"):
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
 class Workers:
     """Up to `jobs` processes, which end with the `with` block; with one job, this process does all the work.
+
+    If the block ends with an error or Ctrl-C, each process ends after its present item.
 
     Parameters
     ----------
@@ -37,7 +72,7 @@ class Workers:
     """
 
     def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
+        self.jobs, self.context = jobs, _Context()
 
     def __enter__(self) -> Self:
         return self
@@ -46,6 +81,8 @@ class Workers:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if "executor" in vars(self):
+            if error is not None:
+                self.stop.set()
             self.executor.shutdown(cancel_futures=True)
         if isinstance(error, BrokenExecutor):
             raise StoreError(
@@ -54,9 +91,14 @@ class Workers:
             ) from error
 
     @cached_property
+    def stop(self) -> Event:
+        """Set once the processes should end."""
+        return self.context.Event()
+
+    @cached_property
     def executor(self) -> Executor:
         """The processes, started on first use."""
-        return ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _initialise)
+        return ProcessPoolExecutor(self.jobs, self.context, _initialise, (self.stop,))
 
     def are_useful(self, n_items: int) -> bool:
         """Return whether other processes would be faster for this many items."""
@@ -100,8 +142,14 @@ class Workers:
                 future.cancel()
 
 
-def _initialise() -> None:
+STOP: Event | None = None
+"""In a process of `Workers`: set once the process should end."""
+
+
+def _initialise(stop: Event) -> None:
     """Initialise a new process: leave Ctrl-C to the parent, and exit when the parent exits."""
+    global STOP
+    STOP = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -114,12 +162,15 @@ def _initialise() -> None:
 
 
 @lru_cache(maxsize=1)
-def _unpickle(pickled: bytes) -> Callable[[Any], Any]:
-    """Return the function of the present stage; one object for all portions, so that its caches are used."""
-    function: Callable[[Any], Any] = pickle.loads(pickled)
-    return function
+def unpickle(pickled: bytes) -> Any:
+    """Return the object of the present work; the same one for all items, so that its caches are used."""
+    return pickle.loads(pickled)
 
 
 def _call(pickled: bytes, items: Sequence[Any]) -> list[Any]:
-    function = _unpickle(pickled)
-    return [function(item) for item in items]
+    function, results = unpickle(pickled), []
+    for item in items:
+        if STOP is not None and STOP.is_set():
+            raise CancelledError
+        results.append(function(item))
+    return results

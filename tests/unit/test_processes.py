@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import berlyne
-from berlyne.paper.reproduction.parallel import MIN_ITEMS, Workers
+from berlyne.processes import MIN_ITEMS, Workers
 from berlyne.serialization import StoreError
 from waiting import Lines, wait_until
 
@@ -77,29 +77,33 @@ def test_a_process_that_is_killed_gives_one_sentence():
 
 def test_nothing_forks_and_no_warning_is_silenced():
     """A process with threads must not be forked; Python warns, and the warning must be seen."""
-    folder = Path(berlyne.__file__).parent / "paper" / "reproduction"
-    for path in folder.rglob("*.py"):
+    package = Path(berlyne.__file__).parent
+    folders = package / "paper" / "reproduction", package / "experiments"
+    for path in [package / "processes.py", *(path for folder in folders for path in folder.rglob("*.py"))]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
         assert "fork" not in texts and not any("multi-threaded" in str(text) for text in texts), path
         assert "os.fork" not in ast.unparse(tree), path
 
 
-PARENT = """
-import os, sys, time
-from berlyne.paper.reproduction.parallel import Workers
+WORK = """
+import os, time
 
 def work(i):
     os.write(1, f"{os.getpid()}\\n".encode())  # in one piece: two of them write at once
     time.sleep(600)
+"""
+PARENT = """
+from berlyne.processes import Workers
+from work import work
 
-if __name__ == "__main__":
-    Workers(2).map("long", list(range(100)), work)
+Workers(2).map("long", list(range(100)), work)
 """
 
 
 def test_processes_end_with_a_parent_that_is_killed(tmp_path):
     """They hold the other end of the pipe, which is at its end when the last of them is gone."""
+    (tmp_path / "work.py").write_text(WORK)
     (tmp_path / "parent.py").write_text(PARENT)
     with subprocess.Popen([sys.executable, tmp_path / "parent.py"], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
