@@ -20,7 +20,6 @@ from berlyne.agents.make import tell_world
 from berlyne.behaviour.data import Data
 from berlyne.behaviour.settings import CrpGrid, Grid, as_grid
 from berlyne.exploration.explorer import Explorer
-from berlyne.exploration.replay import replay_action_values
 from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import get_strategy
@@ -223,10 +222,7 @@ class Drive(Term):
     def values(self, data: Data, settings: Settings) -> FloatArray:
         """Return the action values of a replay, (T, A, 1)."""
         prior, strategy = self.at(settings)
-        columns = ["subject", "s", "a", "s_next", "ended"]  # Data.check has reported likely mistakes
-        values = _zero_if_impossible(
-            replay_action_values(prior, data.frame[columns], get_strategy(strategy), data.actions)
-        )
+        values = _zero_if_impossible(data.replays.action_values(prior, get_strategy(strategy)))
         if not np.isfinite(values).all():
             raise ValueError(f"{strategy} has action values that are not finite, so it cannot be a drive")
         return np.asarray(values[:, :, None])
