@@ -232,12 +232,14 @@ def compare(
     Comparison
         Scores for each person, with `table`, `difference` and `bms`.
     """
+    if not isinstance(models, Mapping):
+        raise TypeError(f"models is a {type(models).__name__}; it must be a dict of models by name")
     if not models:
         raise ValueError("models is empty; it must contain at least one model by name")
     for model in models.values():
         check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
-    criteria = [by] if isinstance(by, str | CrossValidation) else list(by)
+    criteria = list(by) if isinstance(by, list | tuple) else [by]
     for criterion in criteria:
         if not isinstance(criterion, CrossValidation) and criterion not in ("bic", "laplace"):
             raise ValueError(f"by contains {short_repr(criterion)}; a criterion is 'bic', 'laplace' or bb.cv(...)")

@@ -437,6 +437,12 @@ def check_data_and_model(data: Any, model: Any) -> None:
         raise TypeError(f"model is {short_repr(model)}; it must be a sum of terms, such as bb.model(...) + bb.bias()")
 
 
+def check_fit(fitted: Any) -> None:
+    """Raise a `TypeError` if something is not the result of `bb.fit`."""
+    if not isinstance(fitted, Fit):
+        raise TypeError(f"fit is a {type(fitted).__name__}; it must be the result of bb.fit")
+
+
 def check_option(name: str, value: str, options: tuple[str, ...]) -> None:
     """Raise a `ValueError` unless `value` is one of the options."""
     if value not in options:

@@ -23,7 +23,7 @@ from berlyne.exploration.explorer import Explorer
 from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import get_strategy
-from berlyne.validation import FloatArray
+from berlyne.validation import FloatArray, short_repr
 from berlyne.worlds.world import NO_PRIOR, World
 
 Settings = Mapping[str, float]
@@ -331,6 +331,8 @@ def model(strategy: str, prior: CrpGrid | Prior | World, **parameters: Any) -> M
             f"{strategy} cannot be a drive, because it sees the world, relocates, or has its own temperature or lapse; "
             "use a strategy such as PIG(VI)"
         )
+    if not isinstance(prior, CrpGrid | World) and not hasattr(prior, "estimate"):
+        raise TypeError(f"prior is {short_repr(prior)}; it must be bb.crp(...), a prior or a world")
     if isinstance(prior, World) and prior.prior is None:
         raise ValueError(NO_PRIOR)
     grids = tuple((name, as_grid(name, value)) for name, value in parameters.items())
