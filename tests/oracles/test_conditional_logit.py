@@ -55,6 +55,37 @@ def test_derivatives_are_those_of_the_plain_likelihood(is_log: bool) -> None:
     assert h == pytest.approx(h.T)
 
 
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("has_lapse", [False, True])
+def test_derivatives_are_sums_over_choices(n: int, has_lapse: bool) -> None:
+    """Choices are summed in blocks of 64; here one by one, by the formulas in the docstring of `derivatives`."""
+    rng = np.random.default_rng(n)
+    x, allowed, chosen = rng.normal(size=(n, 4, 3)), rng.random((n, 4)) < 0.8, rng.integers(0, 4, n)
+    allowed[np.arange(n), chosen] = True
+    chosen[::9] = -1
+    theta = np.array([0.5, -1.2, 0.3, -1.0])[: 4 if has_lapse else 3]
+    design, size = make_design(x, allowed, chosen, np.array([0, n])), len(theta)
+    bounds = np.full((1, size), np.inf)
+    free = Parameters(np.zeros(size, dtype=bool), -bounds, bounds, np.zeros(size), np.zeros(size))
+    lapse = 1 / (1 + np.exp(1.0)) if has_lapse else 0.0
+    value, g, h = 0.0, np.zeros(4), np.zeros((4, 4))
+    for t in np.flatnonzero(chosen >= 0):
+        p = np.where(allowed[t], np.exp(x[t] @ theta[:3]), 0.0)
+        p /= p.sum()
+        q = (1 - lapse) * p[chosen[t]] + lapse / allowed[t].sum()
+        r, mean = (1 - lapse) * p[chosen[t]] / q, p @ x[t]
+        d, covariance = mean - x[t, chosen[t]], (x[t] - mean).T @ ((x[t] - mean) * p[:, None])
+        value += np.log(q)
+        g += np.append(-r * d, 1 - r - lapse)
+        h[:3, :3] += r * (1 - r) * np.outer(d, d) - r * covariance
+        h[3, :3] += r * (1 - r) * d
+        h[3, 3] += r * (1 - r) - lapse * (1 - lapse)
+    h[:3, 3] = h[3, :3]
+    gradient, hessian = np.empty(size), np.empty((size, size))
+    assert derivatives(theta, design.choices, 0, free, gradient, hessian) == pytest.approx(value, abs=1e-10)
+    assert gradient == pytest.approx(g[:size], abs=1e-10) and hessian == pytest.approx(h[:size, :size], abs=1e-10)
+
+
 @pytest.mark.parametrize("kind", MAXIMA)
 def test_newton_is_never_short_of_twenty_starts_of_a_general_optimiser(kind: str) -> None:
     """The 20 starts of 200 people take minutes, so their maxima are stored."""

@@ -430,6 +430,16 @@ class Agent(ABC):
                 break
         return record, done
 
+    def replay_values(
+        self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
+    ) -> tuple[FloatArray, int]:
+        """Replay a history as `replay` does, and return only the values before each step, (T, M), and `n_learned`."""
+        record, done = self.replay(steps, ends, ended)
+        return record.values, done
+
+    def expect(self, n_states: int, n_successors: int) -> None:  # noqa: B027  # most agents know all states
+        """Make room for so many discovered states, each of which so many can follow."""
+
     def _replay_segment(self, record: ReplayRecord, steps: IntArray, begin: int, until: int) -> int:
         """Replay the lines from `begin` to `until`; return the first line that is impossible, or `until`."""
         missing = self.expected_missing()

@@ -58,6 +58,7 @@ from berlyne.engine.open_exploration import (
     new_open_truth,
     prepare,
 )
+from berlyne.engine.open_replay import Discoveries, replay_cells
 from berlyne.engine.own_methods import can_compile_method
 from berlyne.engine.records import ReplayRecord, RunRecord
 from berlyne.engine.row_beliefs import FULL, IMPOSSIBLE, TOTAL, Belief, family_of, is_compiled_prior
@@ -154,6 +155,7 @@ class CompiledAgent(KnownStatesAgent):
         )
         self._truth: Block | None = None
         self._seed = seed
+        self._table: FloatArray = np.empty((0, 2))
         self._sow(seed)
 
     def _sow(self, seed: np.random.SeedSequence | None) -> None:
@@ -249,17 +251,18 @@ class CompiledAgent(KnownStatesAgent):
         clone.block, clone._truth = self.block.copy(), None
         return clone
 
-    def with_more_states(self, prior: Any, last: IntArray) -> CompiledAgent:
+    def with_more_states(self, prior: Any, last: IntArray, n_expected: int = 0) -> CompiledAgent:
         """Return an agent with the states of `prior`; see `KnownStatesAgent.with_more_states`.
 
         If the family of the prior can grow, it is this agent, which moves to another layout if it has no room
-        (`berlyne.engine.discovery`).
+        (`berlyne.engine.discovery`) for these states, or for as many as are expected.
         """
         if not self.grows:
             return self._rebuilt(prior, last)
         n_states, n_before = prior.n_states, self.n_states
-        if layout_size(n_states) != len(self.choice_state.terminal):
-            self._move(blank_restaurant(prior.d, self.n_actions, layout_size(n_states)))
+        n_wanted = layout_size(max(n_states, n_expected))
+        if n_wanted > len(self.choice_state.terminal):
+            self._move(blank_restaurant(prior.d, self.n_actions, n_wanted))
         if reads_surprise(self.block):
             restore_surprise(self.block, prior, self._observed(), self._last_outcomes())
         call(set_cells, self.block, n_states, prior.learned, *self._untried(prior))
@@ -268,6 +271,20 @@ class CompiledAgent(KnownStatesAgent):
             table = self._by_state(self.memory.q)
             table[n_before:n_states] = table[n_before - 1]
         return self
+
+    @property
+    def adds_cells(self) -> bool:
+        """Whether kernels can discover states: the memory of the method need not grow with them."""
+        return self.grows and not (self._has_table or isinstance(self.memory, KeptPlans))
+
+    def has_room(self, n_states: int, n_slots: int) -> bool:
+        """Whether there is room for so many states, with so many slots each."""
+        graph = self.belief.graph
+        return len(graph.start) >= n_states and 0 < min(n_slots, round_up(len(graph.start))) <= graph.capacity
+
+    def note_states(self, prior: Any) -> None:
+        """Note that kernels have added states, up to those of `prior`."""
+        self.prior, self.discovered = prior, range(prior.n_states)
 
     def _last_outcomes(self) -> IntArray:
         """Row `r = s * M + a` and last outcome of every row that was tried, (rows, 2), if states are discovered."""
@@ -316,6 +333,13 @@ class CompiledAgent(KnownStatesAgent):
             return untried, untried
         value = prior.untried_utility("PIG" if realised else str(name))
         return value, 0.0 if name == "parameter_gain" else value
+
+    def untried_table(self, n_cells: int) -> FloatArray:
+        """Return `_untried` with every number of cells up to `n_cells`, (n_cells + 1, 2); there is at least one."""
+        if len(self._table) <= n_cells:
+            sized = (self._prior.sized(n, self.n_actions) for n in range(1, n_cells + 1))
+            self._table = np.array([(0.0, 0.0), *map(self._untried, sized)])
+        return self._table[: n_cells + 1]
 
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates; see `Agent.imagine`.
@@ -424,6 +448,24 @@ class CompiledAgent(KnownStatesAgent):
             if done < until:
                 break
         return record, done
+
+    def replay_values(
+        self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
+    ) -> tuple[FloatArray, int]:
+        """Replay a history in kernels, and return the values before each step; see `Agent.replay_values`."""
+        self._reserve(len(steps))
+        ended = np.zeros(len(steps), dtype=np.bool_) if ended is None else ended
+        record, done = ReplayRecord.allocate_values(len(steps), self.n_actions), 0
+        history = ReplayedHistory(self, self, record, History(steps, ended))
+        for begin, until, closed, opened in iter_segments(len(steps), ends):
+            if closed:
+                self.mark_terminal(np.array(closed, dtype=np.int64))
+            for s in opened:
+                self.unmark_terminal(s)
+            done = history.follow(2 * begin, 2 * until) // 2
+            if done < until:
+                break
+        return record.values, done
 
     def new_known(self, n_obs: int = 0) -> CompiledAgent:
         """Return an agent before any data, with room for `n_obs`, whose utility is the expected missing information."""
@@ -551,7 +593,7 @@ class ReplayedHistory:
     agent : CompiledAgent
         The agent that learns the history.
     known : CompiledAgent
-        An agent from `CompiledAgent.new_known`, which learns the same.
+        An agent from `CompiledAgent.new_known`, which learns the same; `agent` if only values are recorded.
     record : ReplayRecord
         Arrays to fill.
     history : History
@@ -574,19 +616,21 @@ class ReplayedHistory:
         agent, known, why = self._agent, self._known, 0
         while begin < end and why != IMPOSSIBLE:
             blocks = agent.block, known.block, self._comparison, self._history, self._into
-            begin, why = call(replay, *blocks, begin, end)
+            begin, why = self._call(blocks, begin, end)
             if why == FULL:
                 agent.widen()
-                known.widen()
+                if known is not agent:
+                    known.widen()
         return begin
+
+    def _call(self, blocks: tuple[Block, ...], begin: int, end: int) -> tuple[int, int]:
+        """Call the kernel with the blocks of both agents, comparison, history and record."""
+        result: tuple[int, int] = call(replay, *blocks, begin, end)
+        return result
 
     def n_learned(self, begin: int, end: int) -> int:
         """Return the number of lines from `begin` to `end` that are learned."""
         return int(np.count_nonzero(self.is_known[begin:end]))
-
-    def add_states(self, prior: Any) -> None:
-        """Let `known` have the states of `prior`."""
-        self._known.with_more_states(prior, NO_OUTCOMES)
 
     def expected_missing(self) -> float:
         """Return the expected missing information of all possible rows, in bits."""
@@ -609,6 +653,72 @@ class ReplayedHistory:
         else:
             share = rule.weights(values, record.largest[lines, None]) / record.total[lines, None]
         record.probabilities[lines] = rule.add_lapses(share, values > -np.inf, np.count_nonzero(agent.possible()))
+
+
+class DiscoveredHistory(ReplayedHistory):
+    """A history that kernels replay, and whose states are discovered.
+
+    Parameters
+    ----------
+    agent, known, record : CompiledAgent, CompiledAgent, ReplayRecord
+        As for `ReplayedHistory`. The agents are laid out for all states that kernels discover.
+    history : History
+        The lines in cells.
+    half_steps : sequence of int
+        The half-steps at which kernels discover a state, ascending.
+    n_cells : int
+        Largest number of cells.
+    """
+
+    def __init__(
+        self,
+        agent: CompiledAgent,
+        known: CompiledAgent,
+        record: ReplayRecord,
+        history: History,
+        half_steps: Sequence[int],
+        n_cells: int,
+    ) -> None:
+        super().__init__(agent, known, record, history)
+        self._records_missing = len(record.missing) > 0
+        untried = agent.untried_table(n_cells), known.untried_table(n_cells)
+        self._discoveries = Discoveries(
+            np.array(half_steps, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.full(1, np.nan),
+            np.hstack(untried),
+            np.empty(0),
+        )
+
+    @property
+    def n_discovered(self) -> int:
+        """Number of states that kernels have discovered."""
+        return int(self._discoveries.n_made[0])
+
+    def _call(self, blocks: tuple[Block, ...], begin: int, end: int) -> tuple[int, int]:
+        surprise = getattr(self._agent.block.record.index, "surprise", self._discoveries.surprise)
+        discoveries = Block.around(self._discoveries._replace(surprise=surprise))
+        result: tuple[int, int] = call(replay_cells, *blocks, discoveries, begin, end)
+        return result
+
+    def missing_at(self, t: int) -> float:
+        """Return the recorded expected missing information at time `t`; NaN if only values are recorded."""
+        return float(self._record.missing[t]) if self._records_missing else np.nan
+
+    def set_missing(self, t: int, bits: float | None = None) -> None:
+        """Record the expected missing information at time `t`, by default that of all possible rows now."""
+        if self._records_missing:
+            self._record.missing[t] = self.expected_missing() if bits is None else bits
+
+    def add_states(self, prior: Any) -> None:
+        """Let `known` have the states of `prior`."""
+        if self._records_missing:
+            self._known.with_more_states(prior, NO_OUTCOMES)
+
+    def note_states(self, prior: Any) -> None:
+        """Note that kernels have added states, up to those of `prior`."""
+        self._agent.note_states(prior)
+        self._known.note_states(prior)
 
 
 class ExploredWorld:

@@ -89,6 +89,7 @@ class OpenStateAgent(Agent):
         self._row_counts: dict[int, dict[int, int]] = {}  # by row and outcome, while imagining
         self._imagined_bits = 0.0
         self._history: Any = None  # while kernels replay one
+        self._to_discover: list[int] = []
         self._inner = self._new_inner(compiled, seed)
         self.chooses_without_values = self._inner.chooses_without_values
 
@@ -341,41 +342,82 @@ class OpenStateAgent(Agent):
         """Replay a history, and record values and probabilities before each step; see `Agent.replay`.
 
         Discovered states count in the expected missing information. If kernels add states to the inner agent, they also
-        replay the half-steps (`berlyne.engine.loop.replay`) between discoveries and refits.
+        replay the half-steps and discover states (`berlyne.engine.open_replay`). They return here for refits, for
+        changes of terminal states, and for discoveries of states in which not everything is possible.
         """
         if not self._inner.grows:
             return super().replay(steps, ends, ended)
-        from berlyne.agents.compiled_agent import ReplayedHistory
+        record = ReplayRecord.allocate(len(steps), self.n_actions, 0.0, self.strategy.relocates)
+        return record, self._replay_into(record, steps, ends, ended)
+
+    def replay_values(
+        self, steps: IntArray, ends: TerminalChanges = (), ended: BoolArray | None = None
+    ) -> tuple[FloatArray, int]:
+        """Replay a history, and return the values before each step; see `Agent.replay_values`."""
+        if not self._inner.grows or self.strategy.relocates:
+            return super().replay_values(steps, ends, ended)
+        record = ReplayRecord.allocate_values(len(steps), self.n_actions)
+        return record.values, self._replay_into(record, steps, ends, ended)
+
+    def expect(self, n_states: int, n_successors: int) -> None:
+        """Make room for so many discovered states, each of which so many can follow; see `Agent.expect`."""
+        inner: Any = self._inner
+        if not inner.grows:
+            return
+        if not inner.has_room(n_states + 1, 1):
+            inner.with_more_states(self.current_prior, NO_OUTCOMES, n_states + 1)
+            self._update_possible([s for s in (*self.terminal, *self.allowed) if s in self._cell])
+        while not inner.has_room(n_states + 1, n_successors):
+            inner.widen()
+        if self.schedule is None:
+            inner.untried_table(n_states + 1)
+
+    def _replay_into(
+        self, record: ReplayRecord, steps: IntArray, ends: TerminalChanges, ended: BoolArray | None
+    ) -> int:
+        """Replay a history in kernels; return the number of lines learned."""
+        from berlyne.agents.compiled_agent import DiscoveredHistory
         from berlyne.engine.loop import History
 
         inner: Any = self._inner
         for s in steps[:1, 0].tolist():
             self.discover(s)
         cells, discoveries = self._history_in_cells(steps)
-        record = ReplayRecord.allocate(len(steps), self.n_actions, 0.0, self.strategy.relocates)
+        n_cells = len(self.discovered) + len(discoveries) + 1
+        self.expect(n_cells - 1, 1)
+        known = inner.new_known() if len(record.missing) else inner
+        if len(record.missing):
+            known.with_more_states(self.current_prior, NO_OUTCOMES, n_cells)
+        may_add = inner.adds_cells and self.schedule is None and not self.strategy.relocates
+        begins, when = {2 * change.t for change in ends}, {s: at for at, s in discoveries.items()}
+        masked = self.terminal | self.allowed.keys() | {c.s for c in ends if when.get(c.s, -1) >= 2 * c.t}
+        by_kernels = {at: s for at, s in discoveries.items() if may_add and s not in masked and at not in begins}
+        self._to_discover = list(by_kernels.values())
+        others = {at: s for at, s in discoveries.items() if at not in by_kernels}
         ended = np.zeros(len(steps), dtype=np.bool_) if ended is None else ended
-        self._history = history = ReplayedHistory(inner, inner.new_known(), record, History(cells, ended))
-        history.add_states(self.current_prior)
-        record.missing[0], done = history.expected_missing(), 0
+        lines = inner, known, record, History(cells, ended)
+        self._history = history = DiscoveredHistory(*lines, list(by_kernels), n_cells if by_kernels else 0)
+        history.set_missing(0)
+        done = 0
         for begin, until, terminal, not_terminal in iter_segments(len(steps), ends):
-            self._discover_at(record, 2 * begin, discoveries)
+            self._discover_at(2 * begin, others)
             if terminal:
                 self.mark_terminal(np.array(terminal, dtype=np.int64))
-                record.missing[begin] = history.expected_missing()
-            before = record.missing[begin]
+                history.set_missing(begin)
+            before = history.missing_at(begin)
             for s in not_terminal:  # when the line is made; until then its state was terminal
                 self.unmark_terminal(s)
-                record.missing[begin] = history.expected_missing()
-            done = self._follow(record, 2 * begin, 2 * until, discoveries)
-            record.missing[begin] = before
+                history.set_missing(begin)
+            done = self._follow(2 * begin, 2 * until, others)
+            history.set_missing(begin, before)
             if done < 2 * until:
                 break
         s, a, s_next = cells[: done // 2][history.is_known[: done // 2]].T
         self._last.update(zip((s * self.n_actions + a).tolist(), s_next.tolist(), strict=True))
-        if not self.strategy.relocates:
+        if len(record.probabilities) and not self.strategy.relocates:
             history.record_probabilities(0, done // 2)
         self._history = None
-        return record, done // 2
+        return done // 2
 
     def _replay_line(self, record: ReplayRecord, steps: IntArray, t: int) -> bool:
         """Replay line `t` after arriving in its state; see `Agent._replay_line`."""
@@ -397,38 +439,51 @@ class OpenStateAgent(Agent):
         cells[:, ::2] = np.array([cell[s] for s in states.tolist()], dtype=np.int64)[index].reshape(-1, 2)
         return cells, {int(first[i]): int(states[i]) for i in new}
 
-    def _follow(self, record: ReplayRecord, begin: int, end: int, discoveries: dict[int, int]) -> int:
+    def _follow(self, begin: int, end: int, discoveries: dict[int, int]) -> int:
         """Make half-steps, discover states and refit the prior; return the first half-step not made, or `end`.
 
-        `discoveries` are the states that half-steps discover, in their order; they are removed when they are made.
+        `discoveries` are the states that half-steps discover, in their order, except those that kernels discover; they
+        are removed when they are made.
         """
         at, history = begin, self._history
         done: int
         while at < end:
-            t, before = at // 2, record.missing[at // 2]
-            is_new = self._discover_at(record, at, discoveries)
+            t, before = at // 2, history.missing_at(at // 2)
+            is_new = self._discover_at(at, discoveries)
             stop = at + 1 if is_new else min(end, next(iter(discoveries), end), self._next_refit(at))
             done = history.follow(at, stop)
+            self._note_discovered()
             n_learned = history.n_learned(at // 2, done // 2)
             self.n_obs += n_learned
             if self.strategy.relocates:
                 history.record_probabilities((at + 1) // 2, (done + 1) // 2)
             if at % 2:  # a line that discovers a state has not changed the information before it
-                record.missing[t] = before
+                history.set_missing(t, before)
             if done < stop:
                 return done
             if n_learned and self._refit(at_once=is_new):
-                record.missing[done // 2] = history.expected_missing()
+                history.set_missing(done // 2)
             at = done
         return at
 
-    def _discover_at(self, record: ReplayRecord, half_step: int, discoveries: dict[int, int]) -> bool:
+    def _discover_at(self, half_step: int, discoveries: dict[int, int]) -> bool:
         """Discover the state that a half-step discovers; return whether there is one."""
         if half_step not in discoveries:
             return False
         self.discover(discoveries.pop(half_step))
-        record.missing[half_step // 2] = self._history.expected_missing()
+        self._history.set_missing(half_step // 2)
         return True
+
+    def _note_discovered(self) -> None:
+        """Note the states that kernels have discovered."""
+        n_before = len(self.discovered)
+        states = [s for s in self._to_discover[: self._history.n_discovered] if s not in self._cell]
+        if states:
+            self._cell.update(zip(states, range(n_before, n_before + len(states)), strict=True))
+            self.discovered += states
+            self.n_rebuilds += len(states)
+            self.current_prior = self.prior.sized(len(self.discovered) + 1, self.n_actions)
+            self._history.note_states(self.current_prior)
 
     def _next_refit(self, half_step: int) -> float:
         """Return the half-step before which the next refit is due, infinity if never."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,16 @@ from berlyne.behaviour.fitting import (
     check_option,
     choice_probabilities,
     design_of,
-    fit,
+    fit_with_progress,
     pointwise_log_likelihood,
     positive_weights,
 )
 from berlyne.behaviour.group import posterior
 from berlyne.behaviour.logit import make_parameters
 from berlyne.behaviour.model_selection import ModelFrequencies, bms
+from berlyne.behaviour.search import usual_number
 from berlyne.behaviour.terms import Model
-from berlyne.behaviour.threads import map_items, replay_on_grids
+from berlyne.behaviour.threads import map_items, progress_bar, replay_on_grids
 from berlyne.plotting import figures_package
 from berlyne.validation import FloatArray, IntArray, check_count, short_repr
 
@@ -231,46 +232,59 @@ def compare(
     Comparison
         Scores for each person, with `table`, `difference` and `bms`.
     """
+    if not isinstance(models, Mapping):
+        raise TypeError(f"models is a {type(models).__name__}; it must be a dict of models by name")
     if not models:
         raise ValueError("models is empty; it must contain at least one model by name")
     for model in models.values():
         check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
-    criteria = [by] if isinstance(by, str | CrossValidation) else list(by)
+    criteria = list(by) if isinstance(by, list | tuple) else [by]
     for criterion in criteria:
         if not isinstance(criterion, CrossValidation) and criterion not in ("bic", "laplace"):
             raise ValueError(f"by contains {short_repr(criterion)}; a criterion is 'bic', 'laplace' or bb.cv(...)")
     replay_on_grids(data, models.values(), jobs, progress)
     pairs = [(criterion, name) for criterion in criteria for name in models]
-    scored = map_items(lambda pair: _score(pair[0], data, models[pair[1]], weights), pairs, jobs, "fits", progress)
+    n_folds = [criterion.n_folds if isinstance(criterion, CrossValidation) else 1 for criterion, _ in pairs]
+    n_fits = sum(n * usual_number(models[name].settings()) for n, (_, name) in zip(n_folds, pairs, strict=True))
+    with progress_bar("fits", n_fits, progress) as advance:
+
+        def score(pair: tuple[str | CrossValidation, str]) -> FloatArray:
+            return _score(pair[0], data, models[pair[1]], weights, advance)
+
+        scored = map_items(score, pairs, jobs)
     scores = {(str(criterion), name): score for (criterion, name), score in zip(pairs, scored, strict=True)}
     return Comparison(pandas().DataFrame(scores, index=pandas().Index(data.subjects, name="subject")))
 
 
-def _score(criterion: str | CrossValidation, data: Data, model: Model, weights: str) -> FloatArray:
-    """Return the score of each person, (people,)."""
+def _score(
+    criterion: str | CrossValidation, data: Data, model: Model, weights: str, advance: Callable[[], None]
+) -> FloatArray:
+    """Return the score of each person, (people,); `advance` is called after each setting of each fit."""
     if isinstance(criterion, CrossValidation):
         held_out = _held_out_people if criterion.over == "people" else _held_out_blocks
-        return held_out(criterion, data, model, weights)
+        return held_out(criterion, data, model, weights, advance)
     n_settings = sum(len(grid.values) > 1 for grid in model.settings().values())
     penalty = 0.5 * n_settings * np.log(data.scored.sum()) / len(data.subjects)
     if criterion == "bic":
-        alone = fit(data, model, weights=weights, pool="none", jobs=1, progress=False)
+        alone = fit_with_progress(data, model, weights, "none", advance)
         k, n = alone.people["k"].to_numpy(), alone.people["n"].to_numpy()
         return np.asarray(alone.log_likelihood - 0.5 * k * np.log(n) - penalty)
-    group = fit(data, model, weights=weights, pool="group", jobs=1, progress=False).group_fit
+    group = fit_with_progress(data, model, weights, "group", advance).group_fit
     assert group is not None
     n_people = len(data.subjects)
     return np.asarray(group.log_evidence - len(group.mean) * np.log(n_people) / n_people - penalty)
 
 
-def _held_out_people(criterion: CrossValidation, data: Data, model: Model, weights: str) -> FloatArray:
+def _held_out_people(
+    criterion: CrossValidation, data: Data, model: Model, weights: str, advance: Callable[[], None]
+) -> FloatArray:
     """Return the log-likelihood of each person under a fit of people in other folds."""
     scores = np.empty(len(data.subjects))
     fold = assign_folds(criterion, data)
     for i in range(criterion.n_folds):
         train, test = data.select(np.flatnonzero(fold != i)), data.select(np.flatnonzero(fold == i))
-        fitted = fit(train, model, weights=weights, pool=criterion.pool, jobs=1, progress=False)
+        fitted = fit_with_progress(train, model, weights, criterion.pool, advance)
         scores[fold == i] = predict_people(fitted, test)
     return scores
 
@@ -301,13 +315,15 @@ def assign_folds(criterion: CrossValidation, data: Data) -> IntArray:
     return fold
 
 
-def _held_out_blocks(criterion: CrossValidation, data: Data, model: Model, weights: str) -> FloatArray:
+def _held_out_blocks(
+    criterion: CrossValidation, data: Data, model: Model, weights: str, advance: Callable[[], None]
+) -> FloatArray:
     """Return the log-likelihood of each person's blocks under a fit of the other blocks."""
     block, scores = assign_blocks(criterion.n_folds, data), np.zeros(len(data.subjects))
     for i in range(criterion.n_folds):
         train = replace(data, scored=data.scored & (block != i))
         test = replace(data, scored=data.scored & (block == i))
-        fitted = fit(train, model, weights=weights, pool=criterion.pool, jobs=1, progress=False)
+        fitted = fit_with_progress(train, model, weights, criterion.pool, advance)
         pointwise = pointwise_log_likelihood(test, fitted.probabilities)
         scores += np.add.reduceat(np.nan_to_num(pointwise), data.begin[:-1])
     return scores

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from berlyne.exploration.replay import Replays
 from berlyne.labels import GrowingLabels, Labels, without_numpy_scalars
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import History, RawHistory, read_history, read_raw_history
@@ -83,6 +85,11 @@ class Data:
     def chosen(self) -> IntArray:
         """The chosen action of each line, (T,); -1 if it is not scored."""
         return np.where(self.scored, self.steps[:, 1], -1)
+
+    @cached_property
+    def replays(self) -> Replays:
+        """The lines as an explorer replays them; `check` has reported likely mistakes."""
+        return Replays(self.frame[["subject", "s", "a", "s_next", "ended"]], self.actions)
 
     @property
     def person(self) -> IntArray:

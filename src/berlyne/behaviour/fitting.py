@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -20,9 +20,9 @@ from berlyne.behaviour.logit import (
     make_parameters,
     near_starts,
 )
-from berlyne.behaviour.search import search_settings
+from berlyne.behaviour.search import search_settings, usual_number
 from berlyne.behaviour.terms import Model
-from berlyne.behaviour.threads import replay_on_grids
+from berlyne.behaviour.threads import progress_bar, replay_on_grids
 from berlyne.plotting import figures_package
 from berlyne.validation import BoolArray, FloatArray, short_repr
 
@@ -318,9 +318,16 @@ def fit(
     check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
     check_option("pool", pool, POOLS)
-    positive = positive_weights(data, model, weights)
     check_scored(data, model)
     replay_on_grids(data, [model], jobs, progress)
+    with progress_bar("fits", usual_number(model.settings()), progress) as advance:
+        return fit_with_progress(data, model, weights, pool, advance)
+
+
+def fit_with_progress(data: Data, model: Model, weights: str, pool: Pool, advance: Callable[[], None]) -> Fit:
+    """Fit a model as `fit` does, in one thread, and call `advance` after each setting that was tried."""
+    check_scored(data, model)
+    positive = positive_weights(data, model, weights)
     last: list[_Fitted] = []
 
     def fitted(settings: dict[str, float], near: _Fitted | None) -> _Fitted:
@@ -328,6 +335,7 @@ def fit(
 
     def score(settings: dict[str, float]) -> float:
         last[:] = [fitted(settings, last[0] if last else None)]
+        advance()
         return last[0].score
 
     _, profile = search_settings(model.settings(), score)
@@ -427,6 +435,12 @@ def check_data_and_model(data: Any, model: Any) -> None:
         raise TypeError(f"data is a {type(data).__name__}; it must be the result of bb.read")
     if not isinstance(model, Model):
         raise TypeError(f"model is {short_repr(model)}; it must be a sum of terms, such as bb.model(...) + bb.bias()")
+
+
+def check_fit(fitted: Any) -> None:
+    """Raise a `TypeError` if something is not the result of `bb.fit`."""
+    if not isinstance(fitted, Fit):
+        raise TypeError(f"fit is a {type(fitted).__name__}; it must be the result of bb.fit")
 
 
 def check_option(name: str, value: str, options: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from berlyne.engine.conditional_logit import Choices, Maximum, Parameters, maximize
+from berlyne.engine.conditional_logit import Choices, Maximum, Parameters, centre, maximize
 from berlyne.validation import BoolArray, FloatArray, IntArray
 
 MIN_LOGIT, MAX_LOGIT = -23.0, 12.0
@@ -86,19 +86,10 @@ def make_design(x: FloatArray, allowed: BoolArray, chosen: IntArray, begin: IntA
     begin : ndarray of int, shape (people + 1,)
         First choice of each person, and T.
     """
-    n_allowed = np.maximum(allowed.sum(axis=1), 1)[:, None]
-    values = np.where(allowed[:, :, None], x, 0.0)
-    centred = np.where(allowed[:, :, None], values - (values.sum(axis=1) / n_allowed)[:, None], 0.0)
-    scored = (chosen >= 0)[:, None]
-    variance = np.where(scored, (centred**2).sum(axis=1) / n_allowed, 0.0)
-    size = np.where(scored, np.abs(values).max(axis=1, initial=0.0), 0.0)
-    person = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
-    n = np.bincount(person, weights=scored[:, 0], minlength=len(begin) - 1).astype(np.int64)
-    spread = np.sqrt(np.add.reduceat(variance, begin[:-1]) / np.maximum(n, 1)[:, None])
-    largest = np.maximum.reduceat(size, begin[:-1])
-    spread[spread <= 1e-12 * largest] = 0.0  # only rounding
-    centred *= (spread > 0)[person][:, None]
-    return Design(Choices(np.ascontiguousarray(centred), allowed, chosen, begin), spread, n)
+    n = np.add.reduceat((chosen >= 0).astype(np.int64), begin[:-1])
+    choices, spread = Choices(np.empty(x.shape), allowed, chosen, begin), np.empty((len(n), x.shape[2]))
+    centre(np.ascontiguousarray(x, dtype=float), choices, spread)
+    return Design(choices, spread, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.behaviour.data import Data, pandas
-from berlyne.behaviour.fitting import Fit
+from berlyne.behaviour.fitting import Fit, check_fit
 from berlyne.behaviour.simulation import simulate
 from berlyne.plotting import figures_package
 from berlyne.validation import FloatArray
@@ -100,6 +100,7 @@ def predictive(
     Predictive
         The statistics, with `table` and `plot`.
     """
+    check_fit(fit)
     if not statistics:
         raise ValueError("statistics is empty; it must contain functions of the table of a person, by name")
     if n_episodes is None and n_steps is None and until is None:

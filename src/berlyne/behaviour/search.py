@@ -17,6 +17,15 @@ N_REFINEMENTS = 8
 Score = Callable[[dict[str, float]], float]
 
 
+def usual_number(grids: Mapping[str, Grid]) -> int:
+    """Return the number of settings that one round over all drives and the refinements try."""
+    by_drive: dict[str, int] = {}
+    for name, grid in grids.items():
+        drive = name.rpartition(":")[0]
+        by_drive[drive] = by_drive.get(drive, 1) * len(grid.values)
+    return max(1, sum(by_drive.values()) + N_REFINEMENTS * sum(grid.refine for grid in grids.values()))
+
+
 def search_settings(grids: Mapping[str, Grid], score: Score) -> tuple[dict[str, float], list[dict[str, float]]]:
     """Maximise a score over settings.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from berlyne.behaviour.data import Data, pandas, read
-from berlyne.behaviour.fitting import Fit, to_natural
+from berlyne.behaviour.fitting import Fit, check_fit, to_natural
 from berlyne.behaviour.terms import Model
 from berlyne.exploration.stopping import StoppingRule
 from berlyne.validation import FloatArray, check_count
@@ -149,6 +149,7 @@ def simulate(
     Simulation
         The choices in `frame` and `data`, and the `parameters` of each person.
     """
+    check_fit(fit)
     if len(check_world(world).action_labels.all) != len(fit.data.actions):
         raise ValueError(
             f"the world has {world.n_actions} actions, but the fit has {len(fit.data.actions)}; use another world"

@@ -20,11 +20,10 @@ from berlyne.agents.make import tell_world
 from berlyne.behaviour.data import Data
 from berlyne.behaviour.settings import CrpGrid, Grid, as_grid
 from berlyne.exploration.explorer import Explorer
-from berlyne.exploration.replay import replay_action_values
 from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.registry import get_strategy
-from berlyne.validation import FloatArray
+from berlyne.validation import FloatArray, short_repr
 from berlyne.worlds.world import NO_PRIOR, World
 
 Settings = Mapping[str, float]
@@ -223,10 +222,7 @@ class Drive(Term):
     def values(self, data: Data, settings: Settings) -> FloatArray:
         """Return the action values of a replay, (T, A, 1)."""
         prior, strategy = self.at(settings)
-        columns = ["subject", "s", "a", "s_next", "ended"]  # Data.check has reported likely mistakes
-        values = _zero_if_impossible(
-            replay_action_values(prior, data.frame[columns], get_strategy(strategy), data.actions)
-        )
+        values = _zero_if_impossible(data.replays.action_values(prior, get_strategy(strategy)))
         if not np.isfinite(values).all():
             raise ValueError(f"{strategy} has action values that are not finite, so it cannot be a drive")
         return np.asarray(values[:, :, None])
@@ -335,6 +331,8 @@ def model(strategy: str, prior: CrpGrid | Prior | World, **parameters: Any) -> M
             f"{strategy} cannot be a drive, because it sees the world, relocates, or has its own temperature or lapse; "
             "use a strategy such as PIG(VI)"
         )
+    if not isinstance(prior, CrpGrid | World) and not hasattr(prior, "estimate"):
+        raise TypeError(f"prior is {short_repr(prior)}; it must be bb.crp(...), a prior or a world")
     if isinstance(prior, World) and prior.prior is None:
         raise ValueError(NO_PRIOR)
     grids = tuple((name, as_grid(name, value)) for name, value in parameters.items())

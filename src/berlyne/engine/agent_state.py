@@ -219,10 +219,9 @@ def with_mask(block: Block, coordinate: Any, masked: bool) -> Block:
     function, *_ = METHODS[type(coordinate)].functions(agent.memory, masked)
     if function is (agent.compute_values.function if COMPILING else agent.compute_values):
         return block
-    if COMPILING:
-        belief, choice = (block.type.fields[name][1] for name in ("belief", "choice"))
-        function = CompiledFunction(function, belief, choice, Opaque(Block.of(agent.memory).type), _I)
-    return Block.of(agent._replace(compute_values=function))
+    if not COMPILING:
+        return Block.of(agent._replace(compute_values=function))
+    return block.with_function("compute_values", CompiledFunction(function, *agent.compute_values.arguments))
 
 
 def _index_fields(index: Any, family: Family, parts: tuple[Any, ...], n_states: int) -> tuple[Any, Any, int]:

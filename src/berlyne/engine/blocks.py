@@ -280,6 +280,16 @@ class Block:
         """Return a copy with arrays of its own."""
         return Block(self._schema, self._words, self.address)
 
+    def with_function(self, name: str, function: CompiledFunction) -> Block:
+        """Return a copy in which a field of the record is another function of the same type."""
+        word, kind = self.type.fields[name]
+        assert kind == function.type
+        record, fields = self._schema.tree
+        fields = [function if field == name else value for field, value in zip(record._fields, fields, strict=True)]
+        copied = Block(self._schema._replace(tree=_Tree(record, fields)), self._words, self.address)
+        copied._words[word] = function.address  # the header of the record comes first
+        return copied
+
     @property
     def record(self) -> Any:
         """The record again, with views of the arrays inside the block."""

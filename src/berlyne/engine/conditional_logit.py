@@ -7,11 +7,13 @@ the last parameter, if there is one. Parameters may have a Gaussian prior; its p
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from berlyne.engine.jit import inline, kernel
+from berlyne.engine.simd import add, item, load, multiply_add, scatter, set_item, splat
 from berlyne.validation import BoolArray, FloatArray, IntArray
 
 MAX_STEPS = 500
@@ -31,6 +33,10 @@ FIRST_LAPSE, LAPSE_STEPS = 0.2, 8
 """Where the lapse starts, and the Newton steps by which it is fitted, if only the lapse is fitted."""
 FEW_LAPSES = -6.0
 """Logit of the lapse below which a search tries the lower bound: Newton steps to a bound far away take long."""
+
+
+BLOCK = 64
+"""Number of choices whose derivatives are summed at once, a multiple of 16."""
 
 
 class Choices(NamedTuple):
@@ -102,6 +108,46 @@ class Maximum(NamedTuple):
     n_best: IntArray
 
 
+@kernel
+def centre(x: FloatArray, choices: Choices, spread: FloatArray) -> None:
+    """Write values `x` minus their mean over the allowed actions into `choices.x`, and their spread (people, K).
+
+    The spread is the standard deviation among the allowed actions, root mean square over the scored choices. A spread
+    that is only rounding is 0, and so are then the values of this person. Values are 0 if an action is not allowed.
+    """
+    (n_actions, n_values), begin = x.shape[1:], choices.begin
+    square, largest = np.empty(n_values), np.empty(n_values)
+    for person in range(len(spread)):
+        n_scored = 0
+        square[:], largest[:] = 0.0, 0.0
+        for t in range(begin[person], begin[person + 1]):
+            n_allowed = 0
+            for b in range(n_actions):
+                n_allowed += choices.allowed[t, b]
+            n_allowed, is_scored = max(n_allowed, 1), choices.chosen[t] >= 0
+            n_scored += is_scored
+            for k in range(n_values):
+                total, of_squares = 0.0, 0.0
+                for b in range(n_actions):
+                    total += x[t, b, k] if choices.allowed[t, b] else 0.0
+                mean = total / n_allowed
+                for b in range(n_actions):
+                    centred = x[t, b, k] - mean if choices.allowed[t, b] else 0.0
+                    choices.x[t, b, k] = centred
+                    of_squares += centred * centred
+                    if is_scored and choices.allowed[t, b]:
+                        largest[k] = max(largest[k], abs(x[t, b, k]))
+                if is_scored:
+                    square[k] += of_squares / n_allowed
+        for k in range(n_values):
+            spread[person, k] = np.sqrt(square[k] / max(n_scored, 1))
+            if spread[person, k] <= 1e-12 * largest[k]:
+                spread[person, k] = 0.0
+                for t in range(begin[person], begin[person + 1]):
+                    for b in range(n_actions):
+                        choices.x[t, b, k] = 0.0
+
+
 @inline
 def _weights(theta: FloatArray, is_log: BoolArray, w: FloatArray) -> None:
     """Write the weights of the values into `w` (K,)."""
@@ -110,48 +156,77 @@ def _weights(theta: FloatArray, is_log: BoolArray, w: FloatArray) -> None:
 
 
 @inline
-def _compare(x: FloatArray, allowed: BoolArray, a: int, w: FloatArray, p: FloatArray, d: FloatArray) -> int:
-    """Write the softmax of x w over the allowed actions into `p` (A,), and x - x[a] into `d` (A, K).
+def _softmax(values: FloatArray, p: FloatArray) -> float:
+    """Write the softmax of these values (N,) and of 0, the value of the chosen action, into `p`; return that of 0."""
+    largest = 0.0
+    for m in range(len(values)):
+        largest = max(largest, values[m])
+    chosen = np.exp(-largest) if largest > 0.0 else 1.0
+    total = chosen
+    for m in range(len(values)):
+        p[m] = np.exp(values[m] - largest)
+        total += p[m]
+    scale = 1.0 / total
+    for m in range(len(values)):
+        p[m] *= scale
+    return chosen * scale
 
-    Return the number of allowed actions.
+
+@inline
+def _compare(
+    x: FloatArray, allowed: BoolArray, t: int, a: int, w: FloatArray, d: FloatArray, n: int, v: FloatArray
+) -> int:
+    """Write the differences of all other actions from action a, for choice n of a block, into `d`; see `derivatives`.
+
+    `x` and `allowed` are the flat arrays of all choices, and t is the number of this one. The differences times the
+    weights are written into `v` (A - 1,), -inf if an action is not allowed. Return the number of allowed actions.
     """
-    n_allowed, largest, total = 0, 0.0, 0.0
-    for b in range(len(p)):
-        p[b] = -np.inf
-        if allowed[b]:
-            n_allowed += 1
-            p[b] = 0.0
-            for k in range(len(w)):
-                d[b, k] = x[b, k] - x[a, k]
-                p[b] += d[b, k] * w[k]
-            largest = max(largest, p[b])
-    for b in range(len(p)):
-        p[b] = np.exp(p[b] - largest) if p[b] > -np.inf else 0.0
-        total += p[b]
-    for b in range(len(p)):
-        p[b] /= total
+    n_actions, n_values, n_allowed, m = len(v) + 1, len(w), 0, 0
+    chosen = (t * n_actions + a) * n_values
+    for b in range(n_actions):
+        is_allowed = allowed[t * n_actions + b]
+        n_allowed += is_allowed
+        if b == a:
+            continue
+        at, first, value = m * BLOCK + n, (t * n_actions + b) * n_values, 0.0
+        for k in range(n_values):
+            difference = item(x, first + k) - item(x, chosen + k) if is_allowed else 0.0
+            set_item(d, at, difference)
+            value += difference * item(w, k)
+            at += n_actions * BLOCK
+        set_item(v, m, value if is_allowed else -np.inf)
+        m += 1
     return n_allowed
 
 
 @inline
-def _add_choice(p: FloatArray, d: FloatArray, a: int, r: float, mean: FloatArray, g: FloatArray, h: FloatArray) -> None:
-    """Add the derivatives of one choice with respect to the weights; `r` is the probability that it was no lapse.
+def _dot(x: FloatArray, y: FloatArray, first: int, size: int, lanes: FloatArray) -> float:
+    """Sum x[i] y[first + i] over `size` numbers, a multiple of 16; `lanes` (4,) is scratch."""
+    start: Any = np.int64(first)
+    one, two, three, four = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    i: Any = np.int64(0)
+    while i < size:
+        one = multiply_add(one, load(x, i), load(y, start + i))
+        two = multiply_add(two, load(x, i + 4), load(y, start + i + 4))
+        three = multiply_add(three, load(x, i + 8), load(y, start + i + 8))
+        four = multiply_add(four, load(x, i + 12), load(y, start + i + 12))
+        i += 16
+    scatter(lanes, (0,), 0, (add(add(one, two), add(three, four)),))
+    total: float = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    return total
 
-    The mean of `d` under `p` is written into `mean` (K,).
-    """
-    n = len(mean)
-    mean[:] = 0.0
-    for b in range(len(p)):
-        if b != a and p[b] > 0.0:
-            for i in range(n):
-                share = p[b] * d[b, i]
-                mean[i] += share
-                for j in range(i + 1):
-                    h[i, j] -= r * share * d[b, j]
-    for i in range(n):
-        g[i] -= r * mean[i]
-        for j in range(i + 1):
-            h[i, j] += r * (2.0 - r) * mean[i] * mean[j]
+
+@inline
+def _subtract_block(
+    d: FloatArray, coefficient: FloatArray, scaled: FloatArray, lanes: FloatArray, h: FloatArray
+) -> None:
+    """Subtract the sum of coefficient[i] d[k, i] d[j, i] from `h` for all k and j <= k."""
+    size = len(coefficient)
+    for k in range(len(d) // size):
+        for i in range(size):
+            scaled[i] = coefficient[i] * d[k * size + i]
+        for j in range(k + 1):
+            h[k, j] -= _dot(scaled, d, j * size, size, lanes)
 
 
 @kernel
@@ -164,30 +239,57 @@ def derivatives(
     the softmax minus those of the chosen action, V for their covariance, and r for the probability that the choice was
     no lapse. Then the gradient is -r d and (1 - r) - lapse, and the second derivatives are r (1 - r) d d' - r V,
     r (1 - r) d, and r (1 - r) - lapse (1 - lapse).
+
+    V is the mean of the products of differences from the chosen action, minus d d'. The sums of products over a block
+    of choices are vectorised. For that, the differences of the block lie side by side, `[k, m, choice]`: m are the
+    other actions, with the coefficient r p, and the last m is d, with the coefficient -r (2 - r).
     """
     n_actions, n_values = choices.x.shape[1:]
     has_lapse = len(theta) > n_values
-    lapse = 1.0 / (1.0 + np.exp(-theta[n_values])) if has_lapse else 0.0
-    w, p, mean, d = np.empty(n_values), np.empty(n_actions), np.empty(n_values), np.empty((n_actions, n_values))
+    lapse = 1.0 / (1.0 + math.exp(-theta[n_values])) if has_lapse else 0.0
+    w, v, p, lanes = np.empty(n_values), np.empty(n_actions - 1), np.empty(n_actions - 1), np.empty(4)
+    size = n_actions * BLOCK
+    d, coefficient, scaled = np.zeros(n_values * size), np.zeros(size), np.empty(size)
     _weights(theta, parameters.is_log, w)
     g[:], h[:] = 0.0, 0.0
-    value, last = 0.0, n_values
+    x, allowed, chosen = choices.x.reshape(-1), choices.allowed.reshape(-1), choices.chosen  # a slice takes longer
+    slope, with_lapse = np.zeros(n_values + 1), np.zeros(n_values + 1)  # first derivatives, and second with the lapse
+    value, last, n = 0.0, n_values, 0
     for t in range(choices.begin[person], choices.begin[person + 1]):
-        a = choices.chosen[t]
+        a = chosen[t]
         if a < 0:
             continue
-        n_allowed = _compare(choices.x[t], choices.allowed[t], a, w, p, d)
-        q, r = p[a], 1.0
+        n_allowed = _compare(x, allowed, t, a, w, d, n, v)
+        q, r = _softmax(v, p), 1.0
         if has_lapse:
-            q = (1.0 - lapse) * p[a] + lapse / n_allowed
-            r = (1.0 - lapse) * p[a] / q
+            attentive = (1.0 - lapse) * q
+            q = attentive + lapse / n_allowed
+            r = attentive / q
+            slope[last] += (1.0 - r) - lapse
+            with_lapse[last] += r * (1.0 - r) - lapse * (1.0 - lapse)
         value += np.log(q)
-        _add_choice(p, d, a, r, mean, g, h)
+        for m in range(n_actions - 1):
+            set_item(coefficient, m * BLOCK + n, r * item(p, m))
+        set_item(coefficient, size - BLOCK + n, -r * (2.0 - r))
+        for k in range(n_values):
+            mean, at = 0.0, k * size + n
+            for m in range(n_actions - 1):
+                mean += item(p, m) * item(d, at + m * BLOCK)
+            set_item(d, at + size - BLOCK, mean)
+            set_item(slope, k, item(slope, k) - r * mean)
+            set_item(with_lapse, k, item(with_lapse, k) + r * (1.0 - r) * mean)
+        n += 1
+        if n == BLOCK:
+            _subtract_block(d, coefficient, scaled, lanes, h)
+            n = 0
+    if n > 0:
+        for m in range(n_actions):
+            coefficient[m * BLOCK + n : (m + 1) * BLOCK] = 0.0
+        _subtract_block(d, coefficient, scaled, lanes, h)
+    for k in range(len(theta)):
+        g[k] = slope[k]
         if has_lapse:
-            g[last] += (1.0 - r) - lapse
-            h[last, last] += r * (1.0 - r) - lapse * (1.0 - lapse)
-            for k in range(n_values):
-                h[last, k] += r * (1.0 - r) * mean[k]
+            h[last, k] = with_lapse[k]
     return value + _add_prior(theta, w, parameters, g, h)
 
 
@@ -347,7 +449,7 @@ def _fit_lapse(w: FloatArray, choices: Choices, person: int, ratio: FloatArray) 
     for _ in range(LAPSE_STEPS):
         g, h = 0.0, 1e-12
         for i in range(n):
-            slope = ratio[i] / (1.0 + attention * ratio[i])
+            slope = item(ratio, i) / (1.0 + attention * item(ratio, i))
             g += slope
             h += slope * slope
         attention = min(max(attention + g / h, 1e-5), 1.0 - 1e-9)

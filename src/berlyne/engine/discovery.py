@@ -13,7 +13,7 @@ import numpy as np
 
 from berlyne.engine.action_selection import is_possible
 from berlyne.engine.agent_state import MAX_EXPLICIT_STATES, AgentState, refresh_all
-from berlyne.engine.jit import kernel
+from berlyne.engine.jit import inline, kernel
 from berlyne.engine.row_beliefs import SIZE, TOTAL, count, find_or_add_slot, revalue_restaurant
 from berlyne.engine.successor_graph import slot_of
 
@@ -60,13 +60,30 @@ def set_cells(agent: AgentState, n_cells: int, c: float, untried: float, elsewhe
 
     `untried` is the utility of a row without observations, and `elsewhere` that of a row of the last cell.
     """
-    belief, choice, stride = agent.belief, agent.choice, agent.belief.graph.stride
-    belief.n_states[0], belief.numbers[0], choice.n_impossible[0] = n_cells, c, 0
+    agent.belief.numbers[0], agent.choice.n_impossible[0] = c, 0
     for s in range(n_cells):
-        choice.terminal[s] = False
+        make_possible(agent, s)
+    value_cells(agent, n_cells, untried, elsewhere)
+    refresh_all(agent)
+
+
+@inline
+def make_possible(agent: AgentState, s: int) -> None:
+    """Let a cell be not terminal, and all of its actions possible; the number of impossible rows is not changed."""
+    choice, stride = agent.choice, agent.belief.graph.stride
+    choice.terminal[s] = False
+    for r in range(s * stride, s * stride + agent.belief.graph.n_actions):
+        choice.possible[r] = True
+
+
+@inline
+def value_cells(agent: AgentState, n_cells: int, untried: float, elsewhere: float) -> None:
+    """Set the number of cells, and value all rows again, except if the utility is an index; see `set_cells`."""
+    belief, stride = agent.belief, agent.belief.graph.stride
+    belief.n_states[0] = n_cells
+    for s in range(n_cells):
         for a in range(belief.graph.n_actions):
             r = s * stride + a
-            choice.possible[r] = True
             belief.row_stats[r, SIZE] = n_cells
             if belief.row_stats[r, TOTAL] > 0:
                 before = belief.n[slot_of(belief.graph, s, belief.last[r]) * stride + a] - 1
@@ -75,11 +92,16 @@ def set_cells(agent: AgentState, n_cells: int, c: float, untried: float, elsewhe
             if len(belief.base_weight):
                 belief.base_weight[r] = 1.0 / n_cells
             belief.utility[r] = untried if s < n_cells - 1 else elsewhere
-    refresh_all(agent)
 
 
 @kernel
 def expected_missing(agent: AgentState, known: AgentState) -> float:
+    """Sum the utilities of `known`, as `missing_of_cells` does."""
+    return missing_of_cells(agent, known)
+
+
+@inline
+def missing_of_cells(agent: AgentState, known: AgentState) -> float:
     """Sum the utilities of `known`, expected missing information, over all rows that are possible for an agent."""
     belief, total = known.belief, 0.0
     for s in range(belief.n_states[0] - 1):

@@ -274,8 +274,20 @@ class _Comparison(NamedTuple):
     compare: Any
 
 
+_COMPARE_NOTHING: dict[Any, Block] = {}
+
+
 def new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
     """Return the argument `comparison` of `replay`, for an agent that may relocate or not."""
+    if not relocates:
+        key = agent.type, record.type
+        if key not in _COMPARE_NOTHING:
+            _COMPARE_NOTHING[key] = _new_comparison(agent, record, relocates)
+        return _COMPARE_NOTHING[key]
+    return _new_comparison(agent, record, relocates)
+
+
+def _new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
     compare: Any = compare_pairs if relocates else compare_nothing
     if COMPILING:
         memory = Opaque(Block.of(agent.record.memory).type) if relocates else OPAQUE
@@ -297,7 +309,7 @@ def expected_missing(belief: Belief, choice: ChoiceState) -> float:
 
 @inline
 def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord, t: int, s: int) -> None:
-    """Record values and utilities in state s, in which line t of a history begins."""
+    """Record values and, unless only they are wanted, utilities in state s, in which line t of a history begins."""
     belief, choice = agent.belief, agent.choice
     if not agent.relocates:
         arrive(choice, s)
@@ -305,8 +317,11 @@ def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord,
     compute_possible_values(agent, agent.memory, s)
     renew_utilities(belief, s)
     for b in range(len(choice.values)):
-        r = s * belief.graph.stride + b
         record.values[t, b] = choice.values[b]
+    if len(record.missing) == 0:
+        return
+    for b in range(len(choice.values)):
+        r = s * belief.graph.stride + b
         record.utility[t, b] = belief.utility[r] if is_possible(choice, r) else 0.0
     comparison.compare(agent, agent.memory, record, t)
 
@@ -314,6 +329,8 @@ def value_line(agent: AgentState, comparison: _Comparison, record: ReplayRecord,
 @inline
 def learn_line(agent: AgentState, known: AgentState, history: History, record: ReplayRecord, t: int) -> int:
     """Learn line t of a history, and record the expected missing information; return as `observe_step` does.
+
+    If only values are wanted, `known` is not used.
 
     A line with a negative action or next state, which are unknown, is not learned; the next state is visited.
     """
@@ -323,7 +340,15 @@ def learn_line(agent: AgentState, known: AgentState, history: History, record: R
         arrive(agent.choice, s)
     if a < 0 or s_next < 0:
         move(agent.choice, s_next)
-        record.missing[t + 1], before = record.missing[t], 0
+        before = 0
+        if len(record.missing):
+            record.missing[t + 1] = record.missing[t]
+    elif len(record.missing) == 0:
+        before = observe_step(agent, s, a, s_next)
+        if before < 0:
+            return before
+        if agent.learns:
+            refit(agent, s, a, s_next, before)
     else:
         before = observe_step(agent, s, a, s_next)
         if before < 0:
@@ -354,7 +379,8 @@ def replay(
     """Follow a recorded history in half-steps: 2 t values the actions before line t, and 2 t + 1 learns it.
 
     `known` has learned the same lines as the agent; its utility is expected missing information, and it has as much
-    room. Returns the first half-step not made, or `end`, and why as `observe_step` does.
+    room. If `record.missing` is empty, only values are recorded, and `known` is not used. Returns the first half-step
+    not made, or `end`, and why as `observe_step` does.
     """
     for half_step in range(begin, end):
         t = half_step // 2

@@ -91,3 +91,9 @@ class ReplayRecord(NamedTuple):
         record = cls(values, utility, probabilities, np.empty(n_steps + 1), np.empty(n_all), np.empty(n_all), first)
         record.missing[0] = missing
         return record
+
+    @classmethod
+    def allocate_values(cls, n_steps: int, n_actions: int) -> ReplayRecord:
+        """Allocate a record of `n_steps` steps that has values only; all other arrays are empty."""
+        empty, first = (np.empty((0, n_actions)), np.empty((0, n_actions)), np.empty(0)), np.empty(0, dtype=np.int64)
+        return cls(np.empty((n_steps, n_actions)), *empty, np.empty(0), np.empty(0), first)

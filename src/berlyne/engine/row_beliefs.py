@@ -403,6 +403,23 @@ def revalue_restaurant(belief: Belief, s: int, a: int, s_next: int, before: int)
         set_restaurant_pmc(belief, s, a, c + n_obs, c_unseen, d)
 
 
+@inline
+def probability_of_last(belief: Belief, s: int, a: int) -> float:
+    """Probability that the last outcome of row (a, s) had before it was observed; NaN if the row was never tried.
+
+    It is that of a restaurant with the current number of cells.
+    """
+    graph, r = belief.graph, s * belief.graph.stride + a
+    c, d, n_obs, n_seen = belief.numbers[0], belief.numbers[1], belief.row_stats[r, TOTAL], belief.row_stats[r, SEEN]
+    if n_obs == 0:
+        return math.nan
+    before = belief.n[slot_of(graph, s, belief.last[r]) * graph.stride + a] - 1
+    if before > 0:
+        return (before - d) / (c + (n_obs - 1))  # type: ignore[no-any-return]  # arrays are Any here
+    n_before = n_seen - 1
+    return (c + d * n_before) / (belief.row_stats[r, SIZE] - n_before) / (c + (n_obs - 1))  # type: ignore[no-any-return]
+
+
 @callback
 def restore_restaurant_row(belief: Belief, s: int, a: int, s_next: int, before: int) -> None:
     """Estimate and value row (a, s) after its last outcome, and remember that outcome."""

@@ -494,9 +494,9 @@ def back_up(plan: Plan, utility: FloatArray, y: int, q: FloatArray, n_levels: in
 
 @inline
 def steps_ahead(choice: Any, plan: Plan) -> int:
-    """Return the number of steps to plan after the next one: D, but not beyond the horizon of the episode."""
+    """Return the number of steps to plan after the next one: D, but not beyond the horizon, and 0 if gamma is 0."""
     n: int = min(plan.depth, choice.left[0] - 1)
-    return n
+    return n if plan.gamma > 0.0 else 0
 
 
 @callback

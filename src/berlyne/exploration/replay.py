@@ -6,8 +6,8 @@ probabilities of the actions. Then it learns the recorded transition, even if it
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_
 from berlyne.engine.records import ReplayRecord
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.frames import ColumnNames
-from berlyne.models.history import COLUMNS, UNKNOWN, History, RawHistory, read_history, read_raw_history
+from berlyne.models.history import (
+    COLUMNS,
+    UNKNOWN,
+    History,
+    RawHistory,
+    TerminalChanges,
+    read_history,
+    read_raw_history,
+)
 from berlyne.models.history_checks import warn_jumps, warn_untold_ends, warn_unused
 from berlyne.models.internal_model import InternalModel, make_labels
 from berlyne.priors import Prior
@@ -131,32 +139,52 @@ def replay(
     return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, engine))
 
 
-def replay_action_values(
-    world: World | Prior, history: Any, strategy: Strategy, actions: Iterable[Hashable]
-) -> FloatArray:
-    """Return the action values before each line of a frame, (T, M), as `replay` does, without its warnings.
-
-    Threads may call it at the same time.
-    """
-    raw = read_raw_history(history, {})
-    _, parts, _ = _replay(world, raw, strategy, (None, None), (None, actions), warns=False)
-    return _merge_records(parts)["values"]
-
-
 Part = tuple[IntArray, ReplayRecord]
 """Lines of a subject, and the record of their replay."""
 
 
-def _replay(
+class _Setting(NamedTuple):
+    """What a history is replayed with.
+
+    Attributes
+    ----------
+    prior : Prior
+        The prior of the explorer.
+    world : World or None
+        The world, if there is one.
+    model : InternalModel or None
+        A model without observations and labels; None if states are discovered.
+    labels : tuple of Labels
+        Labels of states and actions.
+    n_known : int
+        Number of states that are discovered at the start, if states are discovered.
+    """
+
+    prior: Prior
+    world: World | None
+    model: InternalModel | None
+    labels: tuple[Labels, Labels]
+    n_known: int = 0
+
+    def new_agent(self, strategy: Strategy, engine: Engine = "auto") -> Agent:
+        """Return an agent that has observed nothing."""
+        if self.model is not None:
+            return make_agent(self.model, strategy, self.world, engine)
+        agent = make_open_state_agent(self.prior, self.labels[1].size, strategy, engine)
+        if self.world is not None:
+            tell_world(agent, self.world)
+        for s in range(self.n_known):
+            agent.discover(s)
+        return agent
+
+
+def _setting(
     world: World | Prior,
     history: RawHistory,
-    strategy: Strategy,
     sizes: tuple[int | None, int | None],
     labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
-    engine: Engine = "auto",
-    warns: bool = True,
-) -> tuple[History, list[Part], tuple[Labels, Labels]]:
-    """Return the lines of a history, the record of each subject, and the labels of states and actions."""
+) -> _Setting:
+    """Return what a history is replayed with; states are those of the world, of the prior, or discovered."""
     prior, (n_states, n_actions), (states, actions) = _prior(world), sizes, labels
     true_world = world if isinstance(world, World) else None
     if true_world is not None:
@@ -174,16 +202,73 @@ def _replay(
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
         state_labels = _growing_labels(states) if true_world is None else Labels("state", true_world.n_states, states)
         known = state_labels, make_labels("action", n_actions, prior, actions)
-        return _replay_open_states(prior, strategy, true_world, engine, history, known, warns)
+        return _Setting(prior, true_world, None, known, state_labels.size if true_world is None else 0)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
-    known = named.state_labels, named.action_labels
-    lines = _read_checked(history, known, true_world, strategy, warns)
-    parts = [
-        (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, known))
-        for indices in lines.by_subject()
-    ]
-    return lines, parts, known
+    return _Setting(prior, true_world, model, (named.state_labels, named.action_labels))
+
+
+def _replay(
+    world: World | Prior,
+    history: RawHistory,
+    strategy: Strategy,
+    sizes: tuple[int | None, int | None],
+    labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
+    engine: Engine = "auto",
+) -> tuple[History, list[Part], tuple[Labels, Labels]]:
+    """Return the lines of a history, the record of each subject, and the labels of states and actions."""
+    setting = _setting(world, history, sizes, labels)
+    lines, parts = _read_checked(history, setting, strategy), []
+    for subject in _subjects(lines):
+        agent = setting.new_agent(strategy, engine)
+        subject.prepare(agent, setting.labels)
+        record, done = agent.replay(*subject.lines)
+        subject.check_all_learned(done, setting.labels)
+        parts.append((subject.indices, record))
+    return lines, parts, setting.labels
+
+
+class Replays:
+    """A table of choices that is replayed many times, with several priors and strategies; it is read once.
+
+    Threads may use it at the same time.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The history, with the names of columns that `replay` expects.
+    actions : iterable of hashable
+        Labels of the actions.
+    """
+
+    def __init__(self, frame: Any, actions: Iterable[Hashable]) -> None:
+        self._history, self._actions = read_raw_history(frame, {}), tuple(actions)
+        self._read: dict[Any, tuple[_Setting, list[_Subject]]] = {}
+
+    def action_values(self, world: World | Prior, strategy: Strategy) -> FloatArray:
+        """Return the action values before each line, (T, M), as `replay` does, without its warnings."""
+        setting = _setting(world, self._history, (None, None), (None, self._actions))
+        key = id(setting.world), setting.model is None, setting.labels[0].size
+        if key not in self._read:
+            lines = _read_checked(self._history, setting, strategy, warns=False)
+            self._read[key] = setting, _subjects(lines)  # which keeps the world, so that its id stays its own
+        read, subjects = self._read[key]
+        values = np.empty((sum(len(subject.indices) for subject in subjects), len(self._actions)))
+        agents = self._new_agents(setting._replace(labels=read.labels), strategy, subjects)
+        for subject, agent in zip(subjects, agents, strict=True):
+            subject.prepare(agent, read.labels)
+            values[subject.indices], done = agent.replay_values(*subject.lines)
+            subject.check_all_learned(done, read.labels)
+        return values
+
+    @staticmethod
+    def _new_agents(setting: _Setting, strategy: Strategy, subjects: list[_Subject]) -> Iterator[Agent]:
+        """Return an agent for each subject; if states are discovered, copies of one that has room for all of them."""
+        agent = setting.new_agent(strategy)
+        if not agent.discovers_states:
+            return (setting.new_agent(strategy) for _ in subjects)
+        agent.expect(max(subject.n_states for subject in subjects), max(subject.n_successors for subject in subjects))
+        return (agent.copy() for _ in subjects)
 
 
 def expected_missing_curve(
@@ -209,33 +294,9 @@ def _growing_labels(states: Iterable[Hashable] | None) -> GrowingLabels:
     return labels
 
 
-def _replay_open_states(
-    prior: Prior,
-    strategy: Strategy,
-    world: World | None,
-    engine: Engine,
-    history: RawHistory,
-    labels: tuple[Labels, Labels],
-    warns: bool,
-) -> tuple[History, list[Part], tuple[Labels, Labels]]:
-    """Replay a history with a prior that discovers states."""
-    n_initial = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
-    lines, parts = _read_checked(history, labels, world, strategy, warns), []
-    for indices in lines.by_subject():
-        agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
-        if world is not None:
-            tell_world(agent, world)
-        for s in range(n_initial):
-            agent.discover(s)
-        parts.append((indices, _replay_subject(agent, lines, indices, labels)))
-    return lines, parts, labels
-
-
-def _read_checked(
-    history: RawHistory, labels: tuple[Labels, Labels], world: World | None, strategy: Strategy, warns: bool = True
-) -> History:
+def _read_checked(history: RawHistory, setting: _Setting, strategy: Strategy, warns: bool = True) -> History:
     """Read a history in numbers, and warn about likely mistakes in it."""
-    lines, states = read_history(history, *labels), labels[0]
+    lines, states, world = read_history(history, *setting.labels), setting.labels[0], setting.world
     if strategy.relocates and lines.allowed is not None:
         raise ValueError(f"{strategy} chooses among all pairs of a state and an action; drop the column allowed")
     if warns:
@@ -264,26 +325,63 @@ def _prior(world: World | Prior) -> Prior:
     return world.prior
 
 
-def _replay_subject(agent: Agent, lines: History, indices: IntArray, labels: tuple[Labels, Labels]) -> ReplayRecord:
-    """Return the record of one subject, whose lines have these indices; raise `ValueError` if one is impossible."""
-    steps = np.ascontiguousarray(lines.steps[indices])
-    for s, actions in lines.possible.items():
-        agent.allow(s, actions)
-    if lines.starts is not None:
-        agent.tell_starts(lines.starts)
-    if lines.horizon is not None:
-        agent.set_horizon(lines.horizon)
-    for i, (s, a, _) in zip(indices.tolist(), steps.tolist(), strict=True) if agent.allowed else ():
-        if a != UNKNOWN and s in agent.allowed and not agent.allowed[s][a]:
-            raise ValueError(
-                f"line {i} of the history, counted from 0: action {labels[1][a]!r} is not possible in state "
-                f"{labels[0][s]!r}"
-            )
-    record, done = agent.replay(steps, lines.terminal_changes(indices), lines.is_last(indices))
-    if done < len(steps):
-        error = impossible_transition(*steps[done].tolist()).with_labels(*labels)
-        raise ValueError(f"line {indices[done]} of the history, counted from 0: {error}")
-    return record
+class _Subject(NamedTuple):
+    """The lines of a subject.
+
+    Attributes
+    ----------
+    indices : ndarray of int
+        Their numbers in the history.
+    lines : tuple
+        Arguments of `Agent.replay`.
+    possible, starts, horizon : dict, ndarray or None, int or None
+        As in `berlyne.models.history.History`.
+    n_states, n_successors : int
+        Number of different states, and the largest number of states that follow one of them.
+    """
+
+    indices: IntArray
+    lines: tuple[IntArray, TerminalChanges, BoolArray]
+    possible: dict[int, BoolArray]
+    starts: FloatArray | None
+    horizon: int | None
+    n_states: int
+    n_successors: int
+
+    def prepare(self, agent: Agent, labels: tuple[Labels, Labels]) -> None:
+        """Tell an agent what the history says about the world; raise `ValueError` if a line is not possible."""
+        for s, actions in self.possible.items():
+            agent.allow(s, actions)
+        if self.starts is not None:
+            agent.tell_starts(self.starts)
+        if self.horizon is not None:
+            agent.set_horizon(self.horizon)
+        steps = self.lines[0].tolist() if agent.allowed else ()
+        for i, (s, a, _) in zip(self.indices.tolist(), steps, strict=False):
+            if a != UNKNOWN and s in agent.allowed and not agent.allowed[s][a]:
+                raise ValueError(
+                    f"line {i} of the history, counted from 0: action {labels[1][a]!r} is not possible in state "
+                    f"{labels[0][s]!r}"
+                )
+
+    def check_all_learned(self, n_learned: int, labels: tuple[Labels, Labels]) -> None:
+        """Raise a `ValueError` if an agent has not learned all lines, because the next one is impossible."""
+        if n_learned < len(self.indices):
+            error = impossible_transition(*self.lines[0][n_learned].tolist()).with_labels(*labels)
+            raise ValueError(f"line {self.indices[n_learned]} of the history, counted from 0: {error}")
+
+
+def _subjects(lines: History) -> list[_Subject]:
+    """Return the lines of each subject."""
+    subjects = []
+    for indices in lines.by_subject():
+        steps = np.ascontiguousarray(lines.steps[indices])
+        pairs = np.unique(steps[:, ::2], axis=0)
+        n_successors = int(np.unique(pairs[:, 0], return_counts=True)[1].max(initial=1))
+        replayed = steps, lines.terminal_changes(indices), lines.is_last(indices)
+        told = lines.possible, lines.starts, lines.horizon
+        subjects.append(_Subject(indices, replayed, *told, len(np.unique(pairs)), n_successors))
+    return subjects
 
 
 def _merge_records(parts: list[Part]) -> dict[str, FloatArray]:

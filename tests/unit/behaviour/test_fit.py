@@ -8,7 +8,7 @@ import pytest
 
 import berlyne.behaviour as bb
 from berlyne.behaviour.fitting import choice_probabilities
-from berlyne.behaviour.search import search_settings
+from berlyne.behaviour.search import N_REFINEMENTS, search_settings, usual_number
 from berlyne.behaviour.settings import as_grid
 from messages import raises
 from oracles.choice_likelihood import log_likelihood, probabilities
@@ -86,6 +86,14 @@ def test_the_search_finds_the_maximum_of_a_known_function() -> None:
     assert best["A: gamma"] == 0.5
     assert best["B: c"] == pytest.approx(2.7, abs=0.05)
     assert max(line["score"] for line in profile) == score(best)
+    assert usual_number(grids) == 5 * 2 + 3 + 2 * N_REFINEMENTS and usual_number({}) == 1
+
+
+def test_a_fit_shows_how_many_settings_it_has_tried(data: bb.Data, capsys: pytest.CaptureFixture[str]) -> None:
+    model = bb.model("CB", bb.crp(c=[0.5, 1.0, 2.0])) + bb.lapse()
+    bb.fit(data.select([0]), model, progress=True)
+    shown = capsys.readouterr().err
+    assert "replays" in shown and "fits" in shown and "100%" in shown
 
 
 def test_a_value_that_does_not_vary_has_no_estimate() -> None:

@@ -28,6 +28,23 @@ def test_two_actions_and_one_value_have_a_closed_form() -> None:
     assert np.isnan(negative.standard_errors()[0, 0])
 
 
+def test_values_are_centred_among_allowed_actions_and_their_spread_is_measured() -> None:
+    rng = np.random.default_rng(5)
+    x, allowed, chosen = rng.normal(size=(7, 3, 2)), np.ones((7, 3), dtype=bool), np.array([0, 1, -1, 2, 0, 0, 1])
+    x[:4, :, 1] = 2.5  # the second value does not vary for the first person
+    allowed[5, 2], x[5, 2] = False, np.nan
+    design = make_design(x, allowed, chosen, np.array([0, 4, 7]))
+    for person, lines in enumerate((range(4), range(4, 7))):
+        for k in range(2):
+            centred = [x[t, allowed[t], k] - x[t, allowed[t], k].mean() for t in lines]
+            variances = [np.mean(c**2) for c, t in zip(centred, lines, strict=True) if chosen[t] >= 0]
+            assert design.spread[person, k] == pytest.approx(np.sqrt(np.mean(variances)), abs=1e-15)
+            for c, t in zip(centred, lines, strict=True):
+                assert design.choices.x[t, allowed[t], k] == pytest.approx(c, abs=1e-15)
+    assert design.spread[0, 1] == 0.0 and design.choices.x[5, 2].tolist() == [0.0, 0.0]
+    assert design.n.tolist() == [3, 3]
+
+
 def test_choices_that_are_not_scored_change_nothing() -> None:
     rng = np.random.default_rng(0)
     x, chosen, scored = rng.normal(size=(60, 3, 2)), rng.integers(0, 3, 60), np.arange(60) % 3 > 0

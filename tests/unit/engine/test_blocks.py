@@ -200,6 +200,11 @@ def multiply(machine, memory, k):
     return memory.values[1]
 
 
+@callback
+def double(machine, memory, k):
+    return 2.0 * k
+
+
 @kernel
 def run(machine, k):
     return machine.step(machine, machine.memory, k)
@@ -249,3 +254,12 @@ def test_arguments_of_other_types_are_refused_when_a_kernel_is_compiled():
 
     with pytest.raises(Exception, match="is called with"):
         call(wrong, machine(add, Counter(np.zeros(1))))
+
+
+def test_a_copy_can_carry_another_function():
+    block = machine(add, Counter(np.zeros(1)))
+    other = machine(double, Counter(np.ones(1))).record.step
+    copied = block.with_function("step", other)
+    assert [call(run, copied, 3), call(run, block, 3)] == [6.0, 3.5]
+    assert copied.record.step is other and block.record.step is not other
+    assert call(run, copied.copy(), 2) == 4.0 and call(run, pickle.loads(pickle.dumps(copied)), 5) == 10.0
