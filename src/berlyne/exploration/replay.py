@@ -14,6 +14,7 @@ import numpy as np
 from berlyne.agents.base import Agent
 from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_world
 from berlyne.engine.records import ReplayRecord
+from berlyne.exploration.streams import method_seed, streams
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import COLUMNS, UNKNOWN, History, RawHistory, read_history, read_raw_history
@@ -24,7 +25,7 @@ from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.coordination import CounterBased, LeastTaken, chooses_directly
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.strategies.utilities import UTILITIES
-from berlyne.validation import BoolArray, FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray, Seed
 from berlyne.worlds.world import NO_PRIOR, World
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def replay(
     states: Iterable[Hashable] | None = None,
     actions: Iterable[Hashable] | None = None,
     engine: Engine = "auto",
+    seed: Seed = 0,
     **columns: Unpack[ColumnNames],
 ) -> Dataset:
     """Replay a history: compute an explorer's action values and probabilities before each step, then learn the step.
@@ -65,6 +67,9 @@ def replay(
         discovers states, `states` is optional; explorers know these states from the start.
     engine : {"auto", "compiled", "numpy"}
         As in `berlyne.explore`.
+    seed : int, SeedSequence or Generator
+        Seed for methods that draw random numbers, such as the worlds of PSRL. With the seed of `berlyne.explore` they
+        draw the same numbers as there. Every subject has the same seed.
     **columns : str
         Names of the columns of a frame: `state`, `action`, `next_state`, `subject`, `episode`, `ended`, `allowed`,
         `order` and `keep`. `ended` may also be a function of the frame, such as `lambda d: d.reward > 0`. `order` is a
@@ -128,7 +133,7 @@ def replay(
     strategy = get_strategy(strategy)
     sizes, labels = (n_states, n_actions), (states, actions)
     raw = read_raw_history(history, columns)
-    return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, engine))
+    return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, (engine, method_seed(streams(seed).agent))))
 
 
 def replay_action_values(
@@ -145,6 +150,8 @@ def replay_action_values(
 
 Part = tuple[IntArray, ReplayRecord]
 """Lines of a subject, and the record of their replay."""
+Options = tuple[Engine, np.random.SeedSequence | None]
+"""Engine of an agent, and the seed for methods that draw random numbers."""
 
 
 def _replay(
@@ -153,7 +160,7 @@ def _replay(
     strategy: Strategy,
     sizes: tuple[int | None, int | None],
     labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
-    engine: Engine = "auto",
+    options: Options = ("auto", None),
     warns: bool = True,
 ) -> tuple[History, list[Part], tuple[Labels, Labels]]:
     """Return the lines of a history, the record of each subject, and the labels of states and actions."""
@@ -174,13 +181,13 @@ def _replay(
             raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
         state_labels = _growing_labels(states) if true_world is None else Labels("state", true_world.n_states, states)
         known = state_labels, make_labels("action", n_actions, prior, actions)
-        return _replay_open_states(prior, strategy, true_world, engine, history, known, warns)
+        return _replay_open_states(prior, strategy, true_world, options, history, known, warns)
     named = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
     model = InternalModel(prior, n_states=named.n_states, n_actions=named.n_actions)  # without labels
     known = named.state_labels, named.action_labels
     lines = _read_checked(history, known, true_world, strategy, warns)
     parts = [
-        (indices, _replay_subject(make_agent(model, strategy, true_world, engine), lines, indices, known))
+        (indices, _replay_subject(make_agent(model, strategy, true_world, *options), lines, indices, known))
         for indices in lines.by_subject()
     ]
     return lines, parts, known
@@ -213,7 +220,7 @@ def _replay_open_states(
     prior: Prior,
     strategy: Strategy,
     world: World | None,
-    engine: Engine,
+    options: Options,
     history: RawHistory,
     labels: tuple[Labels, Labels],
     warns: bool,
@@ -222,7 +229,7 @@ def _replay_open_states(
     n_initial = labels[0].size if isinstance(labels[0], GrowingLabels) else 0
     lines, parts = _read_checked(history, labels, world, strategy, warns), []
     for indices in lines.by_subject():
-        agent = make_open_state_agent(prior, labels[1].size, strategy, engine)
+        agent = make_open_state_agent(prior, labels[1].size, strategy, *options)
         if world is not None:
             tell_world(agent, world)
         for s in range(n_initial):
