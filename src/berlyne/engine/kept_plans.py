@@ -157,7 +157,7 @@ def entropy_reward(belief: Belief, choice: Any, plans: KeptPlans, r: int, j: int
     size = n_states * graph.n_actions * (plans.steps_back + 1) / plans.delta
     beta = math.log(4.0 * size) + (n_states - 1) * (1.0 + math.log1p(n / max(n_states - 1, 1)))
     optimism = plans.scale * highest * largest_value(plans, j) * math.sqrt(beta / max(n, 1.0))
-    return highest - math.log(seen + 1.0) + optimism  # type: ignore[no-any-return]
+    return highest - math.log(seen + 1.0) + optimism
 
 
 @inline
@@ -166,9 +166,9 @@ def reward_of_row(belief: Belief, choice: Any, plans: KeptPlans, r: int, j: int)
     if plans.reward == UTILITY:
         return belief.utility[r]  # type: ignore[no-any-return]
     if plans.reward == KNOWN:
-        return largest_value(plans, j) if belief.row_stats[r, TOTAL] < plans.m else 0.0  # type: ignore[no-any-return]
+        return largest_value(plans, j) if belief.row_stats[r, TOTAL] < plans.m else 0.0
     if plans.reward == ENTROPY or plans.reward == STATE_ENTROPY:
-        return entropy_reward(belief, choice, plans, r, j)  # type: ignore[no-any-return]
+        return entropy_reward(belief, choice, plans, r, j)
     n, n_states, horizon = float(belief.row_stats[r, TOTAL]), belief.n_states[0], plans.steps_back + 1
     size = n_states * belief.graph.n_actions * horizon / plans.delta
     if plans.reward == EXPRESS:

@@ -44,12 +44,12 @@ class RewardFree(ValueIteration):
     \beta = \log(4 S A H / \delta) + (S - 1) \log(e (1 + n / (S - 1)))$$
 
     with c = `scale`, and its value adds gamma times the expected value of the next state. The first term is the
-    logarithm of the inverse frequency of the pair. The second one makes the plan optimistic. `bonus="state_entropy"` has S
-    in place of S A and the observations of all actions of the state in place of n in the first term, and S in place of
-    S A in the logarithm of the second one.
+    logarithm of the inverse frequency of the pair. The second one makes the plan optimistic. `bonus="state_entropy"`
+    has S in place of S A in both logarithms, and the observations of all actions of the state in place of n in the
+    first term.
 
-    Plans use relative frequencies, and uniform ones for rows that were never tried. They do not use the prior. A plan is
-    made after each episode.
+    Plans use relative frequencies, and uniform ones for rows that were never tried. They do not use the prior. A plan
+    is made after each episode.
 
     Sources: Kaufmann et al. (2021), Adaptive reward-free exploration; Ménard et al. (2021), Fast active learning for
     pure exploration in reinforcement learning; Tiapkin et al. (2023), Fast rates for maximum entropy exploration, which
@@ -145,8 +145,8 @@ class RewardFree(ValueIteration):
 class RMax(ValueIteration):
     r"""Action of largest value, if every row that was tried less than m times is worth the highest reward for ever.
 
-    R-max: Brafman & Tennenholtz (2002). A row with fewer than `m` observations leads to an imagined state in which every
-    step has reward 1. With j steps to follow it is worth
+    R-max: Brafman & Tennenholtz (2002). A row with fewer than `m` observations leads to an imagined state in which
+    every step has reward 1. With j steps to follow it is worth
 
     $$1 + \gamma + \dots + \gamma^j .$$
 

@@ -205,8 +205,8 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         is.
     **parameters : float, int or str
         Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `learning_rate`, `gamma`,
-        `epsilon` and `initial` of Q; `m` of R-max; `scale` of MaxEnt), of the utility (`beta` of BEB, `untried` for PEIG), and `ties`,
-        `temperature` and `lapse`. They become part of the strategy's name.
+        `epsilon` and `initial` of Q; `m` of R-max; `scale` of MaxEnt), of the utility (`beta` of BEB, `untried` for
+        PEIG), and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
 
     Returns
     -------

@@ -162,7 +162,7 @@ def test_r_max_tries_every_row_m_times_before_any_row_more_often():
 
 
 def steps_to_untried(n, next_state, s):
-    """Return the number of steps from state s to a row that was never tried, by breadth-first search over tried rows."""
+    """Return the number of steps from state s to a row that was never tried, by breadth-first search."""
     distance, queue = {s: 0}, [s]
     for state in queue:
         if np.any(n[:, state] == 0):
