@@ -119,7 +119,8 @@ def test_every_policy_satisfies_the_flow_equations(name):
 def test_without_phases_cuts_are_allowed_anywhere_and_the_bound_is_lower(monkeypatch):
     world, n_steps = WORLDS["terminal and cut"]()
     exact = fluid(world, n_steps).value
-    monkeypatch.setattr("berlyne.bounds.flow.MAX_VISITS", 0)
+    for limit in ("MAX_VISITS", "MAX_LEVELS"):
+        monkeypatch.setattr(f"berlyne.bounds.flow.{limit}", 0)
     relaxed = fluid(world, n_steps)
     assert relaxed._program.flow.matrix.shape[0] < flow_equations(world.with_horizon(None), 5).matrix.shape[0] + 2
     assert relaxed._program.flow.per_step[-2:].tolist() == [1 / 3, 1.0]  # one cut in three steps at most

@@ -13,7 +13,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from berlyne.benchmarks.measures import MEASURES
-from berlyne.benchmarks.scores import MEASURE, Scoreboard, fluid_bound, size_of_program, split_of
+from berlyne.benchmarks.scores import AREA, MEASURE, Scoreboard, count_rows, fluid_bound, split_of
 from berlyne.benchmarks.suite import suite
 from berlyne.experiments.results import Results, open_results
 from berlyne.plotting import figures_package
@@ -36,7 +36,7 @@ THRESHOLDS = np.linspace(-0.5, 1.1, 81)
 MAX_CURVES = 12
 """Largest number of tasks whose curves are drawn."""
 MAX_CURVE_ROWS = 200
-"""Largest number of rows times horizon for which the bound is computed at all times."""
+"""Largest number of rows, in a task without a horizon, for which the bound is computed at all times."""
 EMPTY = "\N{EN DASH}"
 """Content of an empty cell."""
 _ALT = "Figure with the numbers of the tables of this page."
@@ -61,7 +61,8 @@ def report(
         JSON file with frozen results, such as `benchmarks/baselines.json`. Their agents and bounds are added. The
         benchmark must have been run with the same preset.
     bounds : bool
-        Whether to compute bounds that are not in `baselines`. Those of large tasks are never computed.
+        Whether to compute bounds at the end that are not in `baselines`, except those of large worlds. The bounds of
+        areas are never computed here; they are in `baselines`.
 
     Returns
     -------
@@ -84,8 +85,8 @@ def _page(board: Scoreboard, results: Results) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    has_scores = bool(board.scored_tasks)
-    means = board.interquartile_means() if has_scores else {}
+    means = board.interquartile_means() if board.scored_tasks() else {}
+    areas = board.interquartile_means(AREA) if board.scored_tasks(AREA) else {}
     return environment.get_template("report.html").render(
         title=f"Benchmark of explorers, {board.suite}",
         style=files("berlyne.paper.reproduction").joinpath("report.css").read_text(encoding="utf-8"),
@@ -93,32 +94,42 @@ def _page(board: Scoreboard, results: Results) -> str:
         split=split_of(board.seed),
         sections=SECTIONS,
         EMPTY=EMPTY,
-        scored=board.scored_tasks,
-        score_heads=["explorer", "score", "95 % interval", "gap to the bound", "µs per step"],
-        ranked=_ranked(board, means),
+        scored=board.scored_tasks(),
+        scored_areas=board.scored_tasks(AREA),
+        score_heads=[
+            "explorer",
+            "score",
+            "95 % interval",
+            "gap to the bound",
+            "score of the area",
+            "its interval",
+            "µs per step",
+        ],
+        ranked=_ranked(board, means, areas),
         figures=_figures(board, results, means),
         parts=[_task(board, i) for i in range(len(board.tasks))],
         latex=latex(board),
     )
 
 
-def _ranked(board: Scoreboard, means: dict[str, Interval]) -> list[list[str]]:
+def _ranked(board: Scoreboard, means: dict[str, Interval], areas: dict[str, Interval]) -> list[list[str]]:
     """Return the lines of the table of scores, the best first."""
     if not means:
         return []
     gap = dict(zip(board.agents, optimality_gap(board.scores()), strict=True))
     cost = _microseconds(board)
     order = sorted(means, key=lambda name: -float(means[name].value))
+    of_area = {name: _score_cells(areas[name]) if areas else [EMPTY, EMPTY] for name in order}
     return [
-        [
-            name,
-            f"{float(means[name].value):.3f}",
-            f"{float(means[name].low):.3f} to {float(means[name].high):.3f}",
-            f"{float(gap[name]):.3f}",
-            f"{cost[name]:.1f}",
-        ]
+        [name, *_score_cells(means[name]), f"{float(gap[name]):.3f}", *of_area[name], f"{cost[name]:.1f}"]
         for name in order
     ]
+
+
+def _score_cells(interval: Interval) -> list[str]:
+    """Return the text of a score, and that of its interval."""
+    value, low, high = (float(x) for x in interval)
+    return [f"{value:.3f}", f"{low:.3f} to {high:.3f}"]
 
 
 def _microseconds(board: Scoreboard) -> dict[str, float]:
@@ -133,6 +144,10 @@ def _task(board: Scoreboard, i: int) -> dict[str, Any]:
     described, bound = suite(board.suite)[task], board.bounds.get(task)
     horizon = "continuing" if described.horizon is None else f"episodes of {described.horizon} steps"
     limit = "The bound is not computed." if bound is None else f"The bound is {bound:,.2f} bits."
+    gap = board.gaps.get(task, 0.0)
+    limit += f" It is proved by prices of looks; the smallest loss of the program is at most {gap:.1%} larger." * (
+        gap > 0
+    )
     order = np.argsort(board.values[MEASURE][:, i].mean(axis=1), kind="stable")
     heads = ["explorer", *(MEASURES[name].label for name in COLUMNS)]
     heads.insert(2, "gap to the bound (bits)")
@@ -214,7 +229,8 @@ def _bound_lines(board: Scoreboard, results: Results) -> dict[str, FloatArray]:
     steps, lines = dict(zip(board.tasks, board.n_steps, strict=True)), {}
     for name in results.classes[:MAX_CURVES]:
         task = suite(board.suite)[name]
-        if name in board.bounds and size_of_program(task) <= MAX_CURVE_ROWS and not task.is_random:
+        has_curve = task.horizon is None and count_rows(task) <= MAX_CURVE_ROWS and not task.is_random
+        if name in board.bounds and has_curve:
             lines[name] = fluid_bound(task.world(board.seed), steps[name]).curve
         elif name in board.bounds:
             lines[name] = np.full(steps[name] + 1, board.bounds[name])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +31,14 @@ if TYPE_CHECKING:
 
 RANDOM = "Random"
 """The agent whose score is 0."""
-MAX_ROWS = 2000
-"""Largest number of rows times horizon for which a report computes the bound; larger programs take minutes."""
+MAX_ROWS = 600
+"""Largest number of rows for which a report computes the bound; larger worlds take minutes."""
 MEASURE = "missing_information"
-"""The measure of the scores: what is left at the end, for which the bound is a single linear program."""
+"""The first measure of the scores: what is left at the end."""
+AREA = "area"
+"""The second measure of the scores."""
+BY_TASK = ("bounds", "area_bounds", "gaps")
+"""Attributes of a scoreboard that hold a number for each task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,10 @@ class Scoreboard:
         Lower bound of the missing information at the end, by task; not for all tasks.
     versions : dict of str to str
         Versions of the packages that made the results.
+    area_bounds : dict of str to float
+        Lower bound of the area under the missing information, by task; not for all tasks.
+    gaps : dict of str to float
+        Share by which the bound at the end can be too low (`FluidBound.gap`), by task, the mean over its worlds.
     """
 
     suite: str
@@ -69,6 +77,8 @@ class Scoreboard:
     values: dict[str, FloatArray]
     bounds: dict[str, float]
     versions: dict[str, str]
+    area_bounds: dict[str, float] = field(default_factory=dict)
+    gaps: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_results(cls, results: Results, suite_name: str = "tabular-v1") -> Scoreboard:
@@ -130,16 +140,18 @@ class Scoreboard:
             added[:, [self.tasks.index(task) for task in both]] = theirs.values[name][new]
             values[name] = np.concatenate([own, added])
         agents = (*self.agents, *(theirs.agents[i] for i in new))
-        return replace(self, agents=agents, values=values, bounds={**theirs.bounds, **self.bounds})
+        more: Any = {name: {**getattr(theirs, name), **getattr(self, name)} for name in BY_TASK}
+        return replace(self, agents=agents, values=values, **more)
 
     def select(self, tasks: list[str]) -> Scoreboard:
         """Return the scoreboard with some of its tasks."""
         index = [self.tasks.index(task) for task in tasks]
         values = {name: array[:, index] for name, array in self.values.items()}
-        bounds = {task: bound for task, bound in self.bounds.items() if task in tasks}
-        return replace(
-            self, tasks=tuple(tasks), n_steps=tuple(self.n_steps[i] for i in index), values=values, bounds=bounds
-        )
+        n_steps = tuple(self.n_steps[i] for i in index)
+        by_task: Any = {
+            name: {task: bound for task, bound in getattr(self, name).items() if task in tasks} for name in BY_TASK
+        }
+        return replace(self, tasks=tuple(tasks), n_steps=n_steps, values=values, **by_task)
 
     @property
     def n_runs(self) -> int:
@@ -147,51 +159,75 @@ class Scoreboard:
         return int(self.values[MEASURE].shape[2])
 
     def with_bounds(self) -> Scoreboard:
-        """Return the scoreboard with bounds of all tasks for which they can be computed in seconds."""
-        bounds = dict(self.bounds)
-        for task, n_steps in zip(self.tasks, self.n_steps, strict=True):
-            if task not in bounds and size_of_program(suite(self.suite)[task]) <= MAX_ROWS:
-                bounds[task] = task_bound(suite(self.suite)[task], n_steps, self.seed, self.n_runs)
-        return replace(self, bounds=bounds)
+        """Return the scoreboard with bounds at the end of all tasks whose worlds are not too large (`MAX_ROWS`)."""
+        bounds, gaps = dict(self.bounds), dict(self.gaps)
+        for name, n_steps in zip(self.tasks, self.n_steps, strict=True):
+            task = suite(self.suite)[name]
+            if name not in bounds and count_rows(task) <= MAX_ROWS:
+                computed = [fluid_bound(world, n_steps) for world in task_worlds(task, self.seed, self.n_runs)]
+                bounds[name] = float(np.mean([bound.value for bound in computed]))
+                gaps[name] = float(np.mean([bound.gap for bound in computed]))
+        return replace(self, bounds=bounds, gaps=gaps)
 
-    @property
-    def scored_tasks(self) -> list[str]:
-        """Tasks with a bound, that all agents have run, and in which the random agent stays above it."""
+    def bounds_of(self, measure: str) -> dict[str, float]:
+        """Return the bounds of a measure that has scores, by task."""
+        if measure not in (MEASURE, AREA):
+            raise ValueError(f"measure is {measure!r}; scores are those of {MEASURE!r} or {AREA!r}")
+        return self.bounds if measure == MEASURE else self.area_bounds
+
+    def scored_tasks(self, measure: str = MEASURE) -> list[str]:
+        """Return the tasks with a bound of a measure, which all agents have run, and in which Random stays above it.
+
+        Parameters
+        ----------
+        measure : {"missing_information", "area"}
+            The measure.
+        """
+        bounds = self.bounds_of(measure)
         if RANDOM not in self.agents:
             return []
-        random = self.values[MEASURE][self.agents.index(RANDOM)].mean(axis=1)
-        complete: Any = np.isfinite(self.values[MEASURE]).all(axis=(0, 2))
+        random = self.values[measure][self.agents.index(RANDOM)].mean(axis=1)
+        complete: Any = np.isfinite(self.values[measure]).all(axis=(0, 2))
         lines = zip(self.tasks, random, complete, strict=True)
-        return [task for task, value, ran in lines if ran and task in self.bounds and value > self.bounds[task]]
+        return [task for task, value, ran in lines if ran and task in bounds and value > bounds[task]]
 
-    def scores(self) -> FloatArray:
-        """Scores of the missing information at the end, (agents, scored tasks, runs): 0 for Random, 1 for the bound."""
+    def scores(self, measure: str = MEASURE) -> FloatArray:
+        """Return the scores, (agents, scored tasks, runs): 0 for the mean of Random, 1 for the bound.
+
+        Parameters
+        ----------
+        measure : {"missing_information", "area"}
+            The missing information at the end, or the area under it.
+        """
         if RANDOM not in self.agents:
             raise ValueError(f"agents are {', '.join(self.agents)}; scores need {RANDOM}, whose score is 0")
-        board = self.select(self.scored_tasks)
-        values = board.values[MEASURE]
-        bound = [board.bounds[task] for task in board.tasks]
+        board = self.select(self.scored_tasks(measure))
+        values = board.values[measure]
+        bound = [board.bounds_of(measure)[task] for task in board.tasks]
         return normalized_scores(values, values[board.agents.index(RANDOM)].mean(axis=1), bound)
 
-    def interquartile_means(self, seed: int = 0) -> dict[str, Interval]:
-        """Interquartile mean of the scores of each agent, with a stratified bootstrap interval."""
-        value, low, high = stratified_bootstrap(interquartile_mean, self.scores(), seed=seed)
+    def interquartile_means(self, measure: str = MEASURE, seed: int = 0) -> dict[str, Interval]:
+        """Return the interquartile mean of the scores of each agent, with a stratified bootstrap interval.
+
+        Parameters
+        ----------
+        measure : {"missing_information", "area"}
+            The measure.
+        seed : int
+            Seed of the bootstrap.
+        """
+        value, low, high = stratified_bootstrap(interquartile_mean, self.scores(measure), seed=seed)
         return {name: Interval(value[i], low[i], high[i]) for i, name in enumerate(self.agents)}
 
 
-def size_of_program(task: Task) -> int:
-    """Return the number of rows of a task times its horizon."""
-    world = task.world(np.random.SeedSequence(0))
-    return world.n_states * world.n_actions * (task.horizon or 1)
+def count_rows(task: Task) -> int:
+    """Return the number of rows of a world of a task that count."""
+    return int(np.count_nonzero(task.world(np.random.SeedSequence(0)).measured_rows))
 
 
-def task_bound(task: Task, n_steps: int, seed: int, n_worlds: int) -> float:
-    """Return the bound of the missing information after `n_steps` steps, the mean over the worlds of a task.
-
-    See `fluid_bound`.
-    """
-    worlds = [task.world(stream(seed, world_id(task.name, i))) for i in range(n_worlds if task.is_random else 1)]
-    return float(np.mean([fluid_bound(world, n_steps).value for world in worlds]))
+def task_worlds(task: Task, seed: int, n_worlds: int) -> list[World]:
+    """Return the worlds of the runs of a task, or its only world."""
+    return [task.world(stream(seed, world_id(task.name, i))) for i in range(n_worlds if task.is_random else 1)]
 
 
 def fluid_bound(world: World, n_steps: int) -> FluidBound:

@@ -8,7 +8,8 @@ $$\sum_a x_{a,s} + e_s = p_0(s) + \sum_r x_r \theta_r(s) + \rho\, p_0(s), \qquad
 where e is the distribution of the state after T steps, p_0 the start distribution and rho the expected number of
 episodes that end. A look that leads to a terminal state ends an episode. With a horizon H, visits are counted
 separately in every step of an episode, and the last of them ends it, wherever it leads. If that makes more than
-`MAX_VISITS` variables, the program instead allows cuts anywhere, at most T / H of them.
+`MAX_VISITS` variables, `berlyne.bounds.prices` bounds the value of the program instead. In worlds that are too large
+for that, too, the program allows cuts anywhere, at most T / H of them.
 
 The objective is a sum of convex functions, which is approximated from below by straight lines.
 """
@@ -25,9 +26,11 @@ from berlyne.bounds.learning import Part
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds.world import World
 
-MAX_VISITS = 5_000
-"""Largest number of pairs of a row and a step of an episode that are counted separately."""
-TOLERANCE = 1e-4
+MAX_VISITS = 2_000
+"""Largest number of pairs of a row and a step of an episode that are counted separately here."""
+MAX_LEVELS = 20_000_000
+"""Largest number of states times steps of an episode for which prices are searched instead."""
+TOLERANCE, ROUGH_TOLERANCE = 1e-4, 1e-3
 """The program is solved again with more lines, until its value grows by less than this share."""
 MAX_ROUNDS = 30
 PRICE_RATIO = 1.02
@@ -47,11 +50,14 @@ class Solution(NamedTuple):
         Change of the value with the number of steps, at most 0.
     visits : ndarray of shape (n_rows,)
         Expected looks at each possible row.
+    gap : float
+        Share by which the value of the program can be larger; 0 if it was solved.
     """
 
     value: float
     slope: float
     visits: FloatArray
+    gap: float = 0.0
 
 
 class Flow(NamedTuple):
@@ -166,6 +172,13 @@ class Envelope(NamedTuple):
         return set(np.concatenate(between).tolist())
 
 
+def kinds_of(parts: Sequence[Sequence[Part]]) -> tuple[list[Sequence[Part]], IntArray]:
+    """Return the different lists of parts, and the number of its list for each row."""
+    kinds = {id(of_row): of_row for of_row in parts}
+    number = {key: kind for kind, key in enumerate(kinds)}
+    return list(kinds.values()), np.array([number[id(of_row)] for of_row in parts], dtype=np.int64)
+
+
 class Program:
     """The linear program of a world, with lines that are shared by equal rows and by all numbers of steps.
 
@@ -179,14 +192,14 @@ class Program:
         Largest number of steps.
     """
 
+    n_tangents = 12
+    """Number of times at which the bound of a whole curve is computed."""
+
     def __init__(self, world: World, parts: Sequence[Sequence[Part]], n_steps: int) -> None:
         self.flow = flow_equations(world, n_steps)
         self.n_rows = len(world.measured_rows)
         self._counted = np.flatnonzero(world.measured_rows)
-        kinds = {id(of_row): of_row for of_row in parts}
-        self._kinds = list(kinds.values())
-        number = {key: kind for kind, key in enumerate(kinds)}
-        self._kind = np.array([number[id(of_row)] for of_row in parts], dtype=np.int64)  # of each row that counts
+        self._kinds, self._kind = kinds_of(parts)
         self._lines: list[list[dict[float, float]]] = [[{} for _ in of_row] for of_row in self._kinds]
         for kind, of_row in enumerate(self._kinds):
             for i, part in enumerate(of_row):
@@ -199,18 +212,17 @@ class Program:
         rounded = {PRICE_RATIO ** round(math.log(price, PRICE_RATIO)) if price > 0.0 else 0.0 for price in prices}
         lines.update({price: part.value(price) for price in rounded if price not in lines})
 
-    def solve(self, n_steps: float, tolerance: float = TOLERANCE, patience: int = 2) -> Solution:
+    def solve(self, n_steps: float, rough: bool = False) -> Solution:
         """Solve the program for a number of steps, adding lines until its value grows no more.
 
         Parameters
         ----------
         n_steps : float
             Number of steps.
-        tolerance : float
-            Growth of the value that counts, as a share.
-        patience : int
-            Number of rounds without such growth before the end.
+        rough : bool
+            Whether one round of little growth is enough, and what is little.
         """
+        tolerance, patience = (ROUGH_TOLERANCE, 1) if rough else (TOLERANCE, 2)
         value, n_stalled = -np.inf, 0
         for _ in range(MAX_ROUNDS):
             envelopes = [[Envelope.of(lines) for lines in of_row] for of_row in self._lines]

@@ -7,18 +7,15 @@ from typing import get_args
 
 import numpy as np
 
+from berlyne.bounds import flow
 from berlyne.bounds.flow import Program
-from berlyne.bounds.learning import Loss, Policies, parts_of
+from berlyne.bounds.learning import Loss, Part, Policies, parts_of
+from berlyne.bounds.prices import PricedProgram
 from berlyne.frozen import Frozen, read_only
 from berlyne.priors import Prior
 from berlyne.sparse import by_action
 from berlyne.validation import FloatArray, check_count
 from berlyne.worlds.world import NO_PRIOR, World, check_world
-
-N_TANGENTS = 12
-"""Number of times at which the bound of a whole curve is computed."""
-CURVE_TOLERANCE = 1e-3
-"""Accuracy of the bound at these times, as a share; it errs to the lower side."""
 
 
 class FluidBound(Frozen):
@@ -40,6 +37,9 @@ class FluidBound(Frozen):
         Loss before the first step.
     visits : ndarray of shape (M, N)
         Expected number of looks at each row `[a, s]` that attain it; they sum to T.
+    gap : float
+        Share of the smallest loss of the program by which `value` can be too low. 0 if the linear program was solved.
+        In worlds with a long horizon prices of looks prove the bound, and `visits` leave value / (1 - gap).
     """
 
     world: World
@@ -49,16 +49,17 @@ class FluidBound(Frozen):
     value: float
     initial: float
     visits: FloatArray
-    _program: Program
+    gap: float
+    _program: Program | PricedProgram
     _slope: float
 
     def __init__(self, world: World, n_steps: int, loss: Loss, policies: Policies) -> None:
         parts = parts_of(world, loss, policies, n_steps)
         initial = sum(float(part.curve.losses[0]) for of_row in parts for part in of_row)
         vars(self).update(world=world, n_steps=n_steps, loss=loss, policies=policies, initial=initial)
-        vars(self).update(_program=Program(world, parts, n_steps))
+        vars(self).update(_program=_program(world, parts, n_steps))
         solution = self._program.solve(n_steps)
-        vars(self).update(value=min(solution.value, initial), _slope=solution.slope)
+        vars(self).update(value=min(solution.value, initial), _slope=solution.slope, gap=solution.gap)
         vars(self).update(visits=read_only(by_action(solution.visits, world.n_actions)))
 
     def _remedy(self, name: str) -> str:
@@ -76,13 +77,13 @@ class FluidBound(Frozen):
     def curve(self) -> FloatArray:
         """Lower bound of the expected loss before the first and after every step, `(n_steps + 1,)`.
 
-        The bound is a convex function of the number of steps. It is computed at a few times, and is at least as large
-        as the tangents there.
+        The bound is a convex function of the number of steps. It is computed at a few times, less accurately but not
+        too large, and is at least as large as the tangents there.
         """
-        times = np.unique(np.round(self.n_steps * np.linspace(0.0, 1.0, N_TANGENTS + 1)[1:-1] ** 2))
+        times = np.unique(np.round(self.n_steps * np.linspace(0.0, 1.0, self._program.n_tangents + 1)[1:-1] ** 2))
         tangents = [(float(self.n_steps), self.value, self._slope)]
         for time in times[times > 0].tolist():
-            solution = self._program.solve(time, CURVE_TOLERANCE, patience=1)
+            solution = self._program.solve(time, rough=True)
             tangents.append((time, solution.value, solution.slope))
         t = np.arange(self.n_steps + 1)
         lines = [value + slope * (t - time) for time, value, slope in tangents]
@@ -96,6 +97,15 @@ class FluidBound(Frozen):
         return float(self.curve.sum())
 
 
+def _program(world: World, parts: list[list[Part]], n_steps: int) -> Program | PricedProgram:
+    """Return the linear program, or with many steps of an episode, the program that is solved by prices."""
+    horizon = world.horizon
+    if horizon is None or horizon >= n_steps or horizon * np.count_nonzero(world.possible_rows) <= flow.MAX_VISITS:
+        return Program(world, parts, n_steps)
+    is_large = (horizon + 1) * world.n_states > flow.MAX_LEVELS
+    return Program(world, parts, n_steps) if is_large or not parts else PricedProgram(world, parts, n_steps)
+
+
 def fluid(
     world: World,
     n_steps: int,
@@ -107,7 +117,8 @@ def fluid(
     """Compute a lower bound of the loss that explorers which know the world leave after `n_steps` steps, on average.
 
     A linear program over expected visits: the flow equations of the true world with its resets, and the expected
-    learning curve of each row, made convex. HiGHS solves it (`scipy.optimize.linprog`). See
+    learning curve of each row, made convex. HiGHS solves it (`scipy.optimize.linprog`). If visits in every step of an
+    episode make it too large, prices of looks give a bound that is proved and nearly as large (`FluidBound.gap`). See
     docs/explanation/bounds.md.
 
     Parameters

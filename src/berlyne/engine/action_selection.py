@@ -49,7 +49,7 @@ from berlyne.strategies.coordination import (
     ValueIteration,
 )
 from berlyne.strategies.own_methods import RegisteredMethod
-from berlyne.strategies.planning import PosteriorSampling, RewardFree
+from berlyne.strategies.planning import PosteriorSampling, RewardFree, RMax
 from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
@@ -501,6 +501,7 @@ METHODS: dict[type, CompiledMethod] = {
     Greedy: CompiledMethod(_no_memory, _always(utility_values), renews=True),
     ValueIteration: CompiledMethod(_plan, _plan_functions, renews=True),
     RewardFree: CompiledMethod(_plan, _plan_functions, renews=True),
+    RMax: CompiledMethod(_plan, _plan_functions, renews=True),
     PosteriorSampling: CompiledMethod(_plan, _plan_functions, renews=True),
     TrueModel: CompiledMethod(_true_plan, _plan_functions),
     QLearning: CompiledMethod(_q_table, _always(q_values, learn_q), renews=True),

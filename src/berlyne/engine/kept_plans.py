@@ -1,7 +1,8 @@
 """Plans that are kept for more than one step, compiled; see `berlyne.strategies.coordination.ValueIteration`.
 
 A plan computes Q_j of all rows for all numbers j of backward steps, and stores them until the next plan is made. Its
-model is the estimate, relative frequencies (`RewardFree`) or a world drawn from the posterior (`PosteriorSampling`).
+model is the estimate, relative frequencies (`RewardFree`, `RMax`) or a world drawn from the posterior
+(`PosteriorSampling`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from berlyne.engine.value_iteration import MAX_VALUES
 from berlyne.priors import dirichlet_draws
 from berlyne.priors.dirichlet_draws import IMPOSSIBLE
 from berlyne.strategies.coordination import SCHEDULES, ValueIteration
-from berlyne.strategies.planning import PosteriorSampling, RewardFree
+from berlyne.strategies.planning import BONUSES, PosteriorSampling, RewardFree, RMax
 from berlyne.validation import FloatArray, IntArray
 
 ESTIMATE, FREQUENCIES, SAMPLE = range(3)
-UTILITY, UCRL, EXPRESS = range(3)
+UCRL, EXPRESS, ENTROPY, STATE_ENTROPY, UTILITY, KNOWN = range(6)
+"""Rewards; the first are in the order of `BONUSES`, and the last is that of `RMax`."""
 STEP, EPISODE, DOUBLING, CUBIC, EVERY = range(5)
 UNCUT = 1 << 61
 """More steps than this are left only if episodes are never cut."""
@@ -58,8 +60,10 @@ class KeptPlans(NamedTuple):
         When to plan; `every` is a number of steps.
     model, reward : int
         What plans are made with.
-    delta, cap : float
+    delta, cap, scale : float
         As in `RewardFree`.
+    m : int
+        As in `RMax`.
     """
 
     levels: FloatArray
@@ -81,11 +85,14 @@ class KeptPlans(NamedTuple):
     reward: int
     delta: float
     cap: float
+    scale: float
+    m: int
 
 
 def new_kept_plans(coordinate: ValueIteration, belief: Belief) -> KeptPlans:
     """Return the memory of a method that keeps its plans, before the first one."""
-    graph, is_sampled, is_free = belief.graph, type(coordinate) is PosteriorSampling, type(coordinate) is RewardFree
+    graph, is_sampled, settings = belief.graph, type(coordinate) is PosteriorSampling, vars(coordinate)
+    is_free, counts_known = type(coordinate) is RewardFree, type(coordinate) is RMax
     n_states, n_levels = len(graph.start), coordinate.steps_back + 1
     n_values = n_levels * n_states * graph.stride + (n_states**2 * graph.n_actions if is_sampled else 0)
     if n_values > MAX_VALUES:
@@ -110,10 +117,12 @@ def new_kept_plans(coordinate: ValueIteration, belief: Belief) -> KeptPlans:
         coordinate.after_end == "restart",
         SCHEDULES.index(coordinate.replan) if by_name else EVERY,
         1 if by_name else int(coordinate.replan),
-        SAMPLE if is_sampled else FREQUENCIES if is_free else ESTIMATE,
-        UTILITY if not is_free else UCRL if coordinate.bonus == "ucrl" else EXPRESS,  # type: ignore[attr-defined]
-        float(getattr(coordinate, "delta", 0.0)),
-        float(getattr(coordinate, "cap", 0.0)),
+        SAMPLE if is_sampled else FREQUENCIES if is_free or counts_known else ESTIMATE,
+        BONUSES.index(settings["bonus"]) if is_free else KNOWN if counts_known else UTILITY,
+        float(settings.get("delta", 0.0)),
+        float(settings.get("cap", 0.0)),
+        float(settings.get("scale", 0.0)),
+        int(settings.get("m", 0)),
     )
 
 
@@ -128,10 +137,38 @@ def largest_value(plans: KeptPlans, j: int) -> float:
 
 
 @inline
-def reward_of_row(belief: Belief, plans: KeptPlans, r: int, j: int) -> float:
+def largest_log(belief: Belief, choice: Any, plans: KeptPlans) -> float:
+    """Largest reward of the two entropies without optimism, the logarithm of a number of visits."""
+    n_actions = belief.graph.n_actions if plans.reward == ENTROPY else 1
+    return math.log(choice.n_obs[0] + belief.n_states[0] * n_actions)
+
+
+@inline
+def entropy_reward(belief: Belief, choice: Any, plans: KeptPlans, r: int, j: int) -> float:
+    """Reward of row r = s * stride + a for the entropy of visits of pairs or states, with optimism."""
+    graph, n_states = belief.graph, belief.n_states[0]
+    n, seen, highest = float(belief.row_stats[r, TOTAL]), 0.0, largest_log(belief, choice, plans)
+    if plans.reward == ENTROPY:
+        seen = n
+    else:
+        first = r // graph.stride * graph.stride
+        for k in range(first, first + graph.n_actions):
+            seen += belief.row_stats[k, TOTAL]
+    size = n_states * graph.n_actions * (plans.steps_back + 1) / plans.delta
+    beta = math.log(4.0 * size) + (n_states - 1) * (1.0 + math.log1p(n / max(n_states - 1, 1)))
+    optimism = plans.scale * highest * largest_value(plans, j) * math.sqrt(beta / max(n, 1.0))
+    return highest - math.log(seen + 1.0) + optimism
+
+
+@inline
+def reward_of_row(belief: Belief, choice: Any, plans: KeptPlans, r: int, j: int) -> float:
     """Reward of row r = s * stride + a with j steps to follow."""
     if plans.reward == UTILITY:
         return belief.utility[r]  # type: ignore[no-any-return]
+    if plans.reward == KNOWN:
+        return largest_value(plans, j) if belief.row_stats[r, TOTAL] < plans.m else 0.0
+    if plans.reward == ENTROPY or plans.reward == STATE_ENTROPY:
+        return entropy_reward(belief, choice, plans, r, j)
     n, n_states, horizon = float(belief.row_stats[r, TOTAL]), belief.n_states[0], plans.steps_back + 1
     size = n_states * belief.graph.n_actions * horizon / plans.delta
     if plans.reward == EXPRESS:
@@ -191,9 +228,12 @@ def value_states(belief: Belief, choice: Any, plans: KeptPlans, j: int) -> float
         for s in range(n_states):
             if choice.terminal[s]:
                 v[s] = after / weight if weight > 0.0 else 0.0
+    highest = plans.cap * largest_value(plans, j)
+    if plans.reward == ENTROPY or plans.reward == STATE_ENTROPY:
+        highest *= largest_log(belief, choice, plans)
     for s in range(n_states):
         if plans.cap > 0.0:
-            v[s] = min(v[s], plans.cap * largest_value(plans, j))
+            v[s] = min(v[s], highest)
         total += v[s]
     return total
 
@@ -210,6 +250,8 @@ def expected_value(belief: Belief, plans: KeptPlans, s: int, a: int, total: floa
         return expected
     if plans.model == FREQUENCIES:
         n = belief.row_stats[r, TOTAL]
+        if n < plans.m:
+            return 0.0  # an unknown row of R-max; its reward contains all that follows
         if n == 0:
             return total / n_states  # type: ignore[no-any-return]
         for k in range(graph.start[s], graph.start[s] + graph.length[s]):
@@ -236,7 +278,7 @@ def make_plan(belief: Belief, choice: Any, plans: KeptPlans) -> None:
             renew_utilities(belief, s)
             for a in range(graph.n_actions):
                 r = s * graph.stride + a
-                q = reward_of_row(belief, plans, r, j)
+                q = reward_of_row(belief, choice, plans, r, j)
                 if j > 0:
                     q += plans.discount * expected_value(belief, plans, s, a, total)
                 plans.levels[first + r] = q

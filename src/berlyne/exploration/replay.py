@@ -14,6 +14,7 @@ import numpy as np
 from berlyne.agents.base import Agent
 from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_world
 from berlyne.engine.records import ReplayRecord
+from berlyne.exploration.streams import method_seed, streams
 from berlyne.labels import GrowingLabels, Labels, as_list, impossible_transition, label_array
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import (
@@ -32,7 +33,7 @@ from berlyne.priors.protocols import discovers_states
 from berlyne.strategies.coordination import CounterBased, LeastTaken, chooses_directly
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.strategies.utilities import UTILITIES
-from berlyne.validation import BoolArray, FloatArray, IntArray
+from berlyne.validation import BoolArray, FloatArray, IntArray, Seed
 from berlyne.worlds.world import NO_PRIOR, World
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def replay(
     states: Iterable[Hashable] | None = None,
     actions: Iterable[Hashable] | None = None,
     engine: Engine = "auto",
+    seed: Seed = 0,
     **columns: Unpack[ColumnNames],
 ) -> Dataset:
     """Replay a history: compute an explorer's action values and probabilities before each step, then learn the step.
@@ -73,6 +75,9 @@ def replay(
         discovers states, `states` is optional; explorers know these states from the start.
     engine : {"auto", "compiled", "numpy"}
         As in `berlyne.explore`.
+    seed : int, SeedSequence or Generator
+        Seed for methods that draw random numbers, such as the worlds of PSRL. With the seed of `berlyne.explore` they
+        draw the same numbers as there. Every subject has the same seed.
     **columns : str
         Names of the columns of a frame: `state`, `action`, `next_state`, `subject`, `episode`, `ended`, `allowed`,
         `order` and `keep`. `ended` may also be a function of the frame, such as `lambda d: d.reward > 0`. `order` is a
@@ -136,11 +141,13 @@ def replay(
     strategy = get_strategy(strategy)
     sizes, labels = (n_states, n_actions), (states, actions)
     raw = read_raw_history(history, columns)
-    return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, engine))
+    return _dataset(strategy, *_replay(world, raw, strategy, sizes, labels, (engine, method_seed(streams(seed).agent))))
 
 
 Part = tuple[IntArray, ReplayRecord]
 """Lines of a subject, and the record of their replay."""
+Options = tuple[Engine, np.random.SeedSequence | None]
+"""Engine of an agent, and the seed for methods that draw random numbers."""
 
 
 class _Setting(NamedTuple):
@@ -166,11 +173,11 @@ class _Setting(NamedTuple):
     labels: tuple[Labels, Labels]
     n_known: int = 0
 
-    def new_agent(self, strategy: Strategy, engine: Engine = "auto") -> Agent:
+    def new_agent(self, strategy: Strategy, options: Options = ("auto", None)) -> Agent:
         """Return an agent that has observed nothing."""
         if self.model is not None:
-            return make_agent(self.model, strategy, self.world, engine)
-        agent = make_open_state_agent(self.prior, self.labels[1].size, strategy, engine)
+            return make_agent(self.model, strategy, self.world, *options)
+        agent = make_open_state_agent(self.prior, self.labels[1].size, strategy, *options)
         if self.world is not None:
             tell_world(agent, self.world)
         for s in range(self.n_known):
@@ -214,13 +221,13 @@ def _replay(
     strategy: Strategy,
     sizes: tuple[int | None, int | None],
     labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
-    engine: Engine = "auto",
+    options: Options = ("auto", None),
 ) -> tuple[History, list[Part], tuple[Labels, Labels]]:
     """Return the lines of a history, the record of each subject, and the labels of states and actions."""
     setting = _setting(world, history, sizes, labels)
     lines, parts = _read_checked(history, setting, strategy), []
     for subject in _subjects(lines):
-        agent = setting.new_agent(strategy, engine)
+        agent = setting.new_agent(strategy, options)
         subject.prepare(agent, setting.labels)
         record, done = agent.replay(*subject.lines)
         subject.check_all_learned(done, setting.labels)

@@ -1,4 +1,4 @@
-"""Colours for strategies that would otherwise look the same, such as those of a parameter sweep."""
+"""Colours and lines for strategies that would otherwise look the same, such as those of a parameter sweep."""
 
 from __future__ import annotations
 
@@ -24,12 +24,20 @@ SPARE_COLOURS = (
     "#9a9a00",
 )
 """Colours for strategies that share a look, in the order of use."""
+SPARE_LINES: tuple[Any, ...] = (
+    (0, (6, 1.5)),
+    (0, (6, 1.5, 2, 1.5)),
+    (0, (12, 2)),
+    (0, (4, 1.2, 4, 1.2, 2, 1.2)),
+    "-",
+)
+"""Lines for strategies that share a marker, so that they also differ in grey; used in turn."""
 MIN_COLOUR_DISTANCE = 0.32
 """Colours at most this far apart in RGB, with channels from 0 to 1, are hard to distinguish in thin lines."""
 
 
 def distinct_looks(names: Sequence[str]) -> dict[str, Look]:
-    """Return a distinct look for each strategy; if several share a look, all but one get another colour.
+    """Return a distinct look for each strategy; if several share a look, all but one get another colour and line.
 
     The strategy that keeps its look is the first without parameters in its name, or else the first.
     """
@@ -42,7 +50,11 @@ def distinct_looks(names: Sequence[str]) -> dict[str, Look]:
     for name, usual in looks.items():
         if name not in unchanged:
             used.append(_next_colour(used))
-            looks[name] = replace(usual, colour=used[-1])
+            lines = [
+                other.line for other in looks.values() if other.marker == usual.marker and other.fill == usual.fill
+            ]
+            line = min(SPARE_LINES, key=lines.count)
+            looks[name] = replace(usual, colour=used[-1], line=line)
     return looks
 
 

@@ -36,12 +36,21 @@ UTILITY_COLOURS = {
     "PMC": "#2b55c4",
     "PLC": "#18b3c9",
     "parameter_gain": "#7a5230",
+    "BEB": "#8d5fb5",
+    "1/√n": "#5c677d",
+    "R-max": "#a6611a",
+    "RF-UCRL": "#00798c",
+    "RF-Express": "#1b6ca8",
+    "MaxEnt": "#d1495b",
+    "FW-AME": "#9a9a00",
+    "PSRL": "#e08e1b",
+    "Generative": "#4d4d4d",
     "LTA": "#f07f13",
     "CB": "#d9b90d",
     "Unembodied": "#000000",
     "Random": "#d7191c",
 }
-FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "parameter_gain": "right"}
+FILLINGS = {"PEIG": "full", "PMC": "left", "PLC": "bottom", "parameter_gain": "right", "BEB": "top"}
 """Filled part of the marker by utility; markers of PIG are not filled."""
 METHOD_LOOKS: dict[str, tuple[Any, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
@@ -56,6 +65,18 @@ CONTROL_LOOKS: dict[str, tuple[Any, Any]] = {"Unembodied": ("^", "-"), "Random":
 
 Only standard errors have dotted lines.
 """
+OTHER_LOOKS: dict[str, tuple[Any, str, Any]] = {
+    "1/√n(VI)": ("h", "none", "-"),
+    "R-max(VI)": ("h", "full", (0, (9, 1.5))),
+    "RF-UCRL": ("<", "none", (0, (6, 1.5))),
+    "RF-Express": (">", "none", (0, (4, 1.2, 2, 1.2))),
+    "MaxEnt": ("p", "none", (0, (8, 2))),
+    "MaxEnt(states)": ("p", "full", (0, (8, 2, 2, 2))),
+    "FW-AME": ("X", "full", (0, (5, 1.5, 2, 1.5))),
+    "PSRL(PIG)": ("*", "full", (0, (10, 2, 2, 2))),
+    "Generative": ("^", "none", "-"),
+}
+"""Marker, its filling, and line of explorers of other literatures, by name without parameters."""
 UNCLIPPED: dict[str, Any] = {"clip_on": False, "in_layout": False}
 """Keywords for markers at the edge of a panel: they are not clipped, and the layout ignores them."""
 ERROR_LINE: dict[str, Any] = {"linestyle": ":", "linewidth": 0.7}
@@ -65,8 +86,9 @@ BOUND_LINE: dict[str, Any] = {"color": "0.25", "linestyle": "-", "linewidth": 2.
 BELOW_BOUND: dict[str, Any] = {"color": "0.92", "linewidth": 0, "zorder": 0.5}
 """Keywords for the area below that line."""
 N_MARKERS = 6
-STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6}
-UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "parameter_gain": 0.8}
+STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6,
+           "h": 0.2, "<": 0.35, ">": 0.65, "p": 0.55, "X": 0.75, "*": 0.85}  # fmt: skip
+UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "parameter_gain": 0.8, "BEB": 0.15}
 """Number of markers on a curve, and their shift by marker and by utility, so that those of different curves differ."""
 CLASS_LOOKS = {"dense": ("#4d4d4d", "s"), "maze": ("#d95f0e", "^"), "1-2-3": ("#2c7fb8", "o")}
 OTHER_CLASS_LOOKS = (("#7b3294", "D"), ("#1b7837", "v"), ("#a6611a", "P"), ("#c51b7d", "X"))
@@ -121,12 +143,15 @@ class Look:
         Matplotlib line style.
     name : str
         Name of the strategy, used as the label.
+    fill : str
+        Filling of the marker, "none" or "full"; by default that of the utility.
     """
 
     colour: str
     marker: Any
     line: Any
     name: str
+    fill: str = ""
 
     def curve(self, times: ArrayLike) -> dict[str, Any]:
         """Return keywords of `Axes.plot` for a learning curve at these times, with a few unclipped markers."""
@@ -163,6 +188,8 @@ class Look:
 
     def filling(self) -> dict[str, Any]:
         """Return keywords for the filling of the marker."""
+        if self.fill:
+            return {"markerfacecolor": "white" if self.fill == "none" else self.colour}
         part = FILLINGS.get(self.utility)
         if self.marker not in ("o", "s", "D", "v") or part == "full":
             return {"markerfacecolor": self.colour}
@@ -200,6 +227,10 @@ def look(strategy: str) -> Look:
     match = re.match(r"([^(]+)(?:\(([^,)]+))?", strategy)
     head, method = (match[1], match[2]) if match else (strategy, None)
     colour = UTILITY_COLOURS.get(head, "#777777")
+    plain = head if method is None or "=" in method else f"{head}({method})"
+    if plain in OTHER_LOOKS:
+        marker, fill, line = OTHER_LOOKS[plain]
+        return Look(colour, marker, line, strategy, fill)
     if head in CONTROL_LOOKS:
         marker, line = CONTROL_LOOKS[head]
     elif method in METHOD_LOOKS:

@@ -10,9 +10,9 @@ source adds the bonus to a reward, the bonus alone is the utility here. A consta
 | log_visits | -log2(1 + visits of s), in bits | Hazan et al. 2019, as a bonus of counts |
 | AME | V / (n + 1)^1.5 + (T + 1) / (n + 1)^2, V = sum of sqrt(p (1 - p)) over T outcomes | Tarbouriech et al. 2020 |
 
-R-max in the source sends a row that is tried less than m times to a state of constant reward for ever. Here such a row
-is worth 1 and leads where the estimate says, so that the same planner serves all bonuses. In a world that the prior
-knows to be deterministic both go to the nearest such row.
+R-max in the source sends a row that is tried less than m times to a state of constant reward for ever. The strategy
+R-max(VI) does the same (`berlyne.strategies.planning.RMax`). The utility is for all other methods: such a row is worth
+1 and leads where the estimate says.
 
 AME is the gradient, up to a constant factor, of the bound on the mean L1 error that FW-AME decreases by Frank-Wolfe
 steps; p are relative frequencies. The source has the number of states in place of T + 1, the number of distinct

@@ -363,6 +363,8 @@ class ValueIteration(ValueMethod):
     def _is_due(self, view: View, s: int, a: int, s_next: int) -> bool:
         """Whether a new plan is made after this observation."""
         plan: KeptPlan = view.memory
+        if self.replan == "step":
+            return True
         if self.replan == "episode":
             if view.steps_left is None and plan.since > self.steps_back:
                 return True

@@ -31,7 +31,7 @@ from berlyne.strategies.coordination import (
     has_values,
 )
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
-from berlyne.strategies.planning import PosteriorSampling, RewardFree
+from berlyne.strategies.planning import PosteriorSampling, RewardFree, RMax
 from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
@@ -159,11 +159,11 @@ STRATEGIES = table(
     Strategy("PLC(VI)", ValueIteration(), "PLC"),
     Strategy("BEB(VI)", ValueIteration(), "BEB"),
     Strategy("1/√n(VI)", ValueIteration(), "count_bonus"),
-    Strategy("R-max(VI)", ValueIteration(), "R-max"),
+    Strategy("R-max(VI)", RMax()),
     Strategy("RF-UCRL", RewardFree(bonus="ucrl")),
     Strategy("RF-Express", RewardFree(bonus="express")),
-    Strategy("MaxEnt", ValueIteration(steps_back=19, replan="episode"), "log_count"),
-    Strategy("MaxEnt(states)", ValueIteration(steps_back=19, replan="episode"), "log_visits"),
+    Strategy("MaxEnt", RewardFree(bonus="entropy")),
+    Strategy("MaxEnt(states)", RewardFree(bonus="state_entropy")),
     Strategy("FW-AME", ValueIteration(steps_back=100, replan="cubic"), "AME"),
     Strategy("PSRL(PIG)", PosteriorSampling(), "PIG"),
     Strategy("Generative", Relocating(), "log_count"),  # control: may relocate
@@ -173,10 +173,11 @@ STRATEGIES = table(
 After the fifteen of the paper come explorers of other literatures. Their sources are those of their utilities
 (`berlyne.strategies.bonuses`, `berlyne.strategies.drives`) and methods (`berlyne.strategies.planning`).
 
-- MaxEnt follows the visitation entropy of Tiapkin et al. (2023), Fast rates for maximum entropy exploration: the reward
-  of a pair is the logarithm of its inverse frequency, up to a constant, and a plan is made for each episode
-  (EntGame). Counts are not kept for each step of the episode, and the bonus for optimism is left out. MaxEnt(states)
-  seeks the entropy of states alone, as Hazan et al. (2019).
+- R-max(VI) is R-max itself (`RMax`): an unknown row leads to an imagined state of highest reward. With other methods,
+  as in R-max(greedy), an unknown row has utility 1 and leads where the estimate says.
+- MaxEnt is EntGame of Tiapkin et al. (2023), Fast rates for maximum entropy exploration, with its optimism: the reward
+  of a pair is the logarithm of its inverse frequency, and a plan is made for each episode. MaxEnt(states) seeks the
+  entropy of states, as Hazan et al. (2019) did, by the same game (`RewardFree`).
 - FW-AME follows Tarbouriech et al. (2020): plan k is followed from step (k - 1)^3 to k^3. A plan sees 101 steps where
   the source solves for the average, and uses the estimate where the source is optimistic.
 - Generative samples all rows evenly, without moving between them, as a generative model allows.
@@ -204,8 +205,8 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         is.
     **parameters : float, int or str
         Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `learning_rate`, `gamma`,
-        `epsilon` and `initial` of Q), of the utility (`beta` of BEB, `m` of R-max, `untried` for PEIG), and `ties`,
-        `temperature` and `lapse`. They become part of the strategy's name.
+        `epsilon` and `initial` of Q; `m` of R-max; `scale` of MaxEnt), of the utility (`beta` of BEB, `untried` for
+        PEIG), and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
 
     Returns
     -------

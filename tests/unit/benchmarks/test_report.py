@@ -11,7 +11,7 @@ from berlyne import open_results
 from berlyne.benchmarks import Scoreboard, report, run, suite
 from berlyne.benchmarks.measures import MEASURES
 from berlyne.benchmarks.report import EMPTY, latex, mean_and_half
-from berlyne.benchmarks.scores import MAX_ROWS, size_of_program, task_bound
+from berlyne.benchmarks.scores import MAX_ROWS, count_rows, task_worlds
 from berlyne.bounds import fluid
 from messages import raises
 
@@ -23,8 +23,11 @@ def board(agents=("Random", "PIG(VI)"), left=(((8.0, 12.0), (20.0, 20.0)), ((4.0
     values = {name: np.ones((len(agents), 2, 2)) for name in MEASURES}
     values["missing_information"] = np.array(left, dtype=float)
     values["steps_to_tenth"][0] = np.nan
-    bounds = {"river-swim": 2.0, "forked-river-swim": 0.0}
-    return Scoreboard("tabular-v1", 2025, tuple(TASKS), (100, 200), tuple(agents), values, bounds, {"berlyne": "0"})
+    values["area"] = 10.0 * values["missing_information"]
+    bounds, areas = {"river-swim": 2.0, "forked-river-swim": 0.0}, {"river-swim": 60.0}
+    return Scoreboard(
+        "tabular-v1", 2025, tuple(TASKS), (100, 200), tuple(agents), values, bounds, {"berlyne": "0"}, areas, {}
+    )
 
 
 def test_scores_are_0_for_random_and_1_for_the_bound():
@@ -34,11 +37,22 @@ def test_scores_are_0_for_random_and_1_for_the_bound():
     assert float(board().interquartile_means()["PIG(VI)"].value) == pytest.approx(0.5)  # of 0.25, 0.5, 0.5, 0.75
 
 
+def test_scores_of_the_area_have_their_own_bounds():
+    assert board().scored_tasks("area") == ["river-swim"]
+    assert board().scores("area")[1] == pytest.approx(np.array([[60 / 40, 40 / 40]]))
+    assert float(board().interquartile_means("area")["PIG(VI)"].value) == pytest.approx(1.25)
+    assert board().select(["forked-river-swim"]).scored_tasks("area") == []
+    with raises(ValueError, "measure", "'mean_l1'", "'area'"):
+        board().scores("mean_l1")
+
+
 def test_tasks_without_a_bound_or_below_it_have_no_score():
-    assert replace(board(), bounds={"river-swim": 2.0}).scored_tasks == ["river-swim"]
-    assert replace(board(), bounds={"river-swim": 11.0, "forked-river-swim": 0.0}).scored_tasks == ["forked-river-swim"]
+    assert replace(board(), bounds={"river-swim": 2.0}).scored_tasks() == ["river-swim"]
+    assert replace(board(), bounds={"river-swim": 11.0, "forked-river-swim": 0.0}).scored_tasks() == [
+        "forked-river-swim"
+    ]
     without = board(agents=("PIG(VI)", "LTA"))
-    assert without.scored_tasks == []
+    assert without.scored_tasks() == []
     with raises(ValueError, "agents", "Random"):
         without.scores()
 
@@ -47,6 +61,7 @@ def test_a_file_holds_all_numbers(tmp_path):
     board().save(tmp_path / "b.json")
     loaded = Scoreboard.load(tmp_path / "b.json")
     assert loaded.agents == board().agents and loaded.bounds == board().bounds and loaded.n_steps == (100, 200)
+    assert loaded.area_bounds == board().area_bounds
     for name, array in board().values.items():
         assert np.array_equal(loaded.values[name], array, equal_nan=True)
 
@@ -59,7 +74,7 @@ def test_frozen_agents_are_added_once():
     assert joined.values["missing_information"][2, 1].tolist() == [9.0, 9.0]
     partial = board().join(other.select(["river-swim"]))
     assert partial.values["missing_information"][2, 0].tolist() == [3.0, 5.0]
-    assert np.all(np.isnan(partial.values["missing_information"][2, 1])) and partial.scored_tasks == ["river-swim"]
+    assert np.all(np.isnan(partial.values["missing_information"][2, 1])) and partial.scored_tasks() == ["river-swim"]
     assert board().select(["river-swim"]).join(other).tasks == ("river-swim",)
 
 
@@ -78,13 +93,19 @@ def test_bounds_of_small_tasks_are_computed_and_those_of_large_tasks_are_not():
     tasks = suite()
     world = tasks["river-swim"].world(0)
     expected = fluid(world, 100, policies="adaptive").value
-    assert task_bound(tasks["river-swim"], 100, 2025, 4) == pytest.approx(expected)
-    assert replace(board(), bounds={}).select(["river-swim"]).with_bounds().bounds == pytest.approx(
-        {"river-swim": expected}
-    )
-    garnets = task_bound(tasks["garnet"], 50, 2025, 2)
-    assert garnets != pytest.approx(task_bound(tasks["garnet"], 50, 2024, 2))
-    assert size_of_program(tasks["n-room"]) == 129 * 4 * 60 > MAX_ROWS
+    computed = replace(board(), bounds={}).select(["river-swim"]).with_bounds()
+    assert computed.bounds == pytest.approx({"river-swim": expected}) and computed.gaps == {"river-swim": 0.0}
+    assert count_rows(tasks["taxi"]) == 2400 > MAX_ROWS > count_rows(tasks["n-room"]) == 516
+
+
+def test_the_bound_of_random_worlds_is_the_mean_over_those_of_the_runs():
+    one = replace(board(), tasks=("garnet",), n_steps=(50,), bounds={}, area_bounds={})
+    one = replace(one, values={name: array[:, :1] for name, array in one.values.items()}).with_bounds()
+    worlds = task_worlds(suite()["garnet"], 2025, 2)
+    assert one.bounds["garnet"] == pytest.approx(np.mean([fluid(world, 50).value for world in worlds]))
+    other = task_worlds(suite()["garnet"], 2024, 2)
+    assert len(worlds) == 2 and not np.allclose(worlds[0].theta, other[0].theta)
+    assert len(task_worlds(suite()["river-swim"], 2025, 4)) == 1
 
 
 def test_texts_of_means():
@@ -108,5 +129,10 @@ def test_a_report_of_a_store_with_frozen_results(tmp_path):
     for name in ("Random", "LTA", "PIG(VI)"):
         assert f"<td>{name}</td>" in page
     assert page.count("data:image/png;base64,") == 4 and "1.000" in page and "prefers-color-scheme: dark" in page
+    assert "score of the area" in page and "The score of the area compares" not in page  # the file has no such bounds
+    frozen = Scoreboard.load(tmp_path / "b.json")
+    replace(frozen, area_bounds={"river-swim": 1.0}, gaps={"river-swim": 0.004}).save(tmp_path / "b.json")
+    page = report(place, tmp_path / "report.html", baselines=tmp_path / "b.json").read_text(encoding="utf-8")
+    assert "The score of the area compares" in page and "at most 0.4% larger" in page
     alone = report(place, tmp_path / "alone.html", bounds=False).read_text(encoding="utf-8")
     assert "There are no scores" in alone and alone.count("data:image/png;base64,") == 1

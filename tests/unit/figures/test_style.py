@@ -6,10 +6,12 @@ import matplotlib.markers as markers
 import numpy as np
 import pytest
 
+from berlyne.benchmarks import AGENTS, TUNED
+from berlyne.figures.palette import distinct_looks
 from berlyne.figures.style import look, panels, thinned
-from berlyne.strategies.registry import PAPER_STRATEGIES
+from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES
 
-NAMES = list(PAPER_STRATEGIES)
+NAMES = list(dict.fromkeys([*PAPER_STRATEGIES, *AGENTS, *STRATEGIES]))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -35,6 +37,15 @@ def test_no_two_strategies_look_alike_in_grey() -> None:
         for name, inside in insides.items()
     }
     assert len(looks) == len(NAMES)
+
+
+def test_tuned_explorers_differ_from_the_others_in_grey() -> None:
+    looks = distinct_looks([*AGENTS, *TUNED])
+    in_grey = {
+        (str(one.marker), one.filling().get("fillstyle"), one.filling()["markerfacecolor"] == "white", str(one.line))
+        for one in looks.values()
+    }
+    assert len(in_grey) == len(AGENTS) + len(TUNED)
 
 
 @pytest.mark.parametrize("name", NAMES)
