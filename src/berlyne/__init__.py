@@ -15,7 +15,7 @@ from berlyne.exploration.replay import replay
 from berlyne.exploration.run import Run
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, Refit, fit_alpha, fit_c
+from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, Refit, SharedDirichlet, fit_alpha, fit_c
 from berlyne.strategies.indices import index
 from berlyne.strategies.own_methods import method
 from berlyne.strategies.registry import STRATEGIES, Strategy
@@ -92,6 +92,7 @@ __all__ = [
     "Refit",
     "Results",
     "Run",
+    "SharedDirichlet",
     "Strategy",
     "World",
     "deep_sea",

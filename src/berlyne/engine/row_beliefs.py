@@ -630,6 +630,16 @@ FAMILIES: dict[str, Family] = {
         True,
         True,
     ),
+    "SharedDirichlet": Family(
+        find_pseudo_count_slot,
+        learn_unequal,
+        revalue_unequal,
+        revalue_unequal,
+        unequal_gain,
+        unequal_kappa,
+        True,
+        True,
+    ),
     "ChineseRestaurant": Family(
         find_pseudo_count_slot,
         learn_restaurant,

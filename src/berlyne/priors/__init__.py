@@ -7,5 +7,16 @@ from berlyne.priors.one_two_three import OneTwoThree
 from berlyne.priors.protocols import Prior
 from berlyne.priors.refit import Refit
 from berlyne.priors.registry import PRIORS
+from berlyne.priors.shared_dirichlet import SharedDirichlet
 
-__all__ = ["PRIORS", "ChineseRestaurant", "Dirichlet", "OneTwoThree", "Prior", "Refit", "fit_alpha", "fit_c"]
+__all__ = [
+    "PRIORS",
+    "ChineseRestaurant",
+    "Dirichlet",
+    "OneTwoThree",
+    "Prior",
+    "Refit",
+    "SharedDirichlet",
+    "fit_alpha",
+    "fit_c",
+]

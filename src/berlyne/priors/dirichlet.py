@@ -10,7 +10,7 @@ Every utility has a closed form in c and kappa (`berlyne.priors.closed_forms`), 
 from __future__ import annotations
 
 import copy
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -121,11 +121,7 @@ class Dirichlet(PseudoCountPrior):
         if learns:
             alpha = check_number("start", 1.0 / self.n_states if start is None else start, MIN_ALPHA, MAX_ALPHA)
             vars(self).update(schedule=DEFAULT_SCHEDULE if schedule is None else schedule)
-        empty = np.flatnonzero(possible.sizes == 0)
-        if len(empty):
-            raise ValueError(
-                f"the support of {row_name(empty[0], self.n_actions)} is empty; every row must reach some state"
-            )
+        check_rows_not_empty(possible)
         vars(self).update(alpha=alpha if isinstance(alpha, float) else _alpha_by_transition(alpha, possible))
 
     def __repr__(self) -> str:
@@ -137,7 +133,7 @@ class Dirichlet(PseudoCountPrior):
         return f"Dirichlet(alpha={shown}, n_actions={self.n_actions}, n_states={self.n_states}, {support})"
 
     @property
-    def learned(self) -> float:
+    def learned(self) -> float | FloatArray:
         """The concentration in force, if all transitions have the same."""
         if not isinstance(self.alpha, float):
             raise ValueError("alpha is an array; only one alpha for all rows can be learned")
@@ -158,7 +154,20 @@ class Dirichlet(PseudoCountPrior):
         histograms = histograms_of(self._checked(counts), self.support.sizes)
         if is_uninformative(histograms):
             return self
-        return self.with_learned(maximum_likelihood_alpha(histograms, self.learned, *self.bounds))
+        return self.with_learned(maximum_likelihood_alpha(histograms, float(self.learned), *self.bounds))
+
+    def with_support(self, support: Support) -> Dirichlet:
+        """Return the prior on a larger support.
+
+        If transitions have different concentrations, a new one gets the mean concentration of its row.
+        """
+        alpha = self.alpha
+        if not isinstance(alpha, float):
+            row = support.row_numbers()
+            known = self.support.positions(row, support.entries()[1])
+            mean = np.bincount(self.support.row_numbers(), alpha) / self.support.sizes
+            alpha = np.where(known >= 0, alpha[known], mean[row])
+        return replace(self, alpha=alpha, support=support)
 
     @property
     def family(self) -> str:
@@ -174,25 +183,27 @@ class Dirichlet(PseudoCountPrior):
 
     def _alpha_at(self, row: Any, s_next: Any) -> Any:
         """The alpha of each transition (row, s_next), elementwise; any number if it is impossible."""
-        alpha = self.alpha
+        alpha = self._before
         return alpha if isinstance(alpha, float) else alpha[self.support.positions(row, s_next)]
 
     def _kappa_before(self, row: Any) -> Any:
-        return self.alpha * self.support.sizes[row] if isinstance(self.alpha, float) else self._row_totals[row]
+        alpha = self._before
+        return alpha * self.support.sizes[row] if isinstance(alpha, float) else self._row_totals[row]
 
     @cached_property
     def _row_totals(self) -> FloatArray:
         """Sum of the alphas of each row, if they are unequal, `(M N,)`."""
-        return read_only(np.add.reduceat(self.alpha, self.support.entries()[0][:-1]))
+        return read_only(np.add.reduceat(self._before, self.support.entries()[0][:-1]))
 
     def _others_before(self, row: Any, last: Any, n: Any, total: Any, n_seen: Any) -> Any:
-        if isinstance(self.alpha, float):
-            return self.alpha * (self.support.sizes[row] - 1) + (total - n)
+        alpha = self._before
+        if isinstance(alpha, float):
+            return alpha * (self.support.sizes[row] - 1) + (total - n)
         # add up the others instead of subtracting from the total, in which a small alpha would be lost
         size, begin = self.support.sizes[row], self.support.entries()[0][row]
         group = np.repeat(np.arange(len(row)), size)
         position = np.arange(len(group)) + (begin - np.cumsum(size) + size)[group]
-        others = np.where(position == self.support.positions(row, last)[group], 0.0, self.alpha[position])
+        others = np.where(position == self.support.positions(row, last)[group], 0.0, alpha[position])
         return np.bincount(group, others, len(row)) + (total - n)
 
     def log_marginal_likelihood(self, counts: Counts | IntArray) -> float:
@@ -240,7 +251,7 @@ class Dirichlet(PseudoCountPrior):
         utility at c = alpha + n. With unequal alphas, `numbers` contains their sum for each row, and the table contains
         each alpha and its term.
         """
-        alpha = self.alpha
+        alpha = self._before
         if isinstance(alpha, float):
             return np.array([alpha]), table_over_counts(alpha, utility)
         term = np.zeros(len(alpha)) if utility is None else FORMS[utility].term(alpha)
@@ -417,6 +428,15 @@ def check_in_support(counts: Counts, support: Support) -> None:
             counts.n_actions,
             "{row} was observed to reach state {s_next}, which the support of the prior excludes",
             s_next,
+        )
+
+
+def check_rows_not_empty(support: Support) -> None:
+    """Raise a `ValueError` about the first row that can reach no state."""
+    empty = np.flatnonzero(support.sizes == 0)
+    if len(empty):
+        raise ValueError(
+            f"the support of {row_name(empty[0], support.n_actions)} is empty; every row must reach some state"
         )
 
 

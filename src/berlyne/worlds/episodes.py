@@ -11,7 +11,6 @@ it says nothing about the state in which it happens.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -194,20 +193,11 @@ def rows_with_resets(world: World) -> Rows:
 
 
 def prior_with_resets(world: World, rows: Rows) -> Any:
-    """Return the prior of a world; resets are added to the support of a Dirichlet prior.
-
-    If transitions have different concentrations, a new one gets the mean concentration of its row.
-    """
+    """Return the prior of a world; resets are added to the support of a Dirichlet prior."""
     prior = world.prior
     if not isinstance(prior, Dirichlet) or prior.support.is_full:
         return prior
-    support, alpha = _union(prior.support, rows.support), prior.alpha
-    if not isinstance(alpha, float):
-        row = support.row_numbers()
-        known = prior.support.positions(row, support.entries()[1])
-        mean = np.bincount(prior.support.row_numbers(), alpha) / prior.support.sizes
-        alpha = np.where(known >= 0, alpha[known], mean[row])
-    return dataclasses.replace(prior, alpha=alpha, support=support)
+    return prior.with_support(_union(prior.support, rows.support))
 
 
 def _union(first: Support, second: Support) -> Support:
