@@ -401,3 +401,26 @@ def test_transition_labels_are_checked_and_frozen():
 def test_labels_are_made_for_the_prior_of_the_world():
     prior = Dirichlet(0.25, maze(1).prior.support)
     np.testing.assert_array_equal(labels_of(maze(1).with_prior(prior)), labels_of(maze(1)))
+
+
+@pytest.mark.parametrize("kind", ["effects", "moves", lambda s, a, s_next: "stay" if s == s_next else None])
+def test_the_shared_prior_accepts_labels_with_their_support(kind):
+    world = maze_from_text(FOUR_ROOMS)
+    labels = labels_of(world, kind)
+    prior = berlyne.SharedDirichlet(labels, 0.25)
+    assert prior.support.same_entries(world.prior.support)
+    expected = berlyne.SharedDirichlet(labels.dense(), 0.25, support=world.prior.support)
+    counts = np.zeros((4, 4, 4), dtype=int)
+    counts[0, 0, 0], counts[1, 2, 2] = 5, 3
+    np.testing.assert_array_equal(prior.fit(counts).alphas, expected.fit(counts).alphas)
+    run = berlyne.explore(world.with_prior(prior), "PIG(VI)", n_steps=20, seed=0)
+    assert len(run.actions) == 20
+
+
+def test_another_support_replaces_that_of_the_labels():
+    world = maze_from_text(FOUR_ROOMS)
+    labels = labels_of(world, "moves", support="all")
+    prior = berlyne.SharedDirichlet(labels, 0.25, support=world.prior.support)
+    known = labels_of(world, "moves")
+    names = [[labels.names[c] for c in prior.labels[0]], [known.names[c] for c in known.labels[0]]]
+    assert names[0] == names[1]
