@@ -181,8 +181,9 @@ class CompiledAgent(KnownStatesAgent):
     @property
     def prior(self) -> Any:
         """The prior in force."""
-        if self.schedule is not None and self.belief.numbers[0] != self._prior.learned:
-            self._prior = self._prior.with_learned(self.belief.numbers[0])
+        learner = None if self.schedule is None else learner_of(self._prior)
+        if learner is not None:
+            self._prior = learner.prior_in_force(self._prior, self.belief, self.block.record.learner)
         return self._prior
 
     @prior.setter

@@ -1,8 +1,8 @@
-"""Learn the concentration of a Dirichlet prior on the way (Fig. S5, reading R24).
+"""Learn the parameters of a prior on the way, and how each prior does it (`LEARNERS`).
 
-After every observation kernels call `refit_alpha`, which updates the histograms of the likelihood
-(`berlyne.priors.concentration`), and computes the most likely alpha if a refit is due. A new alpha changes every
-estimate and every utility.
+The functions of this file learn the concentration of a Dirichlet prior (Fig. S5, reading R24). After every observation
+kernels call `refit_alpha`, which updates the histograms of the likelihood (`berlyne.priors.concentration`), and finds
+the most likely alpha if a refit is due. A new alpha changes every estimate and every utility.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ from berlyne.engine.closed_forms import NO_FORM, compiled_form
 from berlyne.engine.environment import Truth, true_probability
 from berlyne.engine.jit import callback, inline
 from berlyne.engine.row_beliefs import LOG, SIZE, TERM, TOTAL, Belief, revalue_dirichlet
+from berlyne.engine.shared_weights import (
+    keep_room,
+    missing_with_weights,
+    new_weight_learner,
+    prior_with_weights,
+    refit_weights,
+    with_own_alphas,
+)
 from berlyne.engine.successor_graph import slot_of
 from berlyne.priors.closed_forms import Sums
 from berlyne.priors.concentration import (
@@ -281,6 +289,11 @@ def log_loss(belief: Belief, truth: Truth, s: int, a: int) -> float:
     return loss
 
 
+def prior_with_alpha(prior: Any, belief: Belief, learner: AlphaLearner) -> Any:
+    """Return the prior with the concentration in force."""
+    return prior if belief.numbers[0] == prior.learned else prior.with_learned(belief.numbers[0])
+
+
 class CompiledLearner(NamedTuple):
     """How kernels learn the parameters of a family of priors; functions are made by `callback`.
 
@@ -298,6 +311,9 @@ class CompiledLearner(NamedTuple):
         every state can follow. Then rows are listed in `belief.tried`.
     missing_information : Callable
         `missing_information(belief, truth)`: bits missing after a refit.
+    prior_in_force : Callable
+        `prior_in_force(prior, belief, learner)` returns the prior with the parameters in force, in Python. The learned
+        parameters are the last of `belief.numbers`.
     """
 
     new_learner: Any
@@ -305,10 +321,16 @@ class CompiledLearner(NamedTuple):
     with_own_table: Any
     refit: Any
     missing_information: Any
+    prior_in_force: Any
 
 
 LEARNERS: dict[str, CompiledLearner] = {
-    "Dirichlet": CompiledLearner(new_learner, with_room, with_own_table, refit_alpha, missing_information),
+    "Dirichlet": CompiledLearner(
+        new_learner, with_room, with_own_table, refit_alpha, missing_information, prior_with_alpha
+    ),
+    "SharedDirichlet": CompiledLearner(
+        new_weight_learner, keep_room, with_own_alphas, refit_weights, missing_with_weights, prior_with_weights
+    ),
 }
 """How parameters are learned in kernels, by the name of the class of the prior."""
 

@@ -160,15 +160,15 @@ def explore(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws) ->
 @kernel
 def explore_and_refit(agent: AgentState, truth: Truth, record: RunRecord, draws: Draws) -> int:
     """Explore as `explore` does, with a prior that is refitted."""
-    belief, n_steps = agent.belief, len(draws.world)
+    numbers, n_learned, n_steps = agent.belief.numbers, record.learned.shape[1], len(draws.world)
     for t in range(n_steps):
         before = explore_step(agent, truth, record, draws, t)
         if before < 0:
             return t
         if refit(agent, record.states[t], record.actions[t], record.outcomes[t], before):
             measure_all_rows(agent, truth, record, t)
-        for i in range(record.learned.shape[1]):
-            record.learned[t + 1, i] = belief.numbers[i]
+        for i in range(n_learned):
+            record.learned[t + 1, i] = numbers[len(numbers) - n_learned + i]
     return n_steps
 
 

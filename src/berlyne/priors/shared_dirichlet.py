@@ -25,6 +25,7 @@ from berlyne.priors.shared_weights import (
     MAX_SWEEPS,
     MIN_SHAPE,
     REFIT_PRECISION,
+    SAME,
     Labelling,
     WeightBelief,
     converge,
@@ -36,6 +37,10 @@ from berlyne.priors.transition_labels import TransitionLabels
 from berlyne.sparse import Counts, Support
 from berlyne.validation import FloatArray, IntArray, Seed, check_number, generator
 
+MIN_MEAN, MAX_MEAN = 1e-9, 1e6
+"""Range of `alpha`, so that learned weights stay far from the range of pseudo-counts."""
+MIN_WEIGHT, MAX_WEIGHT = MIN_UNEQUAL_ALPHA, MAX_ALPHA
+"""Range of a weight."""
 MIN_STRENGTH, MAX_STRENGTH = 1e-6, 1e12
 """Range of `strength`."""
 SHARED_SCHEDULE = Refit(always=10, growth=0.1, tolerance=1e-3)
@@ -62,7 +67,7 @@ class SharedDirichlet(Dirichlet):
         `support.entries()`. Features share their weights, so use different numbers for different features. Labels of
         impossible transitions are ignored.
     alpha : float
-        Expected weight before any data, from 1e-140 to 1e12. It is also the pseudo-count of each possible transition
+        Expected weight before any data, from 1e-9 to 1e6. It is also the pseudo-count of each possible transition
         without a label, which stays fixed.
     shape : float
         Shape of the distribution of the weights before any data, from 0.01 to 1e6. The smaller it is, the more the
@@ -124,7 +129,7 @@ class SharedDirichlet(Dirichlet):
         support: Any = None,
         schedule: Refit | None = None,
     ) -> None:
-        vars(self).update(alpha=check_number("alpha", alpha, MIN_UNEQUAL_ALPHA, MAX_ALPHA))
+        vars(self).update(alpha=check_number("alpha", alpha, MIN_MEAN, MAX_MEAN))
         vars(self).update(shape=check_number("shape", shape, MIN_SHAPE, MAX_SHAPE))
         vars(self).update(strength=check_number("strength", strength, MIN_STRENGTH, MAX_STRENGTH))
         vars(self).update(schedule=SHARED_SCHEDULE if schedule is None else schedule)
@@ -143,12 +148,12 @@ class SharedDirichlet(Dirichlet):
     def _set_belief(self, belief: WeightBelief) -> None:
         """Set what is known about the weights, and the pseudo-counts that follow."""
         weights = read_only(belief.weights)
-        alphas = np.clip(self._labelling.sums(weights), MIN_UNEQUAL_ALPHA, MAX_ALPHA)
-        vars(self).update(_belief=belief, weights=weights, alphas=read_only(alphas))
+        alphas = read_only(self.labelling.sums(weights))
+        vars(self).update(_belief=belief, weights=weights, alphas=alphas)
         vars(self).pop("_row_totals", None)
 
-    def _with_belief(self, belief: WeightBelief) -> SharedDirichlet:
-        """Return the prior with another belief about the weights."""
+    def with_belief(self, belief: WeightBelief) -> SharedDirichlet:
+        """Return the prior with other distributions of the weights."""
         clone = copy.copy(self)
         clone._set_belief(belief)
         return clone
@@ -183,13 +188,13 @@ class SharedDirichlet(Dirichlet):
     def with_learned(self, weights: Any) -> SharedDirichlet:
         """Return the prior with other weights in force, (C,); their standard deviations are unknown."""
         values, unknown = np.array(weights, dtype=float), np.full(len(self.classes), np.nan)
-        if values.shape != unknown.shape or not np.all((values > 0.0) & np.isfinite(values)):
+        if values.shape != unknown.shape or not np.all((values >= MIN_WEIGHT) & (values <= MAX_WEIGHT)):
             raise ValueError(
-                f"weights have shape {values.shape}; they must be {len(unknown)} positive numbers, one for each class"
+                f"weights have shape {values.shape}; they must be {len(unknown)} numbers in [{MIN_WEIGHT:g}, "
+                f"{MAX_WEIGHT:g}], one for each class"
             )
-        clone = self._with_belief(WeightBelief(unknown, unknown / values, np.nan, np.nan))
-        alphas = np.clip(self._labelling.sums(values), MIN_UNEQUAL_ALPHA, MAX_ALPHA)
-        vars(clone).update(weights=read_only(values), alphas=read_only(alphas))
+        clone = self.with_belief(WeightBelief(unknown, unknown / values, np.nan, np.nan))
+        vars(clone).update(weights=read_only(values), alphas=read_only(self.labelling.sums(values)))
         return clone
 
     def fit(self, counts: Counts | IntArray) -> SharedDirichlet:
@@ -214,19 +219,27 @@ class SharedDirichlet(Dirichlet):
     def refit(self, counts: Counts | IntArray) -> SharedDirichlet:
         """Return the prior with the weights that follow from counts, from those in force.
 
-        Explorers call it. Sweeps end when no weight changes by more than 0.1 %, so weights may still be a few times as
-        far from those of `fit`.
+        Explorers call it. Sweeps end when no weight changes by more than 0.1 %, or after 20 sweeps. The next refit goes
+        on from there, so weights approach those of `fit` in the course of exploration. If all weights stay as they are,
+        the result is this prior.
         """
-        start = self._belief if self._knows_spread else self._at_start
-        return self._fitted(counts, start, REFIT_PRECISION, MAX_REFIT_SWEEPS)
+        fitted = self._fitted(counts, self.belief_before_refit, REFIT_PRECISION, MAX_REFIT_SWEEPS)
+        return fitted if np.any(np.abs(fitted.weights - self.weights) > SAME * self.weights) else self
+
+    @property
+    def belief_before_refit(self) -> WeightBelief:
+        """The belief about the weights from which a refit begins: that in force or, if it is unknown, the first one."""
+        return self._belief if self._knows_spread else self._at_start
 
     def _fitted(
         self, counts: Counts | IntArray, start: WeightBelief, precision: float, max_sweeps: int
     ) -> SharedDirichlet:
-        """Return the prior after sweeps from a belief."""
-        evidence = evidence_of(self._checked(counts), self.support, self._labelling, len(self.classes))
+        """Return the prior after sweeps from a belief; this prior if there is nothing to learn."""
+        if not len(self.classes):
+            return self
+        evidence = evidence_of(self._checked(counts), self.support, self.labelling, len(self.classes))
         imagined = self.alpha, self.shape, self.strength
-        return self._with_belief(converge(start, evidence, imagined, precision, max_sweeps))
+        return self.with_belief(converge(start, evidence, imagined, precision, max_sweeps))
 
     def lower_bound(self, counts: Counts | IntArray) -> float:
         """Lower bound of the log probability of the observed outcomes in their order, in nats.
@@ -238,7 +251,7 @@ class SharedDirichlet(Dirichlet):
         sparse = self._check_size(counts)
         if not np.all(self.support.contains(sparse.row, sparse.s_next)):
             return -np.inf
-        return lower_bound(self._belief, evidence_of(sparse, self.support, self._labelling, len(self.classes)))
+        return lower_bound(self._belief, evidence_of(sparse, self.support, self.labelling, len(self.classes)))
 
     def draw_weights(self, seed: Seed) -> SharedDirichlet:
         """Return the prior with weights drawn from their distribution.
@@ -249,14 +262,14 @@ class SharedDirichlet(Dirichlet):
         if not self._knows_spread:
             raise ValueError("the distribution of the weights is unknown; call fit(counts) first")
         drawn = generator(seed).standard_gamma(belief.shape) / belief.rate
-        return self.with_learned(np.maximum(drawn, np.finfo(np.float64).tiny))
+        return self.with_learned(np.clip(drawn, MIN_WEIGHT, MAX_WEIGHT))
 
     def with_support(self, support: Support) -> SharedDirichlet:
         """Return the prior on a larger support; new transitions have no label, and the fixed pseudo-count `alpha`."""
         known = self.support.positions(support.row_numbers(), support.entries()[1])
         labels = np.where(known >= 0, self.labels[:, known], -1)
         other = replace(self, labels=labels, support=support)
-        return other._with_belief(self._belief) if self._knows_spread else other.with_learned(self.weights)
+        return other.with_belief(self._belief) if self._knows_spread else other.with_learned(self.weights)
 
     @property
     def _knows_spread(self) -> bool:
@@ -273,12 +286,17 @@ class SharedDirichlet(Dirichlet):
         return self.alphas
 
     @cached_property
-    def _labelling(self) -> Labelling:
+    def labelling(self) -> Labelling:
         """The classes of all possible transitions, as positions in `classes`."""
         labels = self.labels
         positions = np.where(labels >= 0, np.searchsorted(self.classes, labels), -1)
         fixed = np.where(np.all(labels < 0, axis=0), self.alpha, 0.0)
         return labelling_of(positions, fixed, self.support, len(self.classes))
+
+    def _kernel_data(self, utility: str | None) -> tuple[FloatArray, FloatArray]:
+        """Return data for kernels as `Dirichlet` with unequal alphas does; the last of `numbers` are the weights."""
+        numbers, table = super()._kernel_data(utility)
+        return np.append(numbers, self.weights), table
 
     def describe(self) -> Description:
         """Return labels, parameters and schedule, the support, and the weights if they are not those at the start."""
@@ -305,7 +323,7 @@ class SharedDirichlet(Dirichlet):
         (weights, shape), (mean, common_shape) = arrays["prior_weights"], arrays["prior_moments"]
         prior = prior.with_learned(weights)
         if np.isfinite(mean):
-            prior = prior._with_belief(WeightBelief(shape, shape / weights, float(mean), float(common_shape)))
+            prior = prior.with_belief(WeightBelief(shape, shape / weights, float(mean), float(common_shape)))
         return prior
 
 

@@ -37,9 +37,11 @@ MIN_SHAPE, MAX_SHAPE = 1e-2, 1e6
 """Smallest and largest shape of the distribution of all weights."""
 FIT_PRECISION, REFIT_PRECISION = 1e-8, 1e-3
 """Sweeps end if no weight changes by more than this share: in `SharedDirichlet.fit`, and while an agent explores."""
+SAME = 1e-9
+"""Weights that differ by a smaller share are the same; else a rounding error would decide whether a refit is used."""
 MAX_SWEEPS = 10_000
 """Largest number of sweeps of `SharedDirichlet.fit`."""
-MAX_REFIT_SWEEPS = 100
+MAX_REFIT_SWEEPS = 20
 """Largest number of sweeps of a refit, which begins where the last one ended."""
 
 
