@@ -16,6 +16,7 @@ from berlyne import (
     InternalModel,
     OneTwoThree,
     Refit,
+    SharedDirichlet,
     Strategy,
     World,
     dense_world,
@@ -35,6 +36,7 @@ PRIORS = {
     "restaurant": (ChineseRestaurant(2.0, 0.1), {"c": 5.0, "d": 0.5, "n_states": 3, "n_actions": 2, "support": None}),
     "sized": (ChineseRestaurant(2.0, n_states=4, n_actions=2), {"c": 0.5, "schedule": Refit(), "grows": True}),
     "learning": (ChineseRestaurant("ml"), {"c": 3.0, "schedule": None}),
+    "shared": (SharedDirichlet(np.eye(3, dtype=int)[None], 0.5), {"alpha": 5.0, "weights": None, "labels": None}),
 }
 every_prior = pytest.mark.parametrize("name", PRIORS)
 
@@ -65,6 +67,7 @@ def test_the_message_names_replace():
 def test_another_prior_is_the_same_but_for_what_was_replaced(name):
     prior, _ = PRIORS[name]
     changes = {"Dirichlet": {"alpha": 0.5}, "OneTwoThree": {"p_escape": 0.5}, "ChineseRestaurant": {"d": 0.25}}
+    changes["SharedDirichlet"] = {"strength": 2.0}
     (changed, value), *_ = changes[type(prior).__name__].items()
     other = dataclasses.replace(prior, **{changed: value})
     description, now = prior.describe(), other.describe()

@@ -14,7 +14,7 @@ import numpy as np
 
 from berlyne.agents.base import Agent
 from berlyne.agents.make import Engine, make_agent, make_open_state_agent, tell_world
-from berlyne.engine.records import RunRecord
+from berlyne.engine.records import NOTHING_LEARNED, RunRecord
 from berlyne.exploration.run import Run, count_transitions
 from berlyne.exploration.stopping import StoppingRule
 from berlyne.exploration.streams import method_seed, streams
@@ -24,7 +24,7 @@ from berlyne.priors.protocols import discovers_states
 from berlyne.priors.refit import learned_values
 from berlyne.sparse import Counts
 from berlyne.strategies.registry import Strategy, get_strategy
-from berlyne.validation import Seed, check_count
+from berlyne.validation import FloatArray, Seed, check_count
 from berlyne.worlds.episodes import draw_initial_state
 from berlyne.worlds.from_gymnasium import is_environment
 from berlyne.worlds.structure import warn_if_unreachable
@@ -36,6 +36,8 @@ CHUNK = 1 << 16
 """Number of steps for which random numbers are drawn at once; the results do not depend on it."""
 
 
+MAX_LEARNED = 1 << 24
+"""Largest number of learned parameters that a run records; beyond it `Run.learned` is None."""
 STOPPING_CHUNK = 1 << 9
 """Number of steps between two looks at a stopping rule."""
 
@@ -131,7 +133,7 @@ def explore(
     if not strategy.relocates:  # a relocating strategy reaches every state
         warn_if_unreachable(world, first)
     agent, measures = _make_agent(world, strategy, first, engine, method_seed(for_agent))
-    record = RunRecord.allocate(n_steps, first, *measures, learned_values(agent.prior))
+    record = RunRecord.allocate(n_steps, first, *measures, _recorded_values(agent.prior, n_steps))
     done, counts = 0, {}
     for time in [*times, n_steps]:
         while done < time:
@@ -161,6 +163,12 @@ def explore(
         learned = record.learned if np.ndim(agent.prior.learned) else record.learned[:, 0]
     curves = {"missing_information": missing, "l1_distance": l1}
     return Run.in_world(world, strategy, (record.states, record.actions, record.outcomes), curves, counts, learned)
+
+
+def _recorded_values(prior: Any, n_steps: int) -> FloatArray:
+    """Return the parameters that a prior has learned, (P,); empty if a record of them for all steps is too large."""
+    values = learned_values(prior)
+    return values if len(values) * (n_steps + 1) <= MAX_LEARNED else NOTHING_LEARNED
 
 
 def _make_agent(

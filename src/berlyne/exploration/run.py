@@ -73,7 +73,8 @@ class Run(HtmlReprMixin, FrozenArrays):
         computed from the path if they are not among them.
     learned : ndarray of shape (n_steps + 1,) or (n_steps + 1, P), or None
         Parameter of the prior that was in force before the first and after every step, if the prior learns it: alpha
-        of `Dirichlet("ml")`, c of `ChineseRestaurant("ml")`, or `learned` of your own prior. None if it learns nothing.
+        of `Dirichlet("ml")`, the P weights of `SharedDirichlet`, c of `ChineseRestaurant("ml")`, or `learned` of your
+        own prior. None if it learns nothing, or if these were more than 16 million numbers.
     """
 
     strategy: Strategy

@@ -320,11 +320,15 @@ class SharedDirichlet(Dirichlet):
         prior = cls(arrays["prior_labels"], **parameters, support=support, schedule=schedule)
         if "prior_weights" not in arrays:
             return prior
-        (weights, shape), (mean, common_shape) = arrays["prior_weights"], arrays["prior_moments"]
+        (weights, shapes), (mean, common_shape) = arrays["prior_weights"], arrays["prior_moments"]
         prior = prior.with_learned(weights)
-        if np.isfinite(mean):
-            prior = prior.with_belief(WeightBelief(shape, shape / weights, float(mean), float(common_shape)))
-        return prior
+        if np.isnan(mean):
+            return prior
+        positive = np.array([*shapes, mean, common_shape])
+        if len(shapes) != len(weights) or not np.all((positive > 0.0) & np.isfinite(positive)):
+            raise ValueError("prior_weights and prior_moments must contain positive numbers")
+        shapes = np.asarray(shapes, dtype=float)
+        return prior.with_belief(WeightBelief(shapes, shapes / prior.weights, float(mean), float(common_shape)))
 
 
 def _labels_by_transition(labels: Any, support: Any) -> tuple[Support, IntArray]:
