@@ -349,25 +349,30 @@ def set_weights(belief: Belief, learner: WeightLearner) -> None:
 def revalue_row(belief: Belief, learner: WeightLearner, s: int, a: int) -> None:
     """Estimate and value row (a, s) with new weights; the utility of a past outcome is that under these weights."""
     graph, r, before = belief.graph, s * belief.graph.stride + a, 0
-    last, utility = learner.last[r], belief.utility[r]
-    if belief.realised and last >= 0:
+    last = learner.last[r]
+    if belief.realised and last < 0:
+        total = estimate_untried_row(belief, learner, s, a)
+        if learner.values_untried:
+            kappa, unused = belief.numbers[s * graph.n_actions + a], math.nan
+            belief.utility[r] = learner.pig(Sums(kappa, total, unused, unused, unused, unused, len(graph.start)))
+        return
+    if belief.realised:
         before = belief.n[slot_of(graph, s, last) * graph.stride + a] - 1
     revalue_unequal(belief, s, a, last, before)
-    if belief.realised and last < 0:
-        belief.utility[r] = pig_of_untried_row(belief, learner, s, a) if learner.values_untried else utility
 
 
 @inline
-def pig_of_untried_row(belief: Belief, learner: WeightLearner, s: int, a: int) -> float:
-    """PIG of a row without observations, in bits."""
+def estimate_untried_row(belief: Belief, learner: WeightLearner, s: int, a: int) -> float:
+    """Estimate a row without observations; return the sum of the terms of PIG, 0 if it is not needed."""
     graph, total = belief.graph, 0.0
+    scale = 1.0 / belief.numbers[s * graph.n_actions + a]
     for k in range(graph.start[s], graph.start[s] + graph.length[s]):
         i = k * graph.stride + a
         if belief.n[i] >= 0:
-            total += learner.pig_term(belief.table[i, ALPHA])
-    kappa, unused = belief.numbers[s * graph.n_actions + a], math.nan
-    value: float = learner.pig(Sums(kappa, total, unused, unused, unused, unused, len(graph.start)))
-    return value
+            belief.weight[i] = belief.table[i, ALPHA] * scale
+            if learner.values_untried:
+                total += learner.pig_term(belief.table[i, ALPHA])
+    return total
 
 
 @callback

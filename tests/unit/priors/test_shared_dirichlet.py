@@ -9,10 +9,12 @@ import pytest
 
 import berlyne
 from berlyne import Dirichlet, InternalModel, Refit, SharedDirichlet, World, explore, load_world, maze
+from berlyne.agents.make import make_agent
 from berlyne.experiments.worlds import fingerprint
 from berlyne.exploration import explore as explore_module
 from berlyne.priors.registry import prior_from_description
 from berlyne.sparse import Rows, Support
+from berlyne.strategies.registry import get_strategy
 from messages import raises
 
 MASK = np.array([[[1, 1, 0], [0, 1, 0], [1, 1, 1]], [[0, 0, 1], [1, 1, 1], [1, 0, 1]]]) > 0
@@ -67,6 +69,13 @@ def test_a_row_with_one_possible_outcome_teaches_nothing():
     counts = np.zeros((1, 3, 3), dtype=int)
     counts[0, 0, 0], counts[0, 1, 1] = 30, 12
     assert prior.refit(counts) is prior and np.array_equal(prior.fit(counts).weights, prior.weights)
+    for engine in ("compiled", "numpy"):
+        agent = make_agent(InternalModel(prior), get_strategy("PIG(VI)"), None, engine)
+        for s in (0, 1, 0, 0, 1):
+            agent.observe(s, 0, s)
+        assert np.array_equal(agent.prior.weights, prior.weights)
+        agent.observe(2, 0, 1)
+        assert not np.array_equal(agent.prior.weights, prior.weights)
 
 
 def test_labels_may_be_dense_or_of_possible_transitions():
