@@ -33,6 +33,7 @@ from berlyne.priors.shared_weights import (
     labelling_of,
     lower_bound,
 )
+from berlyne.priors.transition_labels import TransitionLabels
 from berlyne.sparse import Counts, Support
 from berlyne.validation import FloatArray, IntArray, Seed, check_number, generator
 
@@ -59,11 +60,12 @@ class SharedDirichlet(Dirichlet):
 
     Parameters
     ----------
-    labels : ndarray of int
-        Label of each transition `[a, s, s_next]`, of shape (M, N, N), or (F, M, N, N) for F features; -1 for none.
-        With a support, labels may also be of shape (n_transitions,) or (F, n_transitions): those of the possible
-        transitions, in the order of `support.entries()`. Features share their weights, so use different numbers for
-        different features. Labels of impossible transitions are ignored.
+    labels : TransitionLabels or ndarray of int
+        Labels that `berlyne.labels_of` returns, which contain the support. Or the label of each transition
+        `[a, s, s_next]`, of shape (M, N, N), or (F, M, N, N) for F features; -1 for none. With a support, labels may
+        also be of shape (n_transitions,) or (F, n_transitions): those of the possible transitions, in the order of
+        `support.entries()`. Features share their weights, so use different numbers for different features. Labels of
+        impossible transitions are ignored.
     alpha : float
         Expected weight before any data, from 1e-9 to 1e6. It is also the pseudo-count of each possible transition
         without a label, which stays fixed.
@@ -337,6 +339,8 @@ def _labels_by_transition(labels: Any, support: Any) -> tuple[Support, IntArray]
     ValueError
         If labels are not whole numbers of at least -1, or have another shape than `SharedDirichlet` accepts.
     """
+    if isinstance(labels, TransitionLabels) and support is None:
+        labels, support = labels.labels, labels.support
     values = np.asarray(labels)
     if values.dtype.kind not in "iu":
         raise ValueError(f"labels are of type {values.dtype}; they must be whole numbers, and -1 for none")

@@ -17,6 +17,7 @@ from berlyne.worlds.benchmarks import (
 )
 from berlyne.worlds.dense import dense_world
 from berlyne.worlds.io import load_world
+from berlyne.worlds.labels_of import labels_of
 from berlyne.worlds.layout import Geometry, places
 from berlyne.worlds.maze import maze
 from berlyne.worlds.maze_text import maze_from_text
@@ -40,6 +41,7 @@ __all__ = [
     "garnet",
     "grid_world",
     "is_ergodic",
+    "labels_of",
     "load_world",
     "maze",
     "maze_from_text",
