@@ -31,7 +31,7 @@ from berlyne.strategies.coordination import (
     has_values,
 )
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
-from berlyne.strategies.planning import PosteriorSampling, RewardFree
+from berlyne.strategies.planning import HopefulIteration, PosteriorSampling, RewardFree
 from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
@@ -166,6 +166,7 @@ STRATEGIES = table(
     Strategy("MaxEnt(states)", ValueIteration(steps_back=19, replan="episode"), "log_visits"),
     Strategy("FW-AME", ValueIteration(steps_back=100, replan="cubic"), "AME"),
     Strategy("PSRL(PIG)", PosteriorSampling(), "PIG"),
+    Strategy("PIG(hopeful VI)", HopefulIteration(), "PIG"),
     Strategy("Generative", Relocating(), "log_count"),  # control: may relocate
 )
 """All built-in strategies, by name.
@@ -203,9 +204,9 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         Name of a strategy, which may contain parameters, as in `"PIG(VI, gamma=0.9)"`. A `Strategy` is returned as it
         is.
     **parameters : float, int or str
-        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `learning_rate`, `gamma`,
-        `epsilon` and `initial` of Q), of the utility (`beta` of BEB, `m` of R-max, `untried` for PEIG), and `ties`,
-        `temperature` and `lapse`. They become part of the strategy's name.
+        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `hope` of hopeful VI;
+        `learning_rate`, `gamma`, `epsilon` and `initial` of Q), of the utility (`beta` of BEB, `m` of R-max, `untried`
+        for PEIG), and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
 
     Returns
     -------
