@@ -30,6 +30,7 @@ from berlyne.strategies.coordination import (
     ValueMethod,
     has_values,
 )
+from berlyne.strategies.fluid_plan import FluidPlan
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
 from berlyne.strategies.planning import HopefulIteration, PosteriorSampling, RewardFree
 from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, as_row_function
@@ -183,6 +184,9 @@ After the fifteen of the paper come explorers of other literatures. Their source
 - Generative samples all rows evenly, without moving between them, as a generative model allows.
 """
 
+SLOW_STRATEGIES = table(Strategy("PIG(fluid)", FluidPlan(), "PIG"))
+"""Strategies for small worlds only, by name. They are not compiled, and lists of strategies leave them out."""
+
 PAPER_STRATEGIES = (
     "Random", "Unembodied", "LTA", "CB",
     "PIG(greedy)", "PIG(VI)", "PIG(VI+)", "PIG(Q)",
@@ -204,9 +208,9 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         Name of a strategy, which may contain parameters, as in `"PIG(VI, gamma=0.9)"`. A `Strategy` is returned as it
         is.
     **parameters : float, int or str
-        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `hope` of hopeful VI;
-        `learning_rate`, `gamma`, `epsilon` and `initial` of Q), of the utility (`beta` of BEB, `m` of R-max, `untried`
-        for PEIG), and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
+        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `hope` of hopeful VI; `window`
+        of fluid; `learning_rate`, `gamma`, `epsilon` and `initial` of Q), of the utility (`beta` of BEB, `m` of R-max,
+        `untried` for PEIG), and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
 
     Returns
     -------
@@ -234,7 +238,7 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         return STRATEGIES[name]
     plain_name, parsed = _parse(name)
     plain_name, parameters = _with_case(plain_name), {**parsed, **parameters}
-    base = STRATEGIES.get(plain_name) or _compose(plain_name)
+    base = STRATEGIES.get(plain_name) or SLOW_STRATEGIES.get(plain_name) or _compose(plain_name)
     return _with_parameters(base, parameters) if parameters else base
 
 
@@ -269,7 +273,7 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
 
 def _with_case(name: str) -> str:
     """Return the name of a strategy with upper and lower case as defined, such as "PIG(VI)" for "pig(vi)"."""
-    whole = _find_name(name, (*STRATEGIES, *OWN_METHODS))
+    whole = _find_name(name, (*STRATEGIES, *SLOW_STRATEGIES, *OWN_METHODS))
     match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
     if whole != name or match is None:
         return whole
