@@ -49,8 +49,9 @@ def main() -> None:
         less = areas - areas[:, :1]
         error = less.std(axis=0, ddof=1) / np.sqrt(options.worlds)
         cells = [f"{areas[:, 0].mean():.3f}"]
-        for j in range(1, len(STRATEGIES)):
-            cells.append(f"{areas[:, j].mean():.3f} ({less[:, j].mean():+.3f} ± {error[j]:.3f})")
+        cells += [
+            f"{areas[:, j].mean():.3f} ({less[:, j].mean():+.3f} ± {error[j]:.3f})" for j in range(1, len(STRATEGIES))
+        ]
         print(f"| {name} | {n_steps} | " + " | ".join(cells) + " |", flush=True)
         per_step = 1e3 * seconds / (options.worlds * n_steps)
         print("| ms a step | | " + " | ".join(f"{t:.2g}" for t in per_step) + " |", flush=True)

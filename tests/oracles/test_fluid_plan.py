@@ -10,6 +10,7 @@ import pytest
 from scipy.special import digamma
 
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, OneTwoThree, World, explore, maze
+from berlyne.agents.make import make_agent
 from berlyne.strategies.coordination import View
 from berlyne.strategies.fluid_plan import FluidPlan, expected_losses, hull, numbers_of_looks, solve
 from berlyne.strategies.registry import STRATEGIES, get_strategy
@@ -155,12 +156,20 @@ def test_by_name_it_explores_better_than_chance():
     assert method == FluidPlan(window=6) and "PIG(fluid)" not in STRATEGIES
 
 
-def test_a_kept_plan_is_followed_until_the_next_one():
+def test_a_kept_plan_is_followed_step_by_step_until_the_next_one():
     world = maze(1, side=2, n_transporters=1)
-    kept, fresh = (
-        explore(world, f"PIG(fluid, window=8, replan={k})", 24, seed=0, engine="numpy").actions for k in (8, 1)
-    )
-    assert len(kept) == len(fresh) == 24 and not np.array_equal(kept, fresh)
+    run = explore(world, "Random", 9, seed=3)
+    agent = make_agent(InternalModel(world.prior), get_strategy("PIG(fluid, window=6, replan=4)"), None, "numpy")
+    made, differ = [], 0
+    for s, a, s_next in zip(run.states.tolist(), run.actions.tolist(), run.next_states.tolist(), strict=False):
+        agent.observe(s, a, s_next)
+        plan = agent.view.memory
+        made.append(plan.t)
+        x = plan.x[agent.view.t - plan.t, :, s_next]
+        assert agent.action_values(s_next) == pytest.approx(x / x.sum(), abs=1e-12)
+        differ += agent.view.t > plan.t and not np.allclose(x / x.sum(), plan.x[0, :, s_next])
+    assert differ > 0 and made[0] == 1
+    assert all(t - plan_t < 4 for t, plan_t in zip(range(1, 10), made, strict=True))
 
 
 def test_a_horizon_shortens_the_plan():

@@ -358,7 +358,9 @@ class Line(NamedTuple):
 
 
 def summarize(results: Results) -> list[Line]:
-    """Return a line for each class of worlds, prior and strategy of a finished study."""
+    """Return a line for each class of worlds, prior and strategy of a study; a `ValueError` if it is not finished."""
+    if not results.is_complete:
+        raise ValueError(f"{results!r} is not finished; run the study again to continue it")
     lines = []
     for kind, priors in FALSE_PRIORS.items():
         names = [false.name for false in priors if class_name(kind, false.name) in results.classes]

@@ -103,6 +103,15 @@ def test_a_false_prior_is_noticed_and_a_true_one_is_not():
     assert study.z_at_end(run) > 4
 
 
+def test_the_first_twenty_observations_are_not_checked(monkeypatch):
+    z = np.zeros(60)
+    z[3], z[18], z[30], z[40] = 9.0, -9.0, 4.0, -4.1
+    monkeypatch.setattr(study, "z_curve", lambda run: z.copy())
+    assert study.noticed_at(None) == 41
+    z[19] = 5.0
+    assert study.noticed_at(None) == 20
+
+
 def test_priors_are_what_their_names_say():
     for kind, priors in study.FALSE_PRIORS.items():
         world = MAKERS[kind](0)
