@@ -14,6 +14,7 @@ from berlyne.commands.help import Group
 from berlyne.commands.lab import lab
 from berlyne.commands.listing import list_
 from berlyne.commands.paper import report, reproduce
+from berlyne.commands.studies import study
 from berlyne.commands.study import init, merge, plot, run, show
 from berlyne.commands.watch import watch
 from berlyne.serialization import StoreError
@@ -31,7 +32,7 @@ def commands() -> None:
     """berlyne: a laboratory for learning-driven exploration."""
 
 
-COMMANDS = (reproduce, report, init, run, merge, show, plot, watch, lab, fit, compare, benchmark, list_)
+COMMANDS = (reproduce, report, init, run, merge, show, plot, watch, lab, fit, compare, benchmark, study, list_)
 """Add a new command or group here."""
 
 for command in COMMANDS:

@@ -12,7 +12,7 @@ from berlyne.strategies.registry import get_strategy
 N, M = 6, 3
 STRATEGIES = (
     "PIG(VI)", "PIG(VI, after_end=stop)", "PEIG(VI, steps_back=3)", "PIG(Q)", "PIG(greedy, lapse=0.3)", "LTA", "CB",
-    "Random", "Unembodied", "parameter_gain(VI, temperature=0.5, lapse=0.1)",
+    "Random", "Unembodied", "PIG(hopeful VI, steps_back=6)", "parameter_gain(VI, temperature=0.5, lapse=0.1)",
 )  # fmt: skip
 PRIORS = {
     "full": Dirichlet(0.5, n_states=N, n_actions=M),

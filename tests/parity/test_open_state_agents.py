@@ -14,6 +14,7 @@ from berlyne.strategies.registry import get_strategy
 from messages import raises
 
 TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)", "CB", "LTA", "PLC(VI, lapse=0.1)"]
+TESTED_STRATEGIES += ["PIG(hopeful VI)"]
 
 
 @pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, "Unembodied"])

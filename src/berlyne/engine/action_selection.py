@@ -23,6 +23,7 @@ from berlyne.engine.argmax import (
     update_tree,
 )
 from berlyne.engine.caches import cached_repairs, graph_and_weights
+from berlyne.engine.hopeful_plans import HopefulPlan, hopeful_functions, new_hopeful_plan
 from berlyne.engine.jit import callback, inline
 from berlyne.engine.kept_plans import KeptPlans, kept_values, new_kept_plans, plan_again, plan_if_due
 from berlyne.engine.listed_states import listed_functions
@@ -49,7 +50,7 @@ from berlyne.strategies.coordination import (
     ValueIteration,
 )
 from berlyne.strategies.own_methods import RegisteredMethod
-from berlyne.strategies.planning import PosteriorSampling, RewardFree, RMax
+from berlyne.strategies.planning import HopefulIteration, PosteriorSampling, RewardFree, RMax
 from berlyne.validation import BoolArray, FloatArray, IntArray
 from berlyne.worlds.world import World
 
@@ -426,6 +427,13 @@ def _plan(
     return plan._replace(listed=new_listed(len(graph.start))) if depth and _states_are_alike(belief) else plan
 
 
+def _hopeful_plan(
+    coordinate: HopefulIteration, belief: Belief, choice: ChoiceState, support: Support, world: World | None
+) -> HopefulPlan:
+    """A hopeful plan on the explorer's own model."""
+    return new_hopeful_plan(coordinate, belief)
+
+
 def _states_are_alike(belief: Belief) -> bool:
     """Whether all rows are alike before any data, and there are enough states to make use of that."""
     n_states = len(belief.graph.start)
@@ -500,6 +508,7 @@ METHODS: dict[type, CompiledMethod] = {
     CounterBased: CompiledMethod(_no_memory, _always(expected_visits_values)),
     Greedy: CompiledMethod(_no_memory, _always(utility_values), renews=True),
     ValueIteration: CompiledMethod(_plan, _plan_functions, renews=True),
+    HopefulIteration: CompiledMethod(_hopeful_plan, lambda memory, masked: hopeful_functions(masked), renews=True),
     RewardFree: CompiledMethod(_plan, _plan_functions, renews=True),
     RMax: CompiledMethod(_plan, _plan_functions, renews=True),
     PosteriorSampling: CompiledMethod(_plan, _plan_functions, renews=True),

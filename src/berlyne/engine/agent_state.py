@@ -33,6 +33,7 @@ from berlyne.engine.blocks import (
     record_type,
 )
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, cache_for_prior, cached_graph
+from berlyne.engine.hopeful_plans import HopefulPlan, widened_hope
 from berlyne.engine.indices import GLOBAL_INDEX, NO_INDEX, ROW_INDEX, apply_index, new_index
 from berlyne.engine.jit import COMPILING, inline, kernel
 from berlyne.engine.kept_plans import KeptPlans
@@ -47,6 +48,7 @@ from berlyne.sparse import Counts
 from berlyne.strategies.choice import ChoiceRule
 from berlyne.strategies.coordination import Relocating, TrueModel
 from berlyne.strategies.indices import is_global, probability_of_last
+from berlyne.strategies.planning import outcomes_if_certain
 from berlyne.strategies.utilities import UTILITIES, compute_utility
 from berlyne.validation import OWN_UTILITY, IntArray
 from berlyne.worlds.world import World
@@ -167,6 +169,8 @@ def new_agent_state(
     if isinstance(memory, KeptPlans) and len(memory.sampled):
         kinds = (Block.of(belief).type, _I, _I) if COMPILING else ()
         memory = memory._replace(kappa=CompiledFunction(family.kappa, *kinds) if COMPILING else family.kappa)
+    if isinstance(memory, HopefulPlan):
+        memory.certain[:] = outcomes_if_certain(prior, model.n_actions)
     parts: tuple[Any, ...] = belief, choice, memory
     compute_values, *others = method.functions(memory, False)
     functions = family.learn, family.gain, compute_values, chooser, *others
@@ -287,6 +291,8 @@ def widened(block: Block, capacity: int) -> Block:
     belief, memory = with_capacity(agent.belief, capacity), agent.memory
     if isinstance(memory, Plan) and memory.graph is agent.belief.graph:  # a plan on the true world stays as it is
         memory = memory._replace(graph=belief.graph, weight=belief.weight, base_weight=belief.base_weight)
+    elif isinstance(memory, HopefulPlan):
+        memory = widened_hope(memory, belief)
     elif isinstance(memory, OwnMemory):
         memory = memory._replace(knowledge=new_view(belief, agent.choice, memory.q))
     return Block.of(agent._replace(belief=belief, memory=memory))

@@ -394,8 +394,8 @@ def plan_complete(choice: Any, plan: Plan, utility: FloatArray, n_levels: int, m
 
 
 @inline
-def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
-    """Update the whole cone of y: find it by breadth-first search, then sweep its levels."""
+def find_cone(plan: Plan, y: int) -> None:
+    """Find the cone of y by breadth-first search: `order[:ends[d]]` are the states within d steps."""
     graph, mark, order, ends = plan.graph, plan.mark, plan.order, plan.ends
     mark[-1] += 1
     stamp = mark[-1]
@@ -415,14 +415,20 @@ def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
                     reached += 1
         begin, end = end, reached
         ends[d] = end
-    from_first: Any = np.int64(0)
-    for j in range(1, plan.depth):
-        sweep(plan, utility, order, from_first, ends[plan.depth - j], j)
 
 
 @inline
-def plan_with_ends(choice: Any, plan: Plan, y: int) -> None:
-    """Update the whole cone of y, if not everything is possible, as `plan_within_reach` does.
+def plan_within_reach(plan: Plan, utility: FloatArray, y: int) -> None:
+    """Update the whole cone of y: find it, then sweep its levels."""
+    find_cone(plan, y)
+    from_first: Any = np.int64(0)
+    for j in range(1, plan.depth):
+        sweep(plan, utility, plan.order, from_first, plan.ends[plan.depth - j], j)
+
+
+@inline
+def find_cone_with_ends(choice: Any, plan: Plan, y: int) -> None:
+    """Find the cone of y as `find_cone` does, if not everything is possible.
 
     A terminal state is not expanded. Where the first one is found, the states follow in which episodes begin.
     """
@@ -455,10 +461,16 @@ def plan_with_ends(choice: Any, plan: Plan, y: int) -> None:
                             reached += 1
         begin, end = end, reached
         ends[d] = end
+
+
+@inline
+def plan_with_ends(choice: Any, plan: Plan, y: int) -> None:
+    """Update the whole cone of y, if not everything is possible."""
+    find_cone_with_ends(choice, plan, y)
     from_first: Any = np.int64(0)
     value_ends(choice, plan, plan.values, 0, plan.depth)
     for j in range(1, plan.depth):
-        sweep(plan, plan.reward, order, from_first, ends[plan.depth - j], j)
+        sweep(plan, plan.reward, plan.order, from_first, plan.ends[plan.depth - j], j)
         value_ends(choice, plan, plan.values, j, plan.depth)
 
 

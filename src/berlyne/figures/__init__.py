@@ -24,6 +24,7 @@ from berlyne.figures.benchmark import (
 from berlyne.figures.cards import card
 from berlyne.figures.concentration import draw_concentration
 from berlyne.figures.curves import draw_bands, draw_bound, draw_curves, draw_run
+from berlyne.figures.false_priors import draw_false_priors
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.graph import draw_graph
 from berlyne.figures.maps import draw_explorer, draw_model, draw_world
@@ -48,6 +49,7 @@ __all__ = [
     "draw_curves",
     "draw_differences",
     "draw_explorer",
+    "draw_false_priors",
     "draw_frequencies",
     "draw_graph",
     "draw_index_by_length",

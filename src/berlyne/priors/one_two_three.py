@@ -133,6 +133,13 @@ class OneTwoThree(Frozen):
         by_state = per_row.reshape(self.n_states, self.n_actions, self.n_states)
         return np.ascontiguousarray(by_state.transpose(1, 0, 2))
 
+    def outcomes_if_certain(self) -> IntArray:
+        """Number of possible outcomes of a row once nothing is left to learn about it, for each action, (M,).
+
+        It is a + 1, the number of targets of action a. If no other state can follow, these are the targets.
+        """
+        return np.arange(1, self.n_actions + 1)
+
     def estimate_after(self, counts: IntArray, a: int, s: int) -> FloatArray:
         """Estimates of row (a, s) after one more outcome, `(N, N)`: [s_star, s_next].
 

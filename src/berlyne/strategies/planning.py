@@ -1,24 +1,99 @@
-"""Planners of other literatures: reward-free exploration, maximum entropy, R-max, and worlds drawn from the posterior.
+"""Planners beyond the paper: hopeful value iteration, and those of other literatures (R-max, PSRL and others).
 
-They are value iteration with another reward or another model, and plans that are kept for an episode. Schedules and
-horizons are those of `ValueIteration`.
+They are value iteration with another reward or another model. Those of other literatures keep a plan for an episode.
+Schedules and horizons are those of `ValueIteration`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from berlyne.priors.dirichlet_draws import begin_stream, draw_row, seeds_of
-from berlyne.strategies.coordination import ValueIteration, View
-from berlyne.validation import FloatArray, check_count, check_number
+from berlyne.strategies.coordination import METHODS_BY_NAME, ValueIteration, View
+from berlyne.validation import FloatArray, IntArray, check_count, check_number
 
 ENTROPIES = ("entropy", "state_entropy")
 BONUSES = ("ucrl", "express", *ENTROPIES)
 """Bonuses of reward-free exploration, and of exploration for the entropy of visits."""
+
+
+def outcomes_if_certain(prior: Any, n_actions: int) -> IntArray:
+    """Return how many possible outcomes a row has when nothing is left to learn about it, for each action, (M,).
+
+    The answer is that of the prior's own method `outcomes_if_certain()`. Without this method it is 1: the only outcome
+    of a row is certain, and any two outcomes leave something to learn.
+    """
+    of_prior = getattr(prior, "outcomes_if_certain", None)
+    return np.ones(n_actions, dtype=np.int64) if of_prior is None else np.asarray(of_prior(), dtype=np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class HopefulIteration(ValueIteration):
+    r"""Value iteration that expects to learn: part of the next value is that of the best possible outcome.
+
+    $$Q_{j+1}(a, s) = U(a, s) + \gamma \Big[(1 - w) \sum_{s'} \hat\Theta_{a,s,s'} V_j(s') + w \max_{s'} V_j(s')\Big],
+    \qquad w = \frac{h}{n + d + h}$$
+
+    n is the number of observations of the row, and d the number of its possible outcomes, over which the maximum runs.
+    An outcome is possible if its estimated probability is positive. If nothing is left to learn about a row, w = 0. An
+    explorer that has learned a row can take it when it leads to the right place, and leave it otherwise. So a row about
+    which little is known is worth more than its expectation. The hope falls as the row is observed.
+
+    What is possible depends on the prior. Under `Dirichlet` it is the support, so d is constant, and a row with one
+    outcome is certain. If every state can follow, d = N and the maximum is over all states. The weight w is then
+    small, and the same for all rows that were never tried. Under `OneTwoThree` the targets that were seen are
+    certain, and all other states stay possible until all `a + 1` targets are known; the row is certain then. If
+    states are discovered, the undiscovered ones are one possible outcome.
+
+    Plans are made at every step. Ends, horizons and actions that are not possible are treated as by `ValueIteration`.
+    The paper (Sec. 4.1) asks for plans that take into account that gains fall with every look; see
+    docs/explanation/plans-that-expect-to-learn.md.
+
+    Parameters
+    ----------
+    steps_back, gamma, after_end, replan : int, float, str, str
+        As for `ValueIteration`; `replan` must be "step".
+    hope : float
+        The number h, at least 0. With 0 this is value iteration.
+    """
+
+    steps_back: int = 20
+    gamma: float = 1.0
+    after_end: str = "restart"
+    replan: str | int = "step"
+    hope: float = 2.0
+    short_name: ClassVar[str] = "hopeful VI"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("hope", self.hope, 0.0, 1e6)
+        if self.keeps_plans:
+            raise ValueError(f"replan is {self.replan!r}; hopeful plans are made at every step, so it must be 'step'")
+
+    def __repr__(self) -> str:
+        """Return the call that makes the method."""
+        names = "steps_back", "gamma", "after_end", "hope"
+        return f"HopefulIteration({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    def weights(self, view: View) -> FloatArray:
+        """Return the weight w of the best outcome of each row, `[a, s]`."""
+        n_possible = np.count_nonzero(view.theta_hat > 0.0, axis=2)
+        certain = n_possible <= outcomes_if_certain(view.prior, view.n_actions)[:, np.newaxis]
+        return np.where(certain, 0.0, self.hope / (view.n + n_possible + self.hope))
+
+    def action_values(self, view: View) -> FloatArray:
+        """Compute Q after all backward steps, `[a, s]`."""
+        w, q, is_possible = self.weights(view), view.utility, view.theta_hat > 0.0
+        n_steps = self.steps_back if view.steps_left is None else min(self.steps_back, view.steps_left - 1)
+        for _ in range(n_steps):
+            v = view.best(q, self.after_end)
+            expected, best = view.theta_hat @ v, np.where(is_possible, v, -np.inf).max(axis=2)
+            q = view.utility + self.gamma * np.where(w > 0.0, (1.0 - w) * expected + w * best, expected)
+        return q
 
 
 @dataclass(frozen=True, repr=False)
@@ -239,3 +314,6 @@ class PosteriorSampling(ValueIteration):
         n = int(view.counts[a, s].sum())
         total = getattr(view.prior, "total_pseudo_count", None)
         return n + 1.0 if total is None else float(total(n, a, s))
+
+
+METHODS_BY_NAME[HopefulIteration.short_name] = HopefulIteration

@@ -30,8 +30,9 @@ from berlyne.strategies.coordination import (
     ValueMethod,
     has_values,
 )
+from berlyne.strategies.fluid_plan import FluidPlan
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
-from berlyne.strategies.planning import PosteriorSampling, RewardFree, RMax
+from berlyne.strategies.planning import HopefulIteration, PosteriorSampling, RewardFree, RMax
 from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, as_row_function
 from berlyne.validation import OWN_METHOD, OWN_UTILITY, check_number
 
@@ -166,6 +167,7 @@ STRATEGIES = table(
     Strategy("MaxEnt(states)", RewardFree(bonus="state_entropy")),
     Strategy("FW-AME", ValueIteration(steps_back=100, replan="cubic"), "AME"),
     Strategy("PSRL(PIG)", PosteriorSampling(), "PIG"),
+    Strategy("PIG(hopeful VI)", HopefulIteration(), "PIG"),
     Strategy("Generative", Relocating(), "log_count"),  # control: may relocate
 )
 """All built-in strategies, by name.
@@ -182,6 +184,9 @@ After the fifteen of the paper come explorers of other literatures. Their source
   the source solves for the average, and uses the estimate where the source is optimistic.
 - Generative samples all rows evenly, without moving between them, as a generative model allows.
 """
+
+SLOW_STRATEGIES = table(Strategy("PIG(fluid)", FluidPlan(), "PIG"))
+"""Strategies for small worlds only, by name. They are not compiled, and lists of strategies leave them out."""
 
 PAPER_STRATEGIES = (
     "Random", "Unembodied", "LTA", "CB",
@@ -204,9 +209,10 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         Name of a strategy, which may contain parameters, as in `"PIG(VI, gamma=0.9)"`. A `Strategy` is returned as it
         is.
     **parameters : float, int or str
-        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `learning_rate`, `gamma`,
-        `epsilon` and `initial` of Q; `m` of R-max; `scale` of MaxEnt), of the utility (`beta` of BEB, `untried` for
-        PEIG), and `ties`, `temperature` and `lapse`. They become part of the strategy's name.
+        Parameters of the method (`steps_back`, `gamma`, `after_end` and `replan` of VI; `hope` of hopeful VI; `window`
+        of fluid; `learning_rate`, `gamma`, `epsilon` and `initial` of Q; `m` of R-max; `scale` of MaxEnt), of the
+        utility (`beta` of BEB, `untried` for PEIG), and `ties`, `temperature` and `lapse`. They become part of the
+        strategy's name.
 
     Returns
     -------
@@ -234,7 +240,7 @@ def get_strategy(name: str | Strategy, **parameters: Any) -> Strategy:
         return STRATEGIES[name]
     plain_name, parsed = _parse(name)
     plain_name, parameters = _with_case(plain_name), {**parsed, **parameters}
-    base = STRATEGIES.get(plain_name) or _compose(plain_name)
+    base = STRATEGIES.get(plain_name) or SLOW_STRATEGIES.get(plain_name) or _compose(plain_name)
     return _with_parameters(base, parameters) if parameters else base
 
 
@@ -269,7 +275,7 @@ def _parse(name: str) -> tuple[str, dict[str, Any]]:
 
 def _with_case(name: str) -> str:
     """Return the name of a strategy with upper and lower case as defined, such as "PIG(VI)" for "pig(vi)"."""
-    whole = _find_name(name, (*STRATEGIES, *OWN_METHODS))
+    whole = _find_name(name, (*STRATEGIES, *SLOW_STRATEGIES, *OWN_METHODS))
     match = re.fullmatch(r"([^()]+)\(([^()]+)\)", name)
     if whole != name or match is None:
         return whole

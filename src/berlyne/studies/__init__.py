@@ -1,0 +1,1 @@
+"""Studies of one question each: an ordinary `Experiment`, its summary and its command (`berlyne study`)."""
