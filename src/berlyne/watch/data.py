@@ -7,7 +7,7 @@ value is stored once, and an unsigned integer refers to it.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,28 @@ TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "u4": "Uint32Array", "i4": "In
 FORMAT = 1
 
 
-def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
-    """Return the contents of a page of runs in one world; `seed` is for the steps of a person who takes over."""
+def page_data(runs: Sequence[Run], seed: int = 0, notes: Mapping[int, str] | None = None) -> dict[str, Any]:
+    """Return the contents of a page of runs in one world.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        One to four runs in the same world.
+    seed : int
+        Seed for the steps of a person who takes over.
+    notes : mapping of int to str, optional
+        Texts by the step from which they are shown.
+
+    Returns
+    -------
+    dict
+        Plain values, which can be written as JSON.
+    """
     checked = check_runs(runs)
     return {
         "format": FORMAT,
         "seed": int(seed),
+        "notes": check_notes(notes, max(run.n_steps for run in checked)),
         "world": _world(known_world(checked[0])),
         "runs": [_run(run, name) for run, name in zip(checked, _distinct_names(checked), strict=True)],
     }
@@ -61,6 +77,22 @@ def check_runs(runs: Any) -> list[Run]:
                 f"{listed[0].strategy} and {run.strategy} explored different worlds; a page shows runs in one world"
             )
     return listed
+
+
+def check_notes(notes: Any, n_steps: int) -> list[list[Any]]:
+    """Return pairs of a step and a text in the order of time; raise a `ValueError` if one is invalid."""
+    if notes is None:
+        return []
+    if not isinstance(notes, Mapping):
+        raise ValueError(
+            f"notes is {notes!r:.60}; it must be a mapping from steps to texts, such as {{0: 'Guess first.'}}"
+        )
+    for step, text in notes.items():
+        if not isinstance(step, int | np.integer) or isinstance(step, bool) or not 0 <= step <= n_steps:
+            raise ValueError(f"notes has the step {step!r}; it must be a whole number from 0 to {n_steps}")
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"the note of step {step} is {text!r:.60}; it must be a text")
+    return [[int(step), notes[step]] for step in sorted(notes)]
 
 
 def _same_world(world: World, other: World) -> bool:

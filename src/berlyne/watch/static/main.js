@@ -14,6 +14,7 @@ class App {
     this.world = new World(data.world);
     this.runs = data.runs.map((run) => new Run(run, this.world));
     this.seed = data.seed;
+    this.notes = data.notes;
     this.steps = Math.max(...this.runs.map((run) => run.nSteps));
     this.levels = raceLevels(this.runs);
     this.maxCurve = Math.max(...this.runs.map((run) => run.curve.reduce((most, bits) => Math.max(most, bits), 0)));
@@ -266,12 +267,22 @@ class App {
     this.drawScheduled = false;
     if (!this.visiblePanels.every((panel) => panel.map.background)) return; // nothing has a size yet
     this.controls.update();
+    this._updateNote();
     const moments = this.visiblePanels.map((panel) => this.moment(panel));
     this.visiblePanels.forEach((panel, i) => panel.computeShades(moments[i]));
     this.visiblePanels.forEach((panel, i) => panel.draw(moments[i]));
     if (this.playing && now - this.detailsTime < DETAILS_INTERVAL) return;
     this.detailsTime = now;
     this.visiblePanels.forEach((panel, i) => panel.updateDetails(moments[i]));
+  }
+
+  /** Show the note of the last step that has one. A race has no common step, and a person who takes over has none. */
+  _updateNote() {
+    const place = document.getElementById("note");
+    const reached = this.taking || this.mode === "race" ? [] : this.notes.filter(([t]) => t <= this.index);
+    const text = reached.length ? reached[reached.length - 1][1] : "";
+    place.hidden = !this.notes.length;
+    if (place.textContent !== text) place.textContent = text;
   }
 
   resize() {
