@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from berlyne.strategies.coordination import (
@@ -14,17 +15,18 @@ from berlyne.strategies.coordination import (
     UniformChoice,
     ValueIteration,
 )
+from berlyne.strategies.planning import PosteriorSampling, RewardFree
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES
 
 AIMS = {
-    "PIG": "predicted information gain (PIG): the bits that an observation is expected to teach",
-    "PEIG": "the information that its last observation of an action taught (PEIG)",
-    "PMC": "predicted mode change (PMC): how much more likely the most likely outcome would become",
-    "PLC": "predicted L1 change (PLC): how far an observation would move its estimates",
-    "parameter_gain": "expected missing information: the bits that are still missing about an action",
+    "PIG": "predicted information gain (PIG)",
+    "PEIG": "information gain at the last try (PEIG)",
+    "PMC": "predicted mode change (PMC)",
+    "PLC": "predicted L1 change (PLC)",
+    "parameter_gain": "expected missing information",
 }
-"""What a strategy with each built-in utility seeks."""
+"""What a strategy with each utility of the paper seeks."""
 
 
 def explain_strategy(strategy: Strategy) -> str:
@@ -58,6 +60,10 @@ def explain_strategy(strategy: Strategy) -> str:
             "with the true world, which no explorer knows (a control)" if kind is TrueModel else "with its own model"
         )
         sentence = f"It plans {inner.steps_back} steps ahead {model}, for the largest sum of {aim}"
+    elif kind is PosteriorSampling:
+        sentence = f"It draws a world from its beliefs and plans {inner.steps_back} steps ahead in it, for {aim}"
+    elif kind is RewardFree:
+        sentence = f"It plans {inner.steps_back} steps ahead to lower a bound on the error of any value ({inner.bonus})"
     elif kind is QLearning:
         sentence = f"It learns by experience (Q-learning) which actions lead to {aim}"
     else:
@@ -68,7 +74,8 @@ def explain_strategy(strategy: Strategy) -> str:
 
 def _aim(utility: Any) -> str:
     if isinstance(utility, str):
-        return AIMS.get(utility) or f"{utility} ({UTILITIES[utility].meaning})"
+        meaning = re.sub(r" \([^()]*\d{4}\)$", "", UTILITIES[utility].meaning)  # without its source
+        return AIMS.get(utility) or f"{utility} ({meaning})"
     return str(getattr(utility, "__name__", type(utility).__name__))
 
 

@@ -20,7 +20,7 @@ class WatchPage(_SystemPath):
     """Path of a page, which a notebook shows inline.
 
     It is a `pathlib.Path` in every other respect. JupyterLab, JupyterHub and VS Code show the page in a frame. The
-    frame contains the whole document, so it also works in a copy of the notebook that somebody else opens.
+    frame contains the whole document, so it also works in a copy of the notebook.
     """
 
     @property

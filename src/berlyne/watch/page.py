@@ -18,8 +18,8 @@ from berlyne.watch.data import check_runs, page_data
 from berlyne.watch.inline import WatchPage, in_notebook
 
 MODULES = (
-    "numbers", "data", "belief", "person", "plan", "whatif", "colour", "edges", "labels", "rooms", "map", "curve", "details",
-    "panel", "controls", "help", "record", "takeover", "address", "notes", "main",
+    "numbers", "data", "belief", "person", "plan", "whatif", "colour", "edges", "labels", "rooms", "map", "curve",
+    "details", "panel", "controls", "help", "record", "takeover", "address", "notes", "main",
 )  # fmt: skip
 """JavaScript modules of the page, each after its imports."""
 WARNING_SIZE = 3_000_000

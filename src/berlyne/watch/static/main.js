@@ -113,7 +113,7 @@ class App {
 
   /** The largest height of a map, so that map, curve and details are on the screen; Infinity on a narrow one. */
   maxMapHeight(panel) {
-    if (innerWidth < WIDE) return Infinity;
+    if (innerWidth < WIDE) return parent === window ? Infinity : 0.6 * FRAME_HEIGHT;
     const screen = parent === window ? innerHeight : FRAME_HEIGHT;
     const top = document.getElementById("panels").offsetTop - (this.help.isOpen ? document.getElementById("help").offsetHeight : 0);
     const below = this.hasColumns ? BELOW_MAP.column : panel.map.isWide ? BELOW_MAP.wide : 0;

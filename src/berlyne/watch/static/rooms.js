@@ -104,7 +104,7 @@ export function drawSquare(context, map, s, share) {
   context.textAlign = "left";
   context.textBaseline = "top";
   context.globalAlpha = 0.72;
-  const corner = world.terminal.has(s) ? 0.68 : 0.84;
+  const corner = world.terminal.has(s) || world.maze ? 0.68 : 0.84; // beside outlines and transporters
   context.fillText(world.states[s], x - corner * radius, y - corner * radius);
   context.globalAlpha = 1;
 }
