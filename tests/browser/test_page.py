@@ -19,11 +19,14 @@ Open = Callable[..., Page]
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-@pytest.mark.parametrize("name", ["maze", "dense", "house"])
+@pytest.mark.parametrize("name", ["maze", "lake", "house"])
 def test_axe_finds_nothing(name: str, width: int, theme: str, browser: Browser, files: dict[str, Path]) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, bypass_csp=True)
     page = context.new_page()
     page.goto(f"{files[name].as_uri()}#t=30&s=2")
+    settle(page)
+    page.locator("#ask").click()
+    page.locator("input[value=value]").check(force=True)
     settle(page)
     report = Axe().run(page)
     assert report.violations_count == 0, report.generate_report()

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
 import berlyne
+from berlyne.cli import commands
 from berlyne.watch import render_page
 from messages import raises
 
@@ -73,3 +75,11 @@ def test_invalid_notes_are_named(run: berlyne.Run) -> None:
     ]:
         with raises(ValueError, *names):
             render_page(run, notes=notes)  # type: ignore[arg-type]  # on purpose
+
+
+def test_the_command_takes_notes(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    options = ["--steps", "9", "--note", "7", "Look.", "--note", "0", "Guess first.", "-o", str(page)]
+    done = CliRunner().invoke(commands, ["watch", "1-2-3", *options])
+    assert done.exit_code == 0, done.output
+    assert notes_of(page.read_text(encoding="utf-8")) == [[0, "Guess first."], [7, "Look."]]
